@@ -1,0 +1,191 @@
+//! A log-linear histogram of times: exact count, sum, smallest and largest; each bucket is at most 1/64 of its value
+//! wide, so a percentile is read to within 0.8 %. Small, mergeable, and quick enough to be fed by every packet.
+
+use crate::Span;
+
+/// Buckets a power of two is divided into: 2^6.
+const SUB_BITS: u32 = 6;
+
+/// How many spans fell into each bucket.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u32>,
+    /// Lowest and highest bucket in use, so that clearing and writing touch only those.
+    used: Option<(usize, usize)>,
+    count: u64,
+    sum: u128,
+    min: Span,
+    max: Span,
+}
+
+fn bucket_of(span: Span) -> usize {
+    let value = span.as_nanos();
+    let top = 63 - (value | 1).leading_zeros();
+    if top <= SUB_BITS {
+        value as usize
+    } else {
+        let shift = top - SUB_BITS;
+        (((shift as usize) + 1) << SUB_BITS) + ((value >> shift) as usize & ((1 << SUB_BITS) - 1))
+    }
+}
+
+/// The lowest value of a bucket and its width, in nanoseconds.
+fn bounds_of(bucket: usize) -> (u64, u64) {
+    let octave = bucket >> SUB_BITS;
+    if octave <= 1 {
+        (bucket as u64, 1)
+    } else {
+        let shift = octave - 1;
+        let low = ((1u64 << SUB_BITS) + (bucket as u64 & ((1 << SUB_BITS) - 1))) << shift;
+        (low, 1 << shift)
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Histogram {
+        Histogram::default()
+    }
+
+    /// Counts one span.
+    #[inline]
+    pub fn record(&mut self, span: Span) {
+        let bucket = bucket_of(span);
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.used = Some(match self.used {
+            None => (bucket, bucket),
+            Some((low, high)) => (low.min(bucket), high.max(bucket)),
+        });
+        if self.count == 0 || span < self.min {
+            self.min = span;
+        }
+        self.max = self.max.max(span);
+        self.count += 1;
+        self.sum += u128::from(span.as_nanos());
+    }
+
+    /// Adds another histogram's counts to this one's.
+    pub fn merge(&mut self, other: &Histogram) {
+        let Some((low, high)) = other.used else { return };
+        if high >= self.counts.len() {
+            self.counts.resize(high + 1, 0);
+        }
+        for bucket in low..=high {
+            self.counts[bucket] += other.counts[bucket];
+        }
+        self.used = Some(self.used.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    /// Forgets everything; the buckets stay allocated.
+    pub fn clear(&mut self) {
+        if let Some((low, high)) = self.used.take() {
+            self.counts[low..=high].fill(0);
+        }
+        (self.count, self.sum, self.min, self.max) = (0, 0, Span::ZERO, Span::ZERO);
+    }
+
+    /// How many spans were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+    /// The exact sum of all spans.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+    /// The smallest span, if any was counted.
+    pub fn min(&self) -> Option<Span> {
+        (self.count > 0).then_some(self.min)
+    }
+    /// The largest span, if any was counted.
+    pub fn max(&self) -> Option<Span> {
+        (self.count > 0).then_some(self.max)
+    }
+    /// The exact mean, if any was counted.
+    pub fn mean(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span::from_nanos((self.sum / u128::from(self.count)) as u64))
+    }
+
+    /// The value below or at which a share `p` in `[0, 1]` of the spans lies (nearest rank, middle of its bucket,
+    /// never outside what was seen); none when nothing was counted.
+    pub fn percentile(&self, p: f64) -> Option<Span> {
+        let (low, high) = self.used?;
+        let rank = (libm::ceil(p * self.count as f64) as u64).clamp(1, self.count);
+        let mut seen = 0;
+        for bucket in low..=high {
+            seen += u64::from(self.counts[bucket]);
+            if seen >= rank {
+                let (start, width) = bounds_of(bucket);
+                return Some(Span::from_nanos(start + width / 2).clamp(self.min, self.max));
+            }
+        }
+        Some(self.max)
+    }
+
+    /// The buckets that hold something: (bucket number, count), ascending. With the exact sum, smallest and largest they
+    /// are all of it: see [`Histogram::from_parts`].
+    pub fn buckets(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let (low, end) = self.used.map_or((0, 0), |(low, high)| (low, high + 1));
+        (low..end).filter(|&b| self.counts[b] > 0).map(|b| (b as u32, self.counts[b]))
+    }
+
+    /// Puts a histogram together again from what [`Histogram::buckets`], [`Histogram::sum`], [`Histogram::min`] and
+    /// [`Histogram::max`] gave.
+    pub fn from_parts(buckets: impl IntoIterator<Item = (u32, u32)>, sum: u128, min: Span, max: Span) -> Histogram {
+        let mut histogram = Histogram { sum, min, max, ..Histogram::default() };
+        for (bucket, count) in buckets {
+            let bucket = bucket as usize;
+            if bucket >= histogram.counts.len() {
+                histogram.counts.resize(bucket + 1, 0);
+            }
+            histogram.counts[bucket] += count;
+            histogram.count += u64::from(count);
+            histogram.used = Some(histogram.used.map_or((bucket, bucket), |(l, h)| (l.min(bucket), h.max(bucket))));
+        }
+        histogram
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_falls_into_the_bucket_that_holds_it() {
+        for value in (0..200_000u64).chain([1_000_000, 15_000_000, u64::from(u32::MAX), 1 << 40, (1 << 40) + 12345]) {
+            let (low, width) = bounds_of(bucket_of(Span::from_nanos(value)));
+            assert!(low <= value && value < low + width, "{value}: {low}+{width}");
+            assert!(width == 1 || width * 64 <= low, "{value}: bucket too wide");
+        }
+    }
+
+    #[test]
+    fn mean_is_exact_and_percentiles_are_near() {
+        let mut histogram = Histogram::new();
+        (1..=1000).for_each(|ms| histogram.record(Span::from_millis(ms)));
+        assert_eq!(histogram.mean(), Some(Span::from_micros(500_500)));
+        let p99 = histogram.percentile(0.99).unwrap().as_millis_f64();
+        assert!((p99 - 990.0).abs() < 990.0 / 64.0, "{p99}");
+        assert_eq!(histogram.percentile(0.0).unwrap().as_millis(), 1);
+        assert_eq!(histogram.percentile(1.0), histogram.max());
+    }
+
+    #[test]
+    fn parts_make_the_whole_again_and_merging_adds() {
+        let (mut a, mut b) = (Histogram::new(), Histogram::new());
+        (0..50).for_each(|i| a.record(Span::from_micros(i * 37)));
+        (0..70).for_each(|i| b.record(Span::from_micros(i * 990)));
+        let copy = Histogram::from_parts(a.buckets(), a.sum(), a.min().unwrap(), a.max().unwrap());
+        assert_eq!(copy.percentile(0.5), a.percentile(0.5));
+        a.merge(&b);
+        assert_eq!((a.count(), a.max()), (120, b.max()));
+        a.clear();
+        assert_eq!((a.count(), a.mean(), a.buckets().count()), (0, None, 0));
+    }
+}

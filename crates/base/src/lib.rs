@@ -1,0 +1,32 @@
+//! The words that every other room uses: time, rates and sizes with their units, ECN codepoints, the packet
+//! trait, filters, seeded random streams and the few transcendental functions that must not differ between machines.
+//!
+//! Nothing here reads a clock, the environment or the network.
+#![forbid(unsafe_code)]
+
+mod codepoint;
+mod filter;
+mod histogram;
+pub mod math;
+mod named;
+mod packet;
+mod random;
+mod registry;
+mod time;
+mod units;
+
+pub use codepoint::{CODEPOINTS, Ecn};
+pub use filter::{Ewma, WindowedMax, WindowedMin};
+pub use histogram::Histogram;
+pub use named::Named;
+pub use packet::{FlowId, Packet};
+pub use random::Random;
+pub use time::{Span, Time};
+pub use units::{Bytes, Rate, UnitError};
+
+/// What the [`registry!`] macro needs of other crates, so that its users need not name them.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::registry::registry_schema;
+    pub use {schemars, serde, serde_json};
+}

@@ -1,0 +1,150 @@
+//! How a room lists its members: one line each. From that line come the names in lab files, `weir list` and
+//! `weir describe`, the JSON schema and the diagnostics.
+
+/// Declares a registry's `Config` enum: one variant for each member, holding its parameters.
+///
+/// In a lab file a member is written as its name (`"cubic"`, all defaults) or as a table (`{ kind = "cubic", beta = 0.7 }`).
+/// Written out again, every parameter is spelled out. Each member's `Config` is a serde struct with `Default`, a JSON
+/// schema and `deny_unknown_fields`.
+///
+/// ```
+/// mod reno {
+///     /// Parameters of Reno.
+///     #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+///     #[serde(default, deny_unknown_fields)]
+///     pub struct Config {
+///         /// Segments added for each round.
+///         pub step: u32,
+///     }
+/// }
+/// weir_base::registry! {
+///     /// Controllers that a lab can name.
+///     pub enum Config: "controller" {
+///         NewReno(reno::Config) = "newreno" | "reno": "AIMD with NewReno recovery (RFC 5681, RFC 6582)";
+///     }
+/// }
+/// assert_eq!("reno".parse::<Config>().unwrap().name(), "newreno");
+/// let config: Config = serde_json::from_str(r#"{ "kind": "reno", "step": 2 }"#).unwrap();
+/// assert_eq!(config, Config::NewReno(reno::Config { step: 2 }));
+/// ```
+#[macro_export]
+macro_rules! registry {
+    ($(#[$doc:meta])* pub enum $Config:ident : $what:literal {
+        $($Variant:ident($($path:ident)::+) = $name:literal $(| $alias:literal)* : $summary:literal;)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum $Config {
+            $(#[doc = $summary] $Variant($($path)::+),)+
+        }
+
+        impl $Config {
+            /// What this registry lists, in one word.
+            pub const WHAT: &'static str = $what;
+
+            /// The member's name, as the registry writes it.
+            pub fn name(&self) -> &'static str {
+                match self { $($Config::$Variant(_) => $name,)+ }
+            }
+
+            /// Every member with its aliases, summary and the schema of its parameters.
+            pub fn members() -> Vec<$crate::Named> {
+                vec![$($crate::Named {
+                    name: $name,
+                    aliases: &[$($alias),*],
+                    summary: $summary,
+                    parameters: $crate::__private::schemars::schema_for!($($path)::+),
+                },)+]
+            }
+
+            /// The member of this name with the parameters in `parameters` (an object without `kind`) over its defaults.
+            ///
+            /// # Errors
+            /// An unknown name, an unknown parameter or a value that does not fit; the text names it.
+            pub fn with_parameters(
+                name: &str,
+                parameters: $crate::__private::serde_json::Value,
+            ) -> Result<$Config, String> {
+                match name {
+                    $($name $(| $alias)* => $crate::__private::serde_json::from_value(parameters)
+                        .map($Config::$Variant)
+                        .map_err(|error| format!("{} {}: {error}", $what, $name)),)+
+                    _ => Err(format!("unknown {} `{name}`, expected one of {}", $what, [$(concat!("`", $name, "`")),+].join(", "))),
+                }
+            }
+        }
+
+        impl ::std::str::FromStr for $Config {
+            type Err = String;
+            fn from_str(name: &str) -> Result<$Config, String> {
+                $Config::with_parameters(name, $crate::__private::serde_json::Value::Object(Default::default()))
+            }
+        }
+
+        impl $crate::__private::serde::Serialize for $Config {
+            fn serialize<S: $crate::__private::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use $crate::__private::serde::ser::Error;
+                let parameters = match self {
+                    $($Config::$Variant(config) => $crate::__private::serde_json::to_value(config),)+
+                };
+                let mut whole = $crate::__private::serde_json::Map::new();
+                whole.insert("kind".into(), self.name().into());
+                if let $crate::__private::serde_json::Value::Object(fields) = parameters.map_err(S::Error::custom)? {
+                    whole.extend(fields);
+                }
+                $crate::__private::serde::Serialize::serialize(&whole, serializer)
+            }
+        }
+
+        impl<'de> $crate::__private::serde::Deserialize<'de> for $Config {
+            fn deserialize<D: $crate::__private::serde::Deserializer<'de>>(deserializer: D) -> Result<$Config, D::Error> {
+                use $crate::__private::serde::de::Error;
+                use $crate::__private::serde_json::Value;
+                let value: Value = $crate::__private::serde::Deserialize::deserialize(deserializer)?;
+                match value {
+                    Value::String(name) => name.parse().map_err(D::Error::custom),
+                    Value::Object(mut fields) => match fields.remove("kind") {
+                        Some(Value::String(name)) => {
+                            $Config::with_parameters(&name, Value::Object(fields)).map_err(D::Error::custom)
+                        }
+                        _ => Err(D::Error::missing_field("kind")),
+                    },
+                    _ => Err(D::Error::custom(format!(
+                        "a {} is its name, or a table with `kind` and its parameters", $what
+                    ))),
+                }
+            }
+        }
+
+        impl $crate::__private::schemars::JsonSchema for $Config {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                $what.into()
+            }
+            fn json_schema(generator: &mut $crate::__private::schemars::SchemaGenerator) -> $crate::__private::schemars::Schema {
+                let _ = generator;
+                $crate::__private::registry_schema($what, $Config::members())
+            }
+        }
+    };
+}
+
+/// The schema of a registry: a name, or a table with `kind` and that member's parameters.
+pub fn registry_schema(what: &str, members: Vec<crate::Named>) -> schemars::Schema {
+    let names: Vec<&str> = members.iter().flat_map(|m| std::iter::once(m.name).chain(m.aliases.iter().copied())).collect();
+    let mut forms = vec![serde_json::json!({ "type": "string", "enum": names })];
+    for member in &members {
+        let mut form = serde_json::to_value(&member.parameters).unwrap_or_default();
+        if let Some(object) = form.as_object_mut() {
+            object.remove("$schema");
+            object.insert("title".into(), member.name.into());
+            object.insert("description".into(), member.summary.into());
+            let properties = object.entry("properties").or_insert_with(|| serde_json::json!({}));
+            let kinds: Vec<&str> = std::iter::once(member.name).chain(member.aliases.iter().copied()).collect();
+            properties["kind"] = serde_json::json!({ "enum": kinds });
+            object.insert("required".into(), serde_json::json!(["kind"]));
+        }
+        forms.push(form);
+    }
+    let schema = serde_json::json!({ "description": format!("A {what}: its name, or a table of kind and parameters."), "anyOf": forms });
+    schema.try_into().unwrap_or_default()
+}

@@ -1,0 +1,161 @@
+//! Queue disciplines and AQMs. Each is one file and one line in the registry below; the same code serves simulated
+//! packets and real ones.
+//!
+//! A discipline is a pure state machine: packets and times go in, packets and fates come out. It never reads a clock, and
+//! draws random numbers only from the stream that it was built with.
+#![forbid(unsafe_code)]
+
+mod limit;
+mod pie;
+mod tail_drop;
+
+pub use limit::Limit;
+
+use weir_base::{Bytes, Packet, Random, Rate, Span, Time};
+
+/// A queue discipline.
+///
+/// The caller stamps a packet with [`Packet::arrive`] before it hands it in, and calls [`Queue::dequeue`] whenever the link is
+/// free. Times never go back between calls.
+pub trait Queue<P: Packet> {
+    /// Takes a packet in, or gives it (or others) to `fate`.
+    fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>);
+    /// The next packet to send, if there is one; what is dropped on the way goes to `fate`.
+    fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P>;
+    /// Runs every periodic step that is due; [`Queue::enqueue`] and [`Queue::dequeue`] call it themselves.
+    fn update(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// When [`Queue::update`] is due next, if this discipline has periodic steps. A driver may call it late or not at all
+    /// while nothing arrives: the steps are caught up with.
+    fn wakeup(&self) -> Option<Time> {
+        None
+    }
+    /// What it holds.
+    fn backlog(&self) -> Backlog;
+    /// Its internal state, name and value each, for the records. Names carry their unit (`drop_probability`, `delay_ms`).
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let _ = report;
+    }
+}
+
+/// What a queue holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets in the queue.
+    pub packets: u32,
+    /// Their IP bytes.
+    pub bytes: Bytes,
+}
+
+impl Backlog {
+    /// Counts a packet in.
+    pub fn add(&mut self, packet: &impl Packet) {
+        self.packets += 1;
+        self.bytes += Bytes::new(packet.wire_length().into());
+    }
+    /// Counts a packet out.
+    pub fn remove(&mut self, packet: &impl Packet) {
+        self.packets -= 1;
+        self.bytes = self.bytes - Bytes::new(packet.wire_length().into());
+    }
+}
+
+/// Where a discipline's decisions go. Sojourn is `now - packet.arrived()`.
+pub trait Fate<P> {
+    /// The packet was dropped; it belongs to `fate` now.
+    fn dropped(&mut self, packet: P, reason: DropReason, now: Time);
+    /// The packet was marked CE and stays in the queue, or is being sent.
+    fn marked(&mut self, packet: &P, now: Time);
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DropReason {
+    /// No room.
+    Full,
+    /// The AQM's decision: a congestion signal to a packet that cannot be marked, or by policy.
+    Signal,
+    /// The AQM drops although it could mark, because it is overloaded.
+    Overload,
+}
+
+impl DropReason {
+    /// The name used in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropReason::Full => "full",
+            DropReason::Signal => "signal",
+            DropReason::Overload => "overload",
+        }
+    }
+}
+
+/// What a discipline may know of the link it stands before.
+#[derive(Debug, Clone, Copy)]
+pub struct Link {
+    /// The link's initial rate.
+    pub rate: Rate,
+    /// Round-trip time that one BDP is computed from, where the topology has one.
+    pub base_rtt: Option<Span>,
+    /// Largest IP packet.
+    pub mtu: Bytes,
+}
+
+/// Declares the registry: the configuration enum, the enum that dispatches per packet, and how one makes the other.
+macro_rules! queues {
+    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(| $alias:literal)* : $summary:literal;)+) => {
+        weir_base::registry! {
+            /// A queue discipline and its parameters, as a lab file names it.
+            pub enum Config: "queue" {
+                $($Variant($module::Config) = $name $(| $alias)* : $summary;)+
+            }
+        }
+
+        /// A queue discipline at work: one variant for each line of the registry, so that a packet is dispatched without
+        /// an indirect call.
+        #[allow(missing_docs)]
+        #[derive(Debug)]
+        pub enum Discipline<P> {
+            $($Variant($module::$Type<P>),)+
+        }
+
+        impl Config {
+            /// Builds the discipline for a link.
+            pub fn build<P: Packet>(&self, link: &Link, random: Random) -> Discipline<P> {
+                match self {
+                    $(Config::$Variant(config) => Discipline::$Variant($module::$Type::new(config, link, random)),)+
+                }
+            }
+        }
+
+        impl<P: Packet> Queue<P> for Discipline<P> {
+            #[inline]
+            fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
+                match self { $(Discipline::$Variant(queue) => queue.enqueue(packet, now, fate),)+ }
+            }
+            #[inline]
+            fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+                match self { $(Discipline::$Variant(queue) => queue.dequeue(now, fate),)+ }
+            }
+            fn update(&mut self, now: Time) {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::update(queue, now),)+ }
+            }
+            fn wakeup(&self) -> Option<Time> {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::wakeup(queue),)+ }
+            }
+            #[inline]
+            fn backlog(&self) -> Backlog {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::backlog(queue),)+ }
+            }
+            fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::state(queue, report),)+ }
+            }
+        }
+    };
+}
+
+queues! {
+    TailDrop(tail_drop::TailDrop) = "tail-drop" | "fifo" | "droptail": "First in, first out; what does not fit is dropped";
+    Pie(pie::Pie) = "pie": "Proportional integral controller enhanced (RFC 8033), with the defaults of Linux sch_pie";
+}

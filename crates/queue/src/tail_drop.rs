@@ -1,0 +1,59 @@
+//! Tail drop: first in, first out, and what does not fit is dropped on arrival. The queue that most of the Internet has.
+
+use crate::limit::Room;
+use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weir_base::{Packet, Random, Time};
+
+/// Parameters of tail drop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much it holds, the packet being sent not counted.
+    pub limit: Limit,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { limit: Limit::Packets(1000) }
+    }
+}
+
+/// A first-in, first-out queue with a limit.
+#[derive(Debug)]
+pub struct TailDrop<P> {
+    packets: VecDeque<P>,
+    backlog: Backlog,
+    room: Room,
+}
+
+impl<P: Packet> TailDrop<P> {
+    pub(crate) fn new(config: &Config, link: &Link, _: Random) -> TailDrop<P> {
+        TailDrop { packets: VecDeque::new(), backlog: Backlog::default(), room: config.limit.resolve(link) }
+    }
+}
+
+impl<P: Packet> Queue<P> for TailDrop<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
+        if self.room.fits(self.backlog, packet.wire_length()) {
+            self.backlog.add(&packet);
+            self.packets.push_back(packet);
+        } else {
+            fate.dropped(packet, DropReason::Full, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: Time, _: &mut dyn Fate<P>) -> Option<P> {
+        let packet = self.packets.pop_front()?;
+        self.backlog.remove(&packet);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
