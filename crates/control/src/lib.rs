@@ -1,1 +1,326 @@
-//! control
+//! Congestion and rate controllers. Each is one file and one line in the registry below.
+//!
+//! A controller is a pure state machine: acknowledgements and losses go in, a window and a pacing rate come out. It never
+//! reads a clock, and draws random numbers only from the stream it is handed. The transport keeps the scoreboard, detects
+//! losses, runs PRR and the timers; the controller decides how much may be in flight.
+#![forbid(unsafe_code)]
+
+mod cubic;
+mod newreno;
+mod window;
+
+pub use window::Window;
+
+use weir_base::{Bytes, Random, Rate, Span, Time};
+
+/// A congestion controller. All hooks but [`Controller::on_ack`] and [`Controller::window`] have default bodies.
+pub trait Controller: Send {
+    /// Every acknowledgement that arrives, in every phase.
+    fn on_ack(&mut self, ack: &Ack, random: &mut Random);
+
+    /// A segment leaves. Called only when [`Controller::wants_sent`] says so.
+    fn on_sent(&mut self, sent: &Sent) {
+        let _ = sent;
+    }
+    /// Whether [`Controller::on_sent`] is to be called.
+    fn wants_sent(&self) -> bool {
+        false
+    }
+
+    /// Loss recovery or a reduction asked for by ECN begins: the controller chooses the window to come down to, which
+    /// [`Controller::window`] answers from now on. The transport's PRR walks there.
+    fn on_enter_recovery(&mut self, congestion: &Congestion) {
+        let _ = congestion;
+    }
+    /// Recovery has ended; everything outstanding when it began has been acknowledged.
+    fn on_exit_recovery(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// The last reduction was a mistake (DSACK, Eifel or F-RTO): the state before it is to come back.
+    fn on_undo(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// The retransmission timer fired.
+    fn on_timeout(&mut self, timeout: &Timeout) {
+        let _ = timeout;
+    }
+    /// Sending begins again after the connection was idle, or the application did not fill the window.
+    fn on_restart(&mut self, restart: &Restart) {
+        let _ = restart;
+    }
+
+    /// How many bytes may be in flight. Below one segment it means one segment each `srtt * mss / window`.
+    fn window(&self) -> Bytes;
+    /// The slow-start threshold in bytes, where the controller has one; `Bytes` of `u64::MAX` before the first loss.
+    fn slow_start_threshold(&self) -> Option<Bytes> {
+        None
+    }
+    /// The rate at which segments are to leave, for controllers that pace. `None` leaves it to the transport, which paces
+    /// only if the lab asks for it.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Who walks the window down in recovery.
+    fn recovery(&self) -> Recovery {
+        Recovery::Proportional
+    }
+    /// The codepoint that its data segments carry when the connection has agreed on ECN.
+    fn codepoint(&self) -> Codepoint {
+        Codepoint::Ect0
+    }
+    /// The congestion feedback that it needs from the receiver.
+    fn feedback(&self) -> Feedback {
+        Feedback::Classic
+    }
+    /// How many bytes it wants to leave at once when pacing.
+    fn send_quantum(&self) -> Option<Bytes> {
+        None
+    }
+    /// Its internal state, name and value each, for the records.
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let _ = report;
+    }
+}
+
+/// What a controller is built from, besides its own parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Start {
+    /// When the connection was established.
+    pub now: Time,
+    /// Largest segment payload, options taken off (Linux `mss_cache`).
+    pub mss: Bytes,
+    /// Initial window in segments (RFC 6928: 10).
+    pub initial_window: u32,
+}
+
+/// An acknowledgement, seen from the sender. Segments are counted as the kernel counts packets.
+#[derive(Debug, Clone)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: Bytes,
+    /// Bytes newly acknowledged selectively.
+    pub sacked: Bytes,
+    /// Segments newly delivered, cumulatively or selectively (Linux `acked_sacked`).
+    pub delivered_segments: u32,
+    /// Segments that left the retransmission queue (Linux `pkts_acked`).
+    pub acked_segments: u32,
+    /// Round-trip time of the newest segment that was sent once only.
+    pub rtt: Option<RttSample>,
+    /// Smoothed RTT after this sample (RFC 6298), once there is one.
+    pub srtt: Option<Span>,
+    /// Smallest RTT that the transport knows of (Linux `tcp_min_rtt`).
+    pub min_rtt: Option<Span>,
+    /// Timestamps of the segment (RFC 7323).
+    pub timestamps: Option<Timestamps>,
+    /// Delivery rate (draft-cheng-iccrg-delivery-rate-estimation; Linux `tcp_rate.c`).
+    pub rate: Option<RateSample>,
+    /// Packets newly reported CE; with classic feedback, the segments acknowledged while ECE was set.
+    pub ce_packets: u32,
+    /// Their bytes.
+    pub ce_bytes: Bytes,
+    /// Bytes in flight before this acknowledgement.
+    pub in_flight_before: Bytes,
+    /// Bytes in flight after it.
+    pub in_flight: Bytes,
+    /// Offset of the next new byte to be sent.
+    pub next_sequence: u64,
+    /// Offset of the first byte not acknowledged.
+    pub acknowledged: u64,
+    /// Whether a round trip ended with this acknowledgement: data sent after the last round's start is acknowledged.
+    pub round_start: bool,
+    /// Whether the window, not the application or the receiver, was what limited sending (Linux `tcp_is_cwnd_limited`).
+    pub cwnd_limited: bool,
+    /// Whether the window may grow: no reduction is under way and data moved forward (Linux `tcp_may_raise_cwnd`).
+    pub may_grow: bool,
+    /// What the sender is doing.
+    pub phase: Phase,
+}
+
+/// A round-trip time.
+#[derive(Debug, Clone, Copy)]
+pub struct RttSample {
+    /// The time from sending to acknowledgement.
+    pub rtt: Span,
+    /// Whether the receiver may have held the acknowledgement back.
+    pub delayed: bool,
+}
+
+/// The timestamp option of the segment that acknowledges.
+#[derive(Debug, Clone, Copy)]
+pub struct Timestamps {
+    /// The peer's clock when it sent the acknowledgement, in its ticks.
+    pub peer_ticks: u32,
+    /// Our clock when we sent the segment that is acknowledged, in our ticks.
+    pub echoed_ticks: u32,
+    /// Our clock now, in our ticks.
+    pub own_ticks: u32,
+    /// Length of a tick, taken to be the same at both ends.
+    pub tick: Span,
+}
+
+/// What was delivered over which time.
+#[derive(Debug, Clone, Copy)]
+pub struct RateSample {
+    /// Segments delivered over the interval.
+    pub delivered: u32,
+    /// The longer of its send and acknowledgement intervals.
+    pub interval: Span,
+    /// Segments delivered when the newest acknowledged segment was sent.
+    pub prior_delivered: u64,
+    /// Segments newly marked lost.
+    pub losses: u32,
+    /// Whether the sample was taken while the application limited sending.
+    pub app_limited: bool,
+}
+
+/// A segment that leaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    /// When.
+    pub now: Time,
+    /// Its payload.
+    pub bytes: Bytes,
+    /// Bytes in flight before it.
+    pub in_flight_before: Bytes,
+    /// Whether it was sent before.
+    pub retransmission: bool,
+}
+
+/// Why recovery begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Congestion {
+    /// When.
+    pub now: Time,
+    /// What told of congestion.
+    pub signal: Signal,
+    /// Bytes in flight.
+    pub in_flight: Bytes,
+}
+
+/// What told of congestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// A loss that was detected by acknowledgements.
+    Loss,
+    /// An ECN echo.
+    Ecn,
+}
+
+/// The retransmission timer fired.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeout {
+    /// When.
+    pub now: Time,
+    /// Bytes in flight after everything lost was taken off.
+    pub in_flight: Bytes,
+    /// Whether the threshold is to be lowered: false when this flight was already answered with a reduction
+    /// (Linux `tcp_enter_loss`).
+    pub reduce: bool,
+}
+
+/// Sending begins again, or the window was not used.
+#[derive(Debug, Clone, Copy)]
+pub enum Restart {
+    /// The connection was idle for longer than a retransmission timeout (RFC 2861 as Linux has it, `tcp_cwnd_restart`).
+    Idle {
+        /// When.
+        now: Time,
+        /// How long nothing was sent.
+        idle: Span,
+        /// The retransmission timeout.
+        rto: Span,
+        /// Initial window in segments; the window never falls below it for idleness.
+        initial_window: u32,
+    },
+    /// Sending begins while nothing is in flight (Linux `CA_EVENT_TX_START`).
+    Transmit {
+        /// When.
+        now: Time,
+        /// How long ago the last segment left.
+        idle: Span,
+    },
+    /// For a whole timeout the application used only part of the window (Linux `tcp_cwnd_application_limited`).
+    Unused {
+        /// When.
+        now: Time,
+        /// The most segments that were in flight.
+        used: u32,
+        /// Initial window in segments.
+        initial_window: u32,
+    },
+}
+
+/// What the sender is doing (Linux `tcp_ca_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// All is well.
+    #[default]
+    Open,
+    /// Duplicate acknowledgements or SACKs, no loss yet.
+    Disorder,
+    /// The window comes down after an ECN echo.
+    Reduction,
+    /// Lost segments are being sent again.
+    Recovery,
+    /// After a timeout.
+    Loss,
+}
+
+/// Who walks the window down in recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// The transport's PRR (RFC 6937).
+    Proportional,
+    /// The controller: its window holds at every moment.
+    Own,
+}
+
+/// The codepoint that data segments carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codepoint {
+    /// None, even where the lab allows ECN.
+    Off,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
+}
+
+/// How the receiver tells of marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feedback {
+    /// ECE until CWR (RFC 3168).
+    Classic,
+    /// ECE follows the marks (RFC 8257).
+    Dctcp,
+    /// Counted (RFC 9768).
+    Accurate,
+}
+
+/// Declares the registry: the configuration enum, and how it makes a controller.
+macro_rules! controllers {
+    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(| $alias:literal)* : $summary:literal;)+) => {
+        weir_base::registry! {
+            /// A congestion controller and its parameters, as a lab file names it.
+            pub enum Config: "controller" {
+                $($Variant($module::Config) = $name $(| $alias)* : $summary;)+
+            }
+        }
+
+        impl Config {
+            /// Builds the controller for a connection that has just been established.
+            pub fn build(&self, start: &Start) -> Box<dyn Controller> {
+                match self {
+                    $(Config::$Variant(config) => Box::new($module::$Type::new(config, start)),)+
+                }
+            }
+        }
+    };
+}
+
+controllers! {
+    NewReno(newreno::NewReno) = "newreno" | "reno": "Additive increase, multiplicative decrease (RFC 5681, RFC 6582), as Linux tcp_reno";
+    Cubic(cubic::Cubic) = "cubic": "CUBIC (RFC 9438) with HyStart, in the integers of Linux tcp_cubic";
+}

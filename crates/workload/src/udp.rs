@@ -1,0 +1,101 @@
+//! UDP at a constant rate: packets of one size, evenly spaced, whatever the network does with them. By default the fabric
+//! injects them at the exact times, so that a live run's load is what the lab says; sent by a socket they report their own
+//! gap error.
+
+use crate::{Action, Bytes, Ecn, Event, Needs, Random, Span, Time, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::Rate;
+
+/// Parameters of constant-rate UDP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Rate in IP bytes.
+    pub rate: Rate,
+    /// Length of each IP packet, headers included: 28 bytes or more.
+    pub packet: Bytes,
+    /// The ECN codepoint that each packet carries.
+    pub ecn: Ecn,
+    /// Who sends: `fabric` injects at exact times (live runs then have no sender noise), `socket` sends as an application would.
+    pub source: Source,
+}
+
+/// Who sends the datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The fabric, at exact times.
+    Fabric,
+    /// A socket of the sending host.
+    Socket,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { rate: Rate::from_mbit_per_sec(1), packet: Bytes::new(1500), ecn: Ecn::NotEct, source: Source::Fabric }
+    }
+}
+
+impl Config {
+    pub(crate) fn needs(&self) -> Needs {
+        Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
+    }
+}
+
+#[derive(Debug)]
+pub struct Udp {
+    rate: Rate,
+    packet: Bytes,
+    start: Time,
+    sent: u64,
+}
+
+impl Udp {
+    pub(crate) fn new(config: &Config, _: Random) -> Udp {
+        Udp { rate: config.rate, packet: config.packet, start: Time::ZERO, sent: 0 }
+    }
+
+    /// When the n-th packet is due: computed from the start, so that rounding does not add up.
+    fn due(&self) -> Time {
+        let bits = u128::from(self.sent) * u128::from(self.packet.get()) * 8_000_000_000;
+        self.start + Span::from_nanos(u64::try_from(bits / u128::from(self.rate.bits_per_sec().max(1))).unwrap_or(u64::MAX))
+    }
+}
+
+impl Workload for Udp {
+    fn next(&mut self, event: Event, now: Time) -> Action {
+        match event {
+            Event::Start => {
+                self.start = now;
+                Action::Send(self.packet)
+            }
+            Event::Sent => {
+                self.sent += 1;
+                Action::WaitUntil(self.due())
+            }
+            _ => Action::Send(self.packet),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_leave_evenly_and_rounding_does_not_add_up() {
+        // 1500 bytes at 7 Mbit/s: 1.714285... ms each; the 7000th is due after exactly 12 s.
+        let config = Config { rate: Rate::from_mbit_per_sec(7), ..Config::default() };
+        let mut udp = Udp::new(&config, Random::stream(1, "test"));
+        let start = Time::from_nanos(5);
+        assert_eq!(udp.next(Event::Start, start), Action::Send(Bytes::new(1500)));
+        let mut due = start;
+        for _ in 0..7000 {
+            let Action::WaitUntil(at) = udp.next(Event::Sent, due) else { panic!("a pause follows each packet") };
+            due = at;
+            assert_eq!(udp.next(Event::Woken, due), Action::Send(Bytes::new(1500)));
+        }
+        assert_eq!(due, start + Span::from_secs(12));
+    }
+}
