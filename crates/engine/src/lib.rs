@@ -1,1 +1,91 @@
-//! engine
+//! What the two engines share: the trait, building a fabric from a run, the result folder, jobs and progress.
+#![forbid(unsafe_code)]
+
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use weir_plan::Run;
+use weir_record::Recorder;
+
+/// Something that turns a run into records.
+pub trait Engine {
+    /// `sim` or `live`.
+    fn name(&self) -> &'static str;
+
+    /// Whether this engine can do this run here, before anything starts.
+    ///
+    /// # Errors
+    /// What is missing, and what can be done about it.
+    fn check(&self, run: &Run) -> Result<(), EngineError>;
+
+    /// Runs it, writing records as it goes. Stops early, with [`EngineError::Cancelled`], when `watch.cancel` is set.
+    ///
+    /// # Errors
+    /// Why the run failed.
+    fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError>;
+}
+
+/// How the caller watches over a run.
+pub struct Watch<'a> {
+    /// Set when the run is to stop.
+    pub cancel: &'a AtomicBool,
+    /// Told the share of the run that is done, in `[0, 1]`, now and then.
+    pub progress: &'a (dyn Fn(f64) + Sync),
+    /// Where a packet capture of a link is to go: (index of the link, file).
+    pub capture: Option<(usize, &'a std::path::Path)>,
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// It was told to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// This machine or engine cannot do it.
+    #[error("{what}")]
+    Unable {
+        /// What cannot be done.
+        what: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// Something went wrong on the way.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// How a run ended, beside its records.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Whether the packets add up.
+    pub audit: Audit,
+    /// Why the run's numbers should not be trusted; empty when they can be.
+    pub spoiled: Vec<String>,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+    /// What the engine measured of itself: lateness, stalls, foreign load, effective settings (live only).
+    pub environment: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Every packet has gone somewhere: `sent + injected = delivered + dropped + lost + in_flight`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Audit {
+    /// Packets that hosts sent into the fabric.
+    pub sent: u64,
+    /// Packets that reached a host.
+    pub delivered: u64,
+    /// Dropped by queues.
+    pub dropped: u64,
+    /// Lost by links.
+    pub lost: u64,
+    /// Still in queues or on the way at the end.
+    pub in_flight: u64,
+    /// Lost where nothing should be lost: rings, sockets, backlogs (live only).
+    pub leaked: u64,
+}
+
+impl Audit {
+    /// Whether the sum comes out and nothing leaked.
+    pub fn balances(&self) -> bool {
+        self.sent == self.delivered + self.dropped + self.lost + self.in_flight && self.leaked == 0
+    }
+}

@@ -1,0 +1,180 @@
+//! A run, fully spelled out: what an engine is handed. Nothing in it needs a default, a unit or a draw any more.
+
+use serde::{Deserialize, Serialize};
+use weir_base::{Bytes, Rate, Span};
+
+/// One cell of a lab's tree, in one repeat.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Stable name: made from the levels' labels and the repeat, fit for a folder.
+    pub id: String,
+    /// The lab's name.
+    pub lab: String,
+    /// What this run has chosen on each level, in the order of the tree.
+    pub params: Vec<Param>,
+    /// Number of the repeat, from 1.
+    pub repeat: u32,
+    /// Seed of every random stream in the run.
+    pub seed: u64,
+    /// How long it runs.
+    pub duration: Span,
+    /// What is cut off before metrics are computed.
+    pub warmup: Span,
+    /// Length of a sample period.
+    pub sample: Span,
+    /// Whether every packet is recorded.
+    pub packets: bool,
+    /// Nodes and links.
+    pub network: Network,
+    /// Traffic groups.
+    pub groups: Vec<Group>,
+    /// The flows of all groups; a flow's number is its place here.
+    pub flows: Vec<Flow>,
+}
+
+/// A level of the tree and what was chosen on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Param {
+    /// The level's name.
+    pub level: String,
+    /// The label of the choice.
+    pub value: String,
+}
+
+/// A graph of nodes and directed links.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Network {
+    /// Hosts and routers.
+    pub nodes: Vec<Node>,
+    /// Directed links. Packets between two nodes follow the path of least total delay.
+    pub links: Vec<Link>,
+    /// The dumbbell's base RTT, where there is one: what `bdp` is computed from.
+    pub base_rtt: Option<Span>,
+    /// Largest IP packet.
+    pub mtu: Bytes,
+}
+
+/// A host or a router.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a host: traffic begins and ends there.
+    pub host: bool,
+    /// Most that a packet is held at this host before it leaves, drawn for each packet, order preserved.
+    pub jitter: Span,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its name, for records and reports.
+    pub name: String,
+    /// Where it begins: index of a node.
+    pub from: usize,
+    /// Where it ends: index of a node.
+    pub to: usize,
+    /// Rate; none is no limit, and no queue.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Probability that a packet is lost on the way, after the queue.
+    pub loss: f64,
+    /// Bytes that each packet costs beside its IP length.
+    pub overhead: Bytes,
+    /// The queue before it.
+    pub queue: weir_queue::Config,
+    /// Packets that are lost on arrival at the link, by their number in order of arrival, from 1; ascending.
+    pub drop: Vec<u64>,
+    /// Packets that are held back on arrival until others have overtaken them.
+    pub hold: Vec<Hold>,
+    /// Changes over time, ascending.
+    pub schedule: Vec<Change>,
+    /// Whether it is a link of the lab, with records of its own, rather than a host's access.
+    pub measured: bool,
+}
+
+/// A packet that others overtake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Its number in order of arrival at the link, from 1.
+    pub packet: u64,
+    /// How many later packets pass it.
+    pub by: u64,
+}
+
+/// From a time on, a link has other properties; what is not named stays.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// When, from the start of the run.
+    pub at: Span,
+    /// New rate.
+    pub rate: Option<Rate>,
+    /// New delay. Packets never overtake each other when it falls.
+    pub delay: Option<Span>,
+    /// New loss probability.
+    pub loss: Option<f64>,
+}
+
+/// A traffic group: flows of one kind between one pair of hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// The sending host: index of a node.
+    pub from: usize,
+    /// The receiving host: index of a node.
+    pub to: usize,
+    /// What the applications do.
+    pub workload: weir_workload::Config,
+    /// TCP's settings; unused by datagram workloads.
+    pub tcp: Tcp,
+    /// Base RTT between its hosts, without queues and serialisation.
+    pub rtt: Span,
+}
+
+/// How a group's connections are set up, at both ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tcp {
+    /// The sender's congestion controller.
+    pub cc: weir_control::Config,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+    /// Send buffer as Linux's `tcp_wmem` (smallest, initial, largest): autotuned up to the largest.
+    pub send_buffer: Buffer,
+    /// Receive buffer as Linux's `tcp_rmem`.
+    pub receive_buffer: Buffer,
+    /// Whether the transport paces at Linux's rate when the controller does not say one.
+    pub pacing: bool,
+}
+
+/// Linux's three numbers of a socket buffer, in bytes of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffer {
+    /// Least that is always granted.
+    pub min: Bytes,
+    /// What a connection starts with.
+    pub initial: Bytes,
+    /// What autotuning may grow it to.
+    pub max: Bytes,
+}
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its name: the group's, and a number when the group has several.
+    pub name: String,
+    /// Index of its group.
+    pub group: usize,
+    /// When it starts, jitter included.
+    pub start: Span,
+    /// When its application stops sending; the end of the run if none.
+    pub stop: Option<Span>,
+}
+
+impl Run {
+    /// The links of the lab itself, with their indices.
+    pub fn measured_links(&self) -> impl Iterator<Item = (usize, &Link)> {
+        self.network.links.iter().enumerate().filter(|(_, link)| link.measured)
+    }
+}

@@ -1,0 +1,229 @@
+//! The record types: what an engine writes while it runs. Counters are those of one sample period, not sums since the
+//! start, so that any stretch of time can be cut out afterwards.
+//!
+//! Arrays of four are indexed by ECN codepoint ([`weir_base::CODEPOINTS`]), as it was when the packet arrived at the queue.
+
+use weir_base::{Bytes, Ecn, Histogram, Rate, Span, Time};
+
+/// What a link and its queue did in one sample period. Sojourn runs from arrival at the queue to the start of transmission.
+#[derive(Debug, Clone, Default)]
+pub struct LinkSample {
+    /// End of the period.
+    pub at: Time,
+    /// Index of the link in the plan.
+    pub link: u32,
+    /// Packets that reached the queue, by codepoint on arrival.
+    pub arrived: [u64; 4],
+    /// Of those, dropped by the queue, by codepoint.
+    pub dropped: [u64; 4],
+    /// Marked CE by the queue, by codepoint.
+    pub marked: [u64; 4],
+    /// Packets whose transmission began, by codepoint on arrival.
+    pub sent: [u64; 4],
+    /// Bytes of those, overhead included, by codepoint.
+    pub sent_bytes: [u64; 4],
+    /// Dropped because the queue was full (the rest of `dropped` are the AQM's).
+    pub dropped_full: u64,
+    /// Lost by the link itself, on arrival (scripted) or on the way (random).
+    pub lost: u64,
+    /// Nanoseconds of the period in which the link was sending.
+    pub busy: Span,
+    /// What the link could have sent in the period at its rate.
+    pub capacity: Bytes,
+    /// Packets in the queue at the end of the period.
+    pub backlog_packets: u32,
+    /// Their bytes.
+    pub backlog_bytes: Bytes,
+}
+
+/// Sojourn times of the packets of one codepoint whose transmission began in one period.
+#[derive(Debug, Clone)]
+pub struct DelaySample {
+    /// End of the period.
+    pub at: Time,
+    /// Index of the link.
+    pub link: u32,
+    /// Codepoint on arrival at the queue.
+    pub class: Ecn,
+    /// The times.
+    pub delay: Histogram,
+}
+
+/// What one flow did in one period, seen by the taps at both host edges and by the receiving application.
+#[derive(Debug, Clone, Default)]
+pub struct FlowSample {
+    /// End of the period.
+    pub at: Time,
+    /// The flow.
+    pub flow: u32,
+    /// Data packets that left the sending host.
+    pub sent_packets: u64,
+    /// Their IP bytes.
+    pub sent_bytes: u64,
+    /// Of those, segments that had been sent before.
+    pub retransmitted: u64,
+    /// Data packets that reached the receiving host.
+    pub received_packets: u64,
+    /// Their IP bytes.
+    pub received_bytes: u64,
+    /// Of those, marked CE.
+    pub received_ce: u64,
+    /// Bytes that the receiving application read.
+    pub read_bytes: u64,
+    /// RTT samples: segments that were sent once and acknowledged.
+    pub rtt_count: u64,
+    /// Their sum, in nanoseconds.
+    pub rtt_sum: u64,
+    /// Smallest of them; zero if there was none.
+    pub rtt_min: Span,
+    /// Largest of them.
+    pub rtt_max: Span,
+}
+
+/// RTTs of all flows of a group in one period.
+#[derive(Debug, Clone)]
+pub struct RttSample {
+    /// End of the period.
+    pub at: Time,
+    /// Index of the group.
+    pub group: u32,
+    /// The times.
+    pub rtt: Histogram,
+}
+
+/// The sending transport's own state at one instant: exact in the simulator, `tcp_info` live.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TransportSample {
+    /// When.
+    pub at: Time,
+    /// The flow.
+    pub flow: u32,
+    /// Congestion window in segments.
+    pub cwnd: f64,
+    /// Slow-start threshold in segments; none before the first loss.
+    pub ssthresh: Option<f64>,
+    /// Segments in flight.
+    pub in_flight: f64,
+    /// Smoothed RTT.
+    pub srtt: Span,
+    /// Smallest RTT that the transport knows of.
+    pub min_rtt: Span,
+    /// Retransmission timeout.
+    pub rto: Span,
+    /// Pacing rate, where there is one.
+    pub pacing_rate: Option<Rate>,
+    /// Delivery rate that the transport measured.
+    pub delivery_rate: Option<Rate>,
+    /// Segments retransmitted since the start.
+    pub retransmissions: u64,
+    /// Retransmission timeouts since the start, where known.
+    pub timeouts: Option<u64>,
+}
+
+/// A value of the internal state of a queue or a controller.
+#[derive(Debug, Clone)]
+pub struct StateSample {
+    /// When.
+    pub at: Time,
+    /// Whose.
+    pub of: Component,
+    /// Its name, with the unit.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+}
+
+/// Whose state it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Component {
+    /// The queue of the link of this index.
+    Queue(u32),
+    /// The controller of the flow of this number.
+    Controller(u32),
+}
+
+/// Something that happened to a flow.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowEvent {
+    /// When.
+    pub at: Time,
+    /// The flow.
+    pub flow: u32,
+    /// What.
+    pub kind: FlowEventKind,
+}
+
+/// What happened to a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FlowEventKind {
+    /// The application asked for the connection, or began to send datagrams.
+    Started,
+    /// The connection was established.
+    Opened,
+    /// The receiving application has read all that was sent, and the sender had closed.
+    Completed,
+    /// The retransmission timer fired (simulator only).
+    Timeout,
+    /// Loss recovery began (simulator only).
+    Recovery,
+    /// A reduction was undone (simulator only).
+    Undo,
+    /// The connection failed.
+    Failed,
+}
+
+/// One packet at one link, recorded on request.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketRecord {
+    /// When.
+    pub at: Time,
+    /// Index of the link.
+    pub link: u32,
+    /// The flow, or `u32::MAX` for a packet that belongs to none.
+    pub flow: u32,
+    /// What happened to it.
+    pub fate: PacketFate,
+    /// IP length in bytes.
+    pub length: u32,
+    /// Codepoint on arrival at the queue.
+    pub class: Ecn,
+    /// Time since its arrival at the queue.
+    pub sojourn: Span,
+    /// TCP sequence number of its first payload byte (32 bits, as on the wire), where it is TCP.
+    pub sequence: Option<u32>,
+}
+
+/// What happened to a packet at a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PacketFate {
+    /// It reached the queue.
+    Arrived,
+    /// The queue dropped it.
+    Dropped,
+    /// The queue marked it.
+    Marked,
+    /// Its transmission began.
+    Sent,
+    /// The link lost it.
+    Lost,
+}
+
+/// Takes an engine's records, in the order of their times. Errors are kept and told at the end.
+pub trait Recorder {
+    /// A link's counters of one period.
+    fn link(&mut self, sample: &LinkSample);
+    /// Sojourn times of one class in one period; called only when there were any.
+    fn delay(&mut self, sample: &DelaySample);
+    /// A flow's counters of one period.
+    fn flow(&mut self, sample: &FlowSample);
+    /// A group's RTTs in one period; called only when there were any.
+    fn rtt(&mut self, sample: &RttSample);
+    /// A transport's state.
+    fn transport(&mut self, sample: &TransportSample);
+    /// A queue's or controller's internal state.
+    fn state(&mut self, sample: &StateSample);
+    /// Something that happened to a flow.
+    fn event(&mut self, event: &FlowEvent);
+    /// A packet at a link; called only when the run asks for packets.
+    fn packet(&mut self, packet: &PacketRecord);
+}
