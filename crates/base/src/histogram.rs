@@ -137,7 +137,12 @@ impl Histogram {
 
     /// Puts a histogram together again from what [`Histogram::buckets`], [`Histogram::sum`], [`Histogram::min`] and
     /// [`Histogram::max`] gave.
-    pub fn from_parts(buckets: impl IntoIterator<Item = (u32, u32)>, sum: u128, min: Span, max: Span) -> Histogram {
+    pub fn from_parts(
+        buckets: impl IntoIterator<Item = (u32, u32)>,
+        sum: u128,
+        min: Span,
+        max: Span,
+    ) -> Histogram {
         let mut histogram = Histogram { sum, min, max, ..Histogram::default() };
         for (bucket, count) in buckets {
             let bucket = bucket as usize;
@@ -146,7 +151,8 @@ impl Histogram {
             }
             histogram.counts[bucket] += count;
             histogram.count += u64::from(count);
-            histogram.used = Some(histogram.used.map_or((bucket, bucket), |(l, h)| (l.min(bucket), h.max(bucket))));
+            histogram.used =
+                Some(histogram.used.map_or((bucket, bucket), |(l, h)| (l.min(bucket), h.max(bucket))));
         }
         histogram
     }
@@ -158,7 +164,9 @@ mod tests {
 
     #[test]
     fn every_value_falls_into_the_bucket_that_holds_it() {
-        for value in (0..200_000u64).chain([1_000_000, 15_000_000, u64::from(u32::MAX), 1 << 40, (1 << 40) + 12345]) {
+        for value in
+            (0..200_000u64).chain([1_000_000, 15_000_000, u64::from(u32::MAX), 1 << 40, (1 << 40) + 12345])
+        {
             let (low, width) = bounds_of(bucket_of(Span::from_nanos(value)));
             assert!(low <= value && value < low + width, "{value}: {low}+{width}");
             assert!(width == 1 || width * 64 <= low, "{value}: bucket too wide");

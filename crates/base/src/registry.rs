@@ -130,7 +130,8 @@ macro_rules! registry {
 
 /// The schema of a registry: a name, or a table with `kind` and that member's parameters.
 pub fn registry_schema(what: &str, members: Vec<crate::Named>) -> schemars::Schema {
-    let names: Vec<&str> = members.iter().flat_map(|m| std::iter::once(m.name).chain(m.aliases.iter().copied())).collect();
+    let names: Vec<&str> =
+        members.iter().flat_map(|m| std::iter::once(m.name).chain(m.aliases.iter().copied())).collect();
     let mut forms = vec![serde_json::json!({ "type": "string", "enum": names })];
     for member in &members {
         let mut form = serde_json::to_value(&member.parameters).unwrap_or_default();
@@ -139,7 +140,8 @@ pub fn registry_schema(what: &str, members: Vec<crate::Named>) -> schemars::Sche
             object.insert("title".into(), member.name.into());
             object.insert("description".into(), member.summary.into());
             let properties = object.entry("properties").or_insert_with(|| serde_json::json!({}));
-            let kinds: Vec<&str> = std::iter::once(member.name).chain(member.aliases.iter().copied()).collect();
+            let kinds: Vec<&str> =
+                std::iter::once(member.name).chain(member.aliases.iter().copied()).collect();
             properties["kind"] = serde_json::json!({ "enum": kinds });
             object.insert("required".into(), serde_json::json!(["kind"]));
         }

@@ -8,6 +8,8 @@
 mod limit;
 mod pie;
 mod tail_drop;
+#[cfg(test)]
+mod testing;
 
 pub use limit::Limit;
 

@@ -63,7 +63,8 @@ impl FromStr for Limit {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Limit, UnitError> {
         let text = text.trim();
-        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | ' ' | '-' | '+'));
+        let unit =
+            text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | ' ' | '-' | '+'));
         let number = text[..text.len() - unit.len()].trim().replace('_', "");
         let wrong = |message: String| UnitError {
             message,
@@ -72,14 +73,19 @@ impl FromStr for Limit {
         if number.starts_with('-') {
             return Err(wrong("a limit cannot be negative".into()));
         }
-        let positive = |limit: Limit, zero: bool| if zero { Err(wrong("a limit of nothing holds no packet".into())) } else { Ok(limit) };
+        let positive = |limit: Limit, zero: bool| {
+            if zero { Err(wrong("a limit of nothing holds no packet".into())) } else { Ok(limit) }
+        };
         match unit {
             "packet" | "packets" | "p" => {
-                let packets: u32 = number.parse().map_err(|_| wrong(format!("\"{number}\" is not a number of packets")))?;
+                let packets: u32 =
+                    number.parse().map_err(|_| wrong(format!("\"{number}\" is not a number of packets")))?;
                 positive(Limit::Packets(packets), packets == 0)
             }
             "bdp" | "BDP" => match number.parse::<f64>() {
-                Ok(factor) if factor.is_finite() && factor <= 1e6 => positive(Limit::Bdp(factor), factor == 0.0),
+                Ok(factor) if factor.is_finite() && factor <= 1e6 => {
+                    positive(Limit::Bdp(factor), factor == 0.0)
+                }
                 _ => Err(wrong(format!("\"{number}\" is not a number of BDP"))),
             },
             _ => match (text.parse::<Bytes>(), text.parse::<Span>()) {
@@ -137,8 +143,11 @@ mod tests {
     use super::*;
     use weir_base::Rate;
 
-    const LINK: Link =
-        Link { rate: Rate::from_mbit_per_sec(50), base_rtt: Some(Span::from_millis(48)), mtu: Bytes::new(1500) };
+    const LINK: Link = Link {
+        rate: Rate::from_mbit_per_sec(50),
+        base_rtt: Some(Span::from_millis(48)),
+        mtu: Bytes::new(1500),
+    };
 
     #[test]
     fn one_bdp_of_50_mbit_and_48_ms_is_200_packets() {

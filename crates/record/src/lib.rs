@@ -4,6 +4,6 @@
 mod types;
 
 pub use types::{
-    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, PacketFate, PacketRecord, Recorder, RttSample,
-    StateSample, TransportSample,
+    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, PacketFate, PacketRecord,
+    Recorder, RttSample, StateSample, TransportSample,
 };

@@ -33,7 +33,12 @@ pub enum Source {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { rate: Rate::from_mbit_per_sec(1), packet: Bytes::new(1500), ecn: Ecn::NotEct, source: Source::Fabric }
+        Config {
+            rate: Rate::from_mbit_per_sec(1),
+            packet: Bytes::new(1500),
+            ecn: Ecn::NotEct,
+            source: Source::Fabric,
+        }
     }
 }
 
@@ -59,7 +64,10 @@ impl Udp {
     /// When the n-th packet is due: computed from the start, so that rounding does not add up.
     fn due(&self) -> Time {
         let bits = u128::from(self.sent) * u128::from(self.packet.get()) * 8_000_000_000;
-        self.start + Span::from_nanos(u64::try_from(bits / u128::from(self.rate.bits_per_sec().max(1))).unwrap_or(u64::MAX))
+        self.start
+            + Span::from_nanos(
+                u64::try_from(bits / u128::from(self.rate.bits_per_sec().max(1))).unwrap_or(u64::MAX),
+            )
     }
 }
 
@@ -92,7 +100,9 @@ mod tests {
         assert_eq!(udp.next(Event::Start, start), Action::Send(Bytes::new(1500)));
         let mut due = start;
         for _ in 0..7000 {
-            let Action::WaitUntil(at) = udp.next(Event::Sent, due) else { panic!("a pause follows each packet") };
+            let Action::WaitUntil(at) = udp.next(Event::Sent, due) else {
+                panic!("a pause follows each packet")
+            };
             due = at;
             assert_eq!(udp.next(Event::Woken, due), Action::Send(Bytes::new(1500)));
         }
