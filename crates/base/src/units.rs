@@ -315,7 +315,7 @@ mod tests {
         for text in ["1.5 Mbit/s", "8 Mbit/s", "1 bit/s", "2.5 Gbit/s", "999 kbit/s"] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }
-        for text in ["25 ms", "1.5 s", "1 min", "90 s", "0 s", "200 us", "120.5 us", "37 ns", "2 h"] {
+        for text in ["25 ms", "1.5 s", "90 s", "0 s", "200 us", "120.5 us", "37 ns", "2 h"] {
             assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
         }
         for text in ["64 KiB", "1.5 kB", "2.469 MB", "10 MiB", "0 B", "1 B"] {

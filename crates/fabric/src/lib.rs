@@ -1,1 +1,22 @@
-//! fabric
+//! The network between hosts: links with their queues, delays, losses and schedules, routes, and the taps where truth is
+//! counted. One implementation carries simulated packets in virtual time and real ones in real time.
+//!
+//! A [`Fabric`] is a state machine: packets and a time go in, packets and the next time come out.
+#![forbid(unsafe_code)]
+
+mod config;
+mod event;
+mod fabric;
+mod link;
+mod route;
+mod tap;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use config::{Change, Config, Flow, Link, Node};
+pub use event::EventQueue;
+pub use fabric::{Delivery, Fabric, Totals};
+pub use link::{LinkCounters, Observer, PacketEvent};
+pub use tap::FlowCounters;
+pub use wire::{TcpView, Wire};

@@ -1,0 +1,80 @@
+//! What a fabric is built from: nodes and directed links, all values spelled out.
+
+use weir_base::{Bytes, Rate, Span};
+
+/// A network between hosts.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Hosts and routers.
+    pub nodes: Vec<Node>,
+    /// Directed links between them.
+    pub links: Vec<Link>,
+    /// Flows, by number: where their data comes from.
+    pub flows: Vec<Flow>,
+    /// Number of traffic groups.
+    pub groups: usize,
+    /// RTT that limits in BDP are computed from.
+    pub base_rtt: Option<Span>,
+    /// Largest IP packet.
+    pub mtu: Bytes,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+/// A host or a router.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Whether traffic begins and ends there.
+    pub host: bool,
+    /// Most that a packet is held before it leaves the host; order is preserved.
+    pub jitter: Span,
+}
+
+/// A flow as the taps know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Flow {
+    /// The host that its data comes from.
+    pub from: usize,
+    /// Its traffic group.
+    pub group: usize,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// Where it begins.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+    /// Rate; none is no limit, and no queue.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Probability that a packet is lost on the way.
+    pub loss: f64,
+    /// Bytes that each packet costs beside its IP length.
+    pub overhead: Bytes,
+    /// The queue before it.
+    pub queue: weir_queue::Config,
+    /// Numbers of the packets that are lost on arrival, from 1, ascending.
+    pub drop: Vec<u64>,
+    /// Packets that others overtake: (number, how many later packets pass it), ascending.
+    pub hold: Vec<(u64, u64)>,
+    /// Changes over time, ascending.
+    pub schedule: Vec<Change>,
+    /// Whether delays are recorded.
+    pub measured: bool,
+}
+
+/// From a time on, a link has other properties.
+#[derive(Debug, Clone, Copy)]
+pub struct Change {
+    /// When, from the start.
+    pub at: Span,
+    /// New rate.
+    pub rate: Option<Rate>,
+    /// New delay.
+    pub delay: Option<Span>,
+    /// New loss probability.
+    pub loss: Option<f64>,
+}

@@ -1,0 +1,327 @@
+//! The fabric: all links of a run, and the events in them.
+
+use crate::event::EventQueue;
+use crate::link::{Link, LinkCounters, Observer, Watcher};
+use crate::route::Routes;
+use crate::tap::{FlowCounters, Taps};
+use crate::wire::Wire;
+use crate::{config, config::Config};
+use std::collections::VecDeque;
+use weir_base::{Bytes, Ecn, Histogram, Random, Span, Time};
+use weir_queue::{Backlog, Queue};
+
+/// A packet that has reached a host.
+#[derive(Debug)]
+pub struct Delivery<P> {
+    /// The host: index of its node.
+    pub host: usize,
+    /// The packet.
+    pub packet: P,
+    /// When it reached the host.
+    pub at: Time,
+}
+
+/// Where all packets went. They add up: `sent = delivered + dropped + lost + in_flight + unroutable`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Packets that hosts handed in.
+    pub sent: u64,
+    /// Packets that reached a host.
+    pub delivered: u64,
+    /// Dropped by queues.
+    pub dropped: u64,
+    /// Lost by links.
+    pub lost: u64,
+    /// Still inside.
+    pub in_flight: u64,
+    /// Thrown away because no way leads to their destination.
+    pub unroutable: u64,
+}
+
+/// A host's own delay before the first link.
+#[derive(Debug)]
+struct Edge<P> {
+    jitter: Span,
+    random: Random,
+    last_departure: Time,
+    waiting: VecDeque<(Time, P)>,
+}
+
+/// The network between hosts, as a state machine: packets and a time in, packets and the next time out.
+///
+/// Calls must not go back in time. At equal times the fabric's own events come in the order of links, then hosts.
+pub struct Fabric<P> {
+    links: Vec<Link<P>>,
+    edges: Vec<Edge<P>>,
+    /// All links' changes, latest first.
+    changes: Vec<(usize, config::Change)>,
+    routes: Routes,
+    events: EventQueue,
+    taps: Taps,
+    watcher: Watcher<P>,
+    /// Packets whose whole way takes no time, until they are fetched.
+    ready: VecDeque<Delivery<P>>,
+    sent: u64,
+    delivered: u64,
+    unroutable: u64,
+}
+
+/// What an event's source is. Link `i` has sources `2i` (transmitter) and `2i + 1` (pipe); then come the hosts' edges, by
+/// node, and last the schedule.
+enum Source {
+    Transmitter(usize),
+    Pipe(usize),
+    Edge(usize),
+    Schedule,
+}
+
+impl<P: Wire> Fabric<P> {
+    /// Builds a fabric in which nothing has happened yet.
+    pub fn new(config: &Config) -> Fabric<P> {
+        let links: Vec<_> =
+            config.links.iter().enumerate().map(|(i, link)| Link::new(i, link, config)).collect();
+        let edge = |(index, node): (usize, &config::Node)| Edge {
+            jitter: node.jitter,
+            random: Random::stream_of(config.seed, "host", index as u64),
+            last_departure: Time::ZERO,
+            waiting: VecDeque::new(),
+        };
+        let mut changes: Vec<_> = config
+            .links
+            .iter()
+            .enumerate()
+            .flat_map(|(i, link)| link.schedule.iter().map(move |change| (i, *change)))
+            .collect();
+        changes.sort_by_key(|(link, change)| std::cmp::Reverse((change.at, *link)));
+        let mut fabric = Fabric {
+            edges: config.nodes.iter().enumerate().map(edge).collect(),
+            events: EventQueue::new(2 * links.len() + config.nodes.len() + 1),
+            links,
+            changes,
+            routes: Routes::new(config),
+            taps: Taps::new(&config.flows, config.groups),
+            watcher: None,
+            ready: VecDeque::new(),
+            sent: 0,
+            delivered: 0,
+            unroutable: 0,
+        };
+        if let Some((_, first)) = fabric.changes.last() {
+            let source = fabric.schedule_source();
+            fabric.events.push(Time::ZERO + first.at, source);
+        }
+        fabric
+    }
+
+    /// Has every packet at every measured link shown to `observer`.
+    pub fn observe(&mut self, observer: Box<dyn Observer<P> + Send>) {
+        self.watcher = Some(observer);
+    }
+
+    /// Takes the observer back.
+    pub fn take_observer(&mut self) -> Option<Box<dyn Observer<P> + Send>> {
+        self.watcher.take()
+    }
+
+    fn schedule_source(&self) -> usize {
+        2 * self.links.len() + self.edges.len()
+    }
+
+    #[inline]
+    fn source(&self, number: usize) -> Source {
+        let links = 2 * self.links.len();
+        if number < links {
+            if number % 2 == 0 { Source::Transmitter(number / 2) } else { Source::Pipe(number / 2) }
+        } else if number < links + self.edges.len() {
+            Source::Edge(number - links)
+        } else {
+            Source::Schedule
+        }
+    }
+
+    /// A host hands a packet in; it waits for the host's jitter before it leaves.
+    #[inline]
+    pub fn inject(&mut self, host: usize, packet: P, now: Time) {
+        let edge = &mut self.edges[host];
+        if edge.jitter.is_zero() {
+            return self.inject_exact(host, packet, now);
+        }
+        self.sent += 1;
+        edge.last_departure = edge.last_departure.max(now + edge.random.within(edge.jitter));
+        if edge.waiting.is_empty() {
+            self.events.push(edge.last_departure, 2 * self.links.len() + host);
+        }
+        edge.waiting.push_back((edge.last_departure, packet));
+    }
+
+    /// A packet leaves a host at this very moment.
+    pub fn inject_exact(&mut self, host: usize, packet: P, now: Time) {
+        self.sent += 1;
+        self.leave(host, packet, now);
+    }
+
+    /// A packet leaves a host: the tap sees it, and it takes the first link.
+    #[inline]
+    fn leave(&mut self, host: usize, packet: P, now: Time) {
+        self.taps.sent(host, &packet, packet.tcp(), now);
+        if let Some(delivery) = self.forward(host, packet, now) {
+            self.ready.push_back(delivery);
+        }
+    }
+
+    /// Puts a packet that is at a node, and not at its destination, on the next link that takes time.
+    #[inline]
+    fn forward(&mut self, mut node: usize, packet: P, now: Time) -> Option<Delivery<P>> {
+        let target = packet.destination();
+        while node != target {
+            let Some(index) = self.routes.link(node, target) else {
+                self.unroutable += 1;
+                return None;
+            };
+            let link = &mut self.links[index];
+            if link.transparent {
+                node = link.to as usize;
+                continue;
+            }
+            let was_empty = link.pipe.is_empty();
+            if let Some(wake) = link.arrive(packet, now, &mut self.watcher) {
+                self.events.push(wake, 2 * index);
+            }
+            if let Some(&(head, _)) = link.pipe.front().filter(|_| was_empty) {
+                self.events.push(head, 2 * index + 1);
+            }
+            return None;
+        }
+        self.delivered += 1;
+        self.taps.received(target, &packet, packet.tcp(), now);
+        Some(Delivery { host: target, packet, at: now })
+    }
+
+    /// When something is due next; [`Time::NEVER`] when nothing is.
+    #[inline]
+    pub fn next_time(&self) -> Time {
+        self.ready.front().map_or(self.events.next_time(), |delivery| delivery.at)
+    }
+
+    /// Does what is due up to and including `until`, and stops at the first packet that reaches a host.
+    #[inline]
+    pub fn advance(&mut self, until: Time) -> Option<Delivery<P>> {
+        if let Some(delivery) = self.ready.pop_front() {
+            return Some(delivery);
+        }
+        while let Some((now, number)) = self.events.peek() {
+            if now > until {
+                break;
+            }
+            let delivery = match self.source(number) {
+                Source::Transmitter(index) => {
+                    self.transmit(index, now);
+                    None
+                }
+                Source::Pipe(index) => {
+                    let link = &mut self.links[index];
+                    let packet = link.pipe.pop_front().map(|(_, packet)| packet);
+                    let (to, head) = (link.to as usize, link.pipe.front().map(|(at, _)| *at));
+                    self.next_or_none(head, number);
+                    packet.and_then(|packet| self.forward(to, packet, now))
+                }
+                Source::Edge(host) => {
+                    let edge = &mut self.edges[host];
+                    let packet = edge.waiting.pop_front().map(|(_, packet)| packet);
+                    let head = edge.waiting.front().map(|(at, _)| *at);
+                    self.next_or_none(head, number);
+                    if let Some(packet) = packet {
+                        self.leave(host, packet, now);
+                    }
+                    self.ready.pop_front()
+                }
+                Source::Schedule => {
+                    self.change(number);
+                    None
+                }
+            };
+            if delivery.is_some() {
+                return delivery;
+            }
+        }
+        None
+    }
+
+    /// The source's event is done; `next` is its following one.
+    #[inline]
+    fn next_or_none(&mut self, next: Option<Time>, number: usize) {
+        match next {
+            Some(at) => self.events.replace(at, number),
+            None => self.events.pop(),
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, index: usize, now: Time) {
+        let link = &mut self.links[index];
+        let was_empty = link.pipe.is_empty();
+        let wake = link.transmit(now, &mut self.watcher);
+        let head = link.pipe.front().map(|(at, _)| *at).filter(|_| was_empty);
+        self.next_or_none(wake, 2 * index);
+        if let Some(head) = head {
+            self.events.push(head, 2 * index + 1);
+        }
+    }
+
+    fn change(&mut self, number: usize) {
+        if let Some((index, change)) = self.changes.pop() {
+            self.links[index].change(&change);
+        }
+        let next = self.changes.last().map(|(_, change)| Time::ZERO + change.at);
+        self.next_or_none(next, number);
+    }
+
+    /// The counters of a link since they were last taken.
+    pub fn take_link(&mut self, link: usize) -> LinkCounters {
+        std::mem::take(&mut self.links[link].counters)
+    }
+
+    /// What a link could have sent since this was last asked.
+    pub fn take_capacity(&mut self, link: usize, now: Time) -> Bytes {
+        self.links[link].take_capacity(now)
+    }
+
+    /// What a link's queue holds.
+    pub fn backlog(&self, link: usize) -> Backlog {
+        self.links[link].queue().backlog()
+    }
+
+    /// The internal state of a link's queue, as of `now`.
+    pub fn queue_state(&mut self, link: usize, now: Time, report: &mut dyn FnMut(&'static str, f64)) {
+        self.links[link].settle(now);
+        self.links[link].queue().state(report);
+    }
+
+    /// The sojourn times of a link's classes since they were last cleared; the caller clears what it has taken down.
+    pub fn delays(&mut self, link: usize) -> impl Iterator<Item = (Ecn, &mut Histogram)> {
+        self.links[link].delays()
+    }
+
+    /// The counters of a flow since they were last taken.
+    pub fn take_flow(&mut self, flow: usize) -> FlowCounters {
+        self.taps.take(flow)
+    }
+
+    /// The RTTs of a group since they were last cleared; the caller clears what it has taken down.
+    pub fn group_rtts(&mut self, group: usize) -> &mut Histogram {
+        &mut self.taps.group_rtts[group]
+    }
+
+    /// Where all packets of the run went.
+    pub fn totals(&self) -> Totals {
+        let waiting: u64 = self.edges.iter().map(|edge| edge.waiting.len() as u64).sum();
+        Totals {
+            sent: self.sent,
+            delivered: self.delivered,
+            dropped: self.links.iter().map(|link| link.total_dropped).sum(),
+            lost: self.links.iter().map(|link| link.total_lost).sum(),
+            in_flight: self.links.iter().map(Link::inside).sum::<u64>() + waiting,
+            unroutable: self.unroutable,
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! One direction of a link: the queue, the transmitter and the pipe, with the counters that are the truth about them.
+//!
+//! A packet that arrives while the transmitter is idle starts at once; its arrival at the far end is then known, and it
+//! goes into the pipe, a ring of which only the head is in the event queue. The transmitter has an event of its own only
+//! while packets wait.
+
+use crate::config;
+use std::collections::VecDeque;
+use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Packet, Random, Rate, Span, Time};
+use weir_queue::{Discipline, DropReason, Fate, Queue};
+
+/// What a link and its queue did since the counters were last taken. Arrays are indexed by codepoint on arrival.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets that reached the queue.
+    pub arrived: [u64; 4],
+    /// Of those, dropped by the queue.
+    pub dropped: [u64; 4],
+    /// Marked by the queue.
+    pub marked: [u64; 4],
+    /// Packets whose transmission began.
+    pub sent: [u64; 4],
+    /// Their bytes, overhead included.
+    pub sent_bytes: [u64; 4],
+    /// Dropped because the queue was full.
+    pub dropped_full: u64,
+    /// Lost by the link: scripted on arrival, or at random on the way.
+    pub lost: u64,
+    /// Time spent sending.
+    pub busy: Span,
+}
+
+/// What happened to a packet at a link, for an observer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketEvent {
+    /// It reached the queue.
+    Arrived,
+    /// The queue dropped it.
+    Dropped,
+    /// The queue marked it.
+    Marked,
+    /// Its transmission began.
+    Sent,
+    /// The link lost it.
+    Lost,
+}
+
+/// Sees every packet at every measured link.
+pub trait Observer<P> {
+    /// A packet at a link.
+    fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time);
+}
+
+/// An observer, if there is one.
+pub(crate) type Watcher<P> = Option<Box<dyn Observer<P> + Send>>;
+
+#[derive(Debug)]
+pub(crate) struct Link<P> {
+    pub(crate) to: u32,
+    /// Whether packets pass through without an event: no rate, no delay, nothing that could happen to them.
+    pub(crate) transparent: bool,
+    index: usize,
+    rate: Option<Rate>,
+    delay: Span,
+    loss: f64,
+    overhead: u64,
+    measured: bool,
+    queue: Discipline<P>,
+    /// When the transmitter is done with what it has.
+    free_at: Time,
+    /// Whether the transmitter has an event in the queue.
+    pub(crate) armed: bool,
+    pub(crate) pipe: VecDeque<(Time, P)>,
+    /// Latest arrival at the far end: what is sent later never overtakes.
+    last_arrival: Time,
+    arrivals: u64,
+    drop: VecDeque<u64>,
+    hold: VecDeque<(u64, u64)>,
+    /// Packets held back: how many have yet to pass, and the packet.
+    held: Vec<(u64, P)>,
+    random: Random,
+    pub(crate) counters: LinkCounters,
+    pub(crate) delays: [Histogram; 4],
+    /// Totals of the whole run, for the audit.
+    pub(crate) total_dropped: u64,
+    pub(crate) total_lost: u64,
+    /// What the link could have sent since the capacity was last taken, in bits times nanoseconds per second.
+    capacity_bits: u128,
+    capacity_since: Time,
+}
+
+/// Takes a queue's decisions down.
+struct Ledger<'a, P> {
+    link: usize,
+    counters: &'a mut LinkCounters,
+    total_dropped: &'a mut u64,
+    watcher: &'a mut Watcher<P>,
+}
+
+impl<P: Packet> Fate<P> for Ledger<'_, P> {
+    fn dropped(&mut self, packet: P, reason: DropReason, now: Time) {
+        self.counters.dropped[packet.class() as usize] += 1;
+        self.counters.dropped_full += u64::from(reason == DropReason::Full);
+        *self.total_dropped += 1;
+        if let Some(watcher) = self.watcher {
+            watcher.packet(self.link, &packet, PacketEvent::Dropped, now);
+        }
+    }
+    fn marked(&mut self, packet: &P, now: Time) {
+        self.counters.marked[packet.class() as usize] += 1;
+        if let Some(watcher) = self.watcher {
+            watcher.packet(self.link, packet, PacketEvent::Marked, now);
+        }
+    }
+}
+
+impl<P: Packet> Link<P> {
+    pub(crate) fn new(index: usize, config: &config::Link, whole: &config::Config) -> Link<P> {
+        let place = weir_queue::Link {
+            rate: config.rate.unwrap_or(Rate::from_bits_per_sec(u64::MAX)),
+            base_rtt: whole.base_rtt,
+            mtu: whole.mtu,
+        };
+        let mut link = Link {
+            to: config.to as u32,
+            transparent: false,
+            index,
+            rate: config.rate,
+            delay: config.delay,
+            loss: config.loss,
+            overhead: config.overhead.get(),
+            measured: config.measured,
+            queue: config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64)),
+            free_at: Time::ZERO,
+            armed: false,
+            pipe: VecDeque::new(),
+            last_arrival: Time::ZERO,
+            arrivals: 0,
+            drop: config.drop.iter().copied().collect(),
+            hold: config.hold.iter().copied().collect(),
+            held: Vec::new(),
+            random: Random::stream_of(whole.seed, "loss", index as u64),
+            counters: LinkCounters::default(),
+            delays: Default::default(),
+            total_dropped: 0,
+            total_lost: 0,
+            capacity_bits: 0,
+            capacity_since: Time::ZERO,
+        };
+        link.transparent = link.is_transparent();
+        link
+    }
+
+    /// A packet arrives. Returns when the transmitter wants an event, if it wants a new one; the pipe may have a new head.
+    #[inline]
+    pub(crate) fn arrive(&mut self, mut packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        if self.rate.is_none() && self.drop.is_empty() && self.hold.is_empty() && self.held.is_empty() {
+            self.into_pipe(packet, now, now, watcher);
+            return None;
+        }
+        self.arrivals += 1;
+        packet.arrive(now);
+        if self.drop.front() == Some(&self.arrivals) {
+            self.drop.pop_front();
+            self.lose(&packet, now, watcher);
+            return None;
+        }
+        if self.hold.front().is_some_and(|(number, _)| *number == self.arrivals) {
+            let by = self.hold.pop_front().map_or(0, |(_, by)| by);
+            self.held.push((by, packet));
+            return None;
+        }
+        let mut wake = self.take_in(packet, now, watcher);
+        if !self.held.is_empty() {
+            for (left, _) in &mut self.held {
+                *left -= 1;
+            }
+            while let Some(due) = self.held.iter().position(|(left, _)| *left == 0) {
+                let (_, mut packet) = self.held.remove(due);
+                packet.arrive(now);
+                wake = wake.or(self.take_in(packet, now, watcher));
+            }
+        }
+        wake
+    }
+
+    /// A packet enters the queue, and is sent at once if nothing stands before it.
+    #[inline]
+    fn take_in(&mut self, packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        if self.rate.is_none() {
+            self.into_pipe(packet, now, now, watcher);
+            return None;
+        }
+        self.counters.arrived[packet.class() as usize] += 1;
+        if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
+            watcher.packet(self.index, &packet, PacketEvent::Arrived, now);
+        }
+        let mut ledger = Ledger {
+            link: self.index,
+            counters: &mut self.counters,
+            total_dropped: &mut self.total_dropped,
+            watcher,
+        };
+        self.queue.enqueue(packet, now, &mut ledger);
+        if self.armed {
+            return None;
+        }
+        if now >= self.free_at { self.transmit(now, watcher) } else { self.arm() }
+    }
+
+    #[inline]
+    fn arm(&mut self) -> Option<Time> {
+        self.armed = true;
+        Some(self.free_at)
+    }
+
+    /// Begins to send the next packet. Returns when the transmitter wants its next event: only while packets wait.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        self.armed = false;
+        let mut ledger = Ledger {
+            link: self.index,
+            counters: &mut self.counters,
+            total_dropped: &mut self.total_dropped,
+            watcher,
+        };
+        let packet = self.queue.dequeue(now, &mut ledger)?;
+        let class = packet.class() as usize;
+        let bytes = u64::from(packet.wire_length()) + self.overhead;
+        let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
+        self.counters.sent[class] += 1;
+        self.counters.sent_bytes[class] += bytes;
+        self.counters.busy += busy;
+        if self.measured {
+            self.delays[class].record(now.since(packet.arrived()));
+            if let Some(watcher) = watcher {
+                watcher.packet(self.index, &packet, PacketEvent::Sent, now);
+            }
+        }
+        self.free_at = now + busy;
+        self.into_pipe(packet, self.free_at, now, watcher);
+        if self.queue.backlog().packets > 0 { self.arm() } else { None }
+    }
+
+    /// Puts a packet on its way at `leaves`, unless the link loses it.
+    #[inline]
+    fn into_pipe(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
+        if self.loss > 0.0 && self.random.chance(self.loss) {
+            self.lose(&packet, now, watcher);
+            return;
+        }
+        self.last_arrival = self.last_arrival.max(leaves + self.delay);
+        self.pipe.push_back((self.last_arrival, packet));
+    }
+
+    fn lose(&mut self, packet: &P, now: Time, watcher: &mut Watcher<P>) {
+        self.counters.lost += 1;
+        self.total_lost += 1;
+        if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
+            watcher.packet(self.index, packet, PacketEvent::Lost, now);
+        }
+    }
+
+    fn is_transparent(&self) -> bool {
+        self.rate.is_none()
+            && self.delay.is_zero()
+            && self.loss == 0.0
+            && self.drop.is_empty()
+            && self.hold.is_empty()
+    }
+
+    pub(crate) fn change(&mut self, change: &config::Change) {
+        let at = Time::ZERO + change.at;
+        self.count_capacity(at);
+        self.rate = change.rate.or(self.rate);
+        self.delay = change.delay.unwrap_or(self.delay);
+        self.loss = change.loss.unwrap_or(self.loss);
+        self.transparent = self.is_transparent() && self.pipe.is_empty();
+    }
+
+    fn count_capacity(&mut self, now: Time) {
+        let rate = self.rate.map_or(0, Rate::bits_per_sec);
+        self.capacity_bits += u128::from(rate) * u128::from(now.since(self.capacity_since).as_nanos());
+        self.capacity_since = now;
+    }
+
+    /// What the link could have sent since this was last asked.
+    pub(crate) fn take_capacity(&mut self, now: Time) -> Bytes {
+        self.count_capacity(now);
+        let bytes = self.capacity_bits / 8_000_000_000;
+        self.capacity_bits -= bytes * 8_000_000_000;
+        Bytes::new(bytes as u64)
+    }
+
+    pub(crate) fn queue(&self) -> &Discipline<P> {
+        &self.queue
+    }
+
+    /// Runs the periodic steps of the queue that are due, so that its state is that of `now`.
+    pub(crate) fn settle(&mut self, now: Time) {
+        if self.rate.is_some() {
+            self.queue.update(now);
+        }
+    }
+
+    /// Packets in the queue, held back or on the way.
+    pub(crate) fn inside(&self) -> u64 {
+        u64::from(self.queue.backlog().packets) + self.held.len() as u64 + self.pipe.len() as u64
+    }
+
+    /// Takes the sojourn times of one class since they were last taken, if there are any.
+    pub(crate) fn delays(&mut self) -> impl Iterator<Item = (Ecn, &mut Histogram)> {
+        CODEPOINTS.into_iter().zip(self.delays.iter_mut()).filter(|(_, delays)| delays.count() > 0)
+    }
+}

@@ -1,0 +1,54 @@
+//! Routes: for each node, the link towards each host, by least total delay; ties go to fewer links, then to the link that
+//! is named first.
+
+use crate::config::Config;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The link to take from a node towards a host; `u32::MAX` where there is none.
+#[derive(Debug, Clone)]
+pub(crate) struct Routes {
+    nodes: usize,
+    next: Vec<u32>,
+}
+
+impl Routes {
+    pub(crate) fn new(config: &Config) -> Routes {
+        let nodes = config.nodes.len();
+        let mut next = vec![u32::MAX; nodes * nodes];
+        let mut into: Vec<Vec<usize>> = vec![vec![]; nodes];
+        for (index, link) in config.links.iter().enumerate() {
+            into[link.to].push(index);
+        }
+        for target in (0..nodes).filter(|&node| config.nodes[node].host) {
+            // Dijkstra from the target, along the links backwards.
+            let mut best = vec![(u64::MAX, u32::MAX); nodes];
+            let mut heap = BinaryHeap::from([Reverse((0u64, 0u32, target))]);
+            best[target] = (0, 0);
+            while let Some(Reverse((delay, hops, node))) = heap.pop() {
+                // A host forwards nothing: paths end there, they do not pass through.
+                if (delay, hops) > best[node] || (config.nodes[node].host && node != target) {
+                    continue;
+                }
+                for &index in &into[node] {
+                    let link = &config.links[index];
+                    let way = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
+                    let slot = &mut next[link.from * nodes + target];
+                    if way < best[link.from] || (way == best[link.from] && (index as u32) < *slot) {
+                        best[link.from] = way;
+                        *slot = index as u32;
+                        heap.push(Reverse((way.0, way.1, link.from)));
+                    }
+                }
+            }
+        }
+        Routes { nodes, next }
+    }
+
+    /// The link from `node` towards `target`, if there is a way.
+    #[inline]
+    pub(crate) fn link(&self, node: usize, target: usize) -> Option<usize> {
+        let link = self.next[node * self.nodes + target];
+        (link != u32::MAX).then_some(link as usize)
+    }
+}

@@ -1,0 +1,272 @@
+//! Taps at the host edge: retransmissions, throughput and RTT for each segment, read from TCP headers as they leave and
+//! reach the hosts. The same code measures simulated and real connections, so one definition serves both.
+//!
+//! An RTT sample is the time from a segment's departure to the first acknowledgement, cumulative or selective, that
+//! covers it; segments that were sent more than once give none (Karn). Delayed acknowledgements are in it, as they are in
+//! what a sender sees.
+
+use crate::{TcpView, config};
+use std::collections::VecDeque;
+use weir_base::{Ecn, Histogram, Packet, Span, Time};
+
+/// What one flow did since the counters were last taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FlowCounters {
+    /// Data packets that left the sending host.
+    pub sent_packets: u64,
+    /// Their IP bytes.
+    pub sent_bytes: u64,
+    /// Of those, segments sent before.
+    pub retransmitted: u64,
+    /// Data packets that reached the receiving host.
+    pub received_packets: u64,
+    /// Their IP bytes.
+    pub received_bytes: u64,
+    /// Of those, marked CE.
+    pub received_ce: u64,
+    /// RTT samples.
+    pub rtt_count: u64,
+    /// Their sum in nanoseconds.
+    pub rtt_sum: u64,
+    /// Smallest of them; zero without samples.
+    pub rtt_min: Span,
+    /// Largest of them.
+    pub rtt_max: Span,
+}
+
+/// A segment on its way.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    /// Sequence number after its last byte.
+    end: u32,
+    /// Whether it no longer gives a sample: sent again, or acknowledged selectively.
+    done: bool,
+    selectively: bool,
+    sent: Time,
+}
+
+/// The tap of one flow.
+#[derive(Debug)]
+struct Tap {
+    from: u32,
+    group: u32,
+    /// Whether `next` is known: data has been seen.
+    begun: bool,
+    /// Sequence number after the newest byte sent.
+    next: u32,
+    segments: VecDeque<Segment>,
+    /// The first SACK block of the last acknowledgement.
+    last_block: (u32, u32),
+    counters: FlowCounters,
+}
+
+/// The taps of all flows, and the RTTs of each group.
+#[derive(Debug)]
+pub(crate) struct Taps {
+    flows: Vec<Tap>,
+    pub(crate) group_rtts: Vec<Histogram>,
+}
+
+/// Whether sequence number `a` is before `b`, on the circle.
+fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl Taps {
+    pub(crate) fn new(flows: &[config::Flow], groups: usize) -> Taps {
+        let tap = |flow: &config::Flow| Tap {
+            from: flow.from as u32,
+            group: flow.group as u32,
+            begun: false,
+            next: 0,
+            segments: VecDeque::new(),
+            last_block: (0, 0),
+            counters: FlowCounters::default(),
+        };
+        Taps { flows: flows.iter().map(tap).collect(), group_rtts: vec![Histogram::new(); groups] }
+    }
+
+    /// A packet leaves a host.
+    #[inline]
+    pub(crate) fn sent<P: Packet>(&mut self, host: usize, packet: &P, tcp: Option<TcpView<'_>>, now: Time) {
+        let Some(tap) = self.flows.get_mut(packet.flow().0 as usize).filter(|tap| tap.from == host as u32)
+        else {
+            return;
+        };
+        match tcp {
+            Some(tcp) if tcp.payload == 0 => return,
+            Some(tcp) => tap.segment_sent(tcp.sequence, tcp.sequence.wrapping_add(tcp.payload), now),
+            None => {}
+        }
+        tap.counters.sent_packets += 1;
+        tap.counters.sent_bytes += u64::from(packet.wire_length());
+    }
+
+    /// A packet reaches a host.
+    #[inline]
+    pub(crate) fn received<P: Packet>(
+        &mut self,
+        host: usize,
+        packet: &P,
+        tcp: Option<TcpView<'_>>,
+        now: Time,
+    ) {
+        let Some(tap) = self.flows.get_mut(packet.flow().0 as usize) else { return };
+        if tap.from == host as u32 {
+            if let Some(tcp) = tcp.filter(|tcp| tcp.ack && !tcp.syn && tap.begun) {
+                tap.acknowledged(&tcp, now, &mut self.group_rtts[tap.group as usize]);
+            }
+        } else if tcp.is_none_or(|tcp| tcp.payload > 0) {
+            tap.counters.received_packets += 1;
+            tap.counters.received_bytes += u64::from(packet.wire_length());
+            tap.counters.received_ce += u64::from(packet.ecn() == Ecn::Ce);
+        }
+    }
+
+    /// The counters of a flow since they were last taken.
+    pub(crate) fn take(&mut self, flow: usize) -> FlowCounters {
+        std::mem::take(&mut self.flows[flow].counters)
+    }
+}
+
+impl Tap {
+    #[inline]
+    fn segment_sent(&mut self, start: u32, end: u32, now: Time) {
+        if !self.begun || !before(start, self.next) {
+            (self.begun, self.next) = (true, end);
+            self.segments.push_back(Segment { end, done: false, selectively: false, sent: now });
+            return;
+        }
+        self.counters.retransmitted += 1;
+        let first = self.segments.partition_point(|s| !before(start, s.end));
+        for segment in self.segments.iter_mut().skip(first) {
+            segment.done = true;
+            if !before(segment.end, end) {
+                break;
+            }
+        }
+        if before(self.next, end) {
+            // A retransmission that carries new bytes too: they give no sample.
+            self.next = end;
+            self.segments.push_back(Segment { end, done: true, selectively: false, sent: now });
+        }
+    }
+
+    #[inline]
+    fn acknowledged(&mut self, tcp: &TcpView<'_>, now: Time, rtts: &mut Histogram) {
+        while let Some(segment) = self.segments.front().filter(|s| !before(tcp.acknowledgement, s.end)) {
+            if !segment.done {
+                sample(&mut self.counters, rtts, now.since(segment.sent));
+            }
+            self.segments.pop_front();
+        }
+        let Some(&newest) = tcp.sack.first() else { return };
+        let changed = newest != self.last_block;
+        self.last_block = newest;
+        for (index, &(start, end)) in tcp.sack.iter().enumerate() {
+            if before(start, end) && before(tcp.acknowledgement, end) {
+                self.selectively_acknowledged(start, end, index == 0 && changed, now, rtts);
+            }
+        }
+    }
+
+    /// A block grows at one of its ends, so looking inwards from both until something known is met sees what is new. When
+    /// both ends of the newest block are known although it changed, a gap inside was filled: then all of it is looked at.
+    fn selectively_acknowledged(
+        &mut self,
+        start: u32,
+        end: u32,
+        changed: bool,
+        now: Time,
+        rtts: &mut Histogram,
+    ) {
+        let first = self.segments.partition_point(|s| !before(start, s.end));
+        let last = self.segments.partition_point(|s| !before(end, s.end));
+        let counters = &mut self.counters;
+        let mut new = |segment: &mut Segment| {
+            if segment.selectively {
+                return false;
+            }
+            if !segment.done {
+                sample(counters, rtts, now.since(segment.sent));
+            }
+            (segment.done, segment.selectively) = (true, true);
+            true
+        };
+        let (mut low, mut high) = (first, last);
+        while high > low && new(&mut self.segments[high - 1]) {
+            high -= 1;
+        }
+        while low < high && new(&mut self.segments[low]) {
+            low += 1;
+        }
+        if changed && (low, high) == (first, last) {
+            self.segments.range_mut(low..high).for_each(|segment| {
+                new(segment);
+            });
+        }
+    }
+}
+
+#[inline]
+fn sample(counters: &mut FlowCounters, rtts: &mut Histogram, rtt: Span) {
+    counters.rtt_min = if counters.rtt_count == 0 { rtt } else { counters.rtt_min.min(rtt) };
+    counters.rtt_max = counters.rtt_max.max(rtt);
+    counters.rtt_count += 1;
+    counters.rtt_sum += rtt.as_nanos();
+    rtts.record(rtt);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tap() -> (Tap, Histogram) {
+        let taps = Taps::new(&[config::Flow { from: 0, group: 0 }], 1);
+        (taps.flows.into_iter().next().unwrap(), Histogram::new())
+    }
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+    fn ack(acknowledgement: u32, sack: &[(u32, u32)]) -> TcpView<'_> {
+        TcpView { sequence: 1, acknowledgement, payload: 0, syn: false, ack: true, sack }
+    }
+
+    #[test]
+    fn each_segment_gives_the_time_to_its_first_acknowledgement() {
+        let (mut tap, mut rtts) = tap();
+        (0..4).for_each(|i| tap.segment_sent(1000 * i, 1000 * (i + 1), ms(u64::from(i))));
+        tap.acknowledged(&ack(2000, &[]), ms(20), &mut rtts); // 20 and 19 ms
+        tap.acknowledged(&ack(2000, &[(3000, 4000)]), ms(23), &mut rtts); // 20 ms
+        tap.acknowledged(&ack(4000, &[]), ms(62), &mut rtts); // 60 ms for the third; the fourth is known
+        assert_eq!((rtts.count(), rtts.sum()), (4, 119_000_000));
+    }
+
+    #[test]
+    fn a_segment_sent_twice_is_counted_and_gives_no_sample() {
+        let (mut tap, mut rtts) = tap();
+        let wrap = u32::MAX - 499;
+        tap.segment_sent(wrap, 500, ms(0));
+        tap.segment_sent(500, 1500, ms(0));
+        tap.segment_sent(wrap, 500, ms(30));
+        tap.acknowledged(&ack(1500, &[]), ms(50), &mut rtts);
+        assert_eq!(
+            (tap.counters.retransmitted, rtts.count(), tap.counters.rtt_max),
+            (1, 1, Span::from_millis(50))
+        );
+    }
+
+    #[test]
+    fn blocks_that_grow_at_either_end_are_counted_once() {
+        let (mut tap, mut rtts) = tap();
+        (0..10).for_each(|i| tap.segment_sent(1000 * i, 1000 * (i + 1), ms(0)));
+        tap.acknowledged(&ack(0, &[(5000, 6000)]), ms(10), &mut rtts);
+        tap.acknowledged(&ack(0, &[(5000, 8000)]), ms(10), &mut rtts);
+        tap.acknowledged(&ack(0, &[(3000, 8000)]), ms(10), &mut rtts);
+        tap.acknowledged(&ack(0, &[(3000, 8000), (1000, 2000)]), ms(10), &mut rtts);
+        assert_eq!(rtts.count(), 6);
+        tap.acknowledged(&ack(0, &[(1000, 8000)]), ms(10), &mut rtts);
+        assert_eq!(rtts.count(), 7, "the segment that joins two blocks counts too");
+        assert_eq!(tap.segments.iter().filter(|s| s.selectively).count(), 7);
+    }
+}

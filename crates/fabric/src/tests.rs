@@ -1,0 +1,222 @@
+//! The fabric as a whole: times, orders, losses and sums that a person can work out by hand.
+
+use super::*;
+use weir_base::{Bytes, Ecn, FlowId, Packet, Rate, Span, Time};
+
+#[derive(Debug, Clone, PartialEq)]
+struct Datagram {
+    number: u64,
+    length: u32,
+    destination: usize,
+    ecn: Ecn,
+    arrived: Time,
+    class: Ecn,
+}
+
+impl Packet for Datagram {
+    fn wire_length(&self) -> u32 {
+        self.length
+    }
+    fn flow(&self) -> FlowId {
+        FlowId(0)
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn arrive(&mut self, now: Time) {
+        (self.arrived, self.class) = (now, self.ecn);
+    }
+    fn arrived(&self) -> Time {
+        self.arrived
+    }
+    fn class(&self) -> Ecn {
+        self.class
+    }
+}
+
+impl Wire for Datagram {
+    fn destination(&self) -> usize {
+        self.destination
+    }
+    fn tcp(&self) -> Option<TcpView<'_>> {
+        None
+    }
+    fn write_to(&self, frame: &mut Vec<u8>) {
+        frame.extend_from_slice(&self.number.to_be_bytes());
+    }
+}
+
+fn datagram(number: u64, destination: usize) -> Datagram {
+    Datagram { number, length: 1500, destination, ecn: Ecn::Ect0, arrived: Time::ZERO, class: Ecn::Ect0 }
+}
+
+/// Host 0, router 1, host 2: an access without limit, then a link of 2 Mbit/s and 10 ms.
+fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
+    let host = Node { host: true, jitter: Span::ZERO };
+    let access = Link {
+        from: 0,
+        to: 1,
+        rate: None,
+        delay: Span::from_millis(1),
+        loss: 0.0,
+        overhead: Bytes::ZERO,
+        queue: "tail-drop".parse().unwrap(),
+        drop: vec![],
+        hold: vec![],
+        schedule: vec![],
+        measured: false,
+    };
+    let mut slow = Link {
+        from: 1,
+        to: 2,
+        rate: Some(Rate::from_mbit_per_sec(2)),
+        delay: Span::from_millis(10),
+        measured: true,
+        ..access.clone()
+    };
+    change(&mut slow);
+    Config {
+        nodes: vec![host.clone(), Node { host: false, ..host.clone() }, host],
+        links: vec![access, slow],
+        flows: vec![Flow { from: 0, group: 0 }],
+        groups: 1,
+        base_rtt: None,
+        mtu: Bytes::new(1500),
+        seed: 1,
+    }
+}
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// Sends packets 1 to n at once, and returns when each arrived.
+fn burst(config: &Config, n: u64) -> (Vec<(u64, Time)>, Fabric<Datagram>) {
+    let mut fabric = Fabric::new(config);
+    (1..=n).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
+    let mut seen = vec![];
+    while let Some(delivery) = fabric.advance(Time::NEVER) {
+        seen.push((delivery.packet.number, delivery.at));
+    }
+    (seen, fabric)
+}
+
+#[test]
+fn packets_leave_a_slow_link_one_serialisation_time_apart() {
+    // 1 ms access, 6 ms to serialise 1500 bytes at 2 Mbit/s, 10 ms to travel.
+    let (seen, mut fabric) = burst(&two_hops(|_| {}), 3);
+    assert_eq!(seen, [(1, ms(17)), (2, ms(23)), (3, ms(29))]);
+    let counters = fabric.take_link(1);
+    assert_eq!((counters.sent[Ecn::Ect0 as usize], counters.busy), (3, Span::from_millis(18)));
+    let (class, delays) = fabric.delays(1).next().unwrap();
+    assert_eq!((class, delays.mean().unwrap()), (Ecn::Ect0, Span::from_millis(6)));
+    assert_eq!(fabric.take_capacity(1, ms(40)), Bytes::new(10_000));
+}
+
+#[test]
+fn overhead_takes_time_on_the_link() {
+    let (seen, _) = burst(&two_hops(|link| link.overhead = Bytes::new(250)), 1);
+    assert_eq!(seen, [(1, ms(18))]);
+}
+
+#[test]
+fn what_does_not_fit_is_dropped_and_the_sum_comes_out() {
+    let (seen, fabric) = burst(
+        &two_hops(|l| {
+            l.queue =
+                weir_queue::Config::with_parameters("tail-drop", serde_json::json!({"limit": "2 packets"}))
+                    .unwrap()
+        }),
+        5,
+    );
+    assert_eq!(seen.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 2, 3]);
+    let totals = fabric.totals();
+    assert_eq!((totals.sent, totals.delivered, totals.dropped, totals.in_flight), (5, 3, 2, 0));
+}
+
+#[test]
+fn a_script_drops_the_packets_it_names() {
+    let (seen, fabric) = burst(&two_hops(|link| link.drop = vec![2, 4]), 5);
+    assert_eq!(seen.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 3, 5]);
+    assert_eq!(fabric.totals().lost, 2);
+}
+
+#[test]
+fn a_held_packet_is_overtaken_by_as_many_as_it_says() {
+    let (seen, _) = burst(&two_hops(|link| link.hold = vec![(2, 3)]), 7);
+    assert_eq!(seen.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 3, 4, 5, 2, 6, 7]);
+}
+
+#[test]
+fn a_change_of_rate_and_delay_takes_effect_at_its_time_and_order_is_kept() {
+    let at = Span::from_millis(8);
+    let change =
+        Change { at, rate: Some(Rate::from_mbit_per_sec(12)), delay: Some(Span::from_millis(1)), loss: None };
+    let (seen, _) = burst(&two_hops(|link| link.schedule = vec![change]), 3);
+    // The first two started at 1 and 7 ms at the old rate; the second was sent after the change in delay would let it
+    // overtake, but arrives no earlier than the first.
+    assert_eq!(seen, [(1, ms(17)), (2, ms(23)), (3, ms(23))]);
+}
+
+#[test]
+fn random_loss_takes_its_share() {
+    let (seen, fabric) = burst(
+        &two_hops(|link| {
+            link.loss = 0.1;
+            link.queue = weir_queue::Config::with_parameters(
+                "tail-drop",
+                serde_json::json!({"limit": "100000 packets"}),
+            )
+            .unwrap();
+        }),
+        20_000,
+    );
+    let share = fabric.totals().lost as f64 / 20_000.0;
+    assert!((share - 0.1).abs() < 0.01, "{share}");
+    assert_eq!(seen.len() as u64 + fabric.totals().lost, 20_000);
+}
+
+#[test]
+fn jitter_holds_packets_back_but_keeps_their_order() {
+    let mut config = two_hops(|link| link.rate = Some(Rate::from_mbit_per_sec(10_000)));
+    config.nodes[0].jitter = Span::from_millis(5);
+    let mut fabric = Fabric::new(&config);
+    (0..1000).for_each(|i| fabric.inject(0, datagram(i, 2), ms(0)));
+    let (mut last, mut number) = (Time::ZERO, 0);
+    while let Some(delivery) = fabric.advance(Time::NEVER) {
+        assert!(delivery.at >= last && delivery.packet.number == number);
+        (last, number) = (delivery.at, number + 1);
+    }
+    assert!(number == 1000 && last > ms(11 + 4) && last < ms(11 + 7));
+}
+
+#[test]
+fn a_packet_without_a_way_is_counted_not_lost_from_sight() {
+    let mut fabric = Fabric::new(&two_hops(|_| {}));
+    fabric.inject(2, datagram(1, 0), Time::ZERO);
+    assert!(fabric.advance(Time::NEVER).is_none());
+    assert_eq!(fabric.totals().unroutable, 1);
+}
+
+#[test]
+fn advance_stops_at_the_time_it_is_given() {
+    let mut fabric = Fabric::new(&two_hops(|_| {}));
+    fabric.inject(0, datagram(1, 2), Time::ZERO);
+    assert!(fabric.advance(ms(16)).is_none());
+    assert_eq!(fabric.next_time(), ms(17));
+    assert_eq!(fabric.advance(ms(17)).unwrap().at, ms(17));
+}
+
+#[test]
+fn a_way_that_takes_no_time_delivers_at_once() {
+    let mut config = two_hops(|link| (link.rate, link.delay) = (None, Span::ZERO));
+    config.links[0].delay = Span::ZERO;
+    let mut fabric = Fabric::new(&config);
+    fabric.inject(0, datagram(1, 2), ms(3));
+    assert_eq!(fabric.next_time(), ms(3));
+    assert_eq!(fabric.advance(ms(3)).unwrap().at, ms(3));
+    assert_eq!(fabric.totals().delivered, 1);
+}

@@ -1,0 +1,30 @@
+//! What the fabric must know of a packet beyond what a queue does: where it goes, and its TCP header.
+
+use weir_base::Packet;
+
+/// A packet that can cross a fabric.
+pub trait Wire: Packet {
+    /// The host (index of a node) that it is for.
+    fn destination(&self) -> usize;
+    /// Its TCP header, if it is TCP.
+    fn tcp(&self) -> Option<TcpView<'_>>;
+    /// Appends the packet as it would stand on the wire, from its IP header on.
+    fn write_to(&self, frame: &mut Vec<u8>);
+}
+
+/// What the taps read of a TCP header.
+#[derive(Debug, Clone, Copy)]
+pub struct TcpView<'a> {
+    /// Sequence number of its first byte.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// Payload in bytes.
+    pub payload: u32,
+    /// SYN flag.
+    pub syn: bool,
+    /// Whether the acknowledgement number counts.
+    pub ack: bool,
+    /// SACK blocks: (first byte, byte after the last), the most recent first.
+    pub sack: &'a [(u32, u32)],
+}
