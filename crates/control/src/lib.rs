@@ -6,10 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod cubic;
+mod hystart;
 mod newreno;
 mod window;
 
-pub use window::Window;
+pub use window::{NO_THRESHOLD, Window};
 
 use weir_base::{Bytes, Random, Rate, Span, Time};
 
@@ -28,7 +29,8 @@ pub trait Controller: Send {
     }
 
     /// Loss recovery or a reduction asked for by ECN begins: the controller chooses the window to come down to, which
-    /// [`Controller::window`] answers from now on. The transport's PRR walks there.
+    /// [`Controller::window`] answers from now on. The transport's PRR walks there. Not called again while a reduction
+    /// is under way.
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
         let _ = congestion;
     }
@@ -91,6 +93,8 @@ pub struct Start {
     pub mss: Bytes,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
+    /// Whether segments are paced even where the controller asks for no rate (Linux `sk_pacing_status`).
+    pub paced: bool,
 }
 
 /// An acknowledgement, seen from the sender. Segments are counted as the kernel counts packets.
@@ -215,6 +219,8 @@ pub struct Timeout {
     pub now: Time,
     /// Bytes in flight after everything lost was taken off.
     pub in_flight: Bytes,
+    /// Offset of the next new byte to be sent.
+    pub next_sequence: u64,
     /// Whether the threshold is to be lowered: false when this flight was already answered with a reduction
     /// (Linux `tcp_enter_loss`).
     pub reduce: bool,

@@ -1,0 +1,354 @@
+//! CUBIC: the window grows as a cubic function of the time since the last reduction, flat near the window where loss
+//! struck (RFC 9438), in the integers of Linux 6.18 `net/ipv4/tcp_cubic.c`, with HyStart in slow start.
+//!
+//! The kernel's clock ticks here are those of `HZ` = 250, counted from the start of the run. Products that overflow 32
+//! bits in the kernel, from windows of a million segments on, are held in 64 here.
+
+use crate::hystart::{Detect, HyStart};
+use crate::{Ack, Congestion, Controller, Restart, Start, Timeout, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use weir_base::{Bytes, Random, Span, Time};
+
+/// Parameters of CUBIC, named as the module parameters of `tcp_cubic`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What is left of the window after a loss, in 1/1024 (1 to 1023).
+    #[serde(deserialize_with = "fraction")]
+    #[schemars(range(min = 1, max = 1023))]
+    pub beta: u32,
+    /// Whether a flow that is losing ground gives up more, so that a new one finds room sooner.
+    pub fast_convergence: bool,
+    /// Whether the window never grows slower than Reno's would.
+    pub tcp_friendliness: bool,
+    /// The constant C of the cubic function, in 1/1024 of 10 segments/s³ (1 to 1024): 41 is 0.4.
+    #[serde(deserialize_with = "scale")]
+    #[schemars(range(min = 1, max = 1024))]
+    pub bic_scale: u32,
+    /// First slow-start threshold in segments, where `hystart` is off; 0 is none.
+    pub initial_ssthresh: u32,
+    /// Whether slow start ends early by HyStart.
+    pub hystart: bool,
+    /// What HyStart looks at.
+    pub hystart_detect: Detect,
+    /// Window in segments below which HyStart does not end slow start.
+    pub hystart_low_window: u32,
+    /// Most time between acknowledgements of one train.
+    pub hystart_ack_delta: Span,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            beta: 717,
+            fast_convergence: true,
+            tcp_friendliness: true,
+            bic_scale: 41,
+            initial_ssthresh: 0,
+            hystart: true,
+            hystart_detect: Detect::Both,
+            hystart_low_window: 16,
+            hystart_ack_delta: Span::from_millis(2),
+        }
+    }
+}
+
+fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    within(deserializer, "beta", BETA_SCALE - 1)
+}
+fn scale<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    within(deserializer, "bic_scale", BETA_SCALE)
+}
+fn within<'de, D: Deserializer<'de>>(deserializer: D, name: &str, most: u32) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        value if (1..=most).contains(&value) => Ok(value),
+        value => Err(de::Error::custom(format!("{name} is {value}, expected 1 to {most}"))),
+    }
+}
+
+/// Kernel ticks per second; the kernels of Debian and Ubuntu LTS are built so.
+const HZ: u64 = 250;
+/// Unit of `beta` (Linux `BICTCP_BETA_SCALE`).
+const BETA_SCALE: u32 = 1024;
+/// The cubic function's time is in 2^-10 s (Linux `BICTCP_HZ`).
+const TIME_SHIFT: u32 = 10;
+/// Segments for each further one while no loss has told of the path: 5 % each RTT (Linux `bictcp_update`).
+const UNKNOWN_PATH_COUNT: u32 = 20;
+/// The fastest growth, one segment for each two (Linux `bictcp_update`).
+const MIN_COUNT: u32 = 2;
+/// The smallest threshold in segments.
+const MIN_THRESHOLD: u32 = 2;
+
+/// The clock in kernel ticks (Linux `tcp_jiffies32`).
+fn ticks(now: Time) -> u64 {
+    now.as_nanos() / (1_000_000_000 / HZ)
+}
+
+/// A connection under CUBIC.
+#[derive(Debug)]
+pub(crate) struct Cubic {
+    config: Config,
+    window: Window,
+    curve: Curve,
+    hystart: HyStart,
+    /// Segments that Reno, made fair, needs to acknowledge for one more, as a multiple of the window in 1/8
+    /// (Linux `beta_scale`).
+    friendly_scale: u64,
+    /// 2^40 / C for a 100 ms RTT (Linux `cube_factor`).
+    cube_factor: u64,
+    /// C for a 100 ms RTT (Linux `cube_rtt_scale`).
+    cube_scale: u64,
+}
+
+/// What a timeout makes it forget (Linux `struct bictcp`).
+#[derive(Debug, Default)]
+struct Curve {
+    /// Segments to be acknowledged for one more.
+    cnt: u32,
+    /// The window where loss struck last.
+    last_max_cwnd: u32,
+    /// The window, and the tick, when `cnt` was computed last.
+    last_cwnd: u32,
+    last_time: u64,
+    /// Where the curve is flat.
+    origin: u32,
+    /// Time from the epoch's start to the origin, in 2^-10 s.
+    k: u64,
+    /// Smallest RTT in microseconds; 0 is none yet.
+    delay_min: u64,
+    /// The tick in which this epoch began.
+    epoch_start: Option<u64>,
+    /// Segments acknowledged that the friendly window has not yet grown for.
+    ack_cnt: u64,
+    /// The window that Reno would have.
+    tcp_cwnd: u32,
+}
+
+impl Cubic {
+    pub(crate) fn new(config: &Config, start: &Start) -> Cubic {
+        let mut window = Window::new(start);
+        if !config.hystart && config.initial_ssthresh > 0 {
+            window.ssthresh = config.initial_ssthresh;
+        }
+        // A configuration made by hand, not read, may hold what the reader refuses.
+        let beta = config.beta.clamp(1, BETA_SCALE - 1);
+        let cube_scale = u64::from(config.bic_scale.clamp(1, BETA_SCALE)) * 10;
+        Cubic {
+            window,
+            curve: Curve::default(),
+            hystart: HyStart::new(config.hystart_detect, config.hystart_ack_delta, start),
+            friendly_scale: u64::from(8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta)),
+            cube_factor: (1 << (10 + 3 * TIME_SHIFT)) / cube_scale,
+            cube_scale,
+            config: Config { beta, ..config.clone() },
+        }
+    }
+
+    /// Takes the RTT sample (Linux `cubictcp_acked`).
+    fn sample(&mut self, ack: &Ack) {
+        let Some(sample) = ack.rtt else { return };
+        // Delays right after a reduction still hold the old queue.
+        if self.curve.epoch_start.is_some_and(|start| ticks(ack.now).saturating_sub(start) < HZ) {
+            return;
+        }
+        let rtt = sample.rtt.as_micros().max(1);
+        if self.curve.delay_min == 0 || self.curve.delay_min > rtt {
+            self.curve.delay_min = rtt;
+        }
+        if self.config.hystart
+            && !self.hystart.found()
+            && self.window.in_slow_start()
+            && self.window.cwnd >= self.config.hystart_low_window
+            && self.hystart.update(ack, rtt, self.curve.delay_min, &self.window)
+        {
+            self.window.ssthresh = self.window.cwnd;
+        }
+    }
+
+    /// Computes `cnt` (Linux `bictcp_update`).
+    fn update(&mut self, now: u64, acked: u32) {
+        let cwnd = self.window.cwnd;
+        let curve = &mut self.curve;
+        curve.ack_cnt += u64::from(acked);
+        if curve.last_cwnd == cwnd && now.saturating_sub(curve.last_time) <= HZ / 32 {
+            return;
+        }
+        // Along the curve once each tick; an epoch's first acknowledgement always counts.
+        if curve.epoch_start.is_none() || now != curve.last_time {
+            curve.last_cwnd = cwnd;
+            curve.last_time = now;
+            let start = match curve.epoch_start {
+                Some(start) => start,
+                None => curve.begin_epoch(now, acked, cwnd, self.cube_factor),
+            };
+            let target = curve.target(now.saturating_sub(start), self.cube_scale);
+            curve.cnt = match target.checked_sub(cwnd) {
+                None | Some(0) => cwnd.saturating_mul(100),
+                Some(distance) => cwnd / distance,
+            };
+            if curve.last_max_cwnd == 0 {
+                curve.cnt = curve.cnt.min(UNKNOWN_PATH_COUNT);
+            }
+        }
+        if self.config.tcp_friendliness {
+            curve.keep_up_with_reno(cwnd, self.friendly_scale);
+        }
+        curve.cnt = curve.cnt.max(MIN_COUNT);
+    }
+
+    /// The threshold after a loss; ends the epoch (Linux `cubictcp_recalc_ssthresh`).
+    fn reduced(&mut self) -> u32 {
+        let cwnd = self.window.cwnd;
+        let scaled = |numerator: u32, denominator: u32| {
+            // At most `cwnd`, since the numerator is never larger than the denominator.
+            (u64::from(cwnd) * u64::from(numerator) / u64::from(denominator)) as u32
+        };
+        let beta = self.config.beta;
+        self.curve.epoch_start = None;
+        self.curve.last_max_cwnd = if cwnd < self.curve.last_max_cwnd && self.config.fast_convergence {
+            scaled(BETA_SCALE + beta, 2 * BETA_SCALE)
+        } else {
+            cwnd
+        };
+        scaled(beta, BETA_SCALE).max(MIN_THRESHOLD)
+    }
+
+    /// Sending begins again: time without sending does not count on the curve (Linux `cubictcp_cwnd_event`).
+    fn skip_idle(&mut self, now: Time, idle: Span) {
+        if let Some(start) = &mut self.curve.epoch_start {
+            *start = (*start + (ticks(now) - ticks(now - idle))).min(ticks(now));
+        }
+    }
+}
+
+impl Curve {
+    /// Begins an epoch: where the curve is flat, and how far away that is.
+    fn begin_epoch(&mut self, now: u64, acked: u32, cwnd: u32, cube_factor: u64) -> u64 {
+        self.epoch_start = Some(now);
+        self.ack_cnt = u64::from(acked);
+        self.tcp_cwnd = cwnd;
+        match self.last_max_cwnd.checked_sub(cwnd) {
+            None | Some(0) => {
+                self.k = 0;
+                self.origin = cwnd;
+            }
+            Some(distance) => {
+                self.k = u64::from(cubic_root(cube_factor.wrapping_mul(u64::from(distance))));
+                self.origin = self.last_max_cwnd;
+            }
+        }
+        now
+    }
+
+    /// The window that the curve wants one RTT from now. Wraps as the kernel's does, after 350 s in one epoch.
+    fn target(&self, elapsed: u64, cube_scale: u64) -> u32 {
+        let rtt = self.delay_min.div_ceil(1_000_000 / HZ);
+        let t = ((elapsed + rtt) << TIME_SHIFT) / HZ;
+        let offset = t.abs_diff(self.k);
+        let cube = cube_scale.wrapping_mul(offset).wrapping_mul(offset).wrapping_mul(offset);
+        let delta = (cube >> (10 + 3 * TIME_SHIFT)) as u32;
+        if t < self.k { self.origin.wrapping_sub(delta) } else { self.origin.wrapping_add(delta) }
+    }
+
+    /// Grows at least as fast as Reno with the same average window would (RFC 9438, section 4.3).
+    fn keep_up_with_reno(&mut self, cwnd: u32, scale: u64) {
+        let step = ((u64::from(cwnd) * scale) >> 3).max(1);
+        if self.ack_cnt > step {
+            // As often as it fits while more than one step is left over.
+            let grown = (self.ack_cnt - 1) / step;
+            self.ack_cnt -= grown * step;
+            self.tcp_cwnd = self.tcp_cwnd.saturating_add(u32::try_from(grown).unwrap_or(u32::MAX));
+        }
+        if let Some(ahead) = self.tcp_cwnd.checked_sub(cwnd).filter(|&ahead| ahead > 0) {
+            self.cnt = self.cnt.min(cwnd / ahead);
+        }
+    }
+}
+
+impl Controller for Cubic {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
+        self.sample(ack);
+        self.hystart.after_ack(ack);
+        if !ack.may_grow || !ack.cwnd_limited {
+            return;
+        }
+        let mut delivered = ack.delivered_segments;
+        if self.window.in_slow_start() {
+            delivered = self.window.slow_start(delivered);
+            if delivered == 0 {
+                return;
+            }
+        }
+        self.update(ticks(ack.now), delivered);
+        self.window.additive_increase(self.curve.cnt, delivered);
+    }
+
+    fn on_enter_recovery(&mut self, congestion: &Congestion) {
+        let ssthresh = self.reduced();
+        self.window.reduce(ssthresh, congestion);
+    }
+    fn on_exit_recovery(&mut self, _: Time) {
+        self.window.end_reduction();
+    }
+    /// The window comes back, not the curve: the kernel leaves `last_max_cwnd` lowered too.
+    fn on_undo(&mut self, _: Time) {
+        self.window.undo();
+    }
+    fn on_timeout(&mut self, timeout: &Timeout) {
+        let ssthresh = if timeout.reduce { Some(self.reduced()) } else { None };
+        self.window.collapse(ssthresh, timeout);
+        self.curve = Curve::default();
+        self.hystart.reset(timeout.now, timeout.next_sequence);
+    }
+    fn on_restart(&mut self, restart: &Restart) {
+        if let Restart::Transmit { now, idle } = *restart {
+            self.skip_idle(now, idle);
+        }
+        self.window.restart(restart);
+    }
+
+    fn window(&self) -> Bytes {
+        self.window.bytes()
+    }
+    fn slow_start_threshold(&self) -> Option<Bytes> {
+        Some(self.window.threshold())
+    }
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("cwnd_segments", f64::from(self.window.cwnd));
+        report("cnt", f64::from(self.curve.cnt));
+        report("w_max_segments", f64::from(self.curve.last_max_cwnd));
+        report("origin_segments", f64::from(self.curve.origin));
+        report("k_s", self.curve.k as f64 / f64::from(1u32 << TIME_SHIFT));
+        if let Some(start) = self.curve.epoch_start {
+            report("epoch_start_s", start as f64 / HZ as f64);
+        }
+        report("reno_segments", f64::from(self.curve.tcp_cwnd));
+        report("delay_min_ms", self.curve.delay_min as f64 / 1e3);
+        report("hystart_found", f64::from(u8::from(self.hystart.found())));
+    }
+}
+
+/// Cube roots of the leading bits, times 64 and refined by hand (W. Tarreau; Linux `cubic_root`).
+#[rustfmt::skip]
+const ROOTS: [u8; 64] = [
+    0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
+    157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199,
+    200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
+    231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+];
+
+/// A cube root by table and one Newton step, 0.2 % off on average (Linux `cubic_root`).
+fn cubic_root(a: u64) -> u32 {
+    let bits = u64::BITS - a.leading_zeros();
+    if bits < 7 {
+        return (u32::from(ROOTS[a as usize]) + 35) >> 6;
+    }
+    // A third of the bits, so that six or fewer lead.
+    let shift = ((bits * 84) >> 8) - 1;
+    let lead = u64::from(ROOTS[(a >> (shift * 3)) as usize]);
+    let estimate = ((lead + 10) << shift) >> 6;
+    // Newton's step, with 341/1024 for a third.
+    let thrice = 2 * estimate + a / (estimate * (estimate - 1));
+    ((thrice * 341) >> 10) as u32
+}

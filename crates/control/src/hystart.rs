@@ -1,0 +1,138 @@
+//! HyStart: leaves slow start before the queue overflows, when the acknowledgements of one round arrive over too long a
+//! time (train) or later than they used to (delay). Source: Ha and Rhee, "Taming the elephants" (2011), as Linux 6.18
+//! `net/ipv4/tcp_cubic.c` has it (`hystart_update`, `bictcp_hystart_reset`), in microseconds.
+
+use crate::{Ack, Start, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Span, Time};
+
+/// What HyStart looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Detect {
+    /// How long the train of closely spaced acknowledgements is (Linux: 1).
+    AckTrain,
+    /// By how much the round's smallest delay has grown (Linux: 2).
+    Delay,
+    /// Both (Linux: 3).
+    Both,
+}
+
+/// RTT samples before a round's delay is judged (Linux `HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u32 = 8;
+/// Bounds of the growth in delay that counts, in microseconds (Linux `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+const DELAY_BOUNDS: (u64, u64) = (4_000, 16_000);
+/// Most that a burst may lengthen the train, in microseconds (Linux `hystart_ack_delay`).
+const MAX_BURST_DELAY: u64 = 1_000;
+/// Largest burst that the kernel hands to a device: 64 KiB less `MAX_TCP_HEADER + 1` (Linux `sk_dst_gso_max_size`).
+const GSO_MAX_SIZE: u64 = 65_536 - 321;
+/// What TCP computes as its pacing rate, relative to a window each RTT, in percent: early in slow start, and later
+/// (Linux `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). It is computed whether or not anything is paced.
+const PACING_PERCENT: (u64, u64) = (200, 120);
+
+/// The state of one round of HyStart.
+#[derive(Debug)]
+pub(crate) struct HyStart {
+    detect: Detect,
+    ack_delta: u64,
+    paced: bool,
+    found: bool,
+    round_start: u64,
+    last_ack: u64,
+    /// The round ends when this offset has been passed.
+    end: u64,
+    /// Smallest RTT of the round.
+    rtt: u64,
+    samples: u32,
+    /// Smoothed RTT when the last acknowledgement had been handled.
+    srtt: Option<Span>,
+}
+
+impl HyStart {
+    pub(crate) fn new(detect: Detect, ack_delta: Span, start: &Start) -> HyStart {
+        let now = start.now.since(Time::ZERO).as_micros();
+        HyStart {
+            detect,
+            ack_delta: ack_delta.as_micros(),
+            paced: start.paced,
+            found: false,
+            round_start: now,
+            last_ack: now,
+            end: 0,
+            rtt: u64::MAX,
+            samples: 0,
+            srtt: None,
+        }
+    }
+
+    /// Whether it has ended slow start.
+    pub(crate) fn found(&self) -> bool {
+        self.found
+    }
+
+    /// Starts over, as after a timeout.
+    pub(crate) fn reset(&mut self, now: Time, next_sequence: u64) {
+        self.found = false;
+        self.begin_round(now.since(Time::ZERO).as_micros(), next_sequence);
+    }
+
+    fn begin_round(&mut self, now: u64, next_sequence: u64) {
+        self.round_start = now;
+        self.last_ack = now;
+        self.end = next_sequence;
+        self.rtt = u64::MAX;
+        self.samples = 0;
+    }
+
+    /// Takes an RTT sample in microseconds; true when slow start is to end here. `delay_min` is the smallest RTT seen.
+    pub(crate) fn update(&mut self, ack: &Ack, rtt: u64, delay_min: u64, window: &Window) -> bool {
+        let now = ack.now.since(Time::ZERO).as_micros();
+        if ack.acknowledged > self.end {
+            self.begin_round(now, ack.next_sequence);
+        }
+        if self.detect != Detect::Delay && self.train_is_long(now, delay_min, window) {
+            self.found = true;
+        }
+        if self.detect != Detect::AckTrain && self.delay_has_grown(rtt, delay_min) {
+            self.found = true;
+        }
+        self.found
+    }
+
+    /// Remembers what the kernel's pacing rate would be made from; at the end of each acknowledgement.
+    pub(crate) fn after_ack(&mut self, ack: &Ack) {
+        self.srtt = ack.srtt;
+    }
+
+    fn train_is_long(&mut self, now: u64, delay_min: u64, window: &Window) -> bool {
+        if now.saturating_sub(self.last_ack) > self.ack_delta {
+            return false;
+        }
+        self.last_ack = now;
+        let threshold = delay_min + self.burst_delay(window);
+        // Pacing spreads a flight over up to half an RTT by itself.
+        now.saturating_sub(self.round_start) > if self.paced { threshold } else { threshold / 2 }
+    }
+
+    fn delay_has_grown(&mut self, rtt: u64, delay_min: u64) -> bool {
+        self.rtt = self.rtt.min(rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.rtt > delay_min + (delay_min / 8).clamp(DELAY_BOUNDS.0, DELAY_BOUNDS.1)
+    }
+
+    /// How long four of the largest bursts take at the kernel's pacing rate, in microseconds (Linux
+    /// `hystart_ack_delay`, `tcp_update_pacing_rate`).
+    fn burst_delay(&self, window: &Window) -> u64 {
+        let Some(srtt) = self.srtt.map(|s| s.as_micros()) else { return 0 };
+        let percent = if window.cwnd < window.ssthresh / 2 { PACING_PERCENT.0 } else { PACING_PERCENT.1 };
+        let bytes_per_second = window.mss().get() * 10_000 * percent * u64::from(window.cwnd) / srtt.max(1);
+        match bytes_per_second {
+            0 => 0,
+            rate => MAX_BURST_DELAY.min(GSO_MAX_SIZE * 4 * 1_000_000 / rate),
+        }
+    }
+}

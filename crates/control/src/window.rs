@@ -1,0 +1,176 @@
+//! The congestion window of a loss-based controller, counted in segments as the kernel counts it: slow start, additive
+//! increase, reduction and its undo, collapse after a timeout, and decay when it is not used. Source: Linux 6.18
+//! `net/ipv4/tcp_cong.c`, `tcp_input.c` and `tcp_output.c`; the functions are named at each method.
+//!
+//! One difference: a reduction takes effect at once, since here PRR walks the transport's window down, not this one.
+//! Linux ends in the same place (`tcp_end_cwnd_reduction`).
+
+use crate::{Congestion, Restart, Signal, Start, Timeout};
+use weir_base::{Bytes, Span};
+
+/// The slow-start threshold before any congestion (Linux `TCP_INFINITE_SSTHRESH`).
+pub const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// A congestion window in whole segments.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// How many segments may be in flight; at least 1 (Linux `snd_cwnd`).
+    pub cwnd: u32,
+    /// Slow start ends here; [`NO_THRESHOLD`] before any congestion (Linux `snd_ssthresh`).
+    pub ssthresh: u32,
+    /// Segments acknowledged towards the next increase (Linux `snd_cwnd_cnt`).
+    pub cwnd_cnt: u32,
+    mss: Bytes,
+    /// What [`Window::undo`] brings back.
+    prior: Option<Prior>,
+    /// Whether PRR is walking down to `ssthresh` (Linux `tcp_in_cwnd_reduction`).
+    reducing: bool,
+}
+
+/// The window before a reduction (Linux `prior_cwnd`, `prior_ssthresh`).
+#[derive(Debug, Clone, Copy)]
+struct Prior {
+    cwnd: u32,
+    ssthresh: u32,
+}
+
+impl Window {
+    /// The window of a connection that has just been established.
+    pub fn new(start: &Start) -> Window {
+        Window {
+            cwnd: start.initial_window.max(1),
+            ssthresh: NO_THRESHOLD,
+            cwnd_cnt: 0,
+            mss: Bytes::new(start.mss.get().max(1)),
+            prior: None,
+            reducing: false,
+        }
+    }
+
+    /// The window in bytes.
+    pub fn bytes(&self) -> Bytes {
+        Bytes::new(u64::from(self.cwnd) * self.mss.get())
+    }
+
+    /// The slow-start threshold in bytes; `u64::MAX` before any congestion.
+    pub fn threshold(&self) -> Bytes {
+        match self.ssthresh {
+            NO_THRESHOLD => Bytes::new(u64::MAX),
+            segments => Bytes::new(u64::from(segments) * self.mss.get()),
+        }
+    }
+
+    /// Payload of a full segment.
+    pub fn mss(&self) -> Bytes {
+        self.mss
+    }
+
+    /// Whether the window is below its threshold (Linux `tcp_in_slow_start`).
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// One segment more for each that was delivered, up to the threshold. Returns the segments that are left for
+    /// congestion avoidance (Linux `tcp_slow_start`).
+    pub fn slow_start(&mut self, delivered: u32) -> u32 {
+        let cwnd = self.cwnd.saturating_add(delivered).min(self.ssthresh);
+        let left = delivered - (cwnd - self.cwnd);
+        self.cwnd = cwnd;
+        left
+    }
+
+    /// One segment more for each `count` that were delivered (Linux `tcp_cong_avoid_ai`).
+    pub fn additive_increase(&mut self, count: u32, delivered: u32) {
+        let count = count.max(1);
+        // Credit that was earned under a larger `count` buys one segment, not several.
+        if self.cwnd_cnt >= count {
+            self.cwnd_cnt = 0;
+            self.cwnd = self.cwnd.saturating_add(1);
+        }
+        self.cwnd_cnt = self.cwnd_cnt.saturating_add(delivered);
+        if self.cwnd_cnt >= count {
+            self.cwnd = self.cwnd.saturating_add(self.cwnd_cnt / count);
+            self.cwnd_cnt %= count;
+        }
+    }
+
+    /// Comes down to `ssthresh`. A reduction for an ECN echo cannot be undone: the mark was real
+    /// (Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_init_cwnd_reduction`).
+    pub fn reduce(&mut self, ssthresh: u32, congestion: &Congestion) {
+        self.prior = match congestion.signal {
+            Signal::Loss => Some(self.now_as_prior()),
+            Signal::Ecn => None,
+        };
+        self.ssthresh = ssthresh;
+        self.cwnd = ssthresh.max(1);
+        self.cwnd_cnt = 0;
+        self.reducing = true;
+    }
+
+    /// The reduction is over (Linux `tcp_end_cwnd_reduction`).
+    pub fn end_reduction(&mut self) {
+        self.reducing = false;
+    }
+
+    /// Collapses to what is in flight and one segment more. `ssthresh` is the new threshold where the timeout is
+    /// answered with a reduction (Linux `tcp_enter_loss`).
+    pub fn collapse(&mut self, ssthresh: Option<u32>, timeout: &Timeout) {
+        if let Some(ssthresh) = ssthresh {
+            self.prior = Some(self.now_as_prior());
+            self.ssthresh = ssthresh;
+        }
+        let in_flight = timeout.in_flight.get().div_ceil(self.mss.get());
+        self.cwnd = u32::try_from(in_flight + 1).unwrap_or(u32::MAX);
+        self.cwnd_cnt = 0;
+        self.reducing = false;
+    }
+
+    /// Brings back the window before the last reduction, unless it has grown past it
+    /// (Linux `tcp_undo_cwnd_reduction`, `tcp_reno_undo_cwnd`).
+    pub fn undo(&mut self) {
+        if let Some(prior) = self.prior.take() {
+            self.cwnd = self.cwnd.max(prior.cwnd);
+            self.ssthresh = self.ssthresh.max(prior.ssthresh);
+        }
+        self.reducing = false;
+    }
+
+    /// Decays a window that was not used.
+    pub fn restart(&mut self, restart: &Restart) {
+        match *restart {
+            Restart::Idle { idle, rto, initial_window, .. } => self.after_idle(idle, rto, initial_window),
+            Restart::Unused { used, initial_window, .. } => self.unused(used, initial_window),
+            Restart::Transmit { .. } => {}
+        }
+    }
+
+    /// Halves for each timeout of idleness after the first moment, down to the initial window, and remembers three
+    /// quarters of what it was (Linux `tcp_cwnd_restart`).
+    fn after_idle(&mut self, idle: Span, rto: Span, initial_window: u32) {
+        self.ssthresh = self.remembered_threshold();
+        let floor = initial_window.clamp(1, self.cwnd);
+        let mut left = idle.saturating_sub(rto);
+        while !left.is_zero() && self.cwnd > floor {
+            self.cwnd = (self.cwnd / 2).max(floor);
+            left = left.saturating_sub(rto);
+        }
+    }
+
+    /// Comes half-way down to what was used (Linux `tcp_cwnd_application_limited`).
+    fn unused(&mut self, used: u32, initial_window: u32) {
+        let used = used.max(initial_window);
+        if used < self.cwnd {
+            self.ssthresh = self.remembered_threshold();
+            self.cwnd = u32::midpoint(self.cwnd, used);
+        }
+    }
+
+    /// The threshold, or three quarters of the window where that is more (Linux `tcp_current_ssthresh`).
+    fn remembered_threshold(&self) -> u32 {
+        if self.reducing { self.ssthresh } else { self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4) }
+    }
+
+    fn now_as_prior(&self) -> Prior {
+        Prior { cwnd: self.cwnd, ssthresh: self.remembered_threshold() }
+    }
+}
