@@ -1,6 +1,33 @@
 //! From a lab file to its tree of runs: the schema, units in strings, `extends`, `[vary]`, validation and diagnostics.
+//!
+//! ```
+//! let text = "format = 1\n[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[traffic.bulk]\ncc = \"cubic\"\n";
+//! let lab = weir_plan::Lab::from_str(text, "first.toml", std::path::Path::new("."), &[]).unwrap();
+//! assert_eq!(lab.runs()[0].id, "r1");
+//! ```
 #![forbid(unsafe_code)]
 
+mod cell;
+mod diagnostic;
+mod file;
+mod lab;
+mod limits;
+mod network;
+mod read;
 mod run;
+mod schema;
+mod template;
+mod tree;
+mod vary;
 
+pub use diagnostic::{Diagnostics, Problem};
+pub use file::{Claim, Tolerance};
+pub use lab::{Lab, Tree};
 pub use run::{Buffer, Change, Flow, Group, Hold, Link, Network, Node, Param, Run, Tcp};
+pub use schema::schema;
+pub use template::template;
+
+/// Names in a row, for messages.
+pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

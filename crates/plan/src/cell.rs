@@ -1,0 +1,280 @@
+//! From one cell's settings to a run that is spelled out: its timing, its network, its traffic groups. Whatever cannot be
+//! is found here, with its place.
+
+use crate::diagnostic::{Fault, Origin, suggest};
+use crate::file::{Direction, Timing, Traffic};
+use crate::limits;
+use crate::network::{self, Routes};
+use crate::read::read;
+use crate::run::{Buffer, Flow, Group, Network, Param, Run, Tcp};
+use crate::schema;
+use crate::tree::{Node, Table};
+use weir_base::{Bytes, Random, Rate, Span};
+
+/// One cell of the tree: everything but what a repeat draws.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) timing: Timing,
+    pub(crate) warmup: Span,
+    pub(crate) network: Network,
+    pub(crate) groups: Vec<Group>,
+    /// For each group: how many flows, when they start and when they stop.
+    pub(crate) flows: Vec<(u64, Span, Option<Span>)>,
+    /// For each group: the measured links that its data passes.
+    pub(crate) paths: Vec<Vec<usize>>,
+}
+
+/// Linux's `tcp_wmem` (Documentation/networking/ip-sysctl.rst): 4 KiB, 16 KiB, 4 MiB.
+const SEND_BUFFER: Buffer =
+    Buffer { min: Bytes::new(4096), initial: Bytes::new(16_384), max: Bytes::new(4_194_304) };
+/// Linux's `tcp_rmem` (Documentation/networking/ip-sysctl.rst): 4 KiB, 128 KiB, 6 MiB.
+const RECEIVE_BUFFER: Buffer =
+    Buffer { min: Bytes::new(4096), initial: Bytes::new(131_072), max: Bytes::new(6_291_456) };
+
+/// The settings of a cell, and what was found wrong with them.
+pub(crate) struct Reader<'a> {
+    pub(crate) root: &'a Table,
+    pub(crate) faults: Vec<Fault>,
+    /// Where to point when nothing else is at hand: the lab's first key.
+    pub(crate) home: Origin,
+}
+
+impl Reader<'_> {
+    /// Something is wrong with the value at this path.
+    pub(crate) fn wrong(&mut self, path: &[&str], message: impl Into<String>, help: impl Into<String>) {
+        let origin = self.root.locate(path).unwrap_or(self.home);
+        self.faults.push(Fault::new(origin, message, help));
+    }
+
+    /// Reads the section at this path. `None` when it is not there, or wrong.
+    pub(crate) fn section<T: for<'de> serde::Deserialize<'de>>(&mut self, path: &[&str]) -> Option<T> {
+        let node = self.node(path)?;
+        match read(node) {
+            Ok(section) => Some(section),
+            Err(fault) => {
+                self.faults
+                    .push(explain(self.root, fault, path).at(self.root.locate(path).unwrap_or(self.home)));
+                None
+            }
+        }
+    }
+
+    pub(crate) fn node(&self, path: &[&str]) -> Option<&Node> {
+        let (last, tables) = path.split_last()?;
+        tables.iter().try_fold(self.root, |table, key| table.get(key)?.as_table())?.get(last)
+    }
+
+    pub(crate) fn has(&self, path: &[&str]) -> bool {
+        self.node(path).is_some()
+    }
+}
+
+/// Adds to a fault what the key is for that it stands at.
+fn explain(root: &Table, mut fault: Fault, section: &[&str]) -> Fault {
+    if fault.help.is_some() {
+        return fault;
+    }
+    let mut path: Vec<String> = section.iter().map(|key| (*key).to_string()).collect();
+    let mut node = section.iter().try_fold(None, |node: Option<&Node>, key| {
+        let table = node.map_or(Some(root), Node::as_table)?;
+        Some(Some(table.get(key)?))
+    });
+    // Down to the value that the fault points at, along the tables around it.
+    while let Some(Some(table)) = node.map(|node| node.and_then(Node::as_table)) {
+        let around = |value: &Node| {
+            fault.origin.is_some_and(|o| {
+                value.origin.file == o.file && value.origin.start <= o.start && o.end <= value.origin.end
+            })
+        };
+        let Some(entry) = table.0.iter().find(|entry| around(&entry.value)) else { break };
+        path.push(entry.key.clone());
+        node = Some(Some(&entry.value));
+    }
+    let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+    let described = schema::describe(&keys).map(|text| format!("{}: {text}", keys.join(".")));
+    fault.help =
+        Some(described.unwrap_or_else(|| "`weir schema` and `weir new` show what a lab file may say".into()));
+    fault
+}
+
+impl Cell {
+    /// Reads the settings of a cell.
+    ///
+    /// # Errors
+    /// Everything found wrong.
+    pub(crate) fn read(root: &Table, home: Origin) -> Result<Cell, Vec<Fault>> {
+        let mut reader = Reader { root, faults: schema::check(root), home };
+        let timing: Timing = reader.section(&["run"]).unwrap_or_default();
+        let warmup = limits::timing(&mut reader, &timing);
+        let network = network::build(&mut reader);
+        let Some((mut network, routes)) = network else { return Err(reader.faults) };
+        let mut cell = Cell {
+            timing,
+            warmup,
+            network: Network { nodes: Vec::new(), links: Vec::new(), ..network.clone() },
+            groups: Vec::new(),
+            flows: Vec::new(),
+            paths: Vec::new(),
+        };
+        for name in group_names(&mut reader) {
+            cell.group(&mut reader, &name, &mut network, &routes);
+        }
+        limits::cell(&mut reader, &cell);
+        cell.network = network;
+        if reader.faults.is_empty() { Ok(cell) } else { Err(reader.faults) }
+    }
+
+    /// Reads a traffic group and adds its hosts to the network.
+    fn group(&mut self, reader: &mut Reader<'_>, name: &str, network: &mut Network, routes: &Routes) {
+        let at = ["traffic", name];
+        let Some(traffic) = reader.section::<Traffic>(&at) else { return };
+        limits::traffic(reader, name, &traffic, &self.timing);
+        let Some(route) = routes.find(reader, name, &traffic) else { return };
+        let rtt = traffic.rtt.unwrap_or(route.rtt);
+        if rtt < route.rtt {
+            let message = format!("the group's rtt of {rtt} is shorter than that of its path, {}", route.rtt);
+            let help = format!("write {} or more, or shorten the path", route.rtt);
+            reader.wrong(&[at[0], at[1], "rtt"], message, help);
+        }
+        let jitter = self.timing.host_jitter;
+        let (from, to) = network::attach(network, name, &route, rtt.saturating_sub(route.rtt), jitter);
+        let tcp = Tcp {
+            cc: traffic.cc.unwrap_or_else(|| weir_control::Config::Cubic(Default::default())),
+            ecn: traffic.ecn.unwrap_or(false),
+            send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
+            receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
+            pacing: traffic.pacing.unwrap_or(false),
+        };
+        limits::buffers(reader, name, &tcp);
+        self.groups.push(Group { name: name.into(), from, to, workload: traffic.workload, tcp, rtt });
+        self.flows.push((traffic.flows, traffic.start, traffic.stop));
+        self.paths.push(route.links);
+    }
+
+    /// How many flows a run of it has.
+    pub(crate) fn flow_count(&self) -> u64 {
+        self.flows.iter().map(|(count, ..)| *count).sum()
+    }
+
+    /// The run of one repeat.
+    pub(crate) fn run(&self, id: String, lab: &str, params: Vec<Param>, repeat: u32) -> Run {
+        let seed = seed(self.timing.seed, repeat);
+        Run {
+            id,
+            lab: lab.into(),
+            params,
+            repeat,
+            seed,
+            duration: self.timing.duration,
+            warmup: self.warmup,
+            sample: self.timing.sample,
+            packets: self.timing.packets,
+            network: self.network.clone(),
+            groups: self.groups.clone(),
+            flows: self.draw_flows(seed),
+        }
+    }
+
+    /// The flows of all groups, each with its start drawn from a stream of its own.
+    fn draw_flows(&self, seed: u64) -> Vec<Flow> {
+        let mut flows = Vec::new();
+        for (group, (count, start, stop)) in self.flows.iter().enumerate() {
+            let name = &self.groups[group].name;
+            for number in 1..=*count {
+                let jitter =
+                    Random::stream_of(seed, "start", flows.len() as u64).within(self.timing.start_jitter);
+                let name = if *count == 1 { name.clone() } else { format!("{name}-{number}") };
+                flows.push(Flow { name, group, start: *start + jitter, stop: *stop });
+            }
+        }
+        flows
+    }
+
+    /// About how many data packets a run sends over the lab's links: what they can carry, or what the workloads want.
+    pub(crate) fn packets(&self) -> u64 {
+        let run = self.timing.duration;
+        let mtu = self.network.mtu;
+        let carried = |link: usize| -> u64 {
+            let rate = self.network.links[link].rate.unwrap_or(Rate::from_bits_per_sec(0));
+            let users = self.paths.iter().enumerate().filter(|(_, path)| path.contains(&link));
+            let wanted = users.map(|(group, _)| {
+                let (count, start, stop) = self.flows[group];
+                let time = stop.unwrap_or(run).min(run).saturating_sub(start);
+                match &self.groups[group].workload {
+                    weir_workload::Config::Transfer(transfer) => count.saturating_mul(transfer.size.get()),
+                    weir_workload::Config::Udp(udp) => count.saturating_mul(udp.rate.bytes_in(time).get()),
+                    _ => rate.bytes_in(time).get(),
+                }
+            });
+            wanted.fold(0u64, u64::saturating_add).min(rate.bytes_in(run).get()) / mtu.get()
+        };
+        (0..self.network.links.len()).filter(|link| self.network.links[*link].measured).map(carried).sum()
+    }
+}
+
+/// The seed of a repeat: from the lab's seed and the repeat's number alone, so that the cells of one repeat are paired.
+/// It has 53 bits, so that every reader of JSON sees it whole.
+fn seed(lab: u64, repeat: u32) -> u64 {
+    Random::stream_of(lab, "repeat", repeat.into()).bits() >> 11
+}
+
+/// The names of the traffic groups, in the order of the file.
+fn group_names(reader: &mut Reader<'_>) -> Vec<String> {
+    let help = "write [traffic.NAME], and under it for example cc = \"cubic\" and flows = 2";
+    match reader.root.get("traffic").map(|node| (node, node.as_table())) {
+        Some((_, Some(groups))) if !groups.0.is_empty() => {
+            let names: Vec<String> = groups.keys().map(String::from).collect();
+            names.iter().for_each(|name| limits::name(reader, "traffic group", &["traffic", name]));
+            return names;
+        }
+        Some((_, Some(_))) | None => {
+            let path = if reader.has(&["traffic"]) { "traffic" } else { "format" };
+            reader.wrong(&[path], "the lab has no traffic", help);
+        }
+        Some((node, None)) => {
+            let message = format!("traffic is {}, not groups by name", node.what());
+            reader.wrong(&["traffic"], message, help);
+        }
+    }
+    Vec::new()
+}
+
+impl Routes {
+    /// The way of a group's data through the lab's links.
+    fn find(&self, reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Option<network::Route> {
+        let last = self.routers.len() - 1;
+        let mut end = |key: &str, named: &Option<String>, default: usize| match named {
+            None => Some(default),
+            Some(_) if !self.chain => {
+                let help = "remove it, or spell the network out as a [chain]; direction = \"up\" turns the data round";
+                reader.wrong(&["traffic", name, key], "only a chain has routers to choose from", help);
+                None
+            }
+            Some(router) => {
+                let found = self.routers.iter().position(|other| other == router);
+                if found.is_none() {
+                    let help = suggest(router, self.routers.iter().map(String::as_str));
+                    reader.wrong(
+                        &["traffic", name, key],
+                        format!("there is no router `{router}` to reach"),
+                        help,
+                    );
+                }
+                found
+            }
+        };
+        let (from, to) = (end("from", &traffic.from, 0)?, end("to", &traffic.to, last)?);
+        let (from, to) = if traffic.direction == Direction::Down { (from, to) } else { (to, from) };
+        if from == to {
+            let key = if traffic.to.is_some() { "to" } else { "from" };
+            let help = suggest("", self.routers.iter().map(String::as_str));
+            reader.wrong(
+                &["traffic", name, key],
+                "the data enters and leaves at the same router, and passes no link",
+                help,
+            );
+            return None;
+        }
+        Some(self.route(from, to))
+    }
+}

@@ -1,0 +1,485 @@
+//! The sections of a lab file, as they are written. Doc comments here are the user's documentation: they become the JSON
+//! schema's descriptions and the help in diagnostics.
+
+use crate::read::WAYS;
+use crate::run::Buffer;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use weir_base::{Bytes, Rate, Span};
+
+/// A lab file. Only its schema is used: the sections are read one by one, so that all their errors are found.
+#[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
+pub(crate) struct File {
+    /// Version of the lab format: 1.
+    #[schemars(extend("const" = 1))]
+    format: u32,
+    /// The lab's name: letters, digits, `-` and `_`. By default the file's own.
+    name: Option<String>,
+    /// What the lab shows, in a sentence.
+    title: Option<String>,
+    /// Another lab file, relative to this one, whose settings hold unless they are given here. Tables are joined key by
+    /// key; a table with a `kind`, the whole of `[vary]`, lists and plain values are replaced.
+    extends: Option<String>,
+    /// How each run goes.
+    run: Option<Timing>,
+    /// One bottleneck between two routers, with all hosts around it.
+    dumbbell: Option<Bottleneck>,
+    /// Several links in a row.
+    chain: Option<Chain>,
+    /// Traffic groups by name, each with its own pair of hosts.
+    traffic: BTreeMap<String, Traffic>,
+    /// What varies. A path and a list of values (`"dumbbell.queue" = ["tail-drop", "pie"]`), or a name and a table of
+    /// labels, each with several settings at once (`mix = { "reno v cubic" = { "traffic.a.cc" = "reno" } }`). The product
+    /// of all levels is the tree of runs; their order is the order of the report.
+    vary: Option<BTreeMap<String, Level>>,
+    /// What is expected of the results.
+    expect: Option<Vec<Claim>>,
+}
+
+/// A level of the tree.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+pub(crate) enum Level {
+    /// Values of the setting that the level's name is the path of.
+    Values(Vec<serde_json::Value>),
+    /// Labels, each with the settings that it stands for.
+    Labels(BTreeMap<String, BTreeMap<String, serde_json::Value>>),
+}
+
+/// How each run goes.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Timing {
+    /// How long a run lasts.
+    pub(crate) duration: Span,
+    /// What is cut off before metrics are computed; by default a fifth of the duration.
+    pub(crate) warmup: Option<Span>,
+    /// The lab's seed: every random number follows from it.
+    pub(crate) seed: u64,
+    /// How often each cell of the tree is run, each time with another seed.
+    pub(crate) repeats: u32,
+    /// Length of a sample period of the records.
+    pub(crate) sample: Span,
+    /// Whether every packet is recorded.
+    pub(crate) packets: bool,
+    /// Each flow starts later by a random time below this; "0 s" turns it off.
+    pub(crate) start_jitter: Span,
+    /// A sending host holds each packet for a random time below this, in order: "auto" is the time that the group's
+    /// bottleneck needs for a packet; "0 s" turns it off.
+    pub(crate) host_jitter: HostJitter,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing {
+            duration: Span::from_secs(10),
+            warmup: None,
+            seed: 1,
+            repeats: 1,
+            sample: Span::from_millis(100),
+            packets: false,
+            start_jitter: Span::from_millis(100),
+            host_jitter: HostJitter::Auto,
+        }
+    }
+}
+
+/// How long a sending host may hold a packet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum HostJitter {
+    /// One serialisation time of a packet at the group's bottleneck.
+    Auto,
+    /// Up to this long.
+    Within(Span),
+}
+
+impl<'de> Deserialize<'de> for HostJitter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<HostJitter, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        if text == "auto" {
+            Ok(HostJitter::Auto)
+        } else {
+            text.parse().map(HostJitter::Within).map_err(D::Error::custom)
+        }
+    }
+}
+
+impl JsonSchema for HostJitter {
+    fn schema_name() -> Cow<'static, str> {
+        "HostJitter".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "string", "examples": ["auto", "0 s", "1.2 ms"] })
+    }
+}
+
+/// A value that may differ by direction: `{ down = .., up = .. }`. Down is where the lab's data flows unless a group says
+/// `direction = "up"`. What a plain value means is said by the setting itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Ways<T> {
+    /// One value, without a direction.
+    Plain(T),
+    /// One for each direction.
+    Each {
+        /// Of the direction down.
+        down: Option<T>,
+        /// Of the direction up.
+        up: Option<T>,
+    },
+}
+
+impl<T: Clone> Ways<T> {
+    /// Both directions, a plain value counting for both.
+    pub(crate) fn both(self) -> [Option<T>; 2] {
+        match self {
+            Ways::Plain(value) => [Some(value.clone()), Some(value)],
+            Ways::Each { down, up } => [down, up],
+        }
+    }
+    /// Both directions, a plain value counting for down alone.
+    pub(crate) fn down_only(self) -> [Option<T>; 2] {
+        match self {
+            Ways::Plain(value) => [Some(value), None],
+            Ways::Each { down, up } => [down, up],
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ways<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ways<T>, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = Ways<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value, or a table of one for each direction, `down` and `up`")
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<Ways<T>, D::Error> {
+                T::deserialize(deserializer).map(Ways::Plain)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ways<T>, A::Error> {
+                let (mut down, mut up) = (None, None);
+                while let Some(key) = map.next_key::<Direction>()? {
+                    match key {
+                        Direction::Down => down = Some(map.next_value()?),
+                        Direction::Up => up = Some(map.next_value()?),
+                    }
+                }
+                Ok(Ways::Each { down, up })
+            }
+        }
+        deserializer.deserialize_newtype_struct(WAYS, Either(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Ways<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Ways_{}", T::schema_name()).into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let plain = generator.subschema_for::<T>();
+        schemars::json_schema!({ "anyOf": [plain.clone(), {
+            "type": "object",
+            "properties": { "down": plain.clone(), "up": plain },
+            "additionalProperties": false
+        }] })
+    }
+}
+
+/// A direction through the bottleneck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Direction {
+    /// From left to right.
+    #[default]
+    Down,
+    /// From right to left.
+    Up,
+}
+
+/// A link in both directions: the dumbbell's bottleneck, or one of a chain. A value for each direction is written
+/// `{ down = .., up = .. }`. Written plainly, what the link is (rate, delay, queue, overhead) holds both ways; what it does
+/// to packets beside (loss, drop, hold, schedule) holds for `down`, the way of the data.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bottleneck {
+    /// How fast it sends, counted in IP bytes and `overhead`.
+    pub(crate) rate: Ways<Rate>,
+    /// Base round-trip time, without queues and serialisation: half of it each way. Either this or `delay`.
+    pub(crate) rtt: Option<Span>,
+    /// Propagation delay, one way.
+    pub(crate) delay: Option<Ways<Span>>,
+    /// The queue before it; by default tail drop of 1000 packets.
+    pub(crate) queue: Option<Ways<weir_queue::Config>>,
+    /// Probability that a packet is lost on the way, from 0 to 1. Plain: down only.
+    pub(crate) loss: Option<Ways<f64>>,
+    /// Packets that are lost on arrival, by their number in order of arrival at the link, from 1, all packets counted.
+    /// Plain: down only.
+    pub(crate) drop: Option<Ways<Vec<u64>>>,
+    /// Packets that are held back until others have passed them. Plain: down only.
+    pub(crate) hold: Option<Ways<Vec<Held>>>,
+    /// Bytes that each packet costs beside its IP length (14 for an Ethernet header).
+    pub(crate) overhead: Option<Ways<Bytes>>,
+    /// Changes of rate, delay or loss over time. Plain: down only.
+    pub(crate) schedule: Option<Ways<Vec<Change>>>,
+}
+
+/// A packet that others overtake.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Held {
+    /// Its number in order of arrival at the link, from 1.
+    pub(crate) packet: u64,
+    /// How many later packets pass it.
+    pub(crate) by: u64,
+}
+
+/// A change of a link at a time; what is not named stays.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Change {
+    /// When, from the start of the run.
+    pub(crate) at: Span,
+    /// New rate.
+    pub(crate) rate: Option<Rate>,
+    /// New propagation delay, one way.
+    pub(crate) delay: Option<Span>,
+    /// New probability of loss.
+    pub(crate) loss: Option<f64>,
+}
+
+/// Several links in a row, between routers `n0`, `n1` and so on.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Chain {
+    /// What `bdp` is computed from, on all its links.
+    pub(crate) base_rtt: Option<Span>,
+    /// The links by name, from left to right.
+    #[allow(dead_code, reason = "read one by one, in the order of the file")]
+    pub(crate) links: BTreeMap<String, Bottleneck>,
+}
+
+/// A traffic group: flows of one kind between a pair of hosts of their own.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Traffic {
+    /// How many flows.
+    pub(crate) flows: u64,
+    /// What the application does.
+    pub(crate) workload: weir_workload::Config,
+    /// Congestion controller; by default "cubic".
+    pub(crate) cc: Option<weir_control::Config>,
+    /// Whether TCP negotiates ECN; by default false.
+    pub(crate) ecn: Option<bool>,
+    /// Which way the data flows.
+    pub(crate) direction: Direction,
+    /// The group's base round-trip time, at least the path's own: the rest is delay between sender and router.
+    pub(crate) rtt: Option<Span>,
+    /// Send buffer: a size that is fixed, or Linux's `tcp_wmem` `{ min, initial, max }`, autotuned; by default 4 KiB,
+    /// 16 KiB and 4 MiB.
+    pub(crate) send_buffer: Option<Memory>,
+    /// Receive buffer: a size that is fixed, or Linux's `tcp_rmem` `{ min, initial, max }`, autotuned; by default 4 KiB,
+    /// 128 KiB and 6 MiB.
+    pub(crate) receive_buffer: Option<Memory>,
+    /// Whether TCP paces at Linux's rate when the controller does not set one; by default false.
+    pub(crate) pacing: Option<bool>,
+    /// When its flows start.
+    pub(crate) start: Span,
+    /// When its applications stop sending; by default at the end of the run.
+    pub(crate) stop: Option<Span>,
+    /// The router of a chain where its data enters; by default the first.
+    pub(crate) from: Option<String>,
+    /// The router of a chain where its data leaves; by default the last.
+    pub(crate) to: Option<String>,
+}
+
+impl Default for Traffic {
+    fn default() -> Traffic {
+        Traffic {
+            flows: 1,
+            workload: weir_workload::Config::Bulk(Default::default()),
+            cc: None,
+            ecn: None,
+            direction: Direction::Down,
+            rtt: None,
+            send_buffer: None,
+            receive_buffer: None,
+            pacing: None,
+            start: Span::ZERO,
+            stop: None,
+            from: None,
+            to: None,
+        }
+    }
+}
+
+/// A socket buffer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Memory {
+    /// Of one size from beginning to end.
+    Fixed(Bytes),
+    /// Autotuned as Linux does; what is none is Linux's default.
+    Tuned(Tuned),
+}
+
+/// Linux's three numbers of an autotuned buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Tuned {
+    /// Least that is always granted.
+    pub(crate) min: Option<Bytes>,
+    /// What a connection starts with.
+    pub(crate) initial: Option<Bytes>,
+    /// What autotuning may grow it to.
+    pub(crate) max: Option<Bytes>,
+}
+
+impl Memory {
+    /// The three numbers, `default` where they are not given.
+    pub(crate) fn or(self, default: Buffer) -> Buffer {
+        match self {
+            Memory::Fixed(size) => Buffer { min: size, initial: size, max: size },
+            Memory::Tuned(Tuned { min, initial, max }) => Buffer {
+                min: min.unwrap_or(default.min),
+                initial: initial.unwrap_or(default.initial),
+                max: max.unwrap_or(default.max),
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Memory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Memory, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Memory;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a size with its unit, for example \"4 MB\", or a table of `min`, `initial` and `max`",
+                )
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Memory, E> {
+                text.parse().map(Memory::Fixed).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Memory, A::Error> {
+                Tuned::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Memory::Tuned)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Memory {
+    fn schema_name() -> Cow<'static, str> {
+        "Memory".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (fixed, tuned) = (generator.subschema_for::<Bytes>(), generator.subschema_for::<Tuned>());
+        schemars::json_schema!({ "anyOf": [fixed, tuned] })
+    }
+}
+
+/// What is expected of a metric, and who says so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
+    pub metric: String,
+    /// Whose: a traffic group, a flow or a link; the run's own if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Which cells of the tree: a label for each level named; all cells if none.
+    #[serde(default, rename = "where")]
+    pub cells: BTreeMap<String, String>,
+    /// The value, in the metric's unit.
+    pub value: f64,
+    /// How far the measured value may be from it: a number in the metric's unit, or a share such as "5 %".
+    pub tolerance: Tolerance,
+    /// Where the value comes from: a paper's section, figure or table, a standard, an issue.
+    pub source: String,
+    /// Why a difference is known and accepted, with where the evidence is. Such claims are counted apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<String>,
+}
+
+/// How far a measured value may be from the expected one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tolerance {
+    /// In the metric's unit.
+    Absolute(f64),
+    /// As a share of the expected value, 0.05 for 5 %.
+    Share(f64),
+}
+
+impl Serialize for Tolerance {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Tolerance::Absolute(value) => serializer.serialize_f64(*value),
+            Tolerance::Share(share) => serializer.collect_str(&format_args!("{} %", share * 100.0)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Tolerance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tolerance, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Tolerance;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number in the metric's unit, or a share such as \"5 %\"")
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Tolerance, E> {
+                if value < 0.0 {
+                    Err(E::custom("a tolerance cannot be negative"))
+                } else {
+                    Ok(Tolerance::Absolute(value))
+                }
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Tolerance, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Tolerance, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Tolerance, E> {
+                let share =
+                    text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+                match share {
+                    Some(share) if share.is_finite() && share >= 0.0 => Ok(Tolerance::Share(share / 100.0)),
+                    _ => Err(E::custom(format!(
+                        "\"{text}\" is not a tolerance; write a number, or a share such as \"5 %\""
+                    ))),
+                }
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Tolerance {
+    fn schema_name() -> Cow<'static, str> {
+        "Tolerance".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": ["number", "string"], "examples": [2.0, "5 %"] })
+    }
+}

@@ -1,0 +1,362 @@
+//! What a value may be beside its type: bounds that no real network passes, and settings that contradict each other.
+
+use crate::cell::{Cell, Reader};
+use crate::file::{Timing, Traffic};
+use crate::network::MTU;
+use crate::run::{Buffer, Link, Tcp};
+use weir_base::{Bytes, Rate, Span};
+use weir_queue::Limit;
+use weir_workload::Needs;
+
+const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);
+const LONGEST_DELAY: Span = Span::from_secs(3600);
+const LONGEST_RUN: Span = Span::from_secs(30 * 24 * 3600);
+const SHORTEST_SAMPLE: Span = Span::from_millis(1);
+const MOST_REPEATS: u32 = 10_000;
+/// Most flows of one run.
+const MOST_FLOWS: u64 = 1_000_000;
+const LARGEST_OVERHEAD: Bytes = Bytes::new(1500);
+const LARGEST_TRANSFER: Bytes = Bytes::new(1_000_000_000_000);
+const LARGEST_BUFFER: Bytes = Bytes::new(16 << 30);
+/// What a segment of 1500 bytes takes of a socket buffer in Linux (skb overhead included), with room to spare.
+const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
+const MOST_QUEUED: u32 = 100_000_000;
+/// IPv4 and UDP headers (RFC 791, RFC 768).
+const SMALLEST_DATAGRAM: Bytes = Bytes::new(28);
+const LONGEST_NAME: usize = 40;
+
+/// Checks `[run]`; answers the warm-up.
+pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
+    let Timing { duration, sample, start_jitter, .. } = *timing;
+    if duration.is_zero() || duration > LONGEST_RUN {
+        reader.wrong(
+            &["run", "duration"],
+            format!("a run cannot last {duration}"),
+            "write a time above 0 s and up to 720 h",
+        );
+    }
+    if sample < SHORTEST_SAMPLE || sample > duration {
+        let help = format!("write a time from 1 ms to the run's {duration}");
+        reader.wrong(&["run", "sample"], format!("a sample period cannot be {sample} long"), help);
+    }
+    let warmup = timing.warmup.unwrap_or(Span::from_nanos(duration.as_nanos() / 5));
+    if warmup >= duration {
+        let message = format!("the warm-up of {warmup} leaves nothing of a run of {duration}");
+        reader.wrong(&["run", "warmup"], message, "shorten the warm-up, or lengthen the run");
+    }
+    if timing.repeats == 0 || timing.repeats > MOST_REPEATS {
+        let message = format!("a cell cannot be run {} times", timing.repeats);
+        reader.wrong(&["run", "repeats"], message, format!("write a number from 1 to {MOST_REPEATS}"));
+    }
+    if let crate::file::HostJitter::Within(jitter) = timing.host_jitter {
+        delay(reader, &["run", "host_jitter"], jitter);
+    }
+    delay(reader, &["run", "start_jitter"], start_jitter);
+    warmup
+}
+
+/// Checks a delay of any kind.
+pub(crate) fn delay(reader: &mut Reader<'_>, path: &[&str], delay: Span) {
+    if delay > LONGEST_DELAY {
+        reader.wrong(path, format!("{delay} is longer than any delay here may be"), "write at most 1 h");
+    }
+}
+
+fn rate(reader: &mut Reader<'_>, path: &[&str], rate: Rate) {
+    if rate.bits_per_sec() == 0 {
+        reader.wrong(
+            path,
+            "a rate of nothing sends nothing",
+            "write a rate above 0 bit/s; loss = 1 makes an outage",
+        );
+    } else if rate > FASTEST {
+        reader.wrong(path, format!("{rate} is faster than any link"), "write at most 1000 Gbit/s");
+    }
+}
+
+fn loss(reader: &mut Reader<'_>, path: &[&str], loss: f64) {
+    if !(0.0..=1.0).contains(&loss) {
+        let help = if loss > 1.0 && loss <= 100.0 {
+            format!("write {} for {loss} %", loss / 100.0)
+        } else {
+            "write a number from 0 to 1".into()
+        };
+        reader.wrong(path, format!("{loss} is not a probability"), help);
+    }
+}
+
+/// Checks one direction of a link.
+pub(crate) fn link(reader: &mut Reader<'_>, path: &[&str], way: &str, link: &Link) {
+    let at = |keys: &[&'static str]| -> Vec<String> {
+        path.iter().chain(keys).chain([&way]).map(|key| (*key).to_string()).collect()
+    };
+    let mut check = |key: &'static str, check: &mut dyn FnMut(&mut Reader<'_>, &[&str])| {
+        let path = at(&[key]);
+        check(reader, &path.iter().map(String::as_str).collect::<Vec<_>>());
+    };
+    check("rate", &mut |reader, path| rate(reader, path, link.rate.unwrap_or_default()));
+    check("delay", &mut |reader, path| delay(reader, path, link.delay));
+    check("loss", &mut |reader, path| loss(reader, path, link.loss));
+    check("overhead", &mut |reader, path| {
+        if link.overhead > LARGEST_OVERHEAD {
+            reader.wrong(
+                path,
+                format!("{} for each packet is more than the packet", link.overhead),
+                "an Ethernet header is 14 B",
+            );
+        }
+    });
+    check("drop", &mut |reader, path| script(reader, path, &link.drop));
+    check("hold", &mut |reader, path| holds(reader, path, link));
+    check("schedule", &mut |reader, path| schedule(reader, path, link));
+    check("queue", &mut |reader, path| queue(reader, path, &link.queue));
+}
+
+fn script(reader: &mut Reader<'_>, path: &[&str], packets: &[u64]) {
+    if packets.first() == Some(&0) {
+        reader.wrong(
+            path,
+            "there is no packet 0",
+            "packets are counted from 1, in order of arrival at the link",
+        );
+    }
+    if let Some(pair) = packets.windows(2).find(|pair| pair[0] == pair[1]) {
+        reader.wrong(path, format!("packet {} is named twice", pair[0]), "name each packet once");
+    }
+}
+
+fn holds(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
+    let packets: Vec<u64> = link.hold.iter().map(|hold| hold.packet).collect();
+    script(reader, path, &packets);
+    if let Some(hold) = link.hold.iter().find(|hold| hold.by == 0 || hold.by > 1_000_000) {
+        let message = format!("packet {} cannot be overtaken by {} others", hold.packet, hold.by);
+        reader.wrong(path, message, "write by = 1 or more, up to 1000000");
+    }
+    if let Some(packet) = packets.iter().find(|packet| link.drop.binary_search(packet).is_ok()) {
+        reader.wrong(
+            path,
+            format!("packet {packet} is both dropped and held"),
+            "take it out of one of the two",
+        );
+    }
+}
+
+fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
+    for change in &link.schedule {
+        if let Some(new) = change.rate {
+            rate(reader, path, new);
+        }
+        delay(reader, path, change.delay.unwrap_or(Span::ZERO));
+        loss(reader, path, change.loss.unwrap_or(0.0));
+        if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() {
+            let help = "add rate, delay or loss, or remove the entry";
+            reader.wrong(path, format!("nothing changes at {}", change.at), help);
+        }
+    }
+    if let Some(pair) = link.schedule.windows(2).find(|pair| pair[0].at == pair[1].at) {
+        reader.wrong(path, format!("two changes at {}", pair[0].at), "join them into one");
+    }
+}
+
+/// The limit of a discipline, whichever it is: the parameter of that name.
+fn limit(queue: &weir_queue::Config) -> Option<Limit> {
+    serde_json::to_value(queue).ok()?.get("limit")?.as_str()?.parse().ok()
+}
+
+fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
+    let path =
+        if reader.has(&[path, &["limit"]].concat()) { [path, &["limit"]].concat() } else { path.to_vec() };
+    match limit(queue) {
+        Some(Limit::Bdp(_)) if path[0] == "chain" && !reader.has(&["chain", "base_rtt"]) => {
+            let help = "add base_rtt = \"20 ms\" under [chain], or write the limit in packets, bytes or time";
+            reader.wrong(&path, "a chain has no round-trip time of its own to compute a bdp from", help);
+        }
+        Some(Limit::Packets(packets)) if packets > MOST_QUEUED => {
+            reader.wrong(
+                &path,
+                format!("a queue cannot hold {packets} packets"),
+                format!("write at most {MOST_QUEUED} packets"),
+            );
+        }
+        Some(Limit::Bytes(bytes)) if bytes > Bytes::new(1 << 40) => {
+            reader.wrong(&path, format!("a queue cannot hold {bytes}"), "write at most 1024 GiB");
+        }
+        Some(Limit::Bytes(bytes)) if bytes < MTU => {
+            reader.wrong(
+                &path,
+                format!("a queue of {bytes} holds no packet"),
+                format!("write at least {MTU}"),
+            );
+        }
+        Some(Limit::Time(time)) => delay(reader, &path, time),
+        Some(Limit::Bdp(factor)) if factor > 1000.0 => {
+            reader.wrong(
+                &path,
+                format!("a queue of {factor} bdp is beyond all measure"),
+                "write at most 1000 bdp",
+            );
+        }
+        _ => {}
+    }
+}
+
+/// Checks what belongs to a chain as a whole.
+pub(crate) fn chain(reader: &mut Reader<'_>, base_rtt: Option<Span>, names: &[String]) {
+    if let Some(rtt) = base_rtt {
+        delay(reader, &["chain", "base_rtt"], rtt);
+    }
+    if names.len() > 1000 {
+        reader.wrong(
+            &["chain", "links"],
+            format!("{} links in a row are too many", names.len()),
+            "write at most 1000",
+        );
+    }
+    for name in names {
+        if names.contains(&format!("{name}-up")) {
+            let message = format!("`{name}-up` is the name of the other direction of `{name}`");
+            reader.wrong(&["chain", "links", &format!("{name}-up")], message, "give the link another name");
+        }
+    }
+}
+
+/// Checks a name that is a key of the lab, the last of `path`.
+pub(crate) fn name(reader: &mut Reader<'_>, what: &str, path: &[&str]) {
+    let name = path.last().copied().unwrap_or("");
+    if let Some((message, help)) = bad_name(what, name) {
+        let table =
+            path[..path.len() - 1].iter().try_fold(reader.root, |table, key| table.get(key)?.as_table());
+        let origin = table.and_then(|table| table.entry(name)).map_or(reader.home, |entry| entry.named);
+        reader.faults.push(crate::diagnostic::Fault::new(origin, message, help));
+    }
+}
+
+/// Why a name cannot be one: it becomes part of file names, hosts and paths.
+pub(crate) fn bad_name(what: &str, name: &str) -> Option<(String, String)> {
+    let fine = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    (!fine || !begins || name.len() > LONGEST_NAME).then(|| {
+        let help =
+            format!("write up to {LONGEST_NAME} letters, digits, - and _, the first a letter or digit");
+        (format!("\"{name}\" cannot be the name of a {what}"), help)
+    })
+}
+
+/// Checks a traffic group's own settings.
+pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, timing: &Timing) {
+    let at = |key: &'static str| ["traffic", name, key];
+    if traffic.flows == 0 || traffic.flows > MOST_FLOWS {
+        let message = format!("a group cannot have {} flows", traffic.flows);
+        reader.wrong(&at("flows"), message, format!("write a number from 1 to {MOST_FLOWS}"));
+    }
+    delay(reader, &at("rtt"), traffic.rtt.unwrap_or(Span::ZERO));
+    let last_start = traffic.start + timing.start_jitter;
+    if traffic.start >= timing.duration {
+        let message =
+            format!("the group starts at {}, and the run ends at {}", traffic.start, timing.duration);
+        reader.wrong(&at("start"), message, "start it earlier, or lengthen run.duration");
+    } else if last_start > timing.duration {
+        let message =
+            format!("with run.start_jitter a flow may start at {last_start}, after the end of the run");
+        reader.wrong(&at("start"), message, "shorten run.start_jitter, or lengthen run.duration");
+    }
+    if let Some(stop) = traffic.stop {
+        if stop <= traffic.start {
+            let message = format!("the group stops at {stop}, not after its start at {}", traffic.start);
+            reader.wrong(&at("stop"), message, "stop it later, or leave stop out");
+        } else if stop < last_start {
+            let message =
+                format!("with run.start_jitter a flow may start at {last_start}, after it has stopped");
+            reader.wrong(&at("stop"), message, "stop it later, or shorten run.start_jitter");
+        }
+    }
+    if matches!(traffic.workload.needs(), Needs::Datagrams { .. }) {
+        for key in ["cc", "ecn", "pacing", "send_buffer", "receive_buffer"] {
+            if reader.has(&at(key)) {
+                let message = format!(
+                    "`{key}` is a setting of TCP, and the workload {} sends datagrams",
+                    traffic.workload.name()
+                );
+                let help = if key == "ecn" {
+                    "remove it; the workload has its own: { kind = \"udp\", ecn = \"ect1\" }"
+                } else {
+                    "remove it"
+                };
+                reader.wrong(&at(key), message, help);
+            }
+        }
+    }
+    workload(reader, name, &traffic.workload);
+}
+
+fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config) {
+    let at = |key: &'static str| ["traffic", name, "workload", key];
+    match workload {
+        weir_workload::Config::Udp(udp) => {
+            rate(reader, &at("rate"), udp.rate);
+            if udp.packet < SMALLEST_DATAGRAM || udp.packet > MTU {
+                let message = format!("an IP packet with UDP cannot be {} long", udp.packet);
+                reader.wrong(
+                    &at("packet"),
+                    message,
+                    format!("write from {SMALLEST_DATAGRAM} to {MTU}, headers included"),
+                );
+            }
+        }
+        weir_workload::Config::Transfer(transfer)
+            if transfer.size == Bytes::ZERO || transfer.size > LARGEST_TRANSFER =>
+        {
+            let message = format!("a transfer cannot be {} long", transfer.size);
+            reader.wrong(&at("size"), message, format!("write from 1 B to {LARGEST_TRANSFER}"));
+        }
+        _ => {}
+    }
+}
+
+/// Checks a group's socket buffers.
+pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, tcp: &Tcp) {
+    for (key, Buffer { min, initial, max }) in
+        [("send_buffer", tcp.send_buffer), ("receive_buffer", tcp.receive_buffer)]
+    {
+        let path = ["traffic", name, key];
+        if max < SMALLEST_BUFFER || max > LARGEST_BUFFER || min == Bytes::ZERO {
+            let message =
+                format!("a socket buffer cannot hold {}", if min == Bytes::ZERO { min } else { max });
+            reader.wrong(&path, message, format!("write from {SMALLEST_BUFFER} to {LARGEST_BUFFER}"));
+        } else if !(min <= initial && initial <= max) {
+            let message = format!("the buffer's {min}, {initial} and {max} are not in order");
+            reader.wrong(
+                &path,
+                message,
+                "min is at most initial, initial at most max; what is left out is Linux's default",
+            );
+        }
+    }
+}
+
+/// Checks what only the groups together show.
+pub(crate) fn cell(reader: &mut Reader<'_>, cell: &Cell) {
+    let flows = cell.flow_count();
+    if flows > MOST_FLOWS {
+        reader.wrong(
+            &["traffic"],
+            format!("{flows} flows in one run are too many"),
+            format!("write at most {MOST_FLOWS}"),
+        );
+        return;
+    }
+    for (group, (count, ..)) in cell.groups.iter().zip(&cell.flows) {
+        let clash = |other: &&crate::run::Group| {
+            let number = other.name.strip_prefix(&group.name).and_then(|rest| rest.strip_prefix('-'));
+            *count > 1
+                && number
+                    .and_then(|number| number.parse::<u64>().ok())
+                    .is_some_and(|n| (1..=*count).contains(&n))
+        };
+        if let Some(other) = cell.groups.iter().find(clash) {
+            let message =
+                format!("`{}` is also the name of a flow of the group `{}`", other.name, group.name);
+            reader.wrong(&["traffic", &other.name], message, "give one of the groups another name");
+        }
+    }
+}

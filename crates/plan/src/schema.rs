@@ -1,0 +1,200 @@
+//! The JSON schema of lab files, and what it is used for here: to find every unknown key and unknown name, wherever it
+//! stands, and to say what a key is for when its value does not fit.
+
+use crate::diagnostic::{Fault, suggest};
+use crate::file::File;
+use crate::tree::{Entry, Item, Node, Table};
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+use weir_base::Named;
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema = schemars::schema_for!(File).to_value();
+    schema["title"] = "weir lab file".into();
+    schema["description"] =
+        "A lab: a network, its traffic, what varies and what is expected (format 1).".into();
+    schema
+});
+
+/// The JSON schema of a lab file, with the parameters of every controller, queue and workload.
+pub fn schema() -> Value {
+    SCHEMA.clone()
+}
+
+/// A registry whose members a lab file names, as the schema calls it.
+struct Registry {
+    what: &'static str,
+    members: fn() -> Vec<Named>,
+    check: fn(&str, Value) -> Result<(), String>,
+}
+
+const REGISTRIES: [Registry; 3] = [
+    Registry {
+        what: weir_control::Config::WHAT,
+        members: weir_control::Config::members,
+        check: |name, parameters| weir_control::Config::with_parameters(name, parameters).map(drop),
+    },
+    Registry {
+        what: weir_queue::Config::WHAT,
+        members: weir_queue::Config::members,
+        check: |name, parameters| weir_queue::Config::with_parameters(name, parameters).map(drop),
+    },
+    Registry {
+        what: weir_workload::Config::WHAT,
+        members: weir_workload::Config::members,
+        check: |name, parameters| weir_workload::Config::with_parameters(name, parameters).map(drop),
+    },
+];
+
+/// Everything in the lab that the schema does not know: keys, and members of registries with their parameters.
+pub(crate) fn check(root: &Table) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    check_table(&SCHEMA, root, "a lab file", &mut faults);
+    faults
+}
+
+/// What the key at the end of this path is for: the first sentences of its documentation.
+pub(crate) fn describe(path: &[&str]) -> Option<String> {
+    let mut schema: &Value = &SCHEMA;
+    for key in path {
+        let forms = forms(schema);
+        schema = forms.iter().find_map(|form| {
+            form["properties"]
+                .get(key)
+                .or(Some(&form["additionalProperties"]).filter(|value| value.is_object()))
+        })?;
+    }
+    Some(schema["description"].as_str()?.replace('\n', " "))
+}
+
+/// Follows a reference; the name of what it leads to comes with it.
+fn resolve(schema: &Value) -> (&str, &Value) {
+    match schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
+        Some(name) => (name, &SCHEMA["$defs"][name]),
+        None => ("", schema),
+    }
+}
+
+/// The alternatives that a schema allows.
+fn forms(schema: &Value) -> Vec<&Value> {
+    let (_, schema) = resolve(schema);
+    match schema["anyOf"].as_array() {
+        Some(alternatives) => alternatives.iter().flat_map(forms).collect(),
+        None => vec![schema],
+    }
+}
+
+/// The registry that a schema allows the members of.
+fn registry(schema: &Value) -> Option<&'static Registry> {
+    let (name, schema) = resolve(schema);
+    REGISTRIES.iter().find(|registry| registry.what == name).or_else(|| {
+        schema["anyOf"].as_array().and_then(|alternatives| alternatives.iter().find_map(registry))
+    })
+}
+
+fn check_node(schema: &Value, node: &Node, name: &str, faults: &mut Vec<Fault>) {
+    let by_direction = |table: &Table| table.get("down").is_some() || table.get("up").is_some();
+    let directed = node.as_table().is_some_and(by_direction);
+    if let Some(registry) = registry(schema).filter(|_| !directed) {
+        return check_member(registry, node, faults);
+    }
+    match &node.item {
+        Item::Table(table) => {
+            // Of several forms, the one that knows most of the keys is what was meant.
+            let known =
+                |form: &&Value| table.keys().filter(|key| form["properties"].get(key).is_some()).count();
+            let objects = forms(schema)
+                .into_iter()
+                .filter(|form| form["type"] == "object" || form["properties"].is_object());
+            if let Some(form) = objects.max_by_key(known) {
+                check_table(form, table, name, faults);
+            }
+        }
+        Item::Array(values) => {
+            for form in forms(schema) {
+                if form["items"].is_object() {
+                    values.iter().for_each(|value| check_node(&form["items"], value, name, faults));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn check_table(form: &Value, table: &Table, name: &str, faults: &mut Vec<Fault>) {
+    let none = Map::new();
+    let properties = form["properties"].as_object().unwrap_or(&none);
+    for Entry { key, named, value } in &table.0 {
+        match (properties.get(key), &form["additionalProperties"]) {
+            (Some(schema), _) => check_node(schema, value, &format!("`{key}`"), faults),
+            (None, Value::Object(_)) => {
+                check_node(&form["additionalProperties"], value, &format!("`{key}`"), faults)
+            }
+            (None, Value::Bool(false)) => {
+                let help = suggest(key, properties.keys().map(String::as_str));
+                faults.push(Fault::new(*named, format!("{name} has no key `{key}`"), help));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A name, or a table with `kind`: checks the name, each parameter's name, and each parameter's value by itself.
+fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
+    let what = registry.what;
+    let empty = Table::default();
+    let (kind, table) = match &node.item {
+        Item::String(_) => (Some(node), &empty),
+        Item::Table(table) => (table.get("kind"), table),
+        _ => (None, &empty),
+    };
+    let members = (registry.members)();
+    let names = || members.iter().map(|member| member.name);
+    let Some((kind, name)) = kind.and_then(|kind| Some((kind, kind.as_str()?))) else {
+        let message = format!("a {what} is its name, or a table with its `kind` and parameters");
+        let help = format!("write for example \"{0}\" or {{ kind = \"{0}\" }}", members[0].name);
+        return faults.push(Fault::new(node.origin, message, help));
+    };
+    let Some(member) = members.iter().find(|member| member.name == name || member.aliases.contains(&name))
+    else {
+        let aliases = members.iter().flat_map(|member| member.aliases.iter().copied());
+        let help = match crate::diagnostic::nearest(name, names().chain(aliases)) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("there is {}", crate::names(names())),
+        };
+        return faults.push(Fault::new(kind.origin, format!("unknown {what} \"{name}\""), help));
+    };
+    let before = faults.len();
+    for Entry { key, named, value } in table.0.iter().filter(|entry| entry.key != "kind") {
+        let properties = member.parameters.get("properties").and_then(Value::as_object);
+        let Some(property) = properties.and_then(|properties| properties.get(key)) else {
+            let help = suggest(key, properties.into_iter().flat_map(|all| all.keys().map(String::as_str)));
+            faults.push(Fault::new(
+                *named,
+                format!("{what} \"{}\" has no parameter `{key}`", member.name),
+                help,
+            ));
+            continue;
+        };
+        let alone = Map::from_iter([(key.clone(), value.to_json())]);
+        if let Err(text) = (registry.check)(member.name, Value::Object(alone)) {
+            faults.push(parameter_fault(registry, member, &text, property).at(value.origin));
+        }
+    }
+    let mut parameters = table.to_json();
+    parameters.shift_remove("kind");
+    if faults.len() == before
+        && let Err(text) = (registry.check)(member.name, Value::Object(parameters))
+    {
+        let property = Value::Null;
+        faults.push(parameter_fault(registry, member, &text, &property).at(node.origin));
+    }
+}
+
+fn parameter_fault(registry: &Registry, member: &Named, text: &str, property: &Value) -> Fault {
+    let text = text.strip_prefix(&format!("{} {}: ", registry.what, member.name)).unwrap_or(text);
+    let mut fault = <Fault as serde::de::Error>::custom(text);
+    let described = property["description"].as_str().map(|text| text.replace('\n', " "));
+    fault.help.get_or_insert(described.unwrap_or_else(|| format!("see `weir describe {}`", member.name)));
+    fault
+}

@@ -1,0 +1,92 @@
+//! Every lab that comes with weir loads, and reads back from its own source to the same runs.
+
+use std::path::{Path, PathBuf};
+use weir_plan::{Lab, template};
+
+fn labs() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found: Vec<PathBuf> = ["labs", "benches"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    found.sort();
+    found
+}
+
+fn load(path: &Path) -> Lab {
+    Lab::load(path, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_lab_loads_and_its_name_is_its_files() {
+    let labs = labs();
+    assert!(labs.len() >= 8);
+    for path in labs {
+        let lab = load(&path);
+        assert_eq!(lab.name(), path.file_stem().unwrap().to_str().unwrap());
+        assert_eq!(lab.runs().len() as u64, lab.tree().runs());
+    }
+}
+
+#[test]
+fn every_labs_source_reads_back_to_the_same_runs() {
+    for path in labs() {
+        for settings in [vec![], vec!["run.duration=11 s".to_string(), "run.seed=7".into()]] {
+            let lab = Lab::load(&path, &settings).unwrap_or_else(|error| panic!("{error}"));
+            let again = Lab::from_str(lab.source(), "lab.toml", Path::new("."), &[]);
+            let again = again.unwrap_or_else(|error| panic!("{error}\n{}", lab.source()));
+            assert_eq!(lab.name(), again.name());
+            assert_eq!(lab.runs(), again.runs());
+            assert_eq!(lab.source(), again.source());
+        }
+    }
+}
+
+#[test]
+fn run_names_are_unique_and_fit_for_folders() {
+    for path in labs() {
+        let runs = load(&path).runs();
+        let names: std::collections::BTreeSet<_> = runs.iter().map(|run| run.id.clone()).collect();
+        assert_eq!(names.len(), runs.len(), "{}", path.display());
+        for name in names {
+            assert!(
+                name.len() < 120 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_run_survives_json() {
+    for path in labs() {
+        let run = load(&path).runs().swap_remove(0);
+        let text = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<weir_plan::Run>(&text).unwrap(), run);
+    }
+}
+
+#[test]
+fn the_template_loads_and_runs_in_seconds() {
+    let lab =
+        Lab::from_str(&template(), "new.toml", Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(lab.tree().packets < 100_000);
+    assert_eq!(lab.runs().len(), 2);
+}
+
+#[test]
+fn the_agreement_lab_has_eighteen_cells_of_five_repeats() {
+    let lab = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/agreement.toml"));
+    insta::assert_snapshot!(lab.tree(), @r"
+    dumbbell.rate: 10 Mbit/s | 100 Mbit/s
+      mix: reno v reno | cubic v cubic | reno v cubic
+        queue: tail drop 1 BDP | tail drop 2 BDP | PIE
+    18 cells x 5 repeats = 90 runs: 2700 s of traffic, about 12375000 data packets
+    ");
+    let runs = lab.runs();
+    assert_eq!(runs.len(), 90);
+    assert_eq!(runs[0].id, "10mbit_reno-v-reno_tail-drop-1-bdp_r1");
+    assert_eq!(runs[89].id, "100mbit_reno-v-cubic_pie_r5");
+}
