@@ -42,6 +42,9 @@ fn bounds_of(bucket: usize) -> (u64, u64) {
 }
 
 impl Histogram {
+    /// Every bucket's number is below this: the one of the longest span and its predecessors.
+    pub const BUCKETS: u32 = (u64::BITS - SUB_BITS + 1) << SUB_BITS;
+
     /// An empty histogram.
     pub fn new() -> Histogram {
         Histogram::default()
@@ -74,7 +77,7 @@ impl Histogram {
             self.counts.resize(high + 1, 0);
         }
         for bucket in low..=high {
-            self.counts[bucket] += other.counts[bucket];
+            self.counts[bucket] = self.counts[bucket].saturating_add(other.counts[bucket]);
         }
         self.used = Some(self.used.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
@@ -143,18 +146,31 @@ impl Histogram {
         min: Span,
         max: Span,
     ) -> Histogram {
-        let mut histogram = Histogram { sum, min, max, ..Histogram::default() };
+        let mut histogram = Histogram::default();
+        histogram.merge_parts(buckets, sum, min, max);
+        histogram
+    }
+
+    /// Adds what another histogram was taken apart into, without building it first.
+    pub fn merge_parts(
+        &mut self,
+        buckets: impl IntoIterator<Item = (u32, u32)>,
+        sum: u128,
+        min: Span,
+        max: Span,
+    ) {
+        self.min = if self.count == 0 { min } else { self.min.min(min) };
+        self.max = self.max.max(max);
+        self.sum += sum;
         for (bucket, count) in buckets {
             let bucket = bucket as usize;
-            if bucket >= histogram.counts.len() {
-                histogram.counts.resize(bucket + 1, 0);
+            if bucket >= self.counts.len() {
+                self.counts.resize(bucket + 1, 0);
             }
-            histogram.counts[bucket] += count;
-            histogram.count += u64::from(count);
-            histogram.used =
-                Some(histogram.used.map_or((bucket, bucket), |(l, h)| (l.min(bucket), h.max(bucket))));
+            self.counts[bucket] = self.counts[bucket].saturating_add(count);
+            self.count += u64::from(count);
+            self.used = Some(self.used.map_or((bucket, bucket), |(l, h)| (l.min(bucket), h.max(bucket))));
         }
-        histogram
     }
 }
 
@@ -164,11 +180,17 @@ mod tests {
 
     #[test]
     fn every_value_falls_into_the_bucket_that_holds_it() {
-        for value in
-            (0..200_000u64).chain([1_000_000, 15_000_000, u64::from(u32::MAX), 1 << 40, (1 << 40) + 12345])
-        {
+        for value in (0..200_000u64).chain([
+            1_000_000,
+            15_000_000,
+            u64::from(u32::MAX),
+            1 << 40,
+            (1 << 40) + 12345,
+            u64::MAX - 1,
+        ]) {
             let (low, width) = bounds_of(bucket_of(Span::from_nanos(value)));
-            assert!(low <= value && value < low + width, "{value}: {low}+{width}");
+            assert!(low <= value && value - low < width, "{value}: {low}+{width}");
+            assert!((bucket_of(Span::from_nanos(value)) as u32) < Histogram::BUCKETS);
             assert!(width == 1 || width * 64 <= low, "{value}: bucket too wide");
         }
     }

@@ -1,9 +1,30 @@
 //! Records: what engines write and every number is computed from; their Parquet files; and the registry of metrics.
 #![forbid(unsafe_code)]
 
+pub mod compare;
+mod error;
+mod info;
+mod metrics;
+mod packed;
+mod reader;
+mod records;
+mod summary;
+mod table;
+mod tables;
+#[cfg(test)]
+mod testing;
 mod types;
+mod writer;
 
+pub use error::RecordError;
+pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo};
+pub use metrics::{Distribution, Level, METRICS, Metric, Metrics, Value, View, Window, metric};
+pub use packed::PackedHistogram;
+pub use records::Records;
+pub use summary::{ClassSummary, FlowSummary, GroupSummary, PairSummary, QueueSummary, RunSummary, Summary};
+pub use tables::Table;
 pub use types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, PacketFate, PacketRecord,
     Recorder, RttSample, StateSample, TransportSample,
 };
+pub use writer::ParquetRecorder;

@@ -1,12 +1,15 @@
 //! The record types: what an engine writes while it runs. Counters are those of one sample period, not sums since the
 //! start, so that any stretch of time can be cut out afterwards.
 //!
+//! All samples of one period carry the same `at`, its end. What is read back from disk has the same types, with histograms
+//! [packed](crate::PackedHistogram) and names owned.
+//!
 //! Arrays of four are indexed by ECN codepoint ([`weir_base::CODEPOINTS`]), as it was when the packet arrived at the queue.
 
 use weir_base::{Bytes, Ecn, Histogram, Rate, Span, Time};
 
 /// What a link and its queue did in one sample period. Sojourn runs from arrival at the queue to the start of transmission.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkSample {
     /// End of the period.
     pub at: Time,
@@ -36,9 +39,34 @@ pub struct LinkSample {
     pub backlog_bytes: Bytes,
 }
 
+impl LinkSample {
+    /// Makes this the sample of one long period that ends with `later`: counters add up, the backlog is the later one.
+    pub fn merge(&mut self, later: &LinkSample) {
+        add_four(&mut self.arrived, &later.arrived);
+        add_four(&mut self.dropped, &later.dropped);
+        add_four(&mut self.marked, &later.marked);
+        add_four(&mut self.sent, &later.sent);
+        add_four(&mut self.sent_bytes, &later.sent_bytes);
+        add(&mut self.dropped_full, later.dropped_full);
+        add(&mut self.lost, later.lost);
+        self.busy += later.busy;
+        self.capacity = Bytes::new(self.capacity.get().saturating_add(later.capacity.get()));
+        (self.at, self.link) = (later.at, later.link);
+        (self.backlog_packets, self.backlog_bytes) = (later.backlog_packets, later.backlog_bytes);
+    }
+}
+
+fn add(sum: &mut u64, part: u64) {
+    *sum = sum.saturating_add(part);
+}
+
+fn add_four(sum: &mut [u64; 4], part: &[u64; 4]) {
+    sum.iter_mut().zip(part).for_each(|(sum, part)| add(sum, *part));
+}
+
 /// Sojourn times of the packets of one codepoint whose transmission began in one period.
-#[derive(Debug, Clone)]
-pub struct DelaySample {
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelaySample<H = Histogram> {
     /// End of the period.
     pub at: Time,
     /// Index of the link.
@@ -46,11 +74,11 @@ pub struct DelaySample {
     /// Codepoint on arrival at the queue.
     pub class: Ecn,
     /// The times.
-    pub delay: Histogram,
+    pub delay: H,
 }
 
 /// What one flow did in one period, seen by the taps at both host edges and by the receiving application.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSample {
     /// End of the period.
     pub at: Time,
@@ -80,19 +108,39 @@ pub struct FlowSample {
     pub rtt_max: Span,
 }
 
+impl FlowSample {
+    /// Makes this the sample of one long period that ends with `later`.
+    pub fn merge(&mut self, later: &FlowSample) {
+        add(&mut self.sent_packets, later.sent_packets);
+        add(&mut self.sent_bytes, later.sent_bytes);
+        add(&mut self.retransmitted, later.retransmitted);
+        add(&mut self.received_packets, later.received_packets);
+        add(&mut self.received_bytes, later.received_bytes);
+        add(&mut self.received_ce, later.received_ce);
+        add(&mut self.read_bytes, later.read_bytes);
+        if later.rtt_count > 0 {
+            self.rtt_min = if self.rtt_count == 0 { later.rtt_min } else { self.rtt_min.min(later.rtt_min) };
+            self.rtt_max = self.rtt_max.max(later.rtt_max);
+        }
+        add(&mut self.rtt_count, later.rtt_count);
+        add(&mut self.rtt_sum, later.rtt_sum);
+        (self.at, self.flow) = (later.at, later.flow);
+    }
+}
+
 /// RTTs of all flows of a group in one period.
-#[derive(Debug, Clone)]
-pub struct RttSample {
+#[derive(Debug, Clone, PartialEq)]
+pub struct RttSample<H = Histogram> {
     /// End of the period.
     pub at: Time,
     /// Index of the group.
     pub group: u32,
     /// The times.
-    pub rtt: Histogram,
+    pub rtt: H,
 }
 
 /// The sending transport's own state at one instant: exact in the simulator, `tcp_info` live.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TransportSample {
     /// When.
     pub at: Time,
@@ -121,14 +169,14 @@ pub struct TransportSample {
 }
 
 /// A value of the internal state of a queue or a controller.
-#[derive(Debug, Clone)]
-pub struct StateSample {
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateSample<N = &'static str> {
     /// When.
     pub at: Time,
     /// Whose.
     pub of: Component,
     /// Its name, with the unit.
-    pub name: &'static str,
+    pub name: N,
     /// Its value.
     pub value: f64,
 }
@@ -143,7 +191,7 @@ pub enum Component {
 }
 
 /// Something that happened to a flow.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowEvent {
     /// When.
     pub at: Time,
@@ -172,8 +220,26 @@ pub enum FlowEventKind {
     Failed,
 }
 
+impl FlowEventKind {
+    /// All of them.
+    pub const ALL: [FlowEventKind; 7] = [
+        FlowEventKind::Started,
+        FlowEventKind::Opened,
+        FlowEventKind::Completed,
+        FlowEventKind::Timeout,
+        FlowEventKind::Recovery,
+        FlowEventKind::Undo,
+        FlowEventKind::Failed,
+    ];
+
+    /// Its name in tables and reports.
+    pub fn name(self) -> &'static str {
+        ["started", "opened", "completed", "timeout", "recovery", "undo", "failed"][self as usize]
+    }
+}
+
 /// One packet at one link, recorded on request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketRecord {
     /// When.
     pub at: Time,
@@ -206,6 +272,17 @@ pub enum PacketFate {
     Sent,
     /// The link lost it.
     Lost,
+}
+
+impl PacketFate {
+    /// All of them.
+    pub const ALL: [PacketFate; 5] =
+        [PacketFate::Arrived, PacketFate::Dropped, PacketFate::Marked, PacketFate::Sent, PacketFate::Lost];
+
+    /// Its name in tables and reports.
+    pub fn name(self) -> &'static str {
+        ["arrived", "dropped", "marked", "sent", "lost"][self as usize]
+    }
 }
 
 /// Takes an engine's records, in the order of their times. Errors are kept and told at the end.

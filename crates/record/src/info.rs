@@ -1,0 +1,88 @@
+//! What a run was, as far as its numbers need to know: names, groups, windows. Written into `run.json` beside the records,
+//! so that every number can be computed again from the folder alone.
+
+use serde::{Deserialize, Serialize};
+use weir_base::{Rate, Span};
+
+/// A run, described for metrics and reports. Indices in records are places in these lists.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The run's id.
+    pub id: String,
+    /// The lab's name.
+    pub lab: String,
+    /// `sim` or `live`.
+    pub engine: String,
+    /// The seed.
+    pub seed: u64,
+    /// Number of the repeat, from 1.
+    pub repeat: u32,
+    /// What was chosen on each level, in the order of the tree.
+    pub params: Vec<ParamInfo>,
+    /// How long it ran.
+    pub duration: Span,
+    /// What is cut off before metrics are computed, unless another is asked for.
+    pub warmup: Span,
+    /// Length of a sample period.
+    pub sample: Span,
+    /// The link whose queue the run's own metrics are about: the dumbbell's bottleneck, or the first measured link.
+    pub bottleneck: Option<u32>,
+    /// All links, measured or not.
+    pub links: Vec<LinkInfo>,
+    /// Traffic groups.
+    pub groups: Vec<GroupInfo>,
+    /// Flows.
+    pub flows: Vec<FlowInfo>,
+}
+
+/// A level of the tree and what was chosen on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParamInfo {
+    /// The level's name.
+    pub level: String,
+    /// The label of the choice.
+    pub value: String,
+}
+
+/// A link.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LinkInfo {
+    /// Its name.
+    pub name: String,
+    /// Its rate at the start; none is no limit.
+    pub rate: Option<Rate>,
+    /// Its propagation delay at the start.
+    pub delay: Span,
+    /// The name of its queue discipline.
+    pub queue: String,
+    /// Whether it has records.
+    pub measured: bool,
+}
+
+/// A traffic group.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GroupInfo {
+    /// Its name.
+    pub name: String,
+    /// The name of its congestion controller; none for traffic that has none.
+    pub controller: Option<String>,
+    /// The transport: `tcp`, `udp`, ...
+    pub transport: String,
+    /// The name of its workload.
+    pub workload: String,
+    /// Base RTT between its hosts.
+    pub rtt: Span,
+}
+
+/// A flow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FlowInfo {
+    /// Its name.
+    pub name: String,
+    /// Its group: an index into the groups.
+    pub group: u32,
+    /// When it starts.
+    pub start: Span,
+    /// When its application stops sending; none is never, or when it has sent all.
+    pub stop: Option<Span>,
+}

@@ -1,0 +1,242 @@
+//! The registry of metrics: every formula, once, with its definition, unit and source. To add one, write its [`Metric`] in
+//! the file where it belongs and its line in [`METRICS`]; it then appears in `summary.json`, `weir list`, the report and
+//! `compare`.
+
+mod completion;
+mod queue;
+mod rate;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod value;
+mod view;
+
+pub use value::{Distribution, Value};
+pub use view::{View, Window};
+
+use crate::compare::Bound;
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use weir_base::Ecn;
+
+/// All metrics, in the order in which they are shown.
+pub const METRICS: &[Metric] = &[
+    queue::UTILISATION,
+    queue::QUEUE_DELAY,
+    queue::DROP_PROBABILITY,
+    queue::MARK_PROBABILITY,
+    queue::ARRIVED,
+    queue::DROPPED,
+    queue::DROPPED_FULL,
+    queue::MARKED,
+    queue::BACKLOG,
+    queue::LINK_THROUGHPUT,
+    queue::LINK_LOST,
+    queue::LINK_LOSS,
+    rate::GOODPUT,
+    rate::GOODPUT_SHARE,
+    rate::THROUGHPUT,
+    rate::FLOW_GOODPUT,
+    rate::JAIN,
+    rate::RATE_RATIO,
+    rate::WINDOW_RATIO,
+    tcp::RTT,
+    tcp::RTT_MEAN,
+    tcp::RTT_MIN,
+    tcp::RTT_MAX,
+    tcp::CWND,
+    tcp::RETRANSMISSIONS,
+    tcp::RETRANSMISSION_PERCENT,
+    tcp::TIMEOUTS,
+    tcp::CE_RECEIVED,
+    completion::COMPLETION_TIME,
+    completion::COMPLETED,
+];
+
+/// A metric: what it is called, what it means, where that comes from, and how it is computed.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// Its name, which carries the unit unless it is a count or a plain ratio.
+    pub name: &'static str,
+    /// What a person reads above it.
+    pub title: &'static str,
+    /// Its unit: `%`, `ms`, `Mbit/s`, `packets`, ...; empty for a plain ratio.
+    pub unit: &'static str,
+    /// What it is taken of.
+    pub of: &'static [Level],
+    /// Its definition.
+    pub definition: &'static str,
+    /// Where the definition comes from.
+    pub source: &'static str,
+    /// Within what two results agree, unless the comparison says otherwise; none is not judged.
+    pub bound: Option<Bound>,
+    /// How it is computed.
+    pub(crate) formula: Formula,
+}
+
+/// What a metric is taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// The whole run: all flows; of queues, the bottleneck's.
+    Run,
+    /// A link and its queue.
+    Link,
+    /// The packets at a link that arrived with one codepoint.
+    Class,
+    /// One flow.
+    Flow,
+    /// A traffic group.
+    Group,
+    /// Two traffic groups, the earlier relative to the later.
+    Pair,
+}
+
+/// How a metric is computed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Formula {
+    /// From a queue, or one class in it.
+    Queue(fn(&Queue<'_>) -> Value),
+    /// From some flows: one, a group's, or all.
+    Flows(fn(&Flows<'_>) -> Value),
+    /// From two groups.
+    Pair(fn(&Flows<'_>, &Flows<'_>) -> Value),
+}
+
+/// A link's queue in a window, or one class in it.
+#[derive(Debug)]
+pub(crate) struct Queue<'a> {
+    view: &'a View<'a>,
+    link: usize,
+    class: Option<Ecn>,
+}
+
+/// Some flows in a window.
+#[derive(Debug)]
+pub(crate) struct Flows<'a> {
+    view: &'a View<'a>,
+    members: &'a [usize],
+    level: Level,
+}
+
+/// The metric of this name.
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
+    let of_level = METRICS.iter().filter(|metric| metric.of.contains(&level));
+    Metrics(of_level.filter_map(|m| Some((m.name.into(), value(&m.formula)?.rounded()))).collect())
+}
+
+impl View<'_> {
+    /// Metrics of the run as a whole.
+    pub fn of_run(&self) -> Metrics {
+        let all: Vec<usize> = (0..self.flows.len()).collect();
+        let flows = Flows { view: self, members: &all, level: Level::Run };
+        let bottleneck =
+            self.info.bottleneck.map(|link| link as usize).filter(|&link| link < self.links.len());
+        compute(Level::Run, |formula| match formula {
+            Formula::Queue(f) => Some(bottleneck.map_or(Value::Undefined, |link| f(&self.queue(link, None)))),
+            Formula::Flows(f) => Some(f(&flows)),
+            Formula::Pair(_) => None,
+        })
+    }
+
+    /// Metrics of a link, or of one class of its packets; empty when there is no such link.
+    pub fn of_link(&self, link: usize, class: Option<Ecn>) -> Metrics {
+        let level = if class.is_some() { Level::Class } else { Level::Link };
+        compute(level, |formula| match formula {
+            Formula::Queue(f) if link < self.links.len() => Some(f(&self.queue(link, class))),
+            _ => None,
+        })
+    }
+
+    /// Metrics of a flow; empty when there is no such flow.
+    pub fn of_flow(&self, flow: usize) -> Metrics {
+        let flows = Flows { view: self, members: &[flow], level: Level::Flow };
+        compute(Level::Flow, |formula| match formula {
+            Formula::Flows(f) if flow < self.flows.len() => Some(f(&flows)),
+            _ => None,
+        })
+    }
+
+    /// Metrics of a group.
+    pub fn of_group(&self, group: usize) -> Metrics {
+        let members = self.members(group);
+        let flows = Flows { view: self, members: &members, level: Level::Group };
+        compute(Level::Group, |formula| match formula {
+            Formula::Flows(f) => Some(f(&flows)),
+            _ => None,
+        })
+    }
+
+    /// Metrics of one group relative to another.
+    pub fn of_pair(&self, group: usize, other: usize) -> Metrics {
+        let members = [self.members(group), self.members(other)];
+        let [a, b] = members.each_ref().map(|members| Flows { view: self, members, level: Level::Group });
+        compute(Level::Pair, |formula| match formula {
+            Formula::Pair(f) => Some(f(&a, &b)),
+            _ => None,
+        })
+    }
+
+    /// The codepoints with which anything arrived at a link.
+    pub fn classes(&self, link: usize) -> impl Iterator<Item = Ecn> + '_ {
+        let arrived = self.links.get(link).map_or([0; 4], |link| link.sum.arrived);
+        weir_base::CODEPOINTS.into_iter().filter(move |&class| arrived[class as usize] > 0)
+    }
+
+    fn queue(&self, link: usize, class: Option<Ecn>) -> Queue<'_> {
+        Queue { view: self, link, class }
+    }
+}
+
+/// Named values, in the registry's order. In JSON an object.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Metrics(Vec<(Cow<'static, str>, Value)>);
+
+impl Metrics {
+    /// The value of a metric; undefined when it is not among them.
+    pub fn get(&self, name: &str) -> Value {
+        self.0.iter().find(|(n, _)| n == name).map_or(Value::Undefined, |(_, value)| *value)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.0.iter().map(|(name, value)| (&**name, *value))
+    }
+}
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Metrics {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Metrics;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("metrics by name")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
+                let mut metrics = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    metrics.push((name.into(), value));
+                }
+                Ok(Metrics(metrics))
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}

@@ -1,0 +1,181 @@
+//! Metrics of a link and its queue, from what was counted there.
+
+use super::value::{Distribution, Value, mbps, percent, ratio};
+use super::view::LinkView;
+use super::{Formula, Level, Metric, Queue};
+use crate::compare::Bound;
+
+impl Queue<'_> {
+    fn link(&self) -> &LinkView {
+        &self.view.links[self.link]
+    }
+
+    /// A counter by codepoint, of this class or of all.
+    fn count(&self, by_class: &[u64; 4]) -> u64 {
+        self.class.map_or_else(|| by_class.iter().sum(), |class| by_class[class as usize])
+    }
+
+    fn arrived(&self) -> u64 {
+        self.count(&self.link().sum.arrived)
+    }
+
+    /// Packets that arrived in this class, or in all, and could be marked.
+    fn markable(&self) -> u64 {
+        let [not_ect, ..] = self.link().sum.arrived;
+        match self.class {
+            None => self.arrived() - not_ect,
+            Some(class) if class.is_capable() => self.arrived(),
+            Some(_) => 0,
+        }
+    }
+}
+
+const LINK: &[Level] = &[Level::Run, Level::Link];
+const LINK_AND_CLASS: &[Level] = &[Level::Run, Level::Link, Level::Class];
+
+/// How full the link was.
+pub(super) const UTILISATION: Metric = Metric {
+    name: "utilisation_percent",
+    title: "Utilisation",
+    unit: "%",
+    of: LINK,
+    definition: "Bytes whose transmission began, link overhead included, over what the link could have sent at its rate at the time.",
+    source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
+    bound: Some(Bound::Absolute(2.0)),
+    formula: Formula::Queue(|q| {
+        let sum = &q.link().sum;
+        Value::from(ratio(100.0 * sum.sent_bytes.iter().sum::<u64>() as f64, sum.capacity.get() as f64))
+    }),
+};
+
+/// How long packets waited.
+pub(super) const QUEUE_DELAY: Metric = Metric {
+    name: "queue_delay_ms",
+    title: "Queue delay",
+    unit: "ms",
+    of: LINK_AND_CLASS,
+    definition: "Arrival at the queue to start of transmission, of every packet sent; the mean is exact, percentiles are within 0.8 %.",
+    source: "RFC 7928, section 3.1 (queuing delay); counted at the queue",
+    bound: Some(Bound::Relative(0.15)),
+    formula: Formula::Queue(|q| Value::from(Distribution::of_millis(&q.view.delay(q.link, q.class)))),
+};
+
+/// Share of packets that the queue dropped.
+pub(super) const DROP_PROBABILITY: Metric = Metric {
+    name: "drop_probability_percent",
+    title: "Drop probability",
+    unit: "%",
+    of: LINK_AND_CLASS,
+    definition: "Packets that the queue dropped, for whatever reason, over packets that reached it.",
+    source: "RFC 7928, section 3.1 (packet loss); counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.dropped), q.arrived()))),
+};
+
+/// Share of packets that the queue marked.
+pub(super) const MARK_PROBABILITY: Metric = Metric {
+    name: "mark_probability_percent",
+    title: "Mark probability",
+    unit: "%",
+    of: LINK_AND_CLASS,
+    definition: "Packets that the queue marked CE over packets that reached it and were ECN-capable.",
+    source: "RFC 3168, section 5; counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.marked), q.markable()))),
+};
+
+/// Packets that reached the queue.
+pub(super) const ARRIVED: Metric = Metric {
+    name: "arrived_packets",
+    title: "Arrived",
+    unit: "packets",
+    of: LINK_AND_CLASS,
+    definition: "Packets that reached the queue.",
+    source: "counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::Count(q.arrived())),
+};
+
+/// Packets that the queue dropped.
+pub(super) const DROPPED: Metric = Metric {
+    name: "dropped_packets",
+    title: "Dropped",
+    unit: "packets",
+    of: LINK_AND_CLASS,
+    definition: "Packets that the queue dropped, for whatever reason.",
+    source: "counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.dropped))),
+};
+
+/// Packets that found the queue full.
+pub(super) const DROPPED_FULL: Metric = Metric {
+    name: "dropped_full_packets",
+    title: "Dropped, queue full",
+    unit: "packets",
+    of: LINK,
+    definition: "Packets that were dropped because the queue was full; the other drops are the AQM's.",
+    source: "counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_full)),
+};
+
+/// Packets that the queue marked.
+pub(super) const MARKED: Metric = Metric {
+    name: "marked_packets",
+    title: "Marked",
+    unit: "packets",
+    of: LINK_AND_CLASS,
+    definition: "Packets that the queue marked CE.",
+    source: "counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.marked))),
+};
+
+/// How many packets stood in the queue.
+pub(super) const BACKLOG: Metric = Metric {
+    name: "backlog_packets",
+    title: "Backlog",
+    unit: "packets",
+    of: LINK,
+    definition: "Packets in the queue at the end of a sample period, mean over periods.",
+    source: "counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::from(ratio(q.link().backlog_packets as f64, q.link().periods as f64))),
+};
+
+/// What the link carried.
+pub(super) const LINK_THROUGHPUT: Metric = Metric {
+    name: "link_throughput_mbps",
+    title: "Link throughput",
+    unit: "Mbit/s",
+    of: LINK_AND_CLASS,
+    definition: "Bytes whose transmission began, link overhead included, over the window.",
+    source: "RFC 5136, section 2.3 (IP-layer link usage)",
+    bound: None,
+    formula: Formula::Queue(|q| Value::from(mbps(q.count(&q.link().sum.sent_bytes), q.view.window.length()))),
+};
+
+/// What the link itself lost.
+pub(super) const LINK_LOST: Metric = Metric {
+    name: "link_lost_packets",
+    title: "Lost by the link",
+    unit: "packets",
+    of: LINK,
+    definition: "Packets that the link itself lost, scripted on arrival or at random on the way; not the queue's drops.",
+    source: "counted at the link",
+    bound: None,
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.lost)),
+};
+
+/// What the link itself lost, relative to what it was given.
+pub(super) const LINK_LOSS: Metric = Metric {
+    name: "link_loss_percent",
+    title: "Loss by the link",
+    unit: "%",
+    of: LINK,
+    definition: "Packets that the link itself lost over packets that reached its queue.",
+    source: "counted at the link",
+    bound: None,
+    formula: Formula::Queue(|q| Value::from(percent(q.link().sum.lost, q.arrived()))),
+};

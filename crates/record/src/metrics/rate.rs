@@ -1,0 +1,149 @@
+//! What flows got, and how evenly.
+
+use super::value::{Distribution, Value, mbps, percent, ratio};
+use super::view::FlowView;
+use super::{Flows, Formula, Level, Metric};
+use crate::compare::Bound;
+use crate::types::FlowSample;
+use weir_base::Span;
+
+impl<'a> Flows<'a> {
+    pub(super) fn each(&self) -> impl Iterator<Item = &'a FlowView> + use<'a> {
+        let (view, members) = (self.view, self.members);
+        members.iter().map(|&flow| &view.flows[flow])
+    }
+
+    /// A counter, over all of them.
+    pub(super) fn sum(&self, counter: impl Fn(&FlowSample) -> u64) -> u64 {
+        self.each().map(|flow| counter(&flow.sum)).sum()
+    }
+
+    /// From when the first of them counts to when the last does; none when none does.
+    fn active(&self) -> Option<Span> {
+        let from = self.each().filter_map(|flow| flow.active).map(|(from, _)| from).min()?;
+        let to = self.each().filter_map(|flow| flow.active).map(|(_, to)| to).max()?;
+        Some(to.since(from))
+    }
+
+    /// Goodputs of those that were active, in Mbit/s.
+    fn goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
+        self.each().filter_map(|flow| {
+            let (from, to) = flow.active?;
+            mbps(flow.sum.read_bytes, to.since(from))
+        })
+    }
+
+    fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+        let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+        ratio(sum, count)
+    }
+
+    /// Mean of the flows' time-mean windows, in segments.
+    pub(super) fn mean_cwnd(&self) -> Option<f64> {
+        Flows::mean(self.each().filter_map(|flow| flow.cwnd.mean()))
+    }
+}
+
+const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
+
+/// What applications got.
+pub(super) const GOODPUT: Metric = Metric {
+    name: "goodput_mbps",
+    title: "Goodput",
+    unit: "Mbit/s",
+    of: FLOWS,
+    definition: "Bytes that the receiving applications read, over the time from the start (or the window's begin, if later) of the first flow to the completion or stop (or the window's end) of the last.",
+    source: "RFC 2647, section 3.7 (goodput), at the application",
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(f.active().and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))),
+};
+
+/// A part of what all applications got.
+pub(super) const GOODPUT_SHARE: Metric = Metric {
+    name: "goodput_share_percent",
+    title: "Share of goodput",
+    unit: "%",
+    of: &[Level::Group, Level::Flow],
+    definition: "Bytes that the receiving applications read, as a share of those that all flows' applications read in the window.",
+    source: "weir",
+    bound: Some(Bound::Absolute(10.0)),
+    formula: Formula::Flows(|f| {
+        let all = f.view.flows.iter().map(|flow| flow.sum.read_bytes).sum();
+        Value::from(percent(f.sum(|s| s.read_bytes), all))
+    }),
+};
+
+/// What arrived.
+pub(super) const THROUGHPUT: Metric = Metric {
+    name: "throughput_mbps",
+    title: "Throughput",
+    unit: "Mbit/s",
+    of: FLOWS,
+    definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput.",
+    source: "RFC 5136, section 2.3 (IP-layer usage), at the receiving host",
+    bound: None,
+    formula: Formula::Flows(|f| {
+        Value::from(f.active().and_then(|span| mbps(f.sum(|s| s.received_bytes), span)))
+    }),
+};
+
+/// How goodput was spread over flows.
+pub(super) const FLOW_GOODPUT: Metric = Metric {
+    name: "flow_goodput_mbps",
+    title: "Goodput per flow",
+    unit: "Mbit/s",
+    of: &[Level::Group],
+    definition: "Distribution, over the group's flows that were active in the window, of each flow's goodput.",
+    source: "weir",
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(Distribution::of(f.goodputs()))),
+};
+
+/// How even it was.
+pub(super) const JAIN: Metric = Metric {
+    name: "jain_index",
+    title: "Jain's fairness index",
+    unit: "",
+    of: &[Level::Run, Level::Group],
+    definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window; 1 is equal, 1/n is all to one.",
+    source: "Jain, Chiu, Hawe 1984 (DEC-TR-301), section 3",
+    bound: None,
+    formula: Formula::Flows(|f| {
+        let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for goodput in f.goodputs() {
+            n += 1.0;
+            sum += goodput;
+            squares += goodput * goodput;
+        }
+        Value::from(ratio(sum * sum, n * squares))
+    }),
+};
+
+/// How two groups' flows fared beside each other.
+pub(super) const RATE_RATIO: Metric = Metric {
+    name: "rate_ratio",
+    title: "Rate ratio",
+    unit: "",
+    of: &[Level::Pair],
+    definition: "Mean goodput of a flow of the first group over mean goodput of a flow of the second.",
+    source: "De Schepper et al. 2016 (PI2, CoNEXT), section 6 (rate balance)",
+    bound: None,
+    formula: Formula::Pair(|a, b| {
+        let rates = Flows::mean(a.goodputs()).zip(Flows::mean(b.goodputs()));
+        Value::from(rates.and_then(|(a, b)| ratio(a, b)))
+    }),
+};
+
+/// How two groups' windows compare.
+pub(super) const WINDOW_RATIO: Metric = Metric {
+    name: "window_ratio",
+    title: "Window ratio",
+    unit: "",
+    of: &[Level::Pair],
+    definition: "Mean congestion window of a flow of the first group over that of a flow of the second.",
+    source: "De Schepper et al. 2016 (PI2, CoNEXT), section 6",
+    bound: None,
+    formula: Formula::Pair(|a, b| {
+        Value::from(a.mean_cwnd().zip(b.mean_cwnd()).and_then(|(a, b)| ratio(a, b)))
+    }),
+};

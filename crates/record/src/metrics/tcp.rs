@@ -1,0 +1,143 @@
+//! What the senders saw: round trips, windows, retransmissions, timeouts.
+
+use super::value::{Distribution, Value, percent, ratio};
+use super::{Flows, Formula, Level, Metric};
+use weir_base::{Histogram, Span};
+
+const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
+const FLOW: &[Level] = &[Level::Flow];
+const TAP: &str = "host-edge tap reading TCP headers; Karn and Partridge 1987 (originals only)";
+
+impl Flows<'_> {
+    /// RTTs of the groups that these flows make up.
+    fn rtts(&self) -> Histogram {
+        let mut all = Histogram::new();
+        let mut groups: Vec<u32> =
+            self.members.iter().map(|&flow| self.view.info.flows[flow].group).collect();
+        groups.dedup();
+        groups.sort_unstable();
+        groups.dedup();
+        groups.iter().filter_map(|&group| self.view.rtts.get(group as usize)).for_each(|rtt| all.merge(rtt));
+        all
+    }
+
+    /// The smallest or largest RTT of those that have one, in milliseconds.
+    fn extreme_rtt(&self, of: impl Fn(&crate::FlowSample) -> Span, better: fn(Span, Span) -> Span) -> Value {
+        let seen = self.each().filter(|flow| flow.sum.rtt_count > 0).map(|flow| of(&flow.sum));
+        Value::from(seen.reduce(better).map(Span::as_millis_f64))
+    }
+}
+
+/// Round trips of a group.
+pub(super) const RTT: Metric = Metric {
+    name: "rtt_ms",
+    title: "Round-trip time",
+    unit: "ms",
+    of: &[Level::Run, Level::Group],
+    definition: "Time from a data segment leaving the sending host to its acknowledgement reaching it, of segments sent once; percentiles within 0.8 %.",
+    source: TAP,
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(Distribution::of_millis(&f.rtts()))),
+};
+
+/// Mean round trip of a flow.
+pub(super) const RTT_MEAN: Metric = Metric {
+    name: "rtt_mean_ms",
+    title: "Mean round-trip time",
+    unit: "ms",
+    of: FLOW,
+    definition: "Exact mean of the flow's round-trip times of segments sent once.",
+    source: TAP,
+    bound: None,
+    formula: Formula::Flows(|f| {
+        Value::from(ratio(f.sum(|s| s.rtt_sum) as f64 / 1e6, f.sum(|s| s.rtt_count) as f64))
+    }),
+};
+
+/// Smallest round trip of a flow.
+pub(super) const RTT_MIN: Metric = Metric {
+    name: "rtt_min_ms",
+    title: "Smallest round-trip time",
+    unit: "ms",
+    of: FLOW,
+    definition: "Smallest of the flow's round-trip times of segments sent once.",
+    source: TAP,
+    bound: None,
+    formula: Formula::Flows(|f| f.extreme_rtt(|s| s.rtt_min, Span::min)),
+};
+
+/// Largest round trip of a flow.
+pub(super) const RTT_MAX: Metric = Metric {
+    name: "rtt_max_ms",
+    title: "Largest round-trip time",
+    unit: "ms",
+    of: FLOW,
+    definition: "Largest of the flow's round-trip times of segments sent once.",
+    source: TAP,
+    bound: None,
+    formula: Formula::Flows(|f| f.extreme_rtt(|s| s.rtt_max, Span::max)),
+};
+
+/// Congestion window.
+pub(super) const CWND: Metric = Metric {
+    name: "cwnd_segments",
+    title: "Congestion window",
+    unit: "segments",
+    of: &[Level::Group, Level::Flow],
+    definition: "Mean over time of the sender's congestion window, each sample standing for the time since the one before; of a group, the mean over its flows.",
+    source: "the transport's own state (live: tcp_info)",
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(f.mean_cwnd())),
+};
+
+/// Segments sent again.
+pub(super) const RETRANSMISSIONS: Metric = Metric {
+    name: "retransmissions",
+    title: "Retransmissions",
+    unit: "segments",
+    of: FLOWS,
+    definition: "Data segments that left the sending host and had been sent before.",
+    source: "RFC 4898 (tcpEStatsPerfSegsRetrans), counted by the host-edge tap",
+    bound: None,
+    formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.retransmitted))),
+};
+
+/// Share of segments sent again.
+pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
+    name: "retransmission_percent",
+    title: "Retransmitted share",
+    unit: "%",
+    of: FLOWS,
+    definition: "Retransmissions over all data packets that left the sending host.",
+    source: "RFC 4898, counted by the host-edge tap",
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(percent(f.sum(|s| s.retransmitted), f.sum(|s| s.sent_packets)))),
+};
+
+/// Retransmission timeouts.
+pub(super) const TIMEOUTS: Metric = Metric {
+    name: "timeouts",
+    title: "Timeouts",
+    unit: "",
+    of: FLOWS,
+    definition: "Times that the retransmission timer fired in the window, of flows whose transport tells; undefined when none does.",
+    source: "RFC 6298, section 5; the transport's own count (live: tcp_info)",
+    bound: None,
+    formula: Formula::Flows(|f| {
+        Value::from(f.each().filter_map(|flow| flow.timeouts()).reduce(u64::saturating_add))
+    }),
+};
+
+/// Marks that reached the receivers.
+pub(super) const CE_RECEIVED: Metric = Metric {
+    name: "ce_received_percent",
+    title: "Marked on arrival",
+    unit: "%",
+    of: FLOWS,
+    definition: "Data packets that reached the receiving host with CE over all that reached it.",
+    source: "RFC 3168, section 5; counted by the host-edge tap",
+    bound: None,
+    formula: Formula::Flows(|f| {
+        Value::from(percent(f.sum(|s| s.received_ce), f.sum(|s| s.received_packets)))
+    }),
+};

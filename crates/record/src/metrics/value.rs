@@ -1,0 +1,185 @@
+//! What a metric can come to: a count, a number, a distribution, or nothing.
+
+use serde::{Deserialize, Serialize};
+use weir_base::{Histogram, Span};
+
+/// The value of a metric. Not defined is `null` in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Not defined here: nothing was sent, nothing arrived, nobody finished.
+    #[default]
+    Undefined,
+    /// A whole number of things.
+    Count(u64),
+    /// A number in the metric's unit.
+    Number(f64),
+    /// A distribution in the metric's unit.
+    Distribution(Distribution),
+}
+
+/// Mean and percentiles (nearest rank).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// How many values.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// 1st percentile.
+    pub p1: f64,
+    /// 25th percentile.
+    pub p25: f64,
+    /// Median.
+    pub p50: f64,
+    /// 75th percentile.
+    pub p75: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+impl Distribution {
+    /// Of the times in a histogram, in milliseconds; none when it is empty. The mean is exact.
+    pub fn of_millis(histogram: &Histogram) -> Option<Distribution> {
+        let count = histogram.count();
+        let mean = (count > 0).then(|| histogram.sum() as f64 / count as f64 / 1e6)?;
+        let at = |p| histogram.percentile(p).map(Span::as_millis_f64);
+        Some(Distribution {
+            count,
+            mean,
+            p1: at(0.01)?,
+            p25: at(0.25)?,
+            p50: at(0.5)?,
+            p75: at(0.75)?,
+            p99: at(0.99)?,
+        })
+    }
+
+    /// Of some numbers; none when there are none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Distribution> {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let rank = |p: f64| (libm::ceil(p * count as f64) as usize).clamp(1, count.max(1));
+        let at = |p| sorted.get(rank(p) - 1).copied();
+        let mean = sorted.iter().sum::<f64>() / count as f64;
+        Some(Distribution {
+            count: count as u64,
+            mean,
+            p1: at(0.01)?,
+            p25: at(0.25)?,
+            p50: at(0.5)?,
+            p75: at(0.75)?,
+            p99: at(0.99)?,
+        })
+    }
+
+    fn rounded(self) -> Distribution {
+        let Distribution { count, mean, p1, p25, p50, p75, p99 } = self;
+        let [mean, p1, p25, p50, p75, p99] = [mean, p1, p25, p50, p75, p99].map(round);
+        Distribution { count, mean, p1, p25, p50, p75, p99 }
+    }
+}
+
+impl Value {
+    /// A count or number as it is, a distribution's mean; none when undefined. What comparisons and tables use.
+    pub fn scalar(&self) -> Option<f64> {
+        match self {
+            Value::Undefined => None,
+            Value::Count(count) => Some(*count as f64),
+            Value::Number(number) => Some(*number),
+            Value::Distribution(distribution) => Some(distribution.mean),
+        }
+    }
+
+    /// The distribution, if it is one.
+    pub fn distribution(&self) -> Option<&Distribution> {
+        match self {
+            Value::Distribution(distribution) => Some(distribution),
+            _ => None,
+        }
+    }
+
+    /// With six significant digits; what is not finite becomes undefined.
+    pub fn rounded(self) -> Value {
+        match self {
+            Value::Number(number) => Value::from(Some(round(number))),
+            Value::Distribution(distribution) => Value::from(Some(distribution.rounded())),
+            other => other,
+        }
+    }
+}
+
+/// To six significant digits. By way of text, since that is exact and the same on every machine.
+fn round(number: f64) -> f64 {
+    format!("{number:.5e}").parse().unwrap_or(number)
+}
+
+impl From<Option<f64>> for Value {
+    fn from(number: Option<f64>) -> Value {
+        number.filter(|n| n.is_finite()).map_or(Value::Undefined, Value::Number)
+    }
+}
+impl From<Option<u64>> for Value {
+    fn from(count: Option<u64>) -> Value {
+        count.map_or(Value::Undefined, Value::Count)
+    }
+}
+impl From<Option<Distribution>> for Value {
+    fn from(distribution: Option<Distribution>) -> Value {
+        distribution.map_or(Value::Undefined, Value::Distribution)
+    }
+}
+
+/// `part` as a share of `whole`, in percent; none when the whole is nothing.
+pub(super) fn percent(part: u64, whole: u64) -> Option<f64> {
+    ratio(100.0 * part as f64, whole as f64)
+}
+
+/// A quotient; none when the divisor is zero.
+pub(super) fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
+    (divisor != 0.0).then(|| dividend / divisor)
+}
+
+/// Bytes over a time as megabits per second; none for no time.
+pub(super) fn mbps(bytes: u64, over: Span) -> Option<f64> {
+    ratio(bytes as f64 * 8.0, over.as_secs_f64() * 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_numbers_are_by_nearest_rank() {
+        let d = Distribution::of((1..=200).map(f64::from)).unwrap();
+        assert_eq!(
+            (d.count, d.mean, d.p1, d.p25, d.p50, d.p75, d.p99),
+            (200, 100.5, 2.0, 50.0, 100.0, 150.0, 198.0)
+        );
+        let one = Distribution::of([7.0]).unwrap();
+        assert_eq!((one.p1, one.p99, one.mean), (7.0, 7.0, 7.0));
+        assert_eq!(Distribution::of([]), None);
+    }
+
+    #[test]
+    fn six_digits_are_kept_and_undefined_is_null() {
+        let json = |v: Value| serde_json::to_string(&v.rounded()).unwrap();
+        assert_eq!(json(Value::Number(12.345678901)), "12.3457");
+        assert_eq!(json(Value::Number(1234567.8)), "1234570.0");
+        assert_eq!(json(Value::Number(f64::NAN)), "null");
+        assert_eq!(json(Value::Number(f64::INFINITY)), "null");
+        assert_eq!(json(Value::Count(u64::MAX)), u64::MAX.to_string());
+        assert_eq!(json(Value::Undefined), "null");
+    }
+
+    #[test]
+    fn values_read_back_as_they_were_written() {
+        let distribution = Distribution::of([1.5, 2.5]).unwrap();
+        for value in
+            [Value::Undefined, Value::Count(3), Value::Number(3.0), Value::Distribution(distribution)]
+        {
+            let text = serde_json::to_string(&value).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value, "{text}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A run seen through a window of time: the records that fall into it, added up once, so that each metric is a formula
+//! over sums.
+//!
+//! The window runs from the end of the warm-up to the end of the run, in whole sample periods: it begins with the first
+//! period that begins at or after the warm-up. A flow counts from the later of the window's begin and its own start, to
+//! the earlier of the window's end and its completion (or, when it has none, its stop).
+
+use crate::info::RunInfo;
+use crate::records::Records;
+use crate::types::{FlowEventKind, FlowSample, LinkSample};
+use std::collections::BTreeSet;
+use weir_base::{Ecn, Histogram, Span, Time};
+
+/// What is looked at: from `from` to `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Where it begins.
+    pub from: Time,
+    /// Where it ends.
+    pub to: Time,
+}
+
+impl Window {
+    /// Its length.
+    pub fn length(&self) -> Span {
+        self.to.since(self.from)
+    }
+
+    /// Whether a period or an instant that ended at `at` lies in it.
+    pub fn holds(&self, at: Time) -> bool {
+        self.from < at && at <= self.to
+    }
+
+    /// The window of a run after so much warm-up, on the boundaries of its sample periods.
+    pub fn after(warmup: Span, info: &RunInfo, records: &Records) -> Window {
+        let links = records.links.iter().map(|sample| sample.at);
+        let flows = records.flows.iter().map(|sample| sample.at);
+        let mut bounds: BTreeSet<Time> = links.chain(flows).collect();
+        bounds.insert(Time::ZERO);
+        let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
+        let from = bounds.range(Time::ZERO + warmup..).next().copied().unwrap_or(to);
+        Window { from, to }
+    }
+}
+
+/// A run's records within a window, added up.
+#[derive(Debug)]
+pub struct View<'a> {
+    pub(super) info: &'a RunInfo,
+    pub(super) window: Window,
+    pub(super) links: Vec<LinkView>,
+    pub(super) flows: Vec<FlowView>,
+    /// RTTs of each group.
+    pub(super) rtts: Vec<Histogram>,
+}
+
+/// A link in the window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LinkView {
+    pub(super) sum: LinkSample,
+    pub(super) periods: u64,
+    /// Backlog at the ends of the periods, added up.
+    pub(super) backlog_packets: u64,
+    /// Sojourn times by class.
+    pub(super) delay: [Histogram; 4],
+}
+
+/// A flow in the window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FlowView {
+    pub(super) sum: FlowSample,
+    /// From when to when it counts; none when that is no time at all.
+    pub(super) active: Option<(Time, Time)>,
+    /// Start to completion, and when it completed, whatever the window.
+    pub(super) completed: Option<(Span, Time)>,
+    /// Time-weighted mean of the window.
+    pub(super) cwnd: TimeMean,
+    /// Timeouts until the window's begin, and until its end, where known.
+    timeouts: (u64, Option<u64>),
+    /// The flow's last transport sample, in the window or before.
+    last_transport: Time,
+}
+
+impl FlowView {
+    pub(super) fn timeouts(&self) -> Option<u64> {
+        self.timeouts.1.map(|until_end| until_end.saturating_sub(self.timeouts.0))
+    }
+}
+
+/// A mean in which each value counts for the time that it stood.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TimeMean {
+    sum: f64,
+    time: f64,
+}
+
+impl TimeMean {
+    fn add(&mut self, value: f64, span: Span) {
+        self.sum += value * span.as_secs_f64();
+        self.time += span.as_secs_f64();
+    }
+
+    pub(super) fn mean(&self) -> Option<f64> {
+        (self.time > 0.0).then(|| self.sum / self.time)
+    }
+}
+
+impl<'a> View<'a> {
+    /// The run after so much warm-up. Records of links, flows or groups that the description does not know are left out.
+    pub fn after(warmup: Span, info: &'a RunInfo, records: &Records) -> View<'a> {
+        let window = Window::after(warmup, info, records);
+        let mut view = View {
+            info,
+            window,
+            links: vec![LinkView::default(); info.links.len()],
+            flows: vec![FlowView::default(); info.flows.len()],
+            rtts: vec![Histogram::new(); info.groups.len()],
+        };
+        view.add_links(records);
+        view.add_flows(records);
+        view
+    }
+
+    /// The window.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    fn add_links(&mut self, records: &Records) {
+        for sample in records.links.iter().filter(|sample| self.window.holds(sample.at)) {
+            let Some(link) = self.links.get_mut(sample.link as usize) else { continue };
+            link.sum.merge(sample);
+            link.periods += 1;
+            link.backlog_packets += u64::from(sample.backlog_packets);
+        }
+        for sample in records.delays.iter().filter(|sample| self.window.holds(sample.at)) {
+            let Some(link) = self.links.get_mut(sample.link as usize) else { continue };
+            sample.delay.add_to(&mut link.delay[sample.class as usize]);
+        }
+    }
+
+    fn add_flows(&mut self, records: &Records) {
+        for sample in records.flows.iter().filter(|sample| self.window.holds(sample.at)) {
+            if let Some(flow) = self.flows.get_mut(sample.flow as usize) {
+                flow.sum.merge(sample);
+            }
+        }
+        for sample in records.rtts.iter().filter(|sample| self.window.holds(sample.at)) {
+            if let Some(group) = self.rtts.get_mut(sample.group as usize) {
+                sample.rtt.add_to(group);
+            }
+        }
+        self.add_life(records);
+        self.add_transport(records);
+    }
+
+    /// When each flow lived.
+    fn add_life(&mut self, records: &Records) {
+        let mut started: Vec<Time> = self.info.flows.iter().map(|flow| Time::ZERO + flow.start).collect();
+        for event in &records.events {
+            let flow = event.flow as usize;
+            match (event.kind, started.get_mut(flow)) {
+                (FlowEventKind::Started, Some(started)) => *started = event.at,
+                (FlowEventKind::Completed, Some(started)) => {
+                    self.flows[flow].completed = Some((event.at.since(*started), event.at));
+                }
+                _ => {}
+            }
+        }
+        for ((flow, info), started) in self.flows.iter_mut().zip(&self.info.flows).zip(started) {
+            let end = flow.completed.map(|(_, at)| at).or(info.stop.map(|stop| Time::ZERO + stop));
+            let from = started.max(self.window.from);
+            let to = end.map_or(self.window.to, |end| end.min(self.window.to));
+            flow.active = (from < to).then_some((from, to));
+        }
+    }
+
+    /// A transport sample stands for the time since the flow's sample before it.
+    fn add_transport(&mut self, records: &Records) {
+        for sample in &records.transport {
+            let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
+            if sample.at <= self.window.from {
+                flow.timeouts.0 = sample.timeouts.unwrap_or(0);
+            }
+            if sample.at <= self.window.to {
+                flow.timeouts.1 = sample.timeouts.or(flow.timeouts.1);
+            }
+            if let (true, Some((from, _))) = (self.window.holds(sample.at), flow.active) {
+                flow.cwnd.add(sample.cwnd, sample.at.since(flow.last_transport.max(from)));
+            }
+            flow.last_transport = sample.at;
+        }
+    }
+
+    /// The numbers of all flows of a group.
+    pub(super) fn members(&self, group: usize) -> Vec<usize> {
+        let flows = self.info.flows.iter().enumerate();
+        flows.filter(|(_, flow)| flow.group as usize == group).map(|(number, _)| number).collect()
+    }
+
+    /// Sojourn times at a link, of one class or of all.
+    pub(super) fn delay(&self, link: usize, class: Option<Ecn>) -> Histogram {
+        let mut all = Histogram::new();
+        for (index, delay) in self.links[link].delay.iter().enumerate() {
+            if class.is_none_or(|class| class as usize == index) {
+                all.merge(delay);
+            }
+        }
+        all
+    }
+}

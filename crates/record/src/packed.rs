@@ -1,0 +1,186 @@
+//! A histogram as a few bytes: sum, smallest and largest, then for each bucket in use the distance from the one before and
+//! its count, all as variable-length integers of seven bits a byte, least significant first (LEB128). The bucket numbers
+//! are those of [`weir_base::Histogram`].
+
+use weir_base::{Histogram, Span};
+
+/// A histogram that is kept to be merged and written, not to be counted into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackedHistogram {
+    sum: u128,
+    min: Span,
+    max: Span,
+    count: u64,
+    /// The buckets in use, as on disk; checked when it was made.
+    pairs: Box<[u8]>,
+}
+
+/// Appends a histogram as bytes; one that has counted nothing is no bytes.
+pub(crate) fn pack(histogram: &Histogram, out: &mut Vec<u8>) {
+    let (Some(min), Some(max)) = (histogram.min(), histogram.max()) else { return };
+    write_varint(histogram.sum(), out);
+    write_varint(min.as_nanos().into(), out);
+    write_varint(max.as_nanos().into(), out);
+    let mut last = 0;
+    for (bucket, count) in histogram.buckets() {
+        write_varint((bucket - last).into(), out);
+        write_varint(count.into(), out);
+        last = bucket;
+    }
+}
+
+fn write_varint(mut value: u128, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits.
+fn read_varint(bytes: &mut &[u8]) -> Option<u128> {
+    let mut value = 0;
+    for shift in (0..128).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let part = u128::from(byte & 0x7f);
+        if shift > 121 && part >> (128 - shift) != 0 {
+            return None;
+        }
+        value |= part << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The (bucket, count) pairs of checked bytes.
+fn pairs(mut bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
+    let mut bucket = 0u32;
+    std::iter::from_fn(move || {
+        bucket = bucket.checked_add(u32::try_from(read_varint(&mut bytes)?).ok()?)?;
+        Some((bucket, u32::try_from(read_varint(&mut bytes)?).ok()?))
+    })
+}
+
+impl PackedHistogram {
+    /// Reads what a table holds. None when it is no histogram: too short, buckets out of order or out of range, empty
+    /// buckets, or a sum that such counts cannot have.
+    pub fn from_bytes(mut bytes: &[u8]) -> Option<PackedHistogram> {
+        let sum = read_varint(&mut bytes)?;
+        let min = u64::try_from(read_varint(&mut bytes)?).ok()?;
+        let max = u64::try_from(read_varint(&mut bytes)?).ok()?;
+        let (mut rest, mut bucket, mut count) = (bytes, 0u128, 0u64);
+        while !rest.is_empty() {
+            let gap = read_varint(&mut rest)?;
+            let in_bucket = u32::try_from(read_varint(&mut rest)?).ok()?;
+            bucket = bucket.checked_add(gap)?;
+            if bucket >= u128::from(Histogram::BUCKETS) || in_bucket == 0 || (gap == 0 && count > 0) {
+                return None;
+            }
+            count += u64::from(in_bucket);
+        }
+        let bounds = u128::from(count) * u128::from(min)..=u128::from(count) * u128::from(max);
+        (count > 0 && bounds.contains(&sum)).then(|| PackedHistogram {
+            sum,
+            min: Span::from_nanos(min),
+            max: Span::from_nanos(max),
+            count,
+            pairs: bytes.into(),
+        })
+    }
+
+    /// The bytes that [`PackedHistogram::from_bytes`] reads.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        write_varint(self.sum, out);
+        write_varint(self.min.as_nanos().into(), out);
+        write_varint(self.max.as_nanos().into(), out);
+        out.extend_from_slice(&self.pairs);
+    }
+
+    /// Adds its counts to a histogram.
+    pub fn add_to(&self, histogram: &mut Histogram) {
+        histogram.merge_parts(pairs(&self.pairs), self.sum, self.min, self.max);
+    }
+
+    /// As a histogram that can be asked for percentiles.
+    pub fn unpack(&self) -> Histogram {
+        Histogram::from_parts(pairs(&self.pairs), self.sum, self.min, self.max)
+    }
+
+    /// How many spans were counted; never zero.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their exact mean.
+    pub fn mean(&self) -> Span {
+        Span::from_nanos((self.sum / u128::from(self.count.max(1))) as u64)
+    }
+}
+
+impl From<&Histogram> for PackedHistogram {
+    /// One that has counted nothing becomes one that has counted nothing.
+    fn from(histogram: &Histogram) -> PackedHistogram {
+        let mut bytes = Vec::new();
+        pack(histogram, &mut bytes);
+        PackedHistogram::from_bytes(&bytes).unwrap_or(PackedHistogram {
+            sum: 0,
+            min: Span::ZERO,
+            max: Span::ZERO,
+            count: 0,
+            pairs: Box::new([]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_histogram_comes_back_as_it_was(spans in prop::collection::vec(any::<u64>(), 1..200)) {
+            let mut histogram = Histogram::new();
+            spans.iter().for_each(|&s| histogram.record(Span::from_nanos(s)));
+            let packed = PackedHistogram::from(&histogram);
+            let back = packed.unpack();
+            prop_assert_eq!(back.buckets().collect::<Vec<_>>(), histogram.buckets().collect::<Vec<_>>());
+            prop_assert_eq!((back.sum(), back.min(), back.max(), back.count()),
+                (histogram.sum(), histogram.min(), histogram.max(), histogram.count()));
+            prop_assert_eq!(packed.count(), spans.len() as u64);
+        }
+
+        #[test]
+        fn bytes_that_are_no_histogram_are_refused_or_harmless(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Some(packed) = PackedHistogram::from_bytes(&bytes) {
+                let mut sum = packed.unpack();
+                packed.add_to(&mut sum);
+                prop_assert_eq!(sum.count(), 2 * packed.count());
+                prop_assert!(sum.percentile(0.5).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn three_packets_in_two_buckets_take_ten_bytes() {
+        let mut histogram = Histogram::new();
+        [5, 5, 1000].iter().for_each(|&s| histogram.record(Span::from_nanos(s)));
+        let mut bytes = Vec::new();
+        pack(&histogram, &mut bytes);
+        // Sum 1010, smallest 5, largest 1000, bucket 5 twice, then the bucket of 1000 (octave 4 of 64, place 61) once.
+        let bucket_of_1000 = (4u32 << 6) + 61;
+        let gap = bucket_of_1000 - 5;
+        assert_eq!(bytes, [0xf2, 0x07, 5, 0xe8, 0x07, 5, 2, (gap as u8 & 0x7f) | 0x80, (gap >> 7) as u8, 1]);
+    }
+
+    #[test]
+    fn a_sum_that_the_counts_cannot_have_is_refused() {
+        assert!(PackedHistogram::from_bytes(&[10, 5, 5, 5, 2]).is_some());
+        assert!(PackedHistogram::from_bytes(&[11, 5, 5, 5, 2]).is_none());
+        assert!(PackedHistogram::from_bytes(&[]).is_none());
+        assert!(PackedHistogram::from_bytes(&[0, 0, 0]).is_none());
+    }
+}

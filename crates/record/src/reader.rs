@@ -1,0 +1,348 @@
+//! Records back from a run's folder. A file is read only when `records.json` is there and its length and checksum match,
+//! so what is truncated or changed is told as such before it is parsed.
+
+use crate::error::RecordError;
+use crate::records::Records;
+use crate::table::{Batch, Column, Kind, Load, Row, Values};
+use crate::tables::{FORMAT, Table};
+use crate::writer::{MANIFEST, Manifest, TableFile, schema};
+use bytes::Bytes;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Records {
+    /// Whether a folder holds the records of a finished run.
+    pub fn are_in(folder: &Path) -> bool {
+        folder.join(MANIFEST).is_file()
+    }
+
+    /// Reads a run's records, but not its packets.
+    ///
+    /// # Errors
+    /// The run was not finished, or a file cannot be read or is not what was written.
+    pub fn read(folder: &Path) -> Result<Records, RecordError> {
+        let reader = RunReader::open(folder)?;
+        Ok(Records {
+            links: reader.records(Table::Links)?,
+            delays: reader.records(Table::Delays)?,
+            flows: reader.records(Table::Flows)?,
+            rtts: reader.records(Table::Rtts)?,
+            transport: reader.records(Table::Transport)?,
+            states: reader.records(Table::States)?,
+            events: reader.records(Table::Events)?,
+            packets: Vec::new(),
+        })
+    }
+
+    /// Reads a run's records with its packets, if it has them.
+    ///
+    /// # Errors
+    /// As [`Records::read`].
+    pub fn read_with_packets(folder: &Path) -> Result<Records, RecordError> {
+        let mut records = Records::read(folder)?;
+        records.packets = RunReader::open(folder)?.records(Table::Packets)?;
+        Ok(records)
+    }
+}
+
+/// The tables of one run.
+pub(crate) struct RunReader {
+    folder: PathBuf,
+    manifest: Manifest,
+}
+
+impl RunReader {
+    pub(crate) fn open(folder: &Path) -> Result<RunReader, RecordError> {
+        let path = folder.join(MANIFEST);
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(RecordError::Missing { path: folder.into() });
+            }
+            other => other.map_err(RecordError::io(&path))?,
+        };
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(|e| RecordError::corrupt(&path, e))?;
+        if manifest.format != FORMAT {
+            let what = format!("records of format {}, this weir reads format {FORMAT}", manifest.format);
+            return Err(RecordError::corrupt(&path, what));
+        }
+        Ok(RunReader { folder: folder.into(), manifest })
+    }
+
+    /// Whether the run has any row of a table.
+    pub(crate) fn has(&self, table: Table) -> bool {
+        self.manifest.tables.contains_key(table.name())
+    }
+
+    /// Hands each row group of a table to `each`; a table that is not there has none.
+    pub(crate) fn batches(
+        &self,
+        table: Table,
+        each: impl FnMut(&Batch) -> Result<(), String>,
+    ) -> Result<(), RecordError> {
+        let Some(entry) = self.manifest.tables.get(table.name()) else { return Ok(()) };
+        let path = self.folder.join(table.file());
+        let bytes = std::fs::read(&path).map_err(RecordError::io(&path))?;
+        check(&bytes, entry).map_err(|what| RecordError::corrupt(&path, what))?;
+        let rows = parse(bytes.into(), table, each).map_err(|what| RecordError::corrupt(&path, what))?;
+        if rows != entry.rows {
+            let what = format!("{rows} rows, {MANIFEST} says {}", entry.rows);
+            return Err(RecordError::corrupt(&path, what));
+        }
+        Ok(())
+    }
+
+    fn records<T: Load>(&self, table: Table) -> Result<Vec<T>, RecordError> {
+        let mut records = Vec::new();
+        self.batches(table, |batch| {
+            records.reserve(batch.rows);
+            for row in 0..batch.rows {
+                records.push(T::get(&mut Row::new(batch, row))?);
+            }
+            Ok(())
+        })?;
+        Ok(records)
+    }
+}
+
+/// Whether these bytes are what was written.
+fn check(bytes: &[u8], entry: &TableFile) -> Result<(), String> {
+    if bytes.len() as u64 != entry.bytes {
+        return Err(format!("{} bytes long, {MANIFEST} says {}", bytes.len(), entry.bytes));
+    }
+    let mut sum = twox_hash::XxHash64::with_seed(0);
+    sum.write(bytes);
+    if format!("{:016x}", sum.finish()) != entry.xxh64 {
+        return Err("changed since it was written: the checksum differs".into());
+    }
+    Ok(())
+}
+
+/// Parses a table's file; the number of rows.
+fn parse(
+    bytes: Bytes,
+    table: Table,
+    mut each: impl FnMut(&Batch) -> Result<(), String>,
+) -> Result<u64, String> {
+    let columns = table.columns();
+    let text = |error: ParquetError| error.to_string();
+    let reader = SerializedFileReader::new(bytes).map_err(text)?;
+    if *reader.metadata().file_metadata().schema() != *schema(table.name(), &columns) {
+        return Err("its columns are not those of this weir".into());
+    }
+    let mut rows = 0;
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(text)?;
+        let batch = read_batch(&*group, &columns)?;
+        rows += batch.rows as u64;
+        each(&batch)?;
+    }
+    Ok(rows)
+}
+
+fn read_batch(group: &dyn RowGroupReader, columns: &[Column]) -> Result<Batch, String> {
+    let rows = usize::try_from(group.metadata().num_rows()).map_err(|_| "a negative number of rows")?;
+    let mut batch = Batch::new(columns);
+    batch.rows = rows;
+    for (index, column) in columns.iter().enumerate() {
+        let reader = group.get_column_reader(index).map_err(|e| e.to_string())?;
+        let values = read_column(reader, column.kind, rows).map_err(|e| e.to_string())?;
+        batch.columns[index] =
+            values.ok_or_else(|| format!("column {} has not {rows} values of its type", column.name))?;
+    }
+    Ok(batch)
+}
+
+/// The values of a column in a row group; none when they are not of its kind or not `rows`.
+fn read_column(reader: ColumnReader, kind: Kind, rows: usize) -> Result<Option<Values>, ParquetError> {
+    let values = match (reader, kind) {
+        (ColumnReader::Int64ColumnReader(r), Kind::Integer) => Values::Integer(required(r, rows)?),
+        (ColumnReader::Int64ColumnReader(r), Kind::OptionalInteger) => {
+            Values::OptionalInteger(optional(r, rows)?)
+        }
+        (ColumnReader::DoubleColumnReader(r), Kind::Real) => Values::Real(required(r, rows)?),
+        (ColumnReader::DoubleColumnReader(r), Kind::OptionalReal) => Values::OptionalReal(optional(r, rows)?),
+        (ColumnReader::ByteArrayColumnReader(r), Kind::Name) => match names(&required(r, rows)?) {
+            Some(names) => names,
+            None => return Ok(None),
+        },
+        (ColumnReader::ByteArrayColumnReader(r), Kind::Histogram) => histograms(&required(r, rows)?),
+        _ => return Ok(None),
+    };
+    let read = match &values {
+        Values::Integer(v) => v.len(),
+        Values::OptionalInteger(v) => v.len(),
+        Values::Real(v) => v.len(),
+        Values::OptionalReal(v) => v.len(),
+        Values::Name(v, _) => v.len(),
+        Values::Histogram(_, ends) => ends.len(),
+    };
+    Ok((read == rows).then_some(values))
+}
+
+fn required<T: DataType>(mut reader: ColumnReaderImpl<T>, rows: usize) -> Result<Vec<T::T>, ParquetError> {
+    let mut values = Vec::new();
+    while values.len() < rows {
+        if reader.read_records(rows - values.len(), None, None, &mut values)?.0 == 0 {
+            break;
+        }
+    }
+    Ok(values)
+}
+
+fn optional<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+) -> Result<Vec<Option<T::T>>, ParquetError> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    while levels.len() < rows {
+        if reader.read_records(rows - levels.len(), Some(&mut levels), None, &mut values)?.0 == 0 {
+            break;
+        }
+    }
+    let mut present = values.into_iter();
+    Ok(levels.into_iter().map(|level| if level > 0 { present.next() } else { None }).collect())
+}
+
+fn names(values: &[ByteArray]) -> Option<Values> {
+    let (mut codes, mut names) = (Vec::with_capacity(values.len()), Vec::<Arc<str>>::new());
+    for value in values {
+        let name = std::str::from_utf8(value.data()).ok()?;
+        let code = names.iter().position(|n| **n == *name).unwrap_or_else(|| {
+            names.push(name.into());
+            names.len() - 1
+        });
+        codes.push(code as u32);
+    }
+    Some(Values::Name(codes, names))
+}
+
+fn histograms(values: &[ByteArray]) -> Values {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(values.len()));
+    for value in values {
+        bytes.extend_from_slice(value.data());
+        ends.push(bytes.len());
+    }
+    Values::Histogram(bytes, ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{busy_records, replay};
+    use crate::{FlowSample, ParquetRecorder, Recorder};
+    use proptest::prelude::*;
+    use weir_base::Time;
+
+    fn written(records: &Records) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = ParquetRecorder::create(folder.path()).unwrap();
+        replay(records, &mut recorder);
+        recorder.finish().unwrap();
+        folder
+    }
+
+    #[test]
+    fn records_come_back_as_they_were_written() {
+        let records = busy_records();
+        let folder = written(&records);
+        assert_eq!(Records::read_with_packets(folder.path()).unwrap(), records);
+        assert!(Records::read(folder.path()).unwrap().packets.is_empty());
+    }
+
+    #[test]
+    fn a_run_without_records_is_read_as_one() {
+        let folder = written(&Records::default());
+        assert_eq!(Records::read(folder.path()).unwrap(), Records::default());
+        assert!(Records::are_in(folder.path()));
+    }
+
+    #[test]
+    fn the_same_records_make_the_same_bytes() {
+        let (a, b) = (written(&busy_records()), written(&busy_records()));
+        let names = Table::ALL.map(Table::file).into_iter().chain([MANIFEST.to_string()]);
+        for name in names {
+            let read = |folder: &tempfile::TempDir| std::fs::read(folder.path().join(&name)).unwrap();
+            assert_eq!(read(&a), read(&b), "{name}");
+        }
+    }
+
+    #[test]
+    fn many_row_groups_come_back_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = ParquetRecorder::create(folder.path()).unwrap();
+        let rows = 3 * crate::table::rows_in_group(&Table::Flows.columns()) as u64 / 2;
+        for i in 0..rows {
+            recorder.flow(&FlowSample {
+                at: Time::from_nanos(i),
+                read_bytes: i * i,
+                ..FlowSample::default()
+            });
+        }
+        recorder.finish().unwrap();
+        let flows = Records::read(folder.path()).unwrap().flows;
+        assert_eq!(flows.len() as u64, rows);
+        assert!(flows.iter().zip(0..).all(|(f, i)| f.at == Time::from_nanos(i) && f.read_bytes == i * i));
+    }
+
+    #[test]
+    fn an_unfinished_run_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = ParquetRecorder::create(folder.path()).unwrap();
+        replay(&busy_records(), &mut recorder);
+        drop(recorder);
+        assert!(matches!(Records::read(folder.path()), Err(RecordError::Missing { .. })));
+        assert!(!Records::are_in(folder.path()));
+    }
+
+    #[test]
+    fn a_new_attempt_removes_what_the_last_one_left() {
+        let folder = written(&busy_records());
+        let recorder = ParquetRecorder::create(folder.path()).unwrap();
+        assert!(!Records::are_in(folder.path()));
+        recorder.finish().unwrap();
+        assert_eq!(Records::read_with_packets(folder.path()).unwrap(), Records::default());
+        assert!(!folder.path().join("links.parquet").exists());
+    }
+
+    #[test]
+    fn any_truncation_or_change_of_a_table_is_an_error() {
+        let folder = written(&busy_records());
+        let path = folder.path().join(Table::Links.file());
+        let whole = std::fs::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(7) {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << (at % 8);
+            for bytes in [&changed, &whole[..at].to_vec()] {
+                std::fs::write(&path, bytes).unwrap();
+                assert!(
+                    matches!(Records::read(folder.path()), Err(RecordError::Corrupt { .. })),
+                    "byte {at}"
+                );
+            }
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(Records::read(folder.path()), Err(RecordError::Io { .. })));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_list_of_tables_that_is_not_one_is_an_error(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+            let folder = written(&busy_records());
+            let path = folder.path().join(MANIFEST);
+            let mut bytes = std::fs::read(&path).unwrap();
+            let index = place.index(bytes.len());
+            let changed = bytes[index] != byte && !(bytes[index].is_ascii_whitespace() && byte.is_ascii_whitespace());
+            bytes[index] = byte;
+            std::fs::write(&path, bytes).unwrap();
+            // A change in the name of a table makes it absent; everything else that is not layout is noticed.
+            let read = Records::read_with_packets(folder.path());
+            prop_assert!(!changed || read.is_err() || read.unwrap() != busy_records());
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `summary.json`: the metrics of every run of a lab, the same for both engines, without a wall-clock time in it, numbers
+//! rounded to six significant digits; the same records make the same bytes.
+
+use crate::info::{ParamInfo, RunInfo};
+use crate::metrics::{Metrics, View};
+use crate::records::Records;
+use serde::{Deserialize, Serialize};
+use weir_base::{Ecn, Span};
+
+/// A lab's runs and their metrics.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// The lab's name.
+    pub lab: String,
+    /// Version of weir that computed it.
+    pub weir_version: String,
+    /// The runs, in the order of the tree.
+    pub runs: Vec<RunSummary>,
+}
+
+/// One run's metrics.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The run's id.
+    pub id: String,
+    /// `sim` or `live`.
+    pub engine: String,
+    /// The seed.
+    pub seed: u64,
+    /// Number of the repeat, from 1.
+    pub repeat: u32,
+    /// What was chosen on each level: an object from level to label, in the order of the tree.
+    #[serde(with = "params")]
+    pub params: Vec<ParamInfo>,
+    /// How long it ran, in seconds.
+    pub duration_s: f64,
+    /// What was cut off, in seconds.
+    pub warmup_s: f64,
+    /// Metrics of the whole run; of queues, the bottleneck's.
+    pub metrics: Metrics,
+    /// Metrics of each traffic group.
+    pub groups: Vec<GroupSummary>,
+    /// Metrics of each pair of groups.
+    pub pairs: Vec<PairSummary>,
+    /// Metrics of each flow.
+    pub flows: Vec<FlowSummary>,
+    /// Metrics of each measured link and its queue.
+    pub queues: Vec<QueueSummary>,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+    /// Why the numbers should not be trusted; empty when they can be.
+    pub spoiled: Vec<String>,
+}
+
+/// A group's metrics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupSummary {
+    /// The group.
+    pub name: String,
+    /// Its controller, if it has one.
+    pub controller: Option<String>,
+    /// Its transport.
+    pub transport: String,
+    /// How many flows it has.
+    pub flows: usize,
+    /// Its metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+/// Metrics of one group relative to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairSummary {
+    /// The first group.
+    pub group: String,
+    /// The one that it is compared to.
+    pub to: String,
+    /// The metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+/// A flow's metrics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// The flow.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// Its controller, if it has one.
+    pub controller: Option<String>,
+    /// Its transport.
+    pub transport: String,
+    /// Its metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+/// Metrics of a link and its queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueueSummary {
+    /// The link.
+    pub link: String,
+    /// Its queue discipline.
+    pub queue: String,
+    /// Metrics of all packets.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// Metrics of the packets of each codepoint that arrived.
+    pub classes: Vec<ClassSummary>,
+}
+
+/// Metrics of the packets that arrived with one codepoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassSummary {
+    /// The codepoint.
+    pub class: Ecn,
+    /// The metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+impl RunSummary {
+    /// Computes all metrics of a run, after its own warm-up or another.
+    pub fn new(info: &RunInfo, records: &Records, warmup: Option<Span>) -> RunSummary {
+        let warmup = warmup.unwrap_or(info.warmup);
+        let view = View::after(warmup, info, records);
+        RunSummary {
+            id: info.id.clone(),
+            engine: info.engine.clone(),
+            seed: info.seed,
+            repeat: info.repeat,
+            params: info.params.clone(),
+            duration_s: info.duration.as_secs_f64(),
+            warmup_s: warmup.as_secs_f64(),
+            metrics: view.of_run(),
+            groups: (0..info.groups.len()).map(|group| group_summary(&view, info, group)).collect(),
+            pairs: pairs(&view, info),
+            flows: (0..info.flows.len()).map(|flow| flow_summary(&view, info, flow)).collect(),
+            queues: queues(&view, info),
+            warnings: Vec::new(),
+            spoiled: Vec::new(),
+        }
+    }
+}
+
+fn group_summary(view: &View<'_>, info: &RunInfo, group: usize) -> GroupSummary {
+    let about = &info.groups[group];
+    GroupSummary {
+        name: about.name.clone(),
+        controller: about.controller.clone(),
+        transport: about.transport.clone(),
+        flows: info.flows.iter().filter(|flow| flow.group as usize == group).count(),
+        metrics: view.of_group(group),
+    }
+}
+
+fn pairs(view: &View<'_>, info: &RunInfo) -> Vec<PairSummary> {
+    let groups = info.groups.iter().enumerate();
+    let pairs = groups
+        .flat_map(|(a, group)| info.groups.iter().enumerate().skip(a + 1).map(move |to| (a, group, to)));
+    pairs
+        .map(|(a, group, (b, to))| PairSummary {
+            group: group.name.clone(),
+            to: to.name.clone(),
+            metrics: view.of_pair(a, b),
+        })
+        .collect()
+}
+
+fn flow_summary(view: &View<'_>, info: &RunInfo, flow: usize) -> FlowSummary {
+    let about = &info.flows[flow];
+    let group = info.groups.get(about.group as usize).cloned().unwrap_or_default();
+    FlowSummary {
+        name: about.name.clone(),
+        group: group.name,
+        controller: group.controller,
+        transport: group.transport,
+        metrics: view.of_flow(flow),
+    }
+}
+
+fn queues(view: &View<'_>, info: &RunInfo) -> Vec<QueueSummary> {
+    let measured = info.links.iter().enumerate().filter(|(_, link)| link.measured);
+    let class = |link, class| ClassSummary { class, metrics: view.of_link(link, Some(class)) };
+    measured
+        .map(|(index, link)| QueueSummary {
+            link: link.name.clone(),
+            queue: link.queue.clone(),
+            metrics: view.of_link(index, None),
+            classes: view.classes(index).map(|codepoint| class(index, codepoint)).collect(),
+        })
+        .collect()
+}
+
+/// Parameters as an object from level to label.
+mod params {
+    use crate::info::ParamInfo;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::{Map, Value};
+
+    pub(super) fn serialize<S: Serializer>(params: &[ParamInfo], serializer: S) -> Result<S::Ok, S::Error> {
+        let entry = |param: &ParamInfo| (param.level.clone(), Value::from(param.value.clone()));
+        params.iter().map(entry).collect::<Map<_, _>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<ParamInfo>, D::Error> {
+        let entries = Map::deserialize(deserializer)?.into_iter();
+        let param = |(level, value)| match value {
+            Value::String(value) => Ok(ParamInfo { level, value }),
+            other => Err(D::Error::custom(format!("parameter {level} is {other}, not a label"))),
+        };
+        entries.map(param).collect()
+    }
+}

@@ -1,0 +1,341 @@
+//! Columns: how the fields of a record become columns of a table, and how they come back. A [`Batch`] holds some rows of
+//! one table, column by column, with nothing allocated per row; the writer, the reader and the export all work on batches.
+
+use crate::packed::{self, PackedHistogram};
+use crate::types::{Component, FlowEventKind, PacketFate};
+use std::sync::Arc;
+use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Column {
+    /// Its name, with the unit.
+    pub(crate) name: String,
+    /// What it holds.
+    pub(crate) kind: Kind,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Unsigned integers of 64 bits.
+    Integer,
+    /// The same, or nothing.
+    OptionalInteger,
+    /// Doubles.
+    Real,
+    /// The same, or nothing.
+    OptionalReal,
+    /// One of few names.
+    Name,
+    /// A packed histogram.
+    Histogram,
+}
+
+impl Kind {
+    /// What a value of this kind takes in a batch, about.
+    fn bytes(self) -> usize {
+        match self {
+            Kind::Integer | Kind::Real => 8,
+            Kind::OptionalInteger | Kind::OptionalReal => 16,
+            Kind::Name => 4,
+            Kind::Histogram => 128,
+        }
+    }
+}
+
+/// The values of one column in a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Values {
+    /// The bits of unsigned integers, in Parquet's own type.
+    Integer(Vec<i64>),
+    OptionalInteger(Vec<Option<i64>>),
+    Real(Vec<f64>),
+    OptionalReal(Vec<Option<f64>>),
+    /// Indices into the names.
+    Name(Vec<u32>, Vec<Arc<str>>),
+    /// Bytes of all rows, and where each row's end.
+    Histogram(Vec<u8>, Vec<usize>),
+}
+
+impl Values {
+    fn new(kind: Kind) -> Values {
+        match kind {
+            Kind::Integer => Values::Integer(Vec::new()),
+            Kind::OptionalInteger => Values::OptionalInteger(Vec::new()),
+            Kind::Real => Values::Real(Vec::new()),
+            Kind::OptionalReal => Values::OptionalReal(Vec::new()),
+            Kind::Name => Values::Name(Vec::new(), Vec::new()),
+            Kind::Histogram => Values::Histogram(Vec::new(), Vec::new()),
+        }
+    }
+}
+
+/// Rows of one table, by column.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Batch {
+    pub(crate) columns: Vec<Values>,
+    pub(crate) rows: usize,
+    /// The column that the next value of the row under way goes to.
+    next: usize,
+}
+
+impl Batch {
+    /// No rows yet.
+    pub(crate) fn new(columns: &[Column]) -> Batch {
+        Batch { columns: columns.iter().map(|c| Values::new(c.kind)).collect(), rows: 0, next: 0 }
+    }
+
+    /// Appends a record.
+    pub(crate) fn push(&mut self, record: &impl Store) {
+        record.put(self);
+        debug_assert_eq!(self.next, self.columns.len(), "a record puts one value in each column");
+        self.next = 0;
+        self.rows += 1;
+    }
+
+    fn column(&mut self) -> &mut Values {
+        self.next += 1;
+        &mut self.columns[self.next - 1]
+    }
+    fn integer(&mut self, value: u64) {
+        if let Values::Integer(values) = self.column() {
+            values.push(value as i64);
+        }
+    }
+    fn optional_integer(&mut self, value: Option<u64>) {
+        if let Values::OptionalInteger(values) = self.column() {
+            values.push(value.map(|v| v as i64));
+        }
+    }
+    fn real(&mut self, value: f64) {
+        if let Values::Real(values) = self.column() {
+            values.push(value);
+        }
+    }
+    fn optional_real(&mut self, value: Option<f64>) {
+        if let Values::OptionalReal(values) = self.column() {
+            values.push(value);
+        }
+    }
+    fn name(&mut self, name: &str) {
+        if let Values::Name(codes, names) = self.column() {
+            // Few names, nearly always the same pointer: a search from the front is quicker than a hash.
+            let code = names.iter().position(|n| **n == *name).unwrap_or_else(|| {
+                names.push(name.into());
+                names.len() - 1
+            });
+            codes.push(code as u32);
+        }
+    }
+    fn histogram(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Values::Histogram(bytes, ends) = self.column() {
+            write(bytes);
+            ends.push(bytes.len());
+        }
+    }
+}
+
+/// How many rows make a row group: some 8 MiB of values, so that long runs stay within bounds of memory.
+pub(crate) fn rows_in_group(columns: &[Column]) -> usize {
+    const GROUP_BYTES: usize = 8 << 20;
+    GROUP_BYTES / columns.iter().map(|c| c.kind.bytes()).sum::<usize>().max(1)
+}
+
+/// A record that goes into a table.
+pub(crate) trait Store {
+    /// The table's columns.
+    fn columns() -> Vec<Column>;
+    /// Puts one value into each column.
+    fn put(&self, batch: &mut Batch);
+}
+
+/// A record that comes out of a table.
+pub(crate) trait Load: Sized {
+    /// Takes one value from each column.
+    fn get(row: &mut Row<'_>) -> Result<Self, String>;
+}
+
+/// One row of a batch, read from left to right.
+pub(crate) struct Row<'a> {
+    batch: &'a Batch,
+    row: usize,
+    next: usize,
+}
+
+impl<'a> Row<'a> {
+    /// Row number `row`, which must be one of the batch's.
+    pub(crate) fn new(batch: &'a Batch, row: usize) -> Row<'a> {
+        Row { batch, row, next: 0 }
+    }
+
+    fn column(&mut self) -> Result<&'a Values, String> {
+        self.next += 1;
+        self.batch.columns.get(self.next - 1).ok_or_else(|| "a column is missing".into())
+    }
+    fn wrong<T>(&self) -> Result<T, String> {
+        Err(format!("column {} of row {} does not hold what it should", self.next, self.row + 1))
+    }
+    fn integer(&mut self) -> Result<u64, String> {
+        match self.column()? {
+            Values::Integer(values) => Ok(values[self.row] as u64),
+            _ => self.wrong(),
+        }
+    }
+    fn optional_integer(&mut self) -> Result<Option<u64>, String> {
+        match self.column()? {
+            Values::OptionalInteger(values) => Ok(values[self.row].map(|v| v as u64)),
+            _ => self.wrong(),
+        }
+    }
+    fn index(&mut self) -> Result<u32, String> {
+        self.integer()?.try_into().or_else(|_| self.wrong())
+    }
+    fn name(&mut self) -> Result<&'a Arc<str>, String> {
+        match self.column()? {
+            Values::Name(codes, names) => Ok(&names[codes[self.row] as usize]),
+            _ => self.wrong(),
+        }
+    }
+    fn one_of<T: Copy>(&mut self, all: &[T], name: impl Fn(T) -> &'static str) -> Result<T, String> {
+        let found = self.name()?;
+        all.iter().copied().find(|&one| name(one) == &**found).map_or_else(|| self.wrong(), Ok)
+    }
+}
+
+/// A field of a record: which columns it takes, and how.
+pub(crate) trait Field {
+    fn columns(name: &str, out: &mut Vec<Column>);
+    fn put(&self, batch: &mut Batch);
+}
+
+/// A field that comes back out of its columns.
+pub(crate) trait GetField: Sized {
+    fn get(row: &mut Row<'_>) -> Result<Self, String>;
+}
+
+/// A field that takes one column: its kind, how it is put, how it comes back.
+macro_rules! field {
+    ($type:ty, $kind:ident, |$value:ident, $batch:ident| $put:expr, |$row:ident| $get:expr) => {
+        impl Field for $type {
+            fn columns(name: &str, out: &mut Vec<Column>) {
+                out.push(Column { name: name.into(), kind: Kind::$kind });
+            }
+            fn put(&self, $batch: &mut Batch) {
+                let $value = self;
+                $put
+            }
+        }
+        impl GetField for $type {
+            fn get($row: &mut Row<'_>) -> Result<$type, String> {
+                $get
+            }
+        }
+    };
+}
+
+field!(u64, Integer, |v, batch| batch.integer(*v), |row| row.integer());
+field!(u32, Integer, |v, batch| batch.integer(u64::from(*v)), |row| row.index());
+field!(Time, Integer, |v, batch| batch.integer(v.as_nanos()), |row| row.integer().map(Time::from_nanos));
+field!(Span, Integer, |v, batch| batch.integer(v.as_nanos()), |row| row.integer().map(Span::from_nanos));
+field!(Bytes, Integer, |v, batch| batch.integer(v.get()), |row| row.integer().map(Bytes::new));
+field!(f64, Real, |v, batch| batch.real(*v), |row| match row.column()? {
+    Values::Real(values) => Ok(values[row.row]),
+    _ => row.wrong(),
+});
+field!(Option<f64>, OptionalReal, |v, batch| batch.optional_real(*v), |row| match row.column()? {
+    Values::OptionalReal(values) => Ok(values[row.row]),
+    _ => row.wrong(),
+});
+field!(Option<u64>, OptionalInteger, |v, batch| batch.optional_integer(*v), |row| row.optional_integer());
+field!(Option<u32>, OptionalInteger, |v, batch| batch.optional_integer(v.map(u64::from)), |row| {
+    match row.optional_integer()?.map(u32::try_from) {
+        None => Ok(None),
+        Some(Ok(value)) => Ok(Some(value)),
+        Some(Err(_)) => row.wrong(),
+    }
+});
+field!(Option<Rate>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Rate::bits_per_sec)), |row| {
+    Ok(row.optional_integer()?.map(Rate::from_bits_per_sec))
+});
+field!(Ecn, Name, |v, batch| batch.name(v.name()), |row| row.one_of(&CODEPOINTS, Ecn::name));
+field!(FlowEventKind, Name, |v, batch| batch.name(v.name()), |row| row
+    .one_of(&FlowEventKind::ALL, FlowEventKind::name));
+field!(PacketFate, Name, |v, batch| batch.name(v.name()), |row| row
+    .one_of(&PacketFate::ALL, PacketFate::name));
+field!(Arc<str>, Name, |v, batch| batch.name(v), |row| row.name().cloned());
+field!(
+    PackedHistogram,
+    Histogram,
+    |v, batch| batch.histogram(|out| v.write(out)),
+    |row| match row.column()? {
+        Values::Histogram(bytes, ends) => {
+            let start = if row.row == 0 { 0 } else { ends[row.row - 1] };
+            PackedHistogram::from_bytes(&bytes[start..ends[row.row]]).map_or_else(|| row.wrong(), Ok)
+        }
+        _ => row.wrong(),
+    }
+);
+
+impl Field for Histogram {
+    fn columns(name: &str, out: &mut Vec<Column>) {
+        PackedHistogram::columns(name, out);
+    }
+    fn put(&self, batch: &mut Batch) {
+        batch.histogram(|out| packed::pack(self, out));
+    }
+}
+
+impl Field for &'static str {
+    fn columns(name: &str, out: &mut Vec<Column>) {
+        <Arc<str>>::columns(name, out);
+    }
+    fn put(&self, batch: &mut Batch) {
+        batch.name(self);
+    }
+}
+
+/// A counter by codepoint takes four columns: `arrived_packets_not_ect`, `..._ect1`, `..._ect0`, `..._ce`.
+impl Field for [u64; 4] {
+    fn columns(name: &str, out: &mut Vec<Column>) {
+        for codepoint in CODEPOINTS {
+            out.push(Column {
+                name: format!("{name}_{}", codepoint.name().replace('-', "_")),
+                kind: Kind::Integer,
+            });
+        }
+    }
+    fn put(&self, batch: &mut Batch) {
+        self.iter().for_each(|&count| batch.integer(count));
+    }
+}
+impl GetField for [u64; 4] {
+    fn get(row: &mut Row<'_>) -> Result<[u64; 4], String> {
+        Ok([row.integer()?, row.integer()?, row.integer()?, row.integer()?])
+    }
+}
+
+/// A component takes two columns: what it is, and the index of its link or the number of its flow.
+impl Field for Component {
+    fn columns(name: &str, out: &mut Vec<Column>) {
+        out.push(Column { name: name.into(), kind: Kind::Name });
+        out.push(Column { name: format!("{name}_index"), kind: Kind::Integer });
+    }
+    fn put(&self, batch: &mut Batch) {
+        let (name, index) = match self {
+            Component::Queue(link) => ("queue", *link),
+            Component::Controller(flow) => ("controller", *flow),
+        };
+        batch.name(name);
+        batch.integer(index.into());
+    }
+}
+impl GetField for Component {
+    fn get(row: &mut Row<'_>) -> Result<Component, String> {
+        match &**row.name()? {
+            "queue" => row.index().map(Component::Queue),
+            "controller" => row.index().map(Component::Controller),
+            _ => row.wrong(),
+        }
+    }
+}

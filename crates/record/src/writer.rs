@@ -1,0 +1,354 @@
+//! Records into Parquet, one file a table, in a run's folder. Rows gather in column batches; a full batch goes to a
+//! writing thread as one row group, so a long run neither waits for the disk nor keeps its records in memory. A short
+//! run never starts the thread.
+//!
+//! Integers are delta-packed and everything is compressed with Snappy. Nothing in the files depends on when or where they
+//! were written. `records.json` comes last: it lists each table with its rows, length and checksum (XXH64), so a run
+//! without it was not finished, and a file that does not match it is not read.
+
+use crate::error::RecordError;
+use crate::table::{Batch, Column, Kind, Values, rows_in_group};
+use crate::tables::{FORMAT, Table};
+use crate::types::{
+    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    TransportSample,
+};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::hash::Hasher;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+/// Name of the list of tables.
+pub(crate) const MANIFEST: &str = "records.json";
+
+/// What `records.json` says: the sign that a run's records are whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// Version of the record schema.
+    pub(crate) format: u32,
+    /// The tables that are there; one without rows is not.
+    pub(crate) tables: BTreeMap<String, TableFile>,
+}
+
+/// One table's file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TableFile {
+    /// Rows in it.
+    pub(crate) rows: u64,
+    /// Length of the file.
+    pub(crate) bytes: u64,
+    /// XXH64 of the file, in hexadecimal.
+    pub(crate) xxh64: String,
+}
+
+/// Full batches that may wait for the writing thread before the run waits for it.
+const BATCHES_WAITING: usize = 2;
+
+/// Writes an engine's records to a folder. [`ParquetRecorder::finish`] must be called at the end; without it the records
+/// stay unfinished and are not read.
+#[derive(Debug)]
+pub struct ParquetRecorder {
+    folder: PathBuf,
+    batches: [Batch; Table::ALL.len()],
+    limits: [usize; Table::ALL.len()],
+    thread: Option<WritingThread>,
+}
+
+#[derive(Debug)]
+struct WritingThread {
+    batches: SyncSender<(Table, Batch)>,
+    handle: JoinHandle<Result<Manifest, RecordError>>,
+}
+
+impl ParquetRecorder {
+    /// A recorder into this folder, which is made if it is not there. What an earlier attempt left in it is removed.
+    ///
+    /// # Errors
+    /// The folder cannot be made or cleared.
+    pub fn create(folder: &Path) -> Result<ParquetRecorder, RecordError> {
+        std::fs::create_dir_all(folder).map_err(RecordError::io(folder))?;
+        for name in std::iter::once(MANIFEST.into()).chain(Table::ALL.map(Table::file)) {
+            let path = folder.join(name);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(RecordError::io(&path)(error));
+                }
+                _ => {}
+            }
+        }
+        let columns = Table::ALL.map(Table::columns);
+        Ok(ParquetRecorder {
+            folder: folder.into(),
+            batches: columns.each_ref().map(|c| Batch::new(c)),
+            limits: columns.each_ref().map(|c| rows_in_group(c)),
+            thread: None,
+        })
+    }
+
+    /// Writes what is left and closes the files.
+    ///
+    /// # Errors
+    /// The first thing that went wrong since the start.
+    pub fn finish(self) -> Result<(), RecordError> {
+        let left = Table::ALL.into_iter().zip(self.batches).filter(|(_, batch)| batch.rows > 0);
+        let manifest = match self.thread {
+            None => {
+                let mut files = TableFiles::new(self.folder.clone());
+                for (table, batch) in left {
+                    files.write(table, &batch)?;
+                }
+                files.close()?
+            }
+            Some(thread) => {
+                for batch in left {
+                    // A thread that is gone says why when it is joined.
+                    let _ = thread.batches.send(batch);
+                }
+                drop(thread.batches);
+                thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?
+            }
+        };
+        let path = self.folder.join(MANIFEST);
+        let mut text = serde_json::to_vec_pretty(&manifest).map_err(|e| RecordError::corrupt(&path, e))?;
+        text.push(b'\n');
+        std::fs::write(&path, text).map_err(RecordError::io(&path))
+    }
+
+    #[inline]
+    fn pushed(&mut self, table: Table) {
+        if self.batches[table as usize].rows >= self.limits[table as usize] {
+            self.hand_over(table);
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self, table: Table) {
+        let full = std::mem::replace(&mut self.batches[table as usize], Batch::new(&table.columns()));
+        let folder = &self.folder;
+        let thread = self.thread.get_or_insert_with(|| WritingThread::start(folder.clone()));
+        // A thread that is gone says why when it is joined, at the end.
+        let _ = thread.batches.send((table, full));
+    }
+}
+
+impl WritingThread {
+    fn start(folder: PathBuf) -> WritingThread {
+        let (batches, waiting) = sync_channel::<(Table, Batch)>(BATCHES_WAITING);
+        let handle = std::thread::spawn(move || {
+            let mut files = TableFiles::new(folder);
+            for (table, batch) in waiting {
+                files.write(table, &batch)?;
+            }
+            files.close()
+        });
+        WritingThread { batches, handle }
+    }
+}
+
+impl Recorder for ParquetRecorder {
+    fn link(&mut self, sample: &LinkSample) {
+        self.batches[Table::Links as usize].push(sample);
+        self.pushed(Table::Links);
+    }
+    fn delay(&mut self, sample: &DelaySample) {
+        self.batches[Table::Delays as usize].push(sample);
+        self.pushed(Table::Delays);
+    }
+    fn flow(&mut self, sample: &FlowSample) {
+        self.batches[Table::Flows as usize].push(sample);
+        self.pushed(Table::Flows);
+    }
+    fn rtt(&mut self, sample: &RttSample) {
+        self.batches[Table::Rtts as usize].push(sample);
+        self.pushed(Table::Rtts);
+    }
+    fn transport(&mut self, sample: &TransportSample) {
+        self.batches[Table::Transport as usize].push(sample);
+        self.pushed(Table::Transport);
+    }
+    fn state(&mut self, sample: &StateSample) {
+        self.batches[Table::States as usize].push(sample);
+        self.pushed(Table::States);
+    }
+    fn event(&mut self, event: &FlowEvent) {
+        self.batches[Table::Events as usize].push(event);
+        self.pushed(Table::Events);
+    }
+    fn packet(&mut self, packet: &PacketRecord) {
+        self.batches[Table::Packets as usize].push(packet);
+        self.pushed(Table::Packets);
+    }
+}
+
+/// The files of the tables that have rows.
+struct TableFiles {
+    folder: PathBuf,
+    open: BTreeMap<Table, (PathBuf, u64, SerializedFileWriter<Summed>)>,
+}
+
+impl TableFiles {
+    fn new(folder: PathBuf) -> TableFiles {
+        TableFiles { folder, open: BTreeMap::new() }
+    }
+
+    /// Writes a batch as one row group.
+    fn write(&mut self, table: Table, batch: &Batch) -> Result<(), RecordError> {
+        use std::collections::btree_map::Entry;
+        let (path, rows, writer) = match self.open.entry(table) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let path = self.folder.join(table.file());
+                let file = Summed::create(&path).map_err(RecordError::io(&path))?;
+                let columns = table.columns();
+                let writer =
+                    SerializedFileWriter::new(file, schema(table.name(), &columns), properties(&columns))
+                        .map_err(failed(&path))?;
+                entry.insert((path, 0, writer))
+            }
+        };
+        *rows += batch.rows as u64;
+        write_row_group(writer, batch).map_err(failed(path))
+    }
+
+    fn close(self) -> Result<Manifest, RecordError> {
+        let mut tables = BTreeMap::new();
+        for (table, (path, rows, writer)) in self.open {
+            let file = writer.into_inner().map_err(failed(&path))?;
+            let entry = TableFile { rows, bytes: file.bytes, xxh64: format!("{:016x}", file.sum.finish()) };
+            tables.insert(table.name().into(), entry);
+        }
+        Ok(Manifest { format: FORMAT, tables })
+    }
+}
+
+/// A file whose length and checksum are known when it is written.
+struct Summed {
+    file: File,
+    bytes: u64,
+    sum: twox_hash::XxHash64,
+}
+
+impl Summed {
+    fn create(path: &Path) -> io::Result<Summed> {
+        Ok(Summed { file: File::create(path)?, bytes: 0, sum: twox_hash::XxHash64::with_seed(0) })
+    }
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.sum.write(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A Parquet error while writing is the file system's, or a mistake of ours; it is told as the former.
+fn failed(path: &Path) -> impl Fn(ParquetError) -> RecordError + '_ {
+    move |error| RecordError::Io { path: path.into(), source: io::Error::other(error) }
+}
+
+/// The Parquet schema of a table.
+pub(crate) fn schema(name: &str, columns: &[Column]) -> TypePtr {
+    let field = |column: &Column| {
+        let unsigned = LogicalType::integer(64, false);
+        let (physical, logical, repetition) = match column.kind {
+            Kind::Integer => (Physical::INT64, Some(unsigned), Repetition::REQUIRED),
+            Kind::OptionalInteger => (Physical::INT64, Some(unsigned), Repetition::OPTIONAL),
+            Kind::Real => (Physical::DOUBLE, None, Repetition::REQUIRED),
+            Kind::OptionalReal => (Physical::DOUBLE, None, Repetition::OPTIONAL),
+            Kind::Name => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
+            Kind::Histogram => (Physical::BYTE_ARRAY, None, Repetition::REQUIRED),
+        };
+        let field = Type::primitive_type_builder(&column.name, physical).with_logical_type(logical);
+        Arc::new(field.with_repetition(repetition).build().expect("the types above fit each other"))
+    };
+    let fields = columns.iter().map(field).collect();
+    Arc::new(
+        Type::group_type_builder(name).with_fields(fields).build().expect("a group of fields is a schema"),
+    )
+}
+
+fn properties(columns: &[Column]) -> WriterPropertiesPtr {
+    let mut properties = WriterProperties::builder()
+        .set_created_by("weir".into())
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_dictionary_enabled(false);
+    for column in columns {
+        let path = ColumnPath::from(column.name.as_str());
+        properties = match column.kind {
+            Kind::Integer | Kind::OptionalInteger => {
+                properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+            }
+            Kind::Name => properties.set_column_dictionary_enabled(path, true),
+            Kind::Real | Kind::OptionalReal | Kind::Histogram => properties,
+        };
+    }
+    Arc::new(properties.build())
+}
+
+fn write_row_group(writer: &mut SerializedFileWriter<Summed>, batch: &Batch) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    for values in &batch.columns {
+        let missing = || ParquetError::General("the schema has fewer columns than the batch".into());
+        let mut column = group.next_column()?.ok_or_else(missing)?;
+        write_column(column.untyped(), values)?;
+        column.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
+
+fn write_column(writer: &mut ColumnWriter<'_>, values: &Values) -> Result<(), ParquetError> {
+    match (writer, values) {
+        (ColumnWriter::Int64ColumnWriter(w), Values::Integer(v)) => w.write_batch(v, None, None),
+        (ColumnWriter::Int64ColumnWriter(w), Values::OptionalInteger(v)) => {
+            w.write_batch(&present(v), Some(&levels(v)), None)
+        }
+        (ColumnWriter::DoubleColumnWriter(w), Values::Real(v)) => w.write_batch(v, None, None),
+        (ColumnWriter::DoubleColumnWriter(w), Values::OptionalReal(v)) => {
+            w.write_batch(&present(v), Some(&levels(v)), None)
+        }
+        (ColumnWriter::ByteArrayColumnWriter(w), Values::Name(codes, names)) => {
+            let names: Vec<ByteArray> = names.iter().map(|name| name.as_bytes().to_vec().into()).collect();
+            let values: Vec<ByteArray> = codes.iter().map(|&code| names[code as usize].clone()).collect();
+            w.write_batch(&values, None, None)
+        }
+        (ColumnWriter::ByteArrayColumnWriter(w), Values::Histogram(bytes, ends)) => {
+            let bytes = bytes::Bytes::copy_from_slice(bytes);
+            let starts = std::iter::once(&0).chain(ends);
+            let values: Vec<ByteArray> =
+                starts.zip(ends).map(|(&start, &end)| bytes.slice(start..end).into()).collect();
+            w.write_batch(&values, None, None)
+        }
+        _ => Err(ParquetError::General("a column's values do not fit its type".into())),
+    }
+    .map(|_| ())
+}
+
+/// The values that are there.
+fn present<T: Copy>(values: &[Option<T>]) -> Vec<T> {
+    values.iter().flatten().copied().collect()
+}
+
+/// For each row, whether there is a value, as Parquet's definition levels.
+fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
+    values.iter().map(|value| i16::from(value.is_some())).collect()
+}
