@@ -1,15 +1,32 @@
 //! What the two engines share: the trait, building a fabric from a run, the result folder, jobs and progress.
 #![forbid(unsafe_code)]
 
+mod build;
+mod capture;
+mod folder;
+mod jobs;
+mod results;
+mod sampling;
+
+pub use build::{NO_FLOW, fabric_config};
+pub use capture::Capture;
+pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_atomically};
+pub use jobs::{Cell, Progress, Tally, run_all};
+pub use results::{FinishedRun, Results, ResultsError};
+pub use sampling::{Both, PacketLog, Sampler};
+
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weir_plan::Run;
 use weir_record::Recorder;
 
 /// Something that turns a run into records.
-pub trait Engine {
+pub trait Engine: Sync {
     /// `sim` or `live`.
     fn name(&self) -> &'static str;
+
+    /// Whether its runs must not share the machine with others.
+    fn runs_alone(&self) -> bool;
 
     /// Whether this engine can do this run here, before anything starts.
     ///
@@ -30,8 +47,8 @@ pub struct Watch<'a> {
     pub cancel: &'a AtomicBool,
     /// Told the share of the run that is done, in `[0, 1]`, now and then.
     pub progress: &'a (dyn Fn(f64) + Sync),
-    /// Where a packet capture of a link is to go: (index of the link, file).
-    pub capture: Option<(usize, &'a std::path::Path)>,
+    /// A packet capture of a link, where one was asked for.
+    pub capture: Option<Capture>,
 }
 
 /// Why a run failed.

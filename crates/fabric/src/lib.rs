@@ -18,5 +18,6 @@ pub use config::{Change, Config, Flow, Link, Node};
 pub use event::EventQueue;
 pub use fabric::{Delivery, Fabric, Totals};
 pub use link::{LinkCounters, Observer, PacketEvent};
+pub use route::Paths;
 pub use tap::FlowCounters;
 pub use wire::{TcpView, Wire};

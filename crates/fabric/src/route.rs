@@ -5,6 +5,33 @@ use crate::config::Config;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// The ways that packets take through a network.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    routes: Routes,
+    ends: Vec<usize>,
+}
+
+impl Paths {
+    /// The ways through this network.
+    pub fn new(config: &Config) -> Paths {
+        Paths { routes: Routes::new(config), ends: config.links.iter().map(|link| link.to).collect() }
+    }
+
+    /// Whether packets from one host to another cross this link.
+    pub fn crosses(&self, from: usize, to: usize, link: usize) -> bool {
+        let mut node = from;
+        while node != to {
+            let Some(next) = self.routes.link(node, to) else { return false };
+            if next == link {
+                return true;
+            }
+            node = self.ends[next];
+        }
+        false
+    }
+}
+
 /// The link to take from a node towards a host; `u32::MAX` where there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Routes {

@@ -1,1 +1,33 @@
-//! sim
+//! The deterministic simulator: virtual time, packet by packet, one thread a run. Hosts with their TCP and applications
+//! stand at the edge of a [`weir_fabric::Fabric`]; one seed gives one result, to the byte.
+#![forbid(unsafe_code)]
+
+mod flow;
+mod packet;
+mod world;
+
+use weir_engine::{Engine, EngineError, Outcome, Watch};
+use weir_plan::Run;
+use weir_record::Recorder;
+
+/// The simulator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Simulator;
+
+impl Engine for Simulator {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn runs_alone(&self) -> bool {
+        false
+    }
+
+    fn check(&self, run: &Run) -> Result<(), EngineError> {
+        world::check(run)
+    }
+
+    fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
+        world::World::new(run, recorder).run(watch)
+    }
+}

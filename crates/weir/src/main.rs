@@ -1,1 +1,55 @@
-fn main() {}
+//! The command line of weir. Human text goes to the terminal, data to stdout; exit status 0 is done, 1 a run that failed,
+//! 2 bad input, 130 interrupted.
+
+mod cli;
+mod compare;
+mod doctor;
+mod failure;
+mod identity;
+mod list;
+mod progress;
+mod results;
+mod run;
+
+use clap::{CommandFactory, Parser};
+use cli::{Cli, Command};
+use failure::Failure;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Report(args) => results::report(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::List(args) => list::list(&args),
+        Command::Describe(args) => list::describe(&args),
+        Command::New(args) => results::new(&args),
+        Command::Export(args) => results::export(&args),
+        Command::Schema => print_json(&weir_plan::schema()),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "weir", &mut std::io::stdout());
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.tell(),
+    }
+}
+
+/// Prints data on stdout; a reader that has gone away ends the program quietly.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|error| Failure::failed(format!("cannot write: {error}"))),
+    }
+}
+
+/// Prints one JSON document on stdout.
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::failed(error.to_string()))?;
+    print(&(text + "\n"))
+}

@@ -16,7 +16,7 @@ impl Config {
 }
 
 #[derive(Debug)]
-pub struct Bulk;
+pub(crate) struct Bulk;
 
 impl Bulk {
     pub(crate) fn new(_: &Config, _: Random) -> Bulk {

@@ -26,7 +26,7 @@ impl Config {
 }
 
 #[derive(Debug)]
-pub struct Transfer {
+pub(crate) struct Transfer {
     size: Bytes,
 }
 

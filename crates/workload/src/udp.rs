@@ -49,7 +49,7 @@ impl Config {
 }
 
 #[derive(Debug)]
-pub struct Udp {
+pub(crate) struct Udp {
     rate: Rate,
     packet: Bytes,
     start: Time,

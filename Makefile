@@ -1,0 +1,62 @@
+# Two targets are all that a fresh machine needs: `make demo` and `make test`.
+# CARGO_TARGET_DIR is honoured; WEIR is the binary that `make build` makes.
+
+CARGO   ?= cargo
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
+WEIR    := $(TARGET)/release/weir
+PREFIX  ?= /usr/local
+LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
+
+.PHONY: demo test build deps install accuracy agreement bench instructions fuzz clean
+
+## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
+demo: build
+	$(WEIR) run labs/quickstart.toml --on sim --out results/quickstart --rerun
+ifneq ($(LIVE),)
+	$(WEIR) run labs/quickstart.toml --on sim,live --out results/quickstart
+else
+	@echo 'This machine gives us no network namespaces, so the demo ran on the simulator alone; `$(WEIR) doctor` says more.'
+endif
+
+build: need-cargo
+	$(CARGO) build --release --locked -p weir
+
+## test: everything that CI needs
+test: need-cargo need-tools
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --profile checked --workspace --all-targets -- -D warnings
+	$(CARGO) test --locked --profile checked --workspace
+	scripts/check-house
+
+## install: the binary and shell completions
+install: build
+	install -Dm755 $(WEIR) $(DESTDIR)$(PREFIX)/bin/weir
+	$(WEIR) completions bash | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weir
+	$(WEIR) completions zsh  | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_weir
+	$(WEIR) completions fish | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/weir.fish
+
+## accuracy: how exact the live engine is on this machine (idle, as root); writes docs/accuracy.md
+accuracy: build
+	scripts/accuracy $(WEIR)
+
+## agreement: simulator against live kernel TCP; writes docs/agreement.md
+agreement: build
+	scripts/agreement $(WEIR)
+
+## bench: the simulator's speed on the labs in benches/; writes docs/speed.md
+bench: build
+	scripts/bench $(WEIR)
+
+clean:
+	rm -rf $(TARGET) results
+
+# What is missing is installed on Debian and Ubuntu as root, and named elsewhere.
+## deps: install the system packages that weir needs (Debian, Ubuntu)
+deps:
+	scripts/deps install
+
+.PHONY: need-cargo need-tools
+need-cargo:
+	@scripts/deps cargo
+need-tools:
+	@scripts/deps tools

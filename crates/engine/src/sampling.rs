@@ -1,0 +1,139 @@
+//! From the fabric's counters to records, once each sample period. Both engines use it, so that one definition serves both.
+
+use crate::build::sojourn;
+use std::sync::{Arc, Mutex};
+use weir_base::{FlowId, Time};
+use weir_fabric::{Fabric, Observer, PacketEvent, Wire};
+use weir_plan::Run;
+use weir_record::{
+    Component, DelaySample, FlowSample, LinkSample, PacketFate, PacketRecord, Recorder, RttSample,
+    StateSample,
+};
+
+/// Takes the fabric's counters down at the end of each period.
+pub struct Sampler {
+    /// Links with records of their own.
+    links: Vec<usize>,
+    flows: usize,
+    groups: usize,
+}
+
+impl Sampler {
+    /// A sampler for this run.
+    pub fn new(run: &Run) -> Sampler {
+        let links = run.measured_links().map(|(index, _)| index).collect();
+        Sampler { links, flows: run.flows.len(), groups: run.groups.len() }
+    }
+
+    /// Writes the period that ends `now` down. `read` tells how many bytes the receiving application of a flow has read
+    /// since it was last asked.
+    pub fn sample<P: Wire>(
+        &self,
+        fabric: &mut Fabric<P>,
+        now: Time,
+        recorder: &mut dyn Recorder,
+        mut read: impl FnMut(usize) -> u64,
+    ) {
+        for &link in &self.links {
+            sample_link(fabric, link, now, recorder);
+        }
+        for flow in 0..self.flows {
+            let seen = fabric.take_flow(flow);
+            recorder.flow(&FlowSample {
+                at: now,
+                flow: flow as u32,
+                sent_packets: seen.sent_packets,
+                sent_bytes: seen.sent_bytes,
+                retransmitted: seen.retransmitted,
+                received_packets: seen.received_packets,
+                received_bytes: seen.received_bytes,
+                received_ce: seen.received_ce,
+                read_bytes: read(flow),
+                rtt_count: seen.rtt_count,
+                rtt_sum: seen.rtt_sum,
+                rtt_min: seen.rtt_min,
+                rtt_max: seen.rtt_max,
+            });
+        }
+        for group in 0..self.groups {
+            let rtts = fabric.group_rtts(group);
+            if rtts.count() > 0 {
+                recorder.rtt(&RttSample { at: now, group: group as u32, rtt: rtts.clone() });
+                rtts.clear();
+            }
+        }
+    }
+}
+
+fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder: &mut dyn Recorder) {
+    let seen = fabric.take_link(link);
+    let backlog = fabric.backlog(link);
+    let number = link as u32;
+    recorder.link(&LinkSample {
+        at: now,
+        link: number,
+        arrived: seen.arrived,
+        dropped: seen.dropped,
+        marked: seen.marked,
+        sent: seen.sent,
+        sent_bytes: seen.sent_bytes,
+        dropped_full: seen.dropped_full,
+        lost: seen.lost,
+        busy: seen.busy,
+        capacity: fabric.take_capacity(link, now),
+        backlog_packets: backlog.packets,
+        backlog_bytes: backlog.bytes,
+    });
+    for (class, delay) in fabric.delays(link) {
+        recorder.delay(&DelaySample { at: now, link: number, class, delay: delay.clone() });
+        delay.clear();
+    }
+    fabric.queue_state(link, now, &mut |name, value| {
+        recorder.state(&StateSample { at: now, of: Component::Queue(number), name, value });
+    });
+}
+
+/// Packets at the links, kept until they are taken down, for runs that ask for every one.
+#[derive(Clone, Default)]
+pub struct PacketLog(Arc<Mutex<Vec<PacketRecord>>>);
+
+impl PacketLog {
+    /// Hands everything seen since the last call to the recorder.
+    pub fn drain(&self, recorder: &mut dyn Recorder) {
+        let mut packets = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        packets.drain(..).for_each(|packet| recorder.packet(&packet));
+    }
+}
+
+impl<P: Wire> Observer<P> for PacketLog {
+    fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time) {
+        let FlowId(flow) = packet.flow();
+        let fate = match event {
+            PacketEvent::Arrived => PacketFate::Arrived,
+            PacketEvent::Dropped => PacketFate::Dropped,
+            PacketEvent::Marked => PacketFate::Marked,
+            PacketEvent::Sent => PacketFate::Sent,
+            PacketEvent::Lost => PacketFate::Lost,
+        };
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(PacketRecord {
+            at: now,
+            link: link as u32,
+            flow,
+            fate,
+            length: packet.wire_length(),
+            class: packet.class(),
+            sojourn: sojourn(packet, now),
+            sequence: packet.tcp().map(|tcp| tcp.sequence),
+        });
+    }
+}
+
+/// Two observers as one.
+pub struct Both<A, B>(pub A, pub B);
+
+impl<P, A: Observer<P>, B: Observer<P>> Observer<P> for Both<A, B> {
+    fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time) {
+        self.0.packet(link, packet, event, now);
+        self.1.packet(link, packet, event, now);
+    }
+}

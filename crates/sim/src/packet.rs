@@ -1,0 +1,174 @@
+//! A simulated packet: small and `Copy`, so that it moves through queues and pipes by value.
+
+use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
+use weir_base::{Ecn, FlowId, Packet, Time};
+use weir_fabric::{TcpView, Wire};
+use weir_transport::tcp::{Flags, Segment};
+
+/// IPv4 and UDP headers without options (RFC 791, RFC 768).
+pub(crate) const UDP_HEADERS: u32 = 20 + 8;
+/// Window scale that captures show on SYNs; the simulator's windows are whole numbers of bytes and need none.
+const CAPTURED_WINDOW_SCALE: u8 = 10;
+
+/// What a packet carries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Payload {
+    Tcp(Segment),
+    Udp,
+}
+
+/// A packet on its way between two hosts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SimPacket {
+    pub(crate) payload: Payload,
+    arrived: Time,
+    pub(crate) flow: u32,
+    /// Node of the host it comes from, and of the one it is for.
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    length: u16,
+    ecn: Ecn,
+    class: Ecn,
+}
+
+impl SimPacket {
+    #[inline]
+    pub(crate) fn tcp(segment: Segment, ecn: Ecn, flow: u32, from: usize, to: usize) -> SimPacket {
+        SimPacket::new(Payload::Tcp(segment), segment.packet_len(), ecn, flow, from, to)
+    }
+
+    pub(crate) fn udp(length: u32, ecn: Ecn, flow: u32, from: usize, to: usize) -> SimPacket {
+        SimPacket::new(Payload::Udp, length, ecn, flow, from, to)
+    }
+
+    fn new(payload: Payload, length: u32, ecn: Ecn, flow: u32, from: usize, to: usize) -> SimPacket {
+        let (from, to, length) = (from as u16, to as u16, length as u16);
+        SimPacket { payload, arrived: Time::ZERO, flow, from, to, length, ecn, class: ecn }
+    }
+}
+
+impl Packet for SimPacket {
+    #[inline]
+    fn wire_length(&self) -> u32 {
+        self.length.into()
+    }
+    #[inline]
+    fn flow(&self) -> FlowId {
+        FlowId(self.flow)
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    #[inline]
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    #[inline]
+    fn arrive(&mut self, now: Time) {
+        (self.arrived, self.class) = (now, self.ecn);
+    }
+    #[inline]
+    fn arrived(&self) -> Time {
+        self.arrived
+    }
+    #[inline]
+    fn class(&self) -> Ecn {
+        self.class
+    }
+}
+
+/// The address that a node's host has in captures: 10.x.y.1, by the node's number.
+fn address(node: u16) -> [u8; 4] {
+    let [high, low] = node.to_be_bytes();
+    [10, high, low, 1]
+}
+
+/// Ports in captures: one end's is 5001, the other's tells the flow.
+const RECEIVER_PORT: u16 = 5001;
+const SENDER_PORTS: u32 = 10_000;
+
+impl SimPacket {
+    /// Ports of this packet. Which end it comes from is told by the order of its hosts' numbers, which is all that a
+    /// capture needs: both directions of a flow carry the same two ports.
+    fn ports(&self) -> (u16, u16) {
+        let sender = (SENDER_PORTS + self.flow % 50_000) as u16;
+        if self.from < self.to { (sender, RECEIVER_PORT) } else { (RECEIVER_PORT, sender) }
+    }
+
+    fn tcp_header(&self, segment: &Segment) -> TcpHeader {
+        let (source, destination) = self.ports();
+        let flag = |flag| segment.flags.has(flag);
+        let syn = flag(Flags::SYN);
+        let window = if syn { segment.window } else { segment.window >> CAPTURED_WINDOW_SCALE };
+        let mut header = TcpHeader::new(source, destination, segment.seq, window.min(0xffff) as u16);
+        header.acknowledgment_number = segment.ack;
+        (header.syn, header.fin, header.ack) = (syn, flag(Flags::FIN), flag(Flags::ACK));
+        (header.ece, header.cwr) = (flag(Flags::ECE), flag(Flags::CWR));
+        let timestamps = TcpOptionElement::Timestamp(segment.tsval, segment.tsecr);
+        let mut options = vec![];
+        if syn {
+            options.push(TcpOptionElement::MaximumSegmentSize(1460));
+            options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
+            options.extend([timestamps, TcpOptionElement::Noop, TcpOptionElement::WindowScale(CAPTURED_WINDOW_SCALE)]);
+        } else {
+            options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop, timestamps]);
+            if let Some((first, rest)) = segment.sack().split_first() {
+                let mut more = [None; 3];
+                more.iter_mut().zip(rest).for_each(|(slot, block)| *slot = Some(*block));
+                options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
+                options.push(TcpOptionElement::SelectiveAcknowledgement(*first, more));
+            }
+        }
+        // Cannot fail: at most 12 + 2 + 26 bytes of options, of the 40 that a header has room for.
+        let _ = header.set_options(&options);
+        header
+    }
+}
+
+impl Wire for SimPacket {
+    #[inline]
+    fn destination(&self) -> usize {
+        self.to.into()
+    }
+
+    #[inline]
+    fn tcp(&self) -> Option<TcpView<'_>> {
+        let Payload::Tcp(segment) = &self.payload else { return None };
+        Some(TcpView {
+            sequence: segment.seq,
+            acknowledgement: segment.ack,
+            payload: segment.len.into(),
+            syn: segment.flags.has(Flags::SYN),
+            ack: segment.flags.has(Flags::ACK),
+            sack: segment.sack(),
+        })
+    }
+
+    fn write_to(&self, frame: &mut Vec<u8>) {
+        let protocol = if matches!(self.payload, Payload::Udp) { IpNumber::UDP } else { IpNumber::TCP };
+        let body = self.length - 20;
+        let Ok(mut ip) = Ipv4Header::new(body, 64, protocol, address(self.from), address(self.to)) else { return };
+        ip.ecn = etherparse::IpEcn::try_new(self.ecn as u8).unwrap_or_default();
+        ip.dont_fragment = true;
+        ip.header_checksum = ip.calc_header_checksum();
+        frame.extend_from_slice(&ip.to_bytes());
+        match &self.payload {
+            Payload::Tcp(segment) => {
+                let mut header = self.tcp_header(segment);
+                let payload = vec![0; usize::from(body).saturating_sub(header.header_len())];
+                header.checksum = header.calc_checksum_ipv4(&ip, &payload).unwrap_or(0);
+                frame.extend_from_slice(&header.to_bytes());
+                frame.extend_from_slice(&payload);
+            }
+            Payload::Udp => {
+                let (source, destination) = self.ports();
+                let payload = vec![0; usize::from(body).saturating_sub(8)];
+                if let Ok(udp) = UdpHeader::with_ipv4_checksum(source, destination, &ip, &payload) {
+                    frame.extend_from_slice(&udp.to_bytes());
+                    frame.extend_from_slice(&payload);
+                }
+            }
+        }
+    }
+}

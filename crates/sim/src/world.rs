@@ -1,0 +1,299 @@
+//! The loop: whatever is due next, in the fabric or at a host, happens next.
+//!
+//! Two event queues stand side by side: the fabric's own, and the hosts' timers here. At the same nanosecond the fabric
+//! comes first. A host's timer is pushed again only when its deadline moves forward; one that fires early looks at the
+//! deadline and waits on.
+
+use crate::flow::{Carrier, Flow, Request};
+use crate::packet::{Payload, SimPacket, UDP_HEADERS};
+use weir_base::{Span, Time};
+use weir_engine::{Audit, Both, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config};
+use weir_fabric::{Delivery, EventQueue, Fabric, Observer};
+use weir_plan::Run;
+use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
+use weir_transport::tcp::Connection;
+
+/// Controllers' internal states are recorded for the first so many flows: beyond that nobody looks at single ones, and the
+/// records would dwarf all others.
+const FLOWS_WITH_STATE: usize = 64;
+
+/// Timers of a flow: the sender's, the receiver's and the application's.
+const SENDER: usize = 0;
+const RECEIVER: usize = 1;
+const APPLICATION: usize = 2;
+const TIMERS: usize = 3;
+
+pub(crate) struct World<'a> {
+    run: &'a Run,
+    recorder: &'a mut dyn Recorder,
+    fabric: Fabric<SimPacket>,
+    flows: Vec<Flow>,
+    timers: EventQueue,
+    /// For each timer, the time for which it is in the queue; [`Time::NEVER`] when it is not.
+    armed: Vec<Time>,
+}
+
+/// Whether this run can be simulated.
+pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
+    let horizon = EventQueue::new(run.flows.len() * TIMERS + 1).horizon();
+    let unable = |what: String, help: &str| Err(EngineError::Unable { what, help: help.into() });
+    if Time::ZERO + run.duration > horizon {
+        let (flows, most) = (run.flows.len(), horizon.since(Time::ZERO));
+        return unable(format!("with {flows} flows a run may last at most {most}"), "shorten the run or take fewer flows");
+    }
+    if run.network.nodes.len() > usize::from(u16::MAX) {
+        return unable(format!("{} nodes are too many", run.network.nodes.len()), "a run may have 65,535 nodes");
+    }
+    if run.network.mtu.get() > u64::from(u16::MAX) {
+        return unable(format!("an MTU of {} is too large", run.network.mtu), "an IP packet has at most 65,535 bytes");
+    }
+    Ok(())
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(run: &'a Run, recorder: &'a mut dyn Recorder) -> World<'a> {
+        let flows: Vec<_> = (0..run.flows.len()).map(|number| Flow::new(run, number)).collect();
+        let timers = flows.len() * TIMERS;
+        World {
+            run,
+            recorder,
+            fabric: Fabric::new(&fabric_config(run)),
+            flows,
+            timers: EventQueue::new(timers + 1),
+            armed: vec![Time::NEVER; timers],
+        }
+    }
+
+    pub(crate) fn run(mut self, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
+        let log = self.run.packets.then(PacketLog::default);
+        if let Some(observer) = observer(log.as_ref(), watch) {
+            self.fabric.observe(observer);
+        }
+        let end = Time::ZERO + self.run.duration;
+        let sampling = self.armed.len();
+        let sampler = Sampler::new(self.run);
+        let mut last_read = vec![0; self.flows.len()];
+        for number in 0..self.flows.len() {
+            self.arm(number, APPLICATION, self.flows[number].start);
+        }
+        self.timers.push((Time::ZERO + self.run.sample).min(end), sampling);
+        loop {
+            let next = self.timers.next_time();
+            if let Some(delivery) = self.fabric.advance(next) {
+                self.deliver(delivery);
+                continue;
+            }
+            let Some((now, source)) = self.timers.peek() else { break };
+            if source != sampling {
+                self.timers.pop();
+                self.fire(source, now);
+                continue;
+            }
+            sampler.sample(&mut self.fabric, now, self.recorder, |flow| {
+                let read = self.flows[flow].read;
+                read - std::mem::replace(&mut last_read[flow], read)
+            });
+            self.sample_transports(now);
+            if let Some(log) = &log {
+                log.drain(self.recorder);
+            }
+            if now >= end {
+                break;
+            }
+            self.timers.replace((now + self.run.sample).min(end), sampling);
+            (watch.progress)(now.as_secs_f64() / end.as_secs_f64());
+            if watch.cancel.load(std::sync::atomic::Ordering::Relaxed) {
+                return Err(EngineError::Cancelled);
+            }
+        }
+        Ok(self.outcome())
+    }
+
+    /// A packet has reached a host.
+    #[inline]
+    fn deliver(&mut self, delivery: Delivery<SimPacket>) {
+        let Delivery { host, packet, at: now } = delivery;
+        let number = packet.flow as usize;
+        let flow = &mut self.flows[number];
+        match (&packet.payload, &mut flow.carrier) {
+            (Payload::Udp, _) => flow.read += u64::from(weir_base::Packet::wire_length(&packet) - UDP_HEADERS),
+            (Payload::Tcp(segment), Carrier::Tcp(ends)) => {
+                let ecn = weir_base::Packet::ecn(&packet);
+                if host == flow.from {
+                    ends.sender.on_segment(segment, ecn, now);
+                    self.after_sender(number, now);
+                } else {
+                    ends.receiver.on_segment(segment, ecn, now);
+                    self.after_receiver(number, now);
+                }
+            }
+            (Payload::Tcp(_), Carrier::Udp { .. }) => {}
+        }
+    }
+
+    /// A host's timer has fired.
+    fn fire(&mut self, source: usize, now: Time) {
+        let (number, which) = (source / TIMERS, source % TIMERS);
+        if self.armed[source] != now {
+            return;
+        }
+        self.armed[source] = Time::NEVER;
+        match which {
+            APPLICATION => self.application(number, now),
+            _ => {
+                let Carrier::Tcp(ends) = &mut self.flows[number].carrier else { return };
+                let connection = if which == SENDER { &mut ends.sender } else { &mut ends.receiver };
+                let due = connection.next_timer();
+                if due > now {
+                    return self.arm(number, which, due);
+                }
+                connection.on_timer(now);
+                if which == SENDER { self.after_sender(number, now) } else { self.after_receiver(number, now) }
+            }
+        }
+    }
+
+    fn application(&mut self, number: usize, now: Time) {
+        let flow = &mut self.flows[number];
+        if now == flow.start {
+            self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Started });
+        }
+        let (from, to) = (flow.from, flow.to);
+        let udp = match flow.carrier {
+            Carrier::Udp { ecn, exact } => Some((ecn, exact)),
+            Carrier::Tcp(_) => None,
+        };
+        let fabric = &mut self.fabric;
+        flow.woken(now, &mut |Request::Datagram(length)| {
+            let Some((ecn, exact)) = udp else { return };
+            let packet = SimPacket::udp(length, ecn, number as u32, from, to);
+            if exact { fabric.inject_exact(from, packet, now) } else { fabric.inject(from, packet, now) }
+        });
+        let wake = flow.wake;
+        self.arm(number, APPLICATION, wake);
+        if udp.is_none() {
+            self.after_sender(number, now);
+        }
+    }
+
+    /// The sending end has moved: the application may go on, segments may leave, the timer may have moved.
+    #[inline]
+    fn after_sender(&mut self, number: usize, now: Time) {
+        let flow = &mut self.flows[number];
+        let was_waking = flow.wake;
+        flow.moved(now, &mut |_| {});
+        let wake = flow.wake;
+        let Carrier::Tcp(ends) = &mut flow.carrier else { return };
+        send_all(&mut ends.sender, &mut self.fabric, number, flow.from, flow.to, now);
+        let due = ends.sender.next_timer();
+        let counts = ends.sender.counts();
+        if counts != flow.seen {
+            let kinds = [FlowEventKind::Timeout, FlowEventKind::Recovery, FlowEventKind::Undo];
+            for (kind, (count, seen)) in kinds.into_iter().zip(counts.iter().zip(flow.seen)) {
+                if *count > seen {
+                    self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind });
+                }
+            }
+            flow.seen = counts;
+        }
+        self.arm(number, SENDER, due);
+        if wake != was_waking {
+            self.arm(number, APPLICATION, wake);
+        }
+    }
+
+    /// The receiving end has moved: its application reads, acknowledgements may leave.
+    #[inline]
+    fn after_receiver(&mut self, number: usize, now: Time) {
+        let flow = &mut self.flows[number];
+        let Carrier::Tcp(ends) = &mut flow.carrier else { return };
+        flow.read += ends.receiver.take_read(now);
+        send_all(&mut ends.receiver, &mut self.fabric, number, flow.to, flow.from, now);
+        let due = ends.receiver.next_timer();
+        if ends.receiver.finished() && !flow.completed {
+            flow.completed = true;
+            ends.receiver.close(now);
+            send_all(&mut ends.receiver, &mut self.fabric, number, flow.to, flow.from, now);
+            self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
+        }
+        self.arm(number, RECEIVER, due);
+    }
+
+    /// Makes sure that a timer fires at `due` or before.
+    #[inline]
+    fn arm(&mut self, number: usize, which: usize, due: Time) {
+        let source = number * TIMERS + which;
+        if due < self.armed[source] {
+            self.armed[source] = due;
+            self.timers.push(due, source);
+        }
+    }
+
+    fn sample_transports(&mut self, now: Time) {
+        for (number, flow) in self.flows.iter().enumerate() {
+            let Carrier::Tcp(ends) = &flow.carrier else { continue };
+            if !ends.sender.is_open() {
+                continue;
+            }
+            let (flow, info) = (number as u32, ends.sender.info());
+            self.recorder.transport(&TransportSample {
+                at: now,
+                flow,
+                cwnd: info.cwnd,
+                ssthresh: info.ssthresh,
+                in_flight: info.in_flight,
+                srtt: info.srtt,
+                min_rtt: info.min_rtt,
+                rto: info.rto,
+                pacing_rate: info.pacing_rate,
+                delivery_rate: info.delivery_rate,
+                retransmissions: info.retransmissions,
+                timeouts: Some(info.timeouts),
+            });
+            if number < FLOWS_WITH_STATE {
+                let recorder = &mut *self.recorder;
+                ends.sender.controller_state(&mut |name, value| {
+                    recorder.state(&StateSample { at: now, of: Component::Controller(flow), name, value });
+                });
+            }
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let totals = self.fabric.totals();
+        let audit = Audit {
+            sent: totals.sent,
+            delivered: totals.delivered,
+            dropped: totals.dropped,
+            lost: totals.lost,
+            in_flight: totals.in_flight,
+            leaked: totals.unroutable,
+        };
+        let mut outcome = Outcome { audit, ..Outcome::default() };
+        if !audit.balances() {
+            outcome.spoiled.push(format!("packets do not add up: {audit:?}"));
+        }
+        if self.run.duration < self.run.warmup + Span::from_secs(1) {
+            outcome.warnings.push("less than a second is left after the warm-up".into());
+        }
+        outcome
+    }
+}
+
+/// Hands every segment that a connection wants to send to the fabric.
+#[inline]
+fn send_all(end: &mut Connection, fabric: &mut Fabric<SimPacket>, flow: usize, from: usize, to: usize, now: Time) {
+    while let Some((segment, ecn)) = end.poll_transmit(now) {
+        fabric.inject(from, SimPacket::tcp(segment, ecn, flow as u32, from, to), now);
+    }
+}
+
+/// What watches the packets of this run, if anything does.
+fn observer(log: Option<&PacketLog>, watch: &Watch<'_>) -> Option<Box<dyn Observer<SimPacket> + Send>> {
+    match (log.cloned(), watch.capture.clone()) {
+        (Some(log), Some(capture)) => Some(Box::new(Both(log, capture))),
+        (Some(log), None) => Some(Box::new(log)),
+        (None, Some(capture)) => Some(Box::new(capture)),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,195 @@
+//! The words of the command line. Every command's `--help` ends with an example.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A workbench for transport control: one lab file, run on a simulator and on real Linux, with one report.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, max_term_width = 100, after_help = "\
+Start here:
+  weir new first.toml          a commented lab
+  weir run first.toml          run it on the simulator
+  weir run first.toml --on sim,live")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a lab, write its records and report, print its table
+    Run(RunArgs),
+    /// Rebuild a result folder's report from its records
+    Report(ReportArgs),
+    /// Lay two results, or the two engines of one result, side by side, with verdicts
+    Compare(CompareArgs),
+    /// List what a lab can name
+    List(ListArgs),
+    /// Tell what something is, its parameters, their defaults and its source
+    Describe(DescribeArgs),
+    /// Write a commented lab to start from
+    New(NewArgs),
+    /// Export a result's records as CSV and JSON
+    Export(ExportArgs),
+    /// Print the JSON schema of lab files
+    #[command(after_help = "Example:\n  weir schema > lab.schema.json")]
+    Schema,
+    /// Tell what this machine can do, and what would spoil a result
+    Doctor(DoctorArgs),
+    /// Print shell completions
+    #[command(after_help = "Example:\n  weir completions bash > /etc/bash_completion.d/weir")]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which engines run a lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// The deterministic simulator
+    Sim,
+    /// Real Linux: network namespaces with kernel TCP
+    Live,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir run labs/quickstart.toml
+  weir run labs/quickstart.toml --on sim,live --out /tmp/quickstart
+  weir run lab.toml --set run.duration='60 s' --set dumbbell.rate='1 Gbit/s'
+  weir run lab.toml --dry-run
+
+An interrupted run goes on where it stopped when the same command is given again.
+Exit status: 0 done; 1 a run failed or (--strict) was spoiled; 2 bad input; 130 interrupted.")]
+pub struct RunArgs {
+    /// The lab file
+    pub lab: PathBuf,
+    /// Engines, separated by a comma
+    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "ENGINE")]
+    pub on: Vec<EngineName>,
+    /// Where the results go [default: results/<lab name>]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Change a value of the lab: a path with dots, and TOML (quotes around text may be left out)
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Simulated runs side by side [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+    /// Print the tree of runs and an estimate, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print the summary as one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Write no HTML report
+    #[arg(long)]
+    pub no_report: bool,
+    /// Run everything again; what is there is replaced once the new results are complete
+    #[arg(long)]
+    pub rerun: bool,
+    /// Fail when a run was spoiled
+    #[arg(long)]
+    pub strict: bool,
+    /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`)
+    #[arg(long, value_name = "LINK")]
+    pub pcap: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir report results/quickstart
+  weir report results/quickstart --warmup '5 s'     another warm-up, without running again")]
+pub struct ReportArgs {
+    /// A result folder
+    pub folder: PathBuf,
+    /// Cut off so much from the start of every run, instead of what the lab says
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<weir_base::Span>,
+    /// Print the summary as one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir compare results/quickstart                   its simulated against its live runs
+  weir compare results/before results/after
+  weir compare results/agreement --bound queue_delay_ms=15%
+
+Verdicts: agree (the whole 95 % interval of the difference lies within the bound), differ, cannot tell.
+Exit status: 0 every verdict is `agree`; 1 otherwise.")]
+pub struct CompareArgs {
+    /// A result folder
+    pub first: PathBuf,
+    /// Another; without it the two engines of the first are compared
+    pub second: Option<PathBuf>,
+    /// A bound other than a metric's own: a number in its unit, or a share with %
+    #[arg(long, value_name = "METRIC=BOUND")]
+    pub bound: Vec<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Congestion controllers
+    Controllers,
+    /// Queue disciplines
+    Queues,
+    /// Workloads
+    Workloads,
+    /// Metrics
+    Metrics,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  weir list\n  weir list queues")]
+pub struct ListArgs {
+    /// What to list; everything if left out
+    pub kind: Option<Kind>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  weir describe pie\n  weir describe queue_delay_ms")]
+pub struct DescribeArgs {
+    /// A name that `weir list` prints
+    pub name: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  weir new first.toml && weir run first.toml")]
+pub struct NewArgs {
+    /// The file to write; it must not exist
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  weir export results/quickstart --out /tmp/tables")]
+pub struct ExportArgs {
+    /// A result folder
+    pub folder: PathBuf,
+    /// Where the tables go [default: <folder>/export]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  weir doctor")]
+pub struct DoctorArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}

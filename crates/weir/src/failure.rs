@@ -1,0 +1,98 @@
+//! How a command ends when it does not end well: a message, what to do, and the exit status.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use weir_engine::{EngineError, FolderError, ResultsError};
+use weir_plan::Diagnostics;
+
+/// Why a command ends, and with which status.
+#[derive(Debug)]
+pub struct Failure {
+    status: u8,
+    message: String,
+    help: Option<String>,
+}
+
+impl Failure {
+    /// Something went wrong: status 1.
+    pub fn failed(message: impl Into<String>) -> Failure {
+        Failure { status: 1, message: message.into(), help: None }
+    }
+
+    /// What was asked for cannot be done as it was asked: status 2.
+    pub fn bad_input(message: impl Into<String>, help: impl Into<String>) -> Failure {
+        Failure { status: 2, message: message.into(), help: Some(help.into()) }
+    }
+
+    /// Interrupted: status 130.
+    pub fn interrupted(message: impl Into<String>) -> Failure {
+        Failure { status: 130, message: message.into(), help: None }
+    }
+
+    /// A status that says it all: the message was told already.
+    pub fn quiet(status: u8) -> Failure {
+        Failure { status, message: String::new(), help: None }
+    }
+
+    /// Tells the person, and gives the exit status.
+    pub fn tell(self) -> ExitCode {
+        if !self.message.is_empty() {
+            eprintln!("weir: {}", self.message);
+        }
+        if let Some(help) = self.help {
+            eprintln!("  help: {help}");
+        }
+        ExitCode::from(self.status)
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Failure {
+        eprint!("{}", diagnostics.render(std::io::stderr().is_terminal(), terminal_width()));
+        Failure::quiet(2)
+    }
+}
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Failure {
+        Failure::bad_input(error.to_string(), error.help())
+    }
+}
+
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Failure {
+        match error {
+            ResultsError::NoResults(_) => {
+                Failure::bad_input(error.to_string(), "give a folder that `weir run` has written")
+            }
+            ResultsError::Folder(error) => error.into(),
+            ResultsError::Lab(_) => {
+                Failure::bad_input(error.to_string(), "it was written by another version of weir: run the lab again")
+            }
+            ResultsError::Records { .. } => {
+                Failure::bad_input(error.to_string(), "run the lab again with --rerun, or remove that run's folder")
+            }
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        match error {
+            EngineError::Cancelled => Failure::interrupted("interrupted"),
+            EngineError::Unable { what, help } => Failure::bad_input(what, help),
+            EngineError::Failed(message) => Failure::failed(message),
+        }
+    }
+}
+
+impl From<weir_report::ReportError> for Failure {
+    fn from(error: weir_report::ReportError) -> Failure {
+        Failure::failed(error.to_string())
+    }
+}
+
+/// Width of the terminal that a person looks at, or 100.
+pub fn terminal_width() -> usize {
+    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).clamp(40, 200))
+}

@@ -1,0 +1,124 @@
+//! `weir list` and `weir describe`: what a lab can name, straight from the registries.
+
+use crate::cli::{DescribeArgs, Kind, ListArgs};
+use crate::failure::Failure;
+use crate::{print, print_json};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use weir_base::Named;
+use weir_record::METRICS;
+
+/// What can be named: its kind, and what the registry knows of it.
+struct Entry {
+    kind: &'static str,
+    name: String,
+    aliases: Vec<&'static str>,
+    summary: String,
+    /// JSON schema of the parameters, or null.
+    parameters: Value,
+    /// Further lines: unit, source.
+    more: Vec<(&'static str, String)>,
+}
+
+fn entries(kind: Option<Kind>) -> Vec<Entry> {
+    let wanted = |one| kind.is_none_or(|kind| kind == one);
+    let named = |kind: &'static str, members: Vec<Named>| {
+        members.into_iter().map(move |member| Entry {
+            kind,
+            name: member.name.into(),
+            aliases: member.aliases.to_vec(),
+            summary: member.summary.into(),
+            parameters: member.parameters.to_value(),
+            more: vec![],
+        })
+    };
+    let mut entries = vec![];
+    if wanted(Kind::Controllers) {
+        entries.extend(named("controller", weir_control::Config::members()));
+    }
+    if wanted(Kind::Queues) {
+        entries.extend(named("queue", weir_queue::Config::members()));
+    }
+    if wanted(Kind::Workloads) {
+        entries.extend(named("workload", weir_workload::Config::members()));
+    }
+    if wanted(Kind::Metrics) {
+        entries.extend(METRICS.iter().map(|metric| Entry {
+            kind: "metric",
+            name: metric.name.into(),
+            aliases: vec![],
+            summary: metric.definition.into(),
+            parameters: Value::Null,
+            more: vec![("unit", metric.unit.into()), ("source", metric.source.into())],
+        }));
+    }
+    entries
+}
+
+/// Lists what a lab can name.
+pub fn list(args: &ListArgs) -> Result<(), Failure> {
+    let entries = entries(args.kind);
+    if args.json {
+        let row = |e: &Entry| json!({ "kind": e.kind, "name": e.name, "aliases": e.aliases, "summary": e.summary });
+        return print_json(&entries.iter().map(row).collect::<Vec<_>>());
+    }
+    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let (mut text, mut kind) = (String::new(), "");
+    for entry in &entries {
+        // Writing to a String cannot fail.
+        if entry.kind != kind {
+            let gap = if kind.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{}s", entry.kind);
+            kind = entry.kind;
+        }
+        let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.summary);
+    }
+    print(&text)
+}
+
+/// Tells what something is.
+pub fn describe(args: &DescribeArgs) -> Result<(), Failure> {
+    let entries = entries(None);
+    let Some(entry) = entries.iter().find(|e| e.name == args.name || e.aliases.contains(&args.name.as_str())) else {
+        let near = entries.iter().max_by_key(|e| (strsim::jaro_winkler(&e.name, &args.name) * 1e6) as u64);
+        let near = near.map_or(String::new(), |entry| format!("did you mean `{}`? ", entry.name));
+        return Err(Failure::bad_input(
+            format!("nothing is called `{}`", args.name),
+            format!("{near}`weir list` prints all names"),
+        ));
+    };
+    if args.json {
+        return print_json(&json!({
+            "kind": entry.kind, "name": entry.name, "aliases": entry.aliases, "summary": entry.summary,
+            "parameters": entry.parameters,
+        }));
+    }
+    let mut text = format!("{} ({})\n  {}\n", entry.name, entry.kind, entry.summary);
+    if !entry.aliases.is_empty() {
+        let _ = writeln!(text, "  also called: {}", entry.aliases.join(", "));
+    }
+    for (what, value) in &entry.more {
+        let _ = writeln!(text, "  {what}: {value}");
+    }
+    parameters(&entry.parameters, &mut text);
+    if matches!(entry.kind, "controller" | "queue" | "workload") {
+        let key = if entry.kind == "controller" { "cc" } else { entry.kind };
+        let _ = writeln!(text, "\nIn a lab:\n  {key} = \"{}\"", entry.name);
+        let first = entry.parameters.get("properties").and_then(Value::as_object).and_then(|p| p.iter().next());
+        if let Some((name, about)) = first {
+            let default = about.get("default").cloned().unwrap_or(Value::Null);
+            let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {default} }}", entry.name);
+        }
+    }
+    print(&text)
+}
+
+fn parameters(schema: &Value, text: &mut String) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty()) else { return };
+    text.push_str("\nParameters:\n");
+    for (name, about) in properties {
+        let default = about.get("default").map_or(String::new(), |default| format!(" = {default}"));
+        let description = about.get("description").and_then(Value::as_str).unwrap_or("");
+        let _ = writeln!(text, "  {name}{default}\n      {}", description.replace('\n', "\n      "));
+    }
+}
