@@ -87,6 +87,6 @@ fn the_agreement_lab_has_eighteen_cells_of_five_repeats() {
     ");
     let runs = lab.runs();
     assert_eq!(runs.len(), 90);
-    assert_eq!(runs[0].id, "10mbit_reno-v-reno_tail-drop-1-bdp_r1");
+    assert_eq!(runs[0].id, "10mbit_reno-v-reno_tail-drop-1bdp_r1");
     assert_eq!(runs[89].id, "100mbit_reno-v-cubic_pie_r5");
 }
