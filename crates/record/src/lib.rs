@@ -3,6 +3,7 @@
 
 pub mod compare;
 mod error;
+mod export;
 mod info;
 mod metrics;
 mod packed;
@@ -17,6 +18,7 @@ mod types;
 mod writer;
 
 pub use error::RecordError;
+pub use export::{ExportFormat, export};
 pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo};
 pub use metrics::{Distribution, Level, METRICS, Metric, Metrics, Value, View, Window, metric};
 pub use packed::PackedHistogram;

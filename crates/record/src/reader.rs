@@ -26,26 +26,28 @@ impl Records {
     /// # Errors
     /// The run was not finished, or a file cannot be read or is not what was written.
     pub fn read(folder: &Path) -> Result<Records, RecordError> {
-        let reader = RunReader::open(folder)?;
-        Ok(Records {
-            links: reader.records(Table::Links)?,
-            delays: reader.records(Table::Delays)?,
-            flows: reader.records(Table::Flows)?,
-            rtts: reader.records(Table::Rtts)?,
-            transport: reader.records(Table::Transport)?,
-            states: reader.records(Table::States)?,
-            events: reader.records(Table::Events)?,
-            packets: Vec::new(),
-        })
+        Records::read_tables(folder, &Table::ALL[..Table::Packets as usize])
     }
 
-    /// Reads a run's records with its packets, if it has them.
+    /// Reads some tables of a run, for example [`Table::FOR_METRICS`] or [`Table::ALL`]; the others stay empty.
     ///
     /// # Errors
     /// As [`Records::read`].
-    pub fn read_with_packets(folder: &Path) -> Result<Records, RecordError> {
-        let mut records = Records::read(folder)?;
-        records.packets = RunReader::open(folder)?.records(Table::Packets)?;
+    pub fn read_tables(folder: &Path, tables: &[Table]) -> Result<Records, RecordError> {
+        let reader = RunReader::open(folder)?;
+        let mut records = Records::default();
+        for table in tables {
+            match table {
+                Table::Links => records.links = reader.records(*table)?,
+                Table::Delays => records.delays = reader.records(*table)?,
+                Table::Flows => records.flows = reader.records(*table)?,
+                Table::Rtts => records.rtts = reader.records(*table)?,
+                Table::Transport => records.transport = reader.records(*table)?,
+                Table::States => records.states = reader.records(*table)?,
+                Table::Events => records.events = reader.records(*table)?,
+                Table::Packets => records.packets = reader.records(*table)?,
+            }
+        }
         Ok(records)
     }
 }
@@ -250,7 +252,7 @@ mod tests {
     fn records_come_back_as_they_were_written() {
         let records = busy_records();
         let folder = written(&records);
-        assert_eq!(Records::read_with_packets(folder.path()).unwrap(), records);
+        assert_eq!(Records::read_tables(folder.path(), &Table::ALL).unwrap(), records);
         assert!(Records::read(folder.path()).unwrap().packets.is_empty());
     }
 
@@ -305,7 +307,7 @@ mod tests {
         let recorder = ParquetRecorder::create(folder.path()).unwrap();
         assert!(!Records::are_in(folder.path()));
         recorder.finish().unwrap();
-        assert_eq!(Records::read_with_packets(folder.path()).unwrap(), Records::default());
+        assert_eq!(Records::read_tables(folder.path(), &Table::ALL).unwrap(), Records::default());
         assert!(!folder.path().join("links.parquet").exists());
     }
 
@@ -341,7 +343,7 @@ mod tests {
             bytes[index] = byte;
             std::fs::write(&path, bytes).unwrap();
             // A change in the name of a table makes it absent; everything else that is not layout is noticed.
-            let read = Records::read_with_packets(folder.path());
+            let read = Records::read_tables(folder.path(), &Table::ALL);
             prop_assert!(!changed || read.is_err() || read.unwrap() != busy_records());
         }
     }

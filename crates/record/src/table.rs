@@ -87,6 +87,7 @@ impl Batch {
     }
 
     /// Appends a record.
+    #[inline]
     pub(crate) fn push(&mut self, record: &impl Store) {
         record.put(self);
         debug_assert_eq!(self.next, self.columns.len(), "a record puts one value in each column");
@@ -94,30 +95,36 @@ impl Batch {
         self.rows += 1;
     }
 
+    #[inline]
     fn column(&mut self) -> &mut Values {
         self.next += 1;
         &mut self.columns[self.next - 1]
     }
+    #[inline]
     fn integer(&mut self, value: u64) {
         if let Values::Integer(values) = self.column() {
             values.push(value as i64);
         }
     }
+    #[inline]
     fn optional_integer(&mut self, value: Option<u64>) {
         if let Values::OptionalInteger(values) = self.column() {
             values.push(value.map(|v| v as i64));
         }
     }
+    #[inline]
     fn real(&mut self, value: f64) {
         if let Values::Real(values) = self.column() {
             values.push(value);
         }
     }
+    #[inline]
     fn optional_real(&mut self, value: Option<f64>) {
         if let Values::OptionalReal(values) = self.column() {
             values.push(value);
         }
     }
+    #[inline]
     fn name(&mut self, name: &str) {
         if let Values::Name(codes, names) = self.column() {
             // Few names, nearly always the same pointer: a search from the front is quicker than a hash.
@@ -128,6 +135,7 @@ impl Batch {
             codes.push(code as u32);
         }
     }
+    #[inline]
     fn histogram(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if let Values::Histogram(bytes, ends) = self.column() {
             write(bytes);
@@ -169,6 +177,7 @@ impl<'a> Row<'a> {
         Row { batch, row, next: 0 }
     }
 
+    #[inline]
     fn column(&mut self) -> Result<&'a Values, String> {
         self.next += 1;
         self.batch.columns.get(self.next - 1).ok_or_else(|| "a column is missing".into())
@@ -176,21 +185,25 @@ impl<'a> Row<'a> {
     fn wrong<T>(&self) -> Result<T, String> {
         Err(format!("column {} of row {} does not hold what it should", self.next, self.row + 1))
     }
+    #[inline]
     fn integer(&mut self) -> Result<u64, String> {
         match self.column()? {
             Values::Integer(values) => Ok(values[self.row] as u64),
             _ => self.wrong(),
         }
     }
+    #[inline]
     fn optional_integer(&mut self) -> Result<Option<u64>, String> {
         match self.column()? {
             Values::OptionalInteger(values) => Ok(values[self.row].map(|v| v as u64)),
             _ => self.wrong(),
         }
     }
+    #[inline]
     fn index(&mut self) -> Result<u32, String> {
         self.integer()?.try_into().or_else(|_| self.wrong())
     }
+    #[inline]
     fn name(&mut self) -> Result<&'a Arc<str>, String> {
         match self.column()? {
             Values::Name(codes, names) => Ok(&names[codes[self.row] as usize]),
@@ -221,12 +234,14 @@ macro_rules! field {
             fn columns(name: &str, out: &mut Vec<Column>) {
                 out.push(Column { name: name.into(), kind: Kind::$kind });
             }
+            #[inline]
             fn put(&self, $batch: &mut Batch) {
                 let $value = self;
                 $put
             }
         }
         impl GetField for $type {
+            #[inline]
             fn get($row: &mut Row<'_>) -> Result<$type, String> {
                 $get
             }
@@ -305,11 +320,13 @@ impl Field for [u64; 4] {
             });
         }
     }
+    #[inline]
     fn put(&self, batch: &mut Batch) {
         self.iter().for_each(|&count| batch.integer(count));
     }
 }
 impl GetField for [u64; 4] {
+    #[inline]
     fn get(row: &mut Row<'_>) -> Result<[u64; 4], String> {
         Ok([row.integer()?, row.integer()?, row.integer()?, row.integer()?])
     }

@@ -45,6 +45,10 @@ impl Table {
         Table::Packets,
     ];
 
+    /// Those that metrics are computed from.
+    pub const FOR_METRICS: [Table; 6] =
+        [Table::Links, Table::Delays, Table::Flows, Table::Rtts, Table::Transport, Table::Events];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         ["links", "delays", "flows", "rtts", "transport", "states", "events", "packets"][self as usize]
@@ -79,6 +83,7 @@ macro_rules! table {
                 $(<$type as Field>::columns($column, &mut columns);)+
                 columns
             }
+            #[inline]
             fn put(&self, batch: &mut Batch) {
                 $(self.$field.put(batch);)+
             }
@@ -86,6 +91,7 @@ macro_rules! table {
     };
     (@load $Record:ident, $Read:ty { $($field:ident: $type:ty = $column:literal),+ $(,)? }) => {
         impl Load for $Read {
+            #[inline]
             fn get(row: &mut Row<'_>) -> Result<Self, String> {
                 Ok($Record { $($field: <$type as GetField>::get(row)?,)+ })
             }

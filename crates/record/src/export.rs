@@ -1,0 +1,246 @@
+//! A run's tables as CSV or JSON, for tools that do not read Parquet. Columns are those of the tables; a histogram becomes
+//! count, mean, smallest, percentiles and largest. JSON is an array of objects, one a line.
+
+use crate::error::RecordError;
+use crate::packed::PackedHistogram;
+use crate::reader::RunReader;
+use crate::table::{Batch, Column, Kind, Values};
+use crate::tables::Table;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use weir_base::{Histogram, Span};
+
+/// What to export to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// Comma-separated values, with a line of names (RFC 4180).
+    Csv,
+    /// JSON, an array of objects.
+    Json,
+}
+
+impl ExportFormat {
+    /// The ending of its files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            ExportFormat::Csv => "csv",
+            ExportFormat::Json => "json",
+        }
+    }
+}
+
+/// Writes every table that a run has to a folder, which is made if it is not there; the files written.
+///
+/// # Errors
+/// The records cannot be read, or a file cannot be written.
+pub fn export(run: &Path, to: &Path, format: ExportFormat) -> Result<Vec<PathBuf>, RecordError> {
+    let reader = RunReader::open(run)?;
+    std::fs::create_dir_all(to).map_err(RecordError::io(to))?;
+    let mut files = Vec::new();
+    for table in Table::ALL.into_iter().filter(|table| reader.has(*table)) {
+        let path = to.join(format!("{}.{}", table.name(), format.extension()));
+        export_table(&reader, table, &path, format)?;
+        files.push(path);
+    }
+    Ok(files)
+}
+
+fn export_table(
+    reader: &RunReader,
+    table: Table,
+    path: &Path,
+    format: ExportFormat,
+) -> Result<(), RecordError> {
+    let columns = table.columns();
+    let names: Vec<String> = columns.iter().flat_map(exported_names).collect();
+    let file = File::create(path).map_err(RecordError::io(path))?;
+    let mut out = Output { out: BufWriter::new(file), format, names, rows: 0 };
+    out.begin().map_err(RecordError::io(path))?;
+    // A write that fails ends the reading, and is what is told.
+    let mut failed = None;
+    let read = reader.batches(table, |batch| {
+        let mut cells = Vec::new();
+        for row in 0..batch.rows {
+            cells.clear();
+            exported_cells(batch, row, &mut cells)?;
+            if let Err(error) = out.row(&cells) {
+                let text = error.to_string();
+                failed = Some(error);
+                return Err(text);
+            }
+        }
+        Ok(())
+    });
+    match failed {
+        Some(error) => Err(RecordError::io(path)(error)),
+        None => read.and_then(|()| out.end().map_err(RecordError::io(path))),
+    }
+}
+
+/// A value as exported.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cell<'a> {
+    Nothing,
+    Integer(u64),
+    Real(f64),
+    Name(&'a str),
+}
+
+/// What a histogram is exported as, beside its count: the percentiles, with the smallest and largest at the ends.
+const PERCENTILES: [(&str, f64); 7] =
+    [("min", 0.0), ("p1", 0.01), ("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99), ("max", 1.0)];
+
+/// The names of a column's exported columns. `delay_ns_histogram` becomes `delay_count`, `delay_mean_ns`, `delay_p1_ns`, ...
+fn exported_names(column: &Column) -> Vec<String> {
+    if column.kind != Kind::Histogram {
+        return vec![column.name.clone()];
+    }
+    let base = column.name.trim_end_matches("_ns_histogram");
+    let percentiles = PERCENTILES.iter().map(|(name, _)| format!("{base}_{name}_ns"));
+    [format!("{base}_count"), format!("{base}_mean_ns")].into_iter().chain(percentiles).collect()
+}
+
+fn exported_cells<'a>(batch: &'a Batch, row: usize, out: &mut Vec<Cell<'a>>) -> Result<(), String> {
+    for values in &batch.columns {
+        match values {
+            Values::Integer(v) => out.push(Cell::Integer(v[row] as u64)),
+            Values::OptionalInteger(v) => out.push(v[row].map_or(Cell::Nothing, |v| Cell::Integer(v as u64))),
+            Values::Real(v) => out.push(Cell::Real(v[row])),
+            Values::OptionalReal(v) => out.push(v[row].map_or(Cell::Nothing, Cell::Real)),
+            Values::Name(codes, names) => out.push(Cell::Name(&names[codes[row] as usize])),
+            Values::Histogram(bytes, ends) => {
+                let start = if row == 0 { 0 } else { ends[row - 1] };
+                let packed = PackedHistogram::from_bytes(&bytes[start..ends[row]])
+                    .ok_or("a histogram that is none")?;
+                histogram_cells(&packed.unpack(), out);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn histogram_cells(histogram: &Histogram, out: &mut Vec<Cell<'_>>) {
+    let nanos = |span: Option<Span>| span.map_or(Cell::Nothing, |span| Cell::Integer(span.as_nanos()));
+    out.push(Cell::Integer(histogram.count()));
+    out.push(nanos(histogram.mean()));
+    for (name, p) in PERCENTILES {
+        out.push(nanos(match name {
+            "min" => histogram.min(),
+            "max" => histogram.max(),
+            _ => histogram.percentile(p),
+        }));
+    }
+}
+
+struct Output<W: Write> {
+    out: W,
+    format: ExportFormat,
+    names: Vec<String>,
+    rows: u64,
+}
+
+impl<W: Write> Output<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        match self.format {
+            ExportFormat::Csv => writeln!(self.out, "{}", self.names.join(",")),
+            ExportFormat::Json => write!(self.out, "["),
+        }
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        match self.format {
+            ExportFormat::Csv => self.csv_row(cells)?,
+            ExportFormat::Json => self.json_row(cells)?,
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn csv_row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for (index, cell) in cells.iter().enumerate() {
+            if index > 0 {
+                write!(self.out, ",")?;
+            }
+            match cell {
+                Cell::Nothing => {}
+                Cell::Integer(value) => write!(self.out, "{value}")?,
+                Cell::Real(value) => write!(self.out, "{value}")?,
+                Cell::Name(name) if name.contains([',', '"', '\n', '\r']) => {
+                    write!(self.out, "\"{}\"", name.replace('"', "\"\""))?;
+                }
+                Cell::Name(name) => write!(self.out, "{name}")?,
+            }
+        }
+        writeln!(self.out)
+    }
+
+    fn json_row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        write!(self.out, "{}\n{{", if self.rows > 0 { "," } else { "" })?;
+        for (index, (name, cell)) in self.names.iter().zip(cells).enumerate() {
+            write!(self.out, "{}\"{name}\":", if index > 0 { "," } else { "" })?;
+            match cell {
+                Cell::Integer(value) => write!(self.out, "{value}")?,
+                // JSON has no word for what is not finite.
+                Cell::Real(value) if value.is_finite() => serde_json::to_writer(&mut self.out, value)?,
+                Cell::Nothing | Cell::Real(_) => write!(self.out, "null")?,
+                Cell::Name(name) => serde_json::to_writer(&mut self.out, name)?,
+            }
+        }
+        write!(self.out, "}}")
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        if self.format == ExportFormat::Json {
+            writeln!(self.out, "\n]")?;
+        }
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{busy_records, replay};
+    use crate::{ParquetRecorder, Records};
+
+    fn exported(format: ExportFormat) -> (Records, tempfile::TempDir, Vec<PathBuf>) {
+        let (run, records) = (tempfile::tempdir().unwrap(), busy_records());
+        let mut recorder = ParquetRecorder::create(run.path()).unwrap();
+        replay(&records, &mut recorder);
+        recorder.finish().unwrap();
+        let to = tempfile::tempdir().unwrap();
+        let files = export(run.path(), &to.path().join("export"), format).unwrap();
+        (records, to, files)
+    }
+
+    #[test]
+    fn csv_has_a_line_for_each_record_and_empty_cells_for_nothing() {
+        let (records, _to, files) = exported(ExportFormat::Csv);
+        assert_eq!(files.len(), Table::ALL.len());
+        let text = std::fs::read_to_string(&files[Table::Transport as usize]).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), records.transport.len() + 1);
+        assert!(lines[0].starts_with("at_ns,flow,cwnd_segments,ssthresh_segments,"));
+        assert_eq!(lines[3], "100000000,2,1,,3,21000000,20000000,221000000,,3000000,0,");
+    }
+
+    #[test]
+    fn json_is_one_document_and_histograms_become_percentiles() {
+        let (records, _to, files) = exported(ExportFormat::Json);
+        for file in &files {
+            let rows: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+            assert!(!rows.is_empty());
+        }
+        let text = std::fs::read(&files[Table::Delays as usize]).unwrap();
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
+        assert_eq!(rows.len(), records.delays.len());
+        // The first holds 1, 3 and 20 ms.
+        assert_eq!((&rows[0]["delay_count"], &rows[0]["delay_mean_ns"]), (&3.into(), &8_000_000.into()));
+        assert_eq!(
+            (&rows[0]["delay_min_ns"], &rows[0]["delay_max_ns"]),
+            (&1_000_000.into(), &20_000_000.into())
+        );
+        assert_eq!(rows[0]["class"], "ect1");
+    }
+}
