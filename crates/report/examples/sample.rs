@@ -1,0 +1,17 @@
+//! Writes the tests' made-up lab as a report, to look at while working on the pages:
+//! `cargo run -p weir-report --example sample -- FOLDER [RUNS]`.
+
+#[path = "../tests/sample/mod.rs"]
+mod sample;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().ok_or("which folder?")?;
+    let lab = match arguments.next() {
+        Some(count) => sample::large(count.parse()?),
+        None => sample::lab(&["sim", "live"], 2),
+    };
+    weir_report::write_pages(folder.as_ref(), &lab, |run| Ok(sample::series(run)))?;
+    println!("{folder}/index.html");
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! What the pages are made from: plain numbers, already computed. [`crate::source`] fills it from a result folder; the
+//! pages read nothing else. Units stand in the names, as they do in `summary.json`; whatever was not measured is `None`.
+
+use serde::{Deserialize, Serialize};
+
+/// A lab and all that was measured in it, but for the time series.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lab {
+    /// The lab's name.
+    pub name: String,
+    /// Version of weir that ran it.
+    pub version: String,
+    /// Names of the tree's levels, outermost first.
+    pub levels: Vec<String>,
+    /// The runs in the order of the tree; those of one cell stand together, one for each engine and repeat.
+    pub runs: Vec<RunNumbers>,
+    /// How far two engines agree, where both ran.
+    pub agreement: Vec<Agreement>,
+}
+
+/// The numbers of one run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunNumbers {
+    /// The run's stable name, the same in both engines.
+    pub id: String,
+    /// `sim` or `live`.
+    pub engine: String,
+    /// What it chose on each level, in the order of [`Lab::levels`].
+    pub params: Vec<String>,
+    /// Number of the repeat, from 1.
+    pub repeat: u32,
+    /// Seed of its random streams.
+    pub seed: u64,
+    /// How long it ran.
+    pub duration_s: f64,
+    /// What was cut off before its metrics were computed.
+    pub warmup_s: f64,
+    /// Links of the lab, in the order of the plan.
+    pub links: Vec<LinkNumbers>,
+    /// Traffic groups, in the order of the lab.
+    pub groups: Vec<GroupNumbers>,
+    /// Flows of all groups.
+    pub flows: Vec<FlowNumbers>,
+    /// Jain's index over the goodput of all flows, in `[0, 1]`.
+    pub jain: Option<f64>,
+    /// Goodput of a flow of the first group over that of a flow of the second.
+    pub rate_ratio: Option<f64>,
+    /// Mean window of a flow of the first group over that of a flow of the second.
+    pub window_ratio: Option<f64>,
+    /// Why its numbers should not be trusted; empty when they can be.
+    pub spoiled: Vec<String>,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+}
+
+/// What a link and its queue did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkNumbers {
+    /// Its name.
+    pub name: String,
+    /// The queue before it, as the lab names it.
+    pub queue: String,
+    /// The delay that the queue aims at, for an AQM that has such a target.
+    pub target_ms: Option<f64>,
+    /// Its initial rate.
+    pub rate_mbps: Option<f64>,
+    /// Share of what it could have sent that it did send.
+    pub utilisation_percent: Option<f64>,
+    /// Sojourn times of all packets.
+    pub delay_ms: Option<Distribution>,
+    /// Packets that reached the queue.
+    pub arrived: u64,
+    /// Of those, dropped by the queue.
+    pub dropped: u64,
+    /// Of those, marked CE by the queue.
+    pub marked: u64,
+    /// Lost by the link itself.
+    pub lost: u64,
+    /// The same by ECN codepoint on arrival; only codepoints that were seen.
+    pub classes: Vec<ClassNumbers>,
+}
+
+/// What happened to the packets of one ECN codepoint at a link.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassNumbers {
+    /// The codepoint's name: `not-ect`, `ect1`, `ect0`, `ce`.
+    pub class: String,
+    /// Its part of the link's utilisation.
+    pub utilisation_percent: Option<f64>,
+    /// Sojourn times.
+    pub delay_ms: Option<Distribution>,
+    /// Packets that reached the queue.
+    pub arrived: u64,
+    /// Of those, dropped by the queue.
+    pub dropped: u64,
+    /// Of those, marked CE by the queue.
+    pub marked: u64,
+}
+
+/// What a traffic group did, all its flows together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupNumbers {
+    /// Its name.
+    pub name: String,
+    /// Its congestion controller; none for datagrams that follow none.
+    pub controller: Option<String>,
+    /// `tcp`, `udp`.
+    pub transport: String,
+    /// How many flows it has.
+    pub flows: usize,
+    /// What the receiving applications read.
+    pub goodput_mbps: Option<f64>,
+    /// Its part of the measured link's capacity.
+    pub share_percent: Option<f64>,
+    /// RTT per segment, originals only.
+    pub rtt_ms: Option<Distribution>,
+    /// Mean congestion window of a flow, in segments.
+    pub window_segments: Option<f64>,
+    /// Segments that were sent again.
+    pub retransmissions: Option<u64>,
+    /// Of all data segments, the part that had been sent before.
+    pub retransmitted_percent: Option<f64>,
+    /// Mean time from start to completion of the flows that completed.
+    pub completion_s: Option<f64>,
+}
+
+/// What one flow did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowNumbers {
+    /// Its name.
+    pub name: String,
+    /// Index of its group.
+    pub group: usize,
+    /// What the receiving application read.
+    pub goodput_mbps: Option<f64>,
+    /// Mean RTT of its segments.
+    pub rtt_ms: Option<f64>,
+    /// Segments that were sent again.
+    pub retransmissions: Option<u64>,
+    /// Time from start to completion, if it completed.
+    pub completion_s: Option<f64>,
+}
+
+/// A distribution by its mean and five percentiles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// The mean.
+    pub mean: f64,
+    /// 1st percentile.
+    pub p1: f64,
+    /// 25th percentile.
+    pub p25: f64,
+    /// The median.
+    pub p50: f64,
+    /// 75th percentile.
+    pub p75: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+/// How far two engines agree on one metric in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// What the cell chose on each level; empty for a row over all cells.
+    pub params: Vec<String>,
+    /// What is compared, with what it belongs to: `queue delay`, `goodput share of cubic`.
+    pub metric: String,
+    /// Its unit, of the means, the difference and the bound.
+    pub unit: String,
+    /// Mean of the first (the simulator's).
+    pub first: f64,
+    /// Mean of the second (the live engine's).
+    pub second: f64,
+    /// Second less first.
+    pub difference: f64,
+    /// The difference's 95 % interval; none when there are too few repeats to tell.
+    pub interval: Option<(f64, f64)>,
+    /// How large the difference may be.
+    pub bound: f64,
+    /// What follows from these.
+    pub verdict: Verdict,
+}
+
+/// What a comparison found. "Cannot tell" is no pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The whole interval lies within the bound.
+    Agree,
+    /// The whole interval lies outside the bound.
+    Differ,
+    /// The interval crosses the bound.
+    CannotTell,
+}
+
+impl Verdict {
+    /// As it is written in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Agree => "agree",
+            Verdict::Differ => "differ",
+            Verdict::CannotTell => "cannot tell",
+        }
+    }
+}
+
+impl Lab {
+    /// The engines that ran, the simulator first.
+    pub fn engines(&self) -> Vec<&str> {
+        let mut engines: Vec<&str> = Vec::new();
+        for run in &self.runs {
+            if !engines.contains(&run.engine.as_str()) {
+                engines.push(&run.engine);
+            }
+        }
+        engines.sort_by_key(|engine| *engine != "sim");
+        engines
+    }
+
+    /// The names of all traffic groups, in order of appearance: a group's colour is its place here.
+    pub fn group_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for group in self.runs.iter().flat_map(|run| &run.groups) {
+            if !names.contains(&group.name.as_str()) {
+                names.push(&group.name);
+            }
+        }
+        names
+    }
+
+    /// The same run in another engine, if it ran there.
+    pub fn twin(&self, run: &RunNumbers) -> Option<&RunNumbers> {
+        self.runs.iter().find(|other| other.id == run.id && other.engine != run.engine)
+    }
+}
+
+impl RunNumbers {
+    /// The link that most of what happened happened at: the one with the busiest queue in time, then in use.
+    pub fn bottleneck(&self) -> Option<&LinkNumbers> {
+        let weight = |link: &LinkNumbers| {
+            (link.utilisation_percent.unwrap_or(0.0), link.delay_ms.map_or(0.0, |delay| delay.mean))
+        };
+        self.links.iter().reduce(|best, link| {
+            let (a, b) = (weight(link), weight(best));
+            // A link that is as busy within five points is the bottleneck if its queue is the longer one.
+            let busier = a.0 > b.0 + 5.0 || (a.0 > b.0 - 5.0 && a.1 > b.1);
+            if busier { link } else { best }
+        })
+    }
+}
+
+/// The series of one run, all on one grid of times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunSeries {
+    /// The time between two points; point `i` ends at `(i + 1) * period_s`.
+    pub period_s: f64,
+    /// How many points there are.
+    pub count: usize,
+    /// The plots, in the order of the page.
+    pub charts: Vec<Chart>,
+}
+
+/// A plot over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chart {
+    /// What two engines' plots are matched by.
+    pub key: String,
+    /// Its heading.
+    pub title: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// What a reader should know of it: how many flows are drawn, how values were averaged.
+    pub note: Option<String>,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+/// A line in a plot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Its colour.
+    pub ink: Ink,
+    /// Whether it is a thinner companion of another line: a percentile, one flow of a group.
+    pub thin: bool,
+    /// Whether it is switched off at first.
+    pub hidden: bool,
+    /// Its values, one for each point of the grid; none where nothing was measured.
+    pub values: Vec<Option<f64>>,
+}
+
+/// What a line's colour tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ink {
+    /// A traffic group of the run, by its index there: the same colour on all pages.
+    Group(usize),
+    /// An ECN codepoint, by its bits.
+    Class(usize),
+    /// Something else: a colour of its own, never a group's.
+    Plain(usize),
+}

@@ -1,0 +1,580 @@
+//! The pages: index, comparison, one for each run, one for each cell that two engines ran. Numbers are written here as
+//! plain HTML; the scripts in `assets/` add the tree's table and the plots.
+
+use crate::html::{Cell, Page, Table, escape, figures, link, notices, swatch};
+use crate::model::{Agreement, Distribution, Lab, LinkNumbers, RunNumbers};
+use crate::number::{number, number_with, percent, rough_with};
+use crate::sentence::{self, engine_name, spelled};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Flows that a run's page lists openly; more are folded away.
+const OPEN_FLOWS: usize = 12;
+/// Runs that the index lists for readers without scripts.
+const PLAIN_RUNS: usize = 500;
+
+/// What all pages of a lab have in common.
+pub(crate) struct Pages<'a> {
+    pub lab: &'a Lab,
+    /// The colour of each traffic group, by name.
+    pub colours: HashMap<&'a str, usize>,
+    /// Where each run stands: (id, engine) to its place in [`Lab::runs`].
+    places: HashMap<(&'a str, &'a str), usize>,
+    engines: Vec<&'a str>,
+}
+
+/// Where a run's page is, from the result folder.
+pub(crate) fn run_file(run: &RunNumbers, ending: &str) -> String {
+    format!("report/{}/{}.{ending}", run.engine, run.id)
+}
+
+/// Where the page that lays the engines over each other is, from the result folder.
+pub(crate) fn both_file(id: &str) -> String {
+    format!("report/both/{id}.html")
+}
+
+impl<'a> Pages<'a> {
+    pub(crate) fn new(lab: &'a Lab) -> Pages<'a> {
+        let names = lab.group_names();
+        Pages {
+            lab,
+            colours: names.iter().enumerate().map(|(colour, name)| (*name, colour)).collect(),
+            places: lab
+                .runs
+                .iter()
+                .enumerate()
+                .map(|(i, run)| ((run.id.as_str(), run.engine.as_str()), i))
+                .collect(),
+            engines: lab.engines(),
+        }
+    }
+
+    /// The same run in the other engine.
+    pub(crate) fn twin(&self, run: &RunNumbers) -> Option<&'a RunNumbers> {
+        let other = self.engines.iter().find(|engine| **engine != run.engine)?;
+        self.places.get(&(run.id.as_str(), *other)).map(|&place| &self.lab.runs[place])
+    }
+
+    fn home(&self, root: &str) -> (String, String) {
+        (self.lab.name.clone(), format!("{root}index.html"))
+    }
+
+    fn legend(&self) -> String {
+        let mut names = self.lab.group_names();
+        names.truncate(24);
+        let swatches: String = names.iter().enumerate().map(|(colour, name)| swatch(colour, name)).collect();
+        format!("<p class=\"legend\"><span class=\"quiet\">Traffic groups</span>{swatches}</p>\n")
+    }
+
+    /// `index.html`.
+    pub(crate) fn index(&self) -> String {
+        let lab = self.lab;
+        let mut body = self.legend();
+        let cells = distinct_cells(lab);
+        let many = lab.runs.len() > 1;
+        let _ = writeln!(
+            body,
+            "<section aria-labelledby=\"runs\"><div class=\"bar\"><h2 id=\"runs\">{} run{} in {cells} cell{}</h2>{}\
+             <label class=\"find\">Find <input type=\"search\" id=\"find\" autocomplete=\"off\" placeholder=\"cubic, pie, \
+             spoiled\"></label></div><div id=\"tree\"></div>",
+            lab.runs.len(),
+            if many { "s" } else { "" },
+            if cells == 1 { "" } else { "s" },
+            if many { "<a class=\"action\" href=\"report/compare.html\">Compare the cells</a>" } else { "" },
+        );
+        body += "<noscript><ul>";
+        for run in lab.runs.iter().take(PLAIN_RUNS) {
+            let href = link(&run_file(run, "html"));
+            let _ = write!(
+                body,
+                "<li><a href=\"{href}\">{}</a> {}</li>",
+                escape(&name_of(lab, run)),
+                escape(&sentence::run(run))
+            );
+        }
+        body += "</ul></noscript></section>\n";
+        Page {
+            title: format!("{} · weir", lab.name),
+            root: "",
+            crumbs: vec![],
+            eyebrow: format!(
+                "{} <span class=\"quiet\">lab, run by weir {}</span>",
+                escape(&lab.name),
+                escape(&lab.version)
+            ),
+            sentence: sentence::lab(lab),
+            body,
+            scripts: vec![
+                "report/assets/weir.js".into(),
+                "report/assets/index.js".into(),
+                "report/lab.js".into(),
+            ],
+        }
+        .render()
+    }
+
+    /// `report/compare.html`.
+    pub(crate) fn comparison(&self) -> String {
+        let lab = self.lab;
+        let mut body = self.legend();
+        body += "<section id=\"compare\" aria-label=\"Comparison of all cells\"></section>\n";
+        if !lab.agreement.is_empty() {
+            let _ = writeln!(
+                body,
+                "<section id=\"agreement\"><h2>{}</h2>",
+                escape(&sentence::agreement(&lab.agreement))
+            );
+            let rows: Vec<&Agreement> = lab.agreement.iter().collect();
+            body += &agreement_table(&rows, true);
+            body += "</section>\n";
+        }
+        Page {
+            title: format!("Comparison · {} · weir", lab.name),
+            root: "../",
+            crumbs: vec![self.home("../")],
+            eyebrow: "Comparison".into(),
+            sentence: sentence::comparison(lab),
+            body,
+            scripts: vec![
+                "report/assets/weir.js".into(),
+                "report/assets/compare.js".into(),
+                "report/lab.js".into(),
+            ],
+        }
+        .render()
+    }
+
+    /// `report/<engine>/<id>.html`.
+    pub(crate) fn run(&self, place: usize) -> String {
+        let run = &self.lab.runs[place];
+        let mut body = notices(&run.spoiled, &run.warnings);
+        body += &self.key_figures(run);
+        body += "<section><h2>Numbers</h2>\n";
+        body += &self.groups_table(run);
+        body += &links_table(run);
+        body += &self.flows_table(run);
+        body += "</section>\n<section id=\"plots\" data-runs=\"";
+        body += &escape(&format!("{}/{}", run.engine, run.id));
+        body += "\" aria-label=\"Plots over time\"></section>\n";
+        body += &how_it_was_run(self.lab, run);
+        body += &self.neighbours(place);
+        Page {
+            title: format!("{} · {} · weir", name_of(self.lab, run), self.lab.name),
+            root: "../../",
+            crumbs: vec![self.home("../../"), ("Comparison".into(), "../compare.html".into())],
+            eyebrow: format!(
+                "{} <span class=\"engine {1}\">{2}</span>",
+                eyebrow(self.lab, run),
+                escape(&run.engine),
+                engine_name(&run.engine)
+            ),
+            sentence: sentence::run(run),
+            body,
+            scripts: run_scripts(&[run]),
+        }
+        .render()
+    }
+
+    /// `report/both/<id>.html`.
+    pub(crate) fn both(&self, first: &RunNumbers, second: &RunNumbers) -> String {
+        let lab = self.lab;
+        let mut body = String::new();
+        for run in [first, second] {
+            body += &notices(&run.spoiled, &run.warnings).replace(
+                "This run is spoiled",
+                &format!("The run on {} is spoiled", engine_name(&run.engine)),
+            );
+        }
+        let rows: Vec<&Agreement> = lab.agreement.iter().filter(|row| row.params == first.params).collect();
+        body += "<section><h2>";
+        body += &if rows.is_empty() {
+            "Side by side".to_string()
+        } else {
+            escape(&sentence::agreement(&rows.iter().map(|r| (*r).clone()).collect::<Vec<_>>()))
+        };
+        body += "</h2>\n";
+        if !rows.is_empty() {
+            body += &agreement_table(&rows, false);
+        }
+        body += &self.side_by_side(first, second);
+        let _ = writeln!(
+            body,
+            "</section>\n<section id=\"plots\" data-runs=\"{}\" data-labels=\"{}\" \
+             aria-label=\"Plots over time, both engines\"></section>",
+            escape(&format!("{}/{} {}/{}", first.engine, first.id, second.engine, second.id)),
+            escape(&format!("{},{}", engine_name(&first.engine), engine_name(&second.engine))),
+        );
+        let pages: String = [first, second]
+            .iter()
+            .map(|run| {
+                format!(
+                    "<a href=\"../{}/{}.html\">Only {}</a>",
+                    run.engine,
+                    link(&run.id),
+                    engine_name(&run.engine)
+                )
+            })
+            .collect();
+        let _ = writeln!(body, "<nav class=\"neighbours\" aria-label=\"Single runs\">{pages}</nav>");
+        Page {
+            title: format!("Both engines · {} · {} · weir", name_of(lab, first), lab.name),
+            root: "../../",
+            crumbs: vec![self.home("../../"), ("Comparison".into(), "../compare.html".into())],
+            eyebrow: format!(
+                "{} <span class=\"engine sim\">{}</span><span class=\"engine live\">{}</span>",
+                eyebrow(lab, first),
+                engine_name(&first.engine),
+                engine_name(&second.engine)
+            ),
+            sentence: sentence::both(first, second),
+            body,
+            scripts: run_scripts(&[first, second]),
+        }
+        .render()
+    }
+
+    fn colour(&self, group: &str) -> usize {
+        self.colours.get(group).copied().unwrap_or(0)
+    }
+
+    fn key_figures(&self, run: &RunNumbers) -> String {
+        let link = run.bottleneck();
+        let delay = link.and_then(|link| link.delay_ms);
+        let share = |part: fn(&LinkNumbers) -> u64| link.and_then(|link| percent(part(link), link.arrived));
+        let with = |value: Option<f64>, unit: &str| value.map(|value| number_with(value, unit));
+        let of = link.map_or(String::new(), |link| match link.rate_mbps {
+            Some(rate) => format!("of {} at {}", rough_with(rate, "Mbit/s"), link.name),
+            None => link.name.clone(),
+        });
+        let target = link
+            .and_then(|link| link.target_ms)
+            .map_or("mean sojourn".into(), |target| format!("target {}", rough_with(target, "ms")));
+        let dropped = link.map_or(0, |link| link.dropped);
+        let marked = link.map_or(0, |link| link.marked);
+        let many = run.flows.len() > 1;
+        figures(&[
+            ("Link used", with(link.and_then(|link| link.utilisation_percent), "%"), of),
+            ("Queue delay", with(delay.map(|delay| delay.mean), "ms"), target),
+            ("Queue delay p99", with(delay.map(|delay| delay.p99), "ms"), "99th percentile".into()),
+            (
+                "Dropped",
+                with(share(|link| link.dropped), "%"),
+                format!("{} packets", crate::number::count(dropped)),
+            ),
+            (
+                "Marked",
+                with(share(|link| link.marked).filter(|_| marked > 0), "%"),
+                format!("{} packets", crate::number::count(marked)),
+            ),
+            (
+                "Jain’s index",
+                run.jain.filter(|_| many).map(number),
+                format!("over {} flows", run.flows.len()),
+            ),
+        ])
+    }
+
+    fn groups_table(&self, run: &RunNumbers) -> String {
+        let mut table = Table::new(
+            "Traffic",
+            &[
+                "group",
+                "controller",
+                "flows",
+                "goodput, Mbit/s",
+                "of the link, %",
+                "RTT mean, ms",
+                "RTT p99, ms",
+                "window, segments",
+                "sent again, %",
+                "sent again, segments",
+                "completion, s",
+            ],
+        );
+        for group in &run.groups {
+            table.row(vec![
+                Cell::html(swatch(self.colour(&group.name), &group.name)),
+                Cell::text(
+                    &group.controller.as_deref().map(spelled).unwrap_or_else(|| group.transport.clone()),
+                ),
+                Cell::count(Some(group.flows as u64)),
+                Cell::number(group.goodput_mbps),
+                Cell::number(group.share_percent),
+                Cell::number(group.rtt_ms.map(|rtt| rtt.mean)),
+                Cell::number(group.rtt_ms.map(|rtt| rtt.p99)),
+                Cell::number(group.window_segments),
+                Cell::number(group.retransmitted_percent),
+                Cell::count(group.retransmissions),
+                Cell::number(group.completion_s),
+            ]);
+        }
+        table.render()
+    }
+
+    fn flows_table(&self, run: &RunNumbers) -> String {
+        if run.flows.len() <= run.groups.len() {
+            return String::new();
+        }
+        let mut table = Table::new(
+            "Flows",
+            &["flow", "group", "goodput, Mbit/s", "RTT mean, ms", "sent again, segments", "completion, s"],
+        );
+        for flow in &run.flows {
+            let group = run.groups.get(flow.group).map_or("", |group| group.name.as_str());
+            table.row(vec![
+                Cell::text(&flow.name),
+                Cell::html(swatch(self.colour(group), group)),
+                Cell::number(flow.goodput_mbps),
+                Cell::number(flow.rtt_ms),
+                Cell::count(flow.retransmissions),
+                Cell::number(flow.completion_s),
+            ]);
+        }
+        let open = if run.flows.len() <= OPEN_FLOWS { " open" } else { "" };
+        format!("<details{open}><summary>{} flows</summary>\n{}</details>\n", run.flows.len(), table.render())
+    }
+
+    fn side_by_side(&self, first: &RunNumbers, second: &RunNumbers) -> String {
+        let (a, b) = (engine_name(&first.engine), engine_name(&second.engine));
+        let mut table = Table::new("Both engines, this repeat", &["", a, b, "difference"]);
+        let mut row = |name: Cell, first: Option<f64>, second: Option<f64>| {
+            if first.is_some() || second.is_some() {
+                let difference = first.zip(second).map(|(first, second)| second - first);
+                table.row(vec![
+                    name,
+                    Cell::number(first),
+                    Cell::number(second),
+                    Cell::html(difference.map(signed).unwrap_or_default()),
+                ]);
+            }
+        };
+        let link = |run: &RunNumbers| run.bottleneck().cloned().unwrap_or_default();
+        let (one, two) = (link(first), link(second));
+        row(Cell::text("link used, %"), one.utilisation_percent, two.utilisation_percent);
+        let delay = |pick: fn(&Distribution) -> f64| {
+            (one.delay_ms.as_ref().map(pick), two.delay_ms.as_ref().map(pick))
+        };
+        let (x, y) = delay(|d| d.mean);
+        row(Cell::text("queue delay, mean, ms"), x, y);
+        let (x, y) = delay(|d| d.p99);
+        row(Cell::text("queue delay, p99, ms"), x, y);
+        row(Cell::text("dropped, %"), percent(one.dropped, one.arrived), percent(two.dropped, two.arrived));
+        row(Cell::text("marked, %"), percent(one.marked, one.arrived), percent(two.marked, two.arrived));
+        for group in &first.groups {
+            let other = second.groups.iter().find(|other| other.name == group.name);
+            let name =
+                |what: &str| Cell::html(format!("{} {what}", swatch(self.colour(&group.name), &group.name)));
+            row(name("goodput, Mbit/s"), group.goodput_mbps, other.and_then(|g| g.goodput_mbps));
+            row(
+                name("RTT mean, ms"),
+                group.rtt_ms.map(|d| d.mean),
+                other.and_then(|g| g.rtt_ms).map(|d| d.mean),
+            );
+            row(
+                name("sent again, %"),
+                group.retransmitted_percent,
+                other.and_then(|g| g.retransmitted_percent),
+            );
+        }
+        table.render()
+    }
+
+    /// Links to the runs before and after, and to the other engine.
+    fn neighbours(&self, place: usize) -> String {
+        let run = &self.lab.runs[place];
+        let same = |other: &&RunNumbers| other.engine == run.engine;
+        let before = self.lab.runs[..place].iter().rev().find(same);
+        let after = self.lab.runs[place + 1..].iter().find(same);
+        let to = |text: &str, other: Option<&RunNumbers>| {
+            other.map_or(String::new(), |other| {
+                format!(
+                    "<a href=\"{}.html\">{text}: {}</a>",
+                    link(&other.id),
+                    escape(&name_of(self.lab, other))
+                )
+            })
+        };
+        let mut html = format!(
+            "<nav class=\"neighbours\" aria-label=\"Other runs\">{}{}",
+            to("Before", before),
+            to("Next", after)
+        );
+        if let Some(twin) = self.twin(run) {
+            let (id, engine) = (link(&run.id), engine_name(&twin.engine));
+            let _ = write!(html, "<a href=\"../{}/{id}.html\">The same run on {engine}</a>", twin.engine);
+            let _ = write!(html, "<a href=\"../both/{id}.html\">Both engines over each other</a>");
+        }
+        html + "</nav>\n"
+    }
+}
+
+fn distinct_cells(lab: &Lab) -> usize {
+    lab.runs.iter().map(|run| &run.params).collect::<std::collections::HashSet<_>>().len()
+}
+
+fn run_scripts(runs: &[&RunNumbers]) -> Vec<String> {
+    let mut scripts: Vec<String> =
+        ["uplot.js", "weir.js", "run.js"].map(|file| format!("report/assets/{file}")).into();
+    scripts.extend(runs.iter().map(|run| run_file(run, "js")));
+    scripts
+}
+
+/// A run by what it chose, and its repeat where there are several.
+fn name_of(lab: &Lab, run: &RunNumbers) -> String {
+    let mut parts: Vec<String> = run.params.clone();
+    if lab.runs.iter().any(|other| other.repeat > 1) {
+        parts.push(format!("repeat {}", run.repeat));
+    }
+    if parts.is_empty() { run.id.clone() } else { parts.join(", ") }
+}
+
+/// What a run chose on each level.
+fn eyebrow(lab: &Lab, run: &RunNumbers) -> String {
+    let mut html = String::new();
+    for (level, value) in lab.levels.iter().zip(&run.params) {
+        let _ = write!(
+            html,
+            "<span class=\"chip\"><span class=\"quiet\">{}</span> {}</span>",
+            escape(level),
+            escape(value)
+        );
+    }
+    if run.repeat > 1 || lab.runs.iter().any(|other| other.repeat > 1) {
+        let _ =
+            write!(html, "<span class=\"chip\"><span class=\"quiet\">repeat</span> {}</span>", run.repeat);
+    }
+    html
+}
+
+fn links_table(run: &RunNumbers) -> String {
+    let mut table = Table::new(
+        "Links and their queues",
+        &[
+            "link",
+            "class",
+            "queue",
+            "rate, Mbit/s",
+            "used, %",
+            "delay mean, ms",
+            "p1",
+            "p25",
+            "p50",
+            "p75",
+            "p99",
+            "arrived, packets",
+            "dropped, %",
+            "marked, %",
+            "lost",
+        ],
+    );
+    for link in &run.links {
+        let delay = |pick: fn(&Distribution) -> f64| Cell::number(link.delay_ms.as_ref().map(pick));
+        table.row(vec![
+            Cell::text(&link.name),
+            Cell::text(""),
+            Cell::text(&spelled(&link.queue)),
+            Cell::given(link.rate_mbps),
+            Cell::number(link.utilisation_percent),
+            delay(|d| d.mean),
+            delay(|d| d.p1),
+            delay(|d| d.p25),
+            delay(|d| d.p50),
+            delay(|d| d.p75),
+            delay(|d| d.p99),
+            Cell::count(Some(link.arrived)),
+            Cell::number(percent(link.dropped, link.arrived)),
+            Cell::number(percent(link.marked, link.arrived)),
+            Cell::count(Some(link.lost)),
+        ]);
+        if link.classes.len() > 1 {
+            for class in &link.classes {
+                let delay = |pick: fn(&Distribution) -> f64| Cell::number(class.delay_ms.as_ref().map(pick));
+                table.row(vec![
+                    Cell::text(""),
+                    Cell::text(class_name(&class.class)),
+                    Cell::text(""),
+                    Cell::number(None),
+                    Cell::number(class.utilisation_percent),
+                    delay(|d| d.mean),
+                    delay(|d| d.p1),
+                    delay(|d| d.p25),
+                    delay(|d| d.p50),
+                    delay(|d| d.p75),
+                    delay(|d| d.p99),
+                    Cell::count(Some(class.arrived)),
+                    Cell::number(percent(class.dropped, class.arrived)),
+                    Cell::number(percent(class.marked, class.arrived)),
+                    Cell::count(None),
+                ]);
+            }
+        }
+    }
+    table.render()
+}
+
+/// A codepoint as RFC 3168 writes it.
+fn class_name(class: &str) -> &str {
+    match class {
+        "not-ect" => "Not-ECT",
+        "ect0" => "ECT(0)",
+        "ect1" => "ECT(1)",
+        "ce" => "CE",
+        other => other,
+    }
+}
+
+fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
+    let mut items: Vec<(String, String)> =
+        lab.levels.iter().cloned().zip(run.params.iter().cloned()).collect();
+    items.push(("engine".into(), engine_name(&run.engine).into()));
+    items.push(("repeat".into(), run.repeat.to_string()));
+    items.push(("seed".into(), run.seed.to_string()));
+    items.push(("duration".into(), rough_with(run.duration_s, "s")));
+    items.push(("cut off as warm-up".into(), rough_with(run.warmup_s, "s")));
+    items.push(("run".into(), run.id.clone()));
+    let rows: String = items
+        .iter()
+        .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value)))
+        .collect();
+    format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl></section>\n")
+}
+
+fn signed(value: f64) -> String {
+    let text = number(value);
+    if value > 0.0 { format!("+{text}") } else { text.replace('-', "\u{2212}") }
+}
+
+fn agreement_table(rows: &[&Agreement], with_cell: bool) -> String {
+    let mut table = Table::new(
+        "Agreement of the two engines",
+        &["cell", "measure", "unit", "first", "second", "difference", "95 % interval", "bound", "verdict"],
+    );
+    for row in rows {
+        let interval = row
+            .interval
+            .map_or("too few repeats".into(), |(low, high)| format!("{} to {}", signed(low), signed(high)));
+        let cell = if !with_cell {
+            String::new()
+        } else if row.params.is_empty() {
+            "all".into()
+        } else {
+            row.params.join(", ")
+        };
+        table.row(vec![
+            Cell::text(&cell),
+            Cell::text(&row.metric),
+            Cell::text(&row.unit),
+            Cell::number(Some(row.first)),
+            Cell::number(Some(row.second)),
+            Cell::html(signed(row.difference)),
+            Cell::html(interval),
+            Cell::html(format!("±{}", number(row.bound))),
+            Cell::html(format!(
+                "<span class=\"verdict {}\">{}</span>",
+                row.verdict.name().replace(' ', "-"),
+                row.verdict.name()
+            )),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,162 @@
+//! What the pages' scripts are given: the lab's table for the index and the comparison, and each run's series. Pages open
+//! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
+
+use crate::model::{ClassNumbers, Distribution, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
+use crate::number::{compact, percent, significant};
+use crate::sentence;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fmt::Write;
+use weir_base::CODEPOINTS;
+
+/// `report/lab.js`: one object with every run's numbers, short names and four digits each.
+pub(crate) fn lab(lab: &Lab) -> String {
+    let groups = lab.group_names();
+    let engines = lab.engines();
+    let links = link_names(lab);
+    let values = level_values(lab);
+    let runs: Vec<Value> =
+        lab.runs.iter().map(|run| one_run(run, &groups, &engines, &links, &values)).collect();
+    let head = json!({
+        "lab": lab.name, "levels": lab.levels, "values": values, "groups": groups, "engines": engines, "links": links,
+        "classes": CODEPOINTS.map(|class| class.name()),
+    });
+    let mut script = format!("weir.lab({head},[\n");
+    for run in &runs {
+        let _ = writeln!(script, "{run},");
+    }
+    script + "]);\n"
+}
+
+fn link_names(lab: &Lab) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for link in lab.runs.iter().flat_map(|run| &run.links) {
+        if !names.contains(&link.name.as_str()) {
+            names.push(&link.name);
+        }
+    }
+    names
+}
+
+/// The values of each level, in order of appearance.
+fn level_values(lab: &Lab) -> Vec<Vec<&str>> {
+    let mut values: Vec<Vec<&str>> = vec![Vec::new(); lab.levels.len()];
+    for run in &lab.runs {
+        for (known, value) in values.iter_mut().zip(&run.params) {
+            if !known.contains(&value.as_str()) {
+                known.push(value);
+            }
+        }
+    }
+    values
+}
+
+fn place<T: PartialEq + ?Sized>(names: &[&T], name: &T) -> usize {
+    names.iter().position(|known| *known == name).unwrap_or(0)
+}
+
+fn one_run(
+    run: &RunNumbers,
+    groups: &[&str],
+    engines: &[&str],
+    links: &[&str],
+    values: &[Vec<&str>],
+) -> Value {
+    let params: Vec<usize> =
+        values.iter().zip(&run.params).map(|(known, value)| place(known, value.as_str())).collect();
+    let measured: Vec<Value> = run
+        .links
+        .iter()
+        .filter(|link| link.arrived > 0 || link.utilisation_percent.is_some_and(|used| used > 0.0))
+        .map(|link| one_link(link, place(links, link.name.as_str())))
+        .collect();
+    let groups: Vec<Value> = run
+        .groups
+        .iter()
+        .map(|group| {
+            json!([
+                place(groups, group.name.as_str()),
+                digits(group.goodput_mbps),
+                distribution(group.rtt_ms),
+                digits(group.retransmitted_percent),
+                digits(group.completion_s),
+                digits(group.window_segments),
+            ])
+        })
+        .collect();
+    json!({
+        "id": run.id, "e": place(engines, run.engine.as_str()), "p": params, "n": run.repeat, "s": sentence::run(run),
+        "x": u8::from(!run.spoiled.is_empty()), "b": run.bottleneck().map(|link| place(links, link.name.as_str())),
+        "l": measured, "g": groups, "j": digits(run.jain), "rr": digits(run.rate_ratio), "wr": digits(run.window_ratio),
+    })
+}
+
+fn one_link(link: &LinkNumbers, place: usize) -> Value {
+    json!({
+        "i": place, "r": digits(link.rate_mbps), "u": digits(link.utilisation_percent), "d": distribution(link.delay_ms),
+        "dp": digits(percent(link.dropped, link.arrived)), "mp": digits(percent(link.marked, link.arrived)),
+        "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
+    })
+}
+
+fn one_class(class: &ClassNumbers) -> Value {
+    json!([
+        CODEPOINTS.iter().position(|known| known.name() == class.class).unwrap_or(0),
+        digits(class.utilisation_percent),
+        digits(percent(class.dropped, class.arrived)),
+        digits(percent(class.marked, class.arrived)),
+        distribution(class.delay_ms),
+    ])
+}
+
+fn digits(value: Option<f64>) -> Option<f64> {
+    value.map(significant)
+}
+
+fn distribution(of: Option<Distribution>) -> Option<[f64; 6]> {
+    of.map(|d| [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(significant))
+}
+
+/// `report/<engine>/<id>.js`: the series of one run.
+pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<&str, usize>) -> String {
+    let mut script = format!(
+        "weir.run({},{{\"p\":{},\"n\":{},\"w\":{},\"charts\":[",
+        json!(format!("{}/{}", run.engine, run.id)),
+        compact(Some(series.period_s)),
+        series.count,
+        compact(Some(run.warmup_s)),
+    );
+    for chart in &series.charts {
+        let head = json!({ "k": chart.key, "t": chart.title, "u": chart.unit, "note": chart.note });
+        let head = head.to_string();
+        let _ = write!(script, "\n{},\"lines\":[", head.trim_end_matches('}'));
+        for line in &chart.lines {
+            let _ = write!(
+                script,
+                "\n{{\"n\":{},\"i\":\"{}\",\"thin\":{},\"off\":{},\"v\":[",
+                json!(line.name),
+                ink(line.ink, run, colours),
+                u8::from(line.thin),
+                u8::from(line.hidden)
+            );
+            let values: Vec<String> = line.values.iter().map(|value| compact(*value)).collect();
+            script += &values.join(",");
+            script += "]},";
+        }
+        script += "]},";
+    }
+    script + "]});\n"
+}
+
+/// The name of a colour in the style sheet.
+fn ink(ink: Ink, run: &RunNumbers, colours: &HashMap<&str, usize>) -> String {
+    match ink {
+        Ink::Group(index) => {
+            let colour =
+                run.groups.get(index).and_then(|group| colours.get(group.name.as_str())).unwrap_or(&0);
+            format!("g{}", colour % crate::html::GROUP_COLOURS)
+        }
+        Ink::Class(bits) => format!("c{}", bits % 4),
+        Ink::Plain(index) => format!("n{}", index % 4),
+    }
+}
