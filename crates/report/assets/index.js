@@ -31,7 +31,7 @@ weir.onLab((head, all) => {
 
   const width = (level) => Math.min(22, Math.max(levels[level].length, ...(head.values[level] || ["#00"]).map((v) => v.length)) + 1);
   // Widths in the root's unit, so that the heading's smaller letters stand over their columns.
-  const track = levels.map((_, i) => `minmax(2.5rem, ${0.56 * width(i)}rem)`).join(" ") + (engines ? " 5.4rem" : "");
+  const track = levels.map((_, i) => `minmax(2.5rem, ${0.62 * width(i)}rem)`).join(" ") + (engines ? " 5.4rem" : "");
   tree.style.setProperty("--columns", `${track} 4rem minmax(8rem, 1fr) 7rem 5.2rem 5.2rem`);
   tree.setAttribute("role", "table");
   tree.setAttribute("aria-label", "Runs");

@@ -120,6 +120,10 @@ impl Cell {
     pub(crate) fn html(html: String) -> Cell {
         Cell { html, number: false }
     }
+    /// HTML that is safe already and stands in a column of numbers.
+    pub(crate) fn figure(html: String) -> Cell {
+        Cell { html, number: true }
+    }
     /// A number, or a blank where nothing was measured.
     pub(crate) fn number(value: Option<f64>) -> Cell {
         Cell { html: value.map(crate::number::number).unwrap_or_default(), number: true }

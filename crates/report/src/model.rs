@@ -2,6 +2,7 @@
 //! pages read nothing else. Units stand in the names, as they do in `summary.json`; whatever was not measured is `None`.
 
 use serde::{Deserialize, Serialize};
+use weir_record::Distribution;
 
 /// A lab and all that was measured in it, but for the time series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,8 @@ pub struct RunNumbers {
     pub warmup_s: f64,
     /// Links of the lab, in the order of the plan.
     pub links: Vec<LinkNumbers>,
+    /// The link whose queue the run's sentence is about: an index into `links`.
+    pub bottleneck: Option<usize>,
     /// Traffic groups, in the order of the lab.
     pub groups: Vec<GroupNumbers>,
     /// Flows of all groups.
@@ -141,23 +144,6 @@ pub struct FlowNumbers {
     pub completion_s: Option<f64>,
 }
 
-/// A distribution by its mean and five percentiles.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Distribution {
-    /// The mean.
-    pub mean: f64,
-    /// 1st percentile.
-    pub p1: f64,
-    /// 25th percentile.
-    pub p25: f64,
-    /// The median.
-    pub p50: f64,
-    /// 75th percentile.
-    pub p75: f64,
-    /// 99th percentile.
-    pub p99: f64,
-}
-
 /// How far two engines agree on one metric in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
@@ -227,25 +213,12 @@ impl Lab {
         }
         names
     }
-
-    /// The same run in another engine, if it ran there.
-    pub fn twin(&self, run: &RunNumbers) -> Option<&RunNumbers> {
-        self.runs.iter().find(|other| other.id == run.id && other.engine != run.engine)
-    }
 }
 
 impl RunNumbers {
-    /// The link that most of what happened happened at: the one with the busiest queue in time, then in use.
+    /// The link whose queue the run's sentence is about.
     pub fn bottleneck(&self) -> Option<&LinkNumbers> {
-        let weight = |link: &LinkNumbers| {
-            (link.utilisation_percent.unwrap_or(0.0), link.delay_ms.map_or(0.0, |delay| delay.mean))
-        };
-        self.links.iter().reduce(|best, link| {
-            let (a, b) = (weight(link), weight(best));
-            // A link that is as busy within five points is the bottleneck if its queue is the longer one.
-            let busier = a.0 > b.0 + 5.0 || (a.0 > b.0 - 5.0 && a.1 > b.1);
-            if busier { link } else { best }
-        })
+        self.links.get(self.bottleneck?)
     }
 }
 

@@ -2,11 +2,12 @@
 //! plain HTML; the scripts in `assets/` add the tree's table and the plots.
 
 use crate::html::{Cell, Page, Table, escape, figures, link, notices, swatch};
-use crate::model::{Agreement, Distribution, Lab, LinkNumbers, RunNumbers};
+use crate::model::{Agreement, Lab, LinkNumbers, RunNumbers};
 use crate::number::{number, number_with, percent, rough_with};
 use crate::sentence::{self, engine_name, spelled};
 use std::collections::HashMap;
 use std::fmt::Write;
+use weir_record::Distribution;
 
 /// Flows that a run's page lists openly; more are folded away.
 const OPEN_FLOWS: usize = 12;
@@ -125,7 +126,7 @@ impl<'a> Pages<'a> {
                 escape(&sentence::agreement(&lab.agreement))
             );
             let rows: Vec<&Agreement> = lab.agreement.iter().collect();
-            body += &agreement_table(&rows, true);
+            body += &agreement_table(&rows, &self.engines, true);
             body += "</section>\n";
         }
         Page {
@@ -194,7 +195,7 @@ impl<'a> Pages<'a> {
         };
         body += "</h2>\n";
         if !rows.is_empty() {
-            body += &agreement_table(&rows, false);
+            body += &agreement_table(&rows, &self.engines, false);
         }
         body += &self.side_by_side(first, second);
         let _ = writeln!(
@@ -344,7 +345,7 @@ impl<'a> Pages<'a> {
                     name,
                     Cell::number(first),
                     Cell::number(second),
-                    Cell::html(difference.map(signed).unwrap_or_default()),
+                    Cell::figure(difference.map(signed).unwrap_or_default()),
                 ]);
             }
         };
@@ -544,10 +545,12 @@ fn signed(value: f64) -> String {
     if value > 0.0 { format!("+{text}") } else { text.replace('-', "\u{2212}") }
 }
 
-fn agreement_table(rows: &[&Agreement], with_cell: bool) -> String {
+fn agreement_table(rows: &[&Agreement], engines: &[&str], with_cell: bool) -> String {
+    let named = |place: usize, otherwise| engines.get(place).map_or(otherwise, |engine| engine_name(engine));
+    let (first, second) = (named(0, "first"), named(1, "second"));
     let mut table = Table::new(
         "Agreement of the two engines",
-        &["cell", "measure", "unit", "first", "second", "difference", "95 % interval", "bound", "verdict"],
+        &["cell", "measure", "unit", first, second, "difference", "95 % interval", "bound", "verdict"],
     );
     for row in rows {
         let interval = row
@@ -566,9 +569,9 @@ fn agreement_table(rows: &[&Agreement], with_cell: bool) -> String {
             Cell::text(&row.unit),
             Cell::number(Some(row.first)),
             Cell::number(Some(row.second)),
-            Cell::html(signed(row.difference)),
-            Cell::html(interval),
-            Cell::html(format!("±{}", number(row.bound))),
+            Cell::figure(signed(row.difference)),
+            Cell::figure(interval),
+            Cell::figure(format!("±{}", number(row.bound))),
             Cell::html(format!(
                 "<span class=\"verdict {}\">{}</span>",
                 row.verdict.name().replace(' ', "-"),

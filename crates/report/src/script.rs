@@ -1,13 +1,14 @@
 //! What the pages' scripts are given: the lab's table for the index and the comparison, and each run's series. Pages open
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
-use crate::model::{ClassNumbers, Distribution, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
+use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
 use crate::number::{compact, percent, significant};
 use crate::sentence;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 use weir_base::CODEPOINTS;
+use weir_record::Distribution;
 
 /// `report/lab.js`: one object with every run's numbers, short names and four digits each.
 pub(crate) fn lab(lab: &Lab) -> String {

@@ -48,6 +48,12 @@ pub fn engine_name(engine: &str) -> &str {
     }
 }
 
+/// Where an engine runs, in a sentence.
+fn at_engine(engine: &str) -> String {
+    let name = engine_name(engine);
+    if engine == "sim" { format!("in the {name}") } else { format!("on {name}") }
+}
+
 /// What happened in a run.
 pub fn run(run: &RunNumbers) -> String {
     format!("{}{}", spoiled(run), capital(&run_plainly(run)))
@@ -167,9 +173,7 @@ pub fn lab(lab: &Lab) -> String {
 pub fn both(first: &RunNumbers, second: &RunNumbers) -> String {
     let one = |run: &RunNumbers| {
         let hint = if run.spoiled.is_empty() { "" } else { " (spoiled, no more than a hint)" };
-        let name = engine_name(&run.engine);
-        let place = if run.engine == "sim" { format!("in the {name}") } else { format!("on {name}") };
-        format!("{}{hint}: {}", capital(&place), run_plainly(run))
+        format!("{}{hint}: {}", capital(&at_engine(&run.engine)), run_plainly(run))
     };
     format!("{} {}", one(first), one(second))
 }
@@ -190,8 +194,8 @@ fn span_of(lab: &Lab) -> String {
         let sound: Vec<&RunNumbers> = lab.runs.iter().filter(|run| run.spoiled.is_empty()).collect();
         if sound.is_empty() { lab.runs.iter().collect() } else { sound }
     };
-    let engines: Vec<&str> = lab.engines().into_iter().map(engine_name).collect();
-    let over = format!("over {} runs on {}", sound.len(), engines.join(" and "));
+    let engines: Vec<String> = lab.engines().into_iter().map(at_engine).collect();
+    let over = format!("over {} runs {}", sound.len(), engines.join(" and "));
     let delay = |run: &RunNumbers| run.bottleneck().and_then(|link| link.delay_ms).map(|delay| delay.mean);
     let used = |run: &RunNumbers| run.bottleneck().and_then(|link| link.utilisation_percent);
     let uses =
@@ -252,8 +256,7 @@ pub fn comparison(lab: &Lab) -> String {
         [low, .., high] => format!("from {} to {}", said(low), said(high)),
         _ => String::new(),
     };
-    let place =
-        if lab.engines().len() > 1 { format!(", on the {}", engine_name(&engine)) } else { String::new() };
+    let place = if lab.engines().len() > 1 { format!(", {}", at_engine(&engine)) } else { String::new() };
     let text = if ratio < EVEN {
         format!("Queue delay hardly depended on what was varied; most on {level}: {values} (means{place}).")
     } else {
@@ -321,7 +324,7 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Distribution;
+    use weir_record::Distribution;
 
     fn group(name: &str, controller: &str, share: f64) -> GroupNumbers {
         GroupNumbers {
@@ -340,7 +343,15 @@ mod tests {
             target_ms: target,
             rate_mbps: Some(10.0),
             utilisation_percent: Some(used),
-            delay_ms: Some(Distribution { mean, p99: mean * 2.0, ..Distribution::default() }),
+            delay_ms: Some(Distribution {
+                count: 1000,
+                mean,
+                p1: 0.0,
+                p25: mean,
+                p50: mean,
+                p75: mean,
+                p99: mean * 2.0,
+            }),
             ..LinkNumbers::default()
         }
     }
@@ -350,6 +361,7 @@ mod tests {
             id: params.join("-"),
             engine: "sim".into(),
             params: params.iter().map(|value| value.to_string()).collect(),
+            bottleneck: Some(0),
             links: vec![link(queue, (queue == "pie").then_some(15.0), mean, 99.0)],
             groups: vec![group("a", "cubic", 62.0), group("b", "newreno", 34.0)],
             ..RunNumbers::default()
@@ -429,7 +441,7 @@ mod tests {
         lab.runs[2].spoiled = vec!["stalls".into()];
         assert_eq!(
             plain(super::lab(&lab)),
-            "One of 3 runs is spoiled, and marked so. Over 2 runs on simulator the queue averaged between 15 ms \
+            "One of 3 runs is spoiled, and marked so. Over 2 runs in the simulator the queue averaged between 15 ms \
              (pie) and 48 ms (tail-drop), and the link was used to 99 %."
         );
     }

@@ -2,9 +2,10 @@
 //! engines. Its numbers are formulas of the cell, so that every run of a test sees the same; none was measured.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use weir_record::Distribution;
 use weir_report::model::{
-    Agreement, Chart, ClassNumbers, Distribution, FlowNumbers, GroupNumbers, Ink, Lab, Line, LinkNumbers,
-    RunNumbers, RunSeries, Verdict,
+    Agreement, Chart, ClassNumbers, FlowNumbers, GroupNumbers, Ink, Lab, Line, LinkNumbers, RunNumbers,
+    RunSeries, Verdict,
 };
 
 const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
@@ -69,6 +70,7 @@ pub(crate) fn wave(i: usize) -> f64 {
 
 fn spread(mean: f64) -> Distribution {
     Distribution {
+        count: 24_000,
         mean,
         p1: mean * 0.2,
         p25: mean * 0.7,
@@ -128,6 +130,7 @@ fn one(
         seed: 7 + u64::from(repeat),
         duration_s: 30.0,
         warmup_s: 5.0,
+        bottleneck: Some(0),
         links: vec![
             LinkNumbers {
                 name: "forward".into(),
