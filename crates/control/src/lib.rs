@@ -8,6 +8,8 @@
 mod cubic;
 mod hystart;
 mod newreno;
+#[cfg(test)]
+mod testing;
 mod window;
 
 pub use window::{NO_THRESHOLD, Window};
@@ -329,4 +331,72 @@ macro_rules! controllers {
 controllers! {
     NewReno(newreno::NewReno) = "newreno" | "reno": "Additive increase, multiplicative decrease (RFC 5681, RFC 6582), as Linux tcp_reno";
     Cubic(cubic::Cubic) = "cubic": "CUBIC (RFC 9438) with HyStart, in the integers of Linux tcp_cubic";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack, ack_with_rtt, start};
+
+    /// One hook with plausible and implausible values, drawn at random.
+    fn random_hook(controller: &mut dyn Controller, now: Time, random: &mut Random) {
+        let in_flight = Bytes::new(random.below(200) * MSS.get());
+        let signal = if random.chance(0.5) { Signal::Loss } else { Signal::Ecn };
+        let idle = random.within(Span::from_secs(3));
+        match random.below(40) {
+            0 => controller.on_enter_recovery(&Congestion { now, signal, in_flight }),
+            1 => controller.on_exit_recovery(now),
+            2 => controller.on_undo(now),
+            3 => {
+                let (next_sequence, reduce) = (random.below(1 << 30), random.chance(0.5));
+                controller.on_timeout(&Timeout { now, in_flight, next_sequence, reduce });
+            }
+            4 => {
+                let rto = Span::from_millis(200 + random.below(1000));
+                controller.on_restart(&Restart::Idle { now, idle, rto, initial_window: 10 });
+            }
+            5 => controller.on_restart(&Restart::Transmit { now, idle }),
+            6 => {
+                let used = random.below(50) as u32;
+                controller.on_restart(&Restart::Unused { now, used, initial_window: 10 });
+            }
+            _ => {
+                let segments = random.below(4) as u32;
+                let rtt = Span::from_micros(random.below(500_000));
+                let plain =
+                    if random.chance(0.9) { ack_with_rtt(now, segments, rtt) } else { ack(now, segments) };
+                let acknowledged = now.as_nanos() / 1_000;
+                let next_sequence = acknowledged + random.below(1 << 20);
+                let may_grow = random.chance(0.9);
+                let ack = Ack { acknowledged, next_sequence, in_flight, may_grow, ..plain };
+                controller.on_ack(&ack, random);
+            }
+        }
+    }
+
+    #[test]
+    fn no_sequence_of_hooks_takes_a_window_away() {
+        for member in Config::members() {
+            let config: Config = member.name.parse().unwrap();
+            let mut random = Random::stream(7, member.name);
+            for _ in 0..50 {
+                let mut controller = config.build(&start());
+                let mut now = Time::ZERO;
+                for _ in 0..2_000 {
+                    now += random.within(Span::from_millis(20));
+                    random_hook(controller.as_mut(), now, &mut random);
+                    assert!(controller.window() >= MSS, "{} fell to {:?}", member.name, controller.window());
+                    controller.state(&mut |name, value| assert!(value.is_finite(), "{name} is {value}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        let refusal = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
+        assert!(refusal(r#"{ "kind": "cubic", "beta": 1024 }"#).contains("beta is 1024, expected 1 to 1023"));
+        assert!(refusal(r#"{ "kind": "cubic", "bic_scale": 0 }"#).contains("bic_scale is 0"));
+        assert!(refusal(r#"{ "kind": "reno", "beta": 1 }"#).contains("beta"));
+    }
 }

@@ -74,3 +74,93 @@ impl Controller for NewReno {
         report("cwnd_cnt", f64::from(self.window.cwnd_cnt));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Link, MSS, Path, ack, loss, ms, start, timeout};
+    use weir_base::{Rate, Span};
+
+    fn reno() -> (NewReno, Random) {
+        (NewReno::new(&Config {}, &start()), Random::stream(1, "reno"))
+    }
+
+    #[test]
+    fn doubles_each_round_in_slow_start() {
+        let (mut reno, mut random) = reno();
+        for expected in [20, 40, 80] {
+            reno.on_ack(&ack(ms(0), reno.window.cwnd), &mut random);
+            assert_eq!(reno.window().get(), expected * MSS.get());
+        }
+    }
+
+    #[test]
+    fn adds_one_segment_for_each_window_acknowledged_after_slow_start() {
+        let (mut reno, mut random) = reno();
+        reno.on_enter_recovery(&loss(ms(0)));
+        reno.on_exit_recovery(ms(1));
+        assert_eq!(reno.window.cwnd, 5);
+        for expected in 6..20 {
+            for _ in 0..reno.window.cwnd {
+                assert_eq!(reno.window.cwnd, expected - 1);
+                reno.on_ack(&ack(ms(2), 1), &mut random);
+            }
+            assert_eq!(reno.window.cwnd, expected);
+        }
+    }
+
+    #[test]
+    fn what_passes_the_threshold_counts_towards_congestion_avoidance() {
+        let (mut reno, mut random) = reno();
+        reno.window.ssthresh = 12;
+        // Two segments take the window to 12, twelve of the other thirteen to 13, one is left over.
+        reno.on_ack(&ack(ms(0), 15), &mut random);
+        assert_eq!((reno.window.cwnd, reno.window.cwnd_cnt), (13, 1));
+    }
+
+    #[test]
+    fn halves_at_a_loss_and_never_below_two_segments() {
+        let (mut reno, _) = reno();
+        for expected in [5, 2, 2, 2] {
+            reno.on_enter_recovery(&loss(ms(0)));
+            reno.on_exit_recovery(ms(0));
+            assert_eq!((reno.window.cwnd, reno.window.ssthresh), (expected, expected));
+        }
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_half_as_threshold() {
+        let (mut reno, _) = reno();
+        reno.on_timeout(&timeout(ms(0)));
+        assert_eq!((reno.window.cwnd, reno.window.ssthresh), (1, 5));
+        assert_eq!(reno.slow_start_threshold(), Some(Bytes::new(5 * MSS.get())));
+    }
+
+    #[test]
+    fn does_not_grow_while_the_window_is_not_the_limit() {
+        let (mut reno, mut random) = reno();
+        reno.on_ack(&Ack { cwnd_limited: false, ..ack(ms(0), 10) }, &mut random);
+        reno.on_ack(&Ack { may_grow: false, ..ack(ms(0), 10) }, &mut random);
+        assert_eq!(reno.window.cwnd, 10);
+    }
+
+    #[test]
+    fn saws_between_half_the_path_and_the_whole() {
+        // 10 Mbit/s and 40 ms hold 50 segments, the buffer as many, and one is being sent: the window of 102 loses one.
+        let link =
+            Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 50, mark: None };
+        let mut path = Path::new("reno", link);
+        path.trace(Span::from_secs(10), 1);
+        let windows = path.trace(Span::from_millis(40), 1000);
+        let (least, most) = (windows.iter().min().copied(), windows.iter().max().copied());
+        assert_eq!((least, most), (Some(51), Some(102)));
+    }
+
+    #[test]
+    fn the_window_on_an_ideal_path_is_as_it_was() {
+        let link =
+            Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 25, mark: None };
+        let windows = Path::new("reno", link).trace(Span::from_millis(100), 16);
+        assert_eq!(windows, [40, 126, 65, 67, 69, 71, 72, 74, 76, 77, 38, 41, 43, 46, 48, 50]);
+    }
+}

@@ -174,3 +174,111 @@ impl Window {
         Prior { cwnd: self.cwnd, ssthresh: self.remembered_threshold() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, loss, ms, start, timeout};
+
+    fn window_of(cwnd: u32) -> Window {
+        Window { cwnd, ..Window::new(&start()) }
+    }
+    fn idle(millis: u64) -> Restart {
+        let (idle, rto) = (Span::from_millis(millis), Span::from_millis(300));
+        Restart::Idle { now: ms(0), idle, rto, initial_window: 10 }
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_returns_the_rest() {
+        let mut window = Window { ssthresh: 13, ..window_of(10) };
+        assert_eq!((window.slow_start(2), window.cwnd), (0, 12));
+        assert_eq!((window.slow_start(5), window.cwnd), (4, 13));
+    }
+
+    #[test]
+    fn additive_increase_carries_what_is_left_over() {
+        let mut window = window_of(10);
+        window.additive_increase(10, 25);
+        assert_eq!((window.cwnd, window.cwnd_cnt), (12, 5));
+        // Five segments of credit buy only one more under a count of two, whatever they would have bought.
+        window.additive_increase(2, 1);
+        assert_eq!((window.cwnd, window.cwnd_cnt), (13, 1));
+    }
+
+    #[test]
+    fn idleness_halves_once_for_each_further_timeout_down_to_the_initial_window() {
+        // (idle in ms, window after it) with a timeout of 300 ms.
+        for (millis, expected) in [(300, 100), (301, 50), (600, 50), (601, 25), (901, 12), (1201, 10)] {
+            let mut window = window_of(100);
+            window.restart(&idle(millis));
+            assert_eq!(window.cwnd, expected, "after {millis} ms");
+        }
+    }
+
+    #[test]
+    fn idleness_never_raises_a_small_window_and_remembers_three_quarters() {
+        let mut window = Window { ssthresh: 2, ..window_of(4) };
+        window.restart(&idle(5_000));
+        assert_eq!((window.cwnd, window.ssthresh), (4, 3));
+        let mut window = Window { ssthresh: 20, ..window_of(101) };
+        window.restart(&idle(301));
+        assert_eq!((window.cwnd, window.ssthresh), (50, 75));
+    }
+
+    #[test]
+    fn an_unused_window_comes_half_way_down_to_what_was_used() {
+        let unused = |used| Restart::Unused { now: ms(0), used, initial_window: 10 };
+        let mut window = Window { ssthresh: 5, ..window_of(100) };
+        window.restart(&unused(20));
+        assert_eq!((window.cwnd, window.ssthresh), (60, 75));
+        // Less than an initial window counts as one.
+        window.restart(&unused(1));
+        assert_eq!((window.cwnd, window.ssthresh), (35, 75));
+        window.restart(&unused(40));
+        assert_eq!((window.cwnd, window.ssthresh), (35, 75));
+    }
+
+    #[test]
+    fn a_timeout_leaves_what_is_in_flight_and_one() {
+        let mut window = window_of(40);
+        let in_flight = Bytes::new(3 * MSS.get());
+        window.collapse(Some(20), &Timeout { in_flight, ..timeout(ms(0)) });
+        assert_eq!((window.cwnd, window.ssthresh), (4, 20));
+        // A second timeout of the same flight keeps the threshold.
+        window.collapse(None, &timeout(ms(1)));
+        assert_eq!((window.cwnd, window.ssthresh), (1, 20));
+        // Undo brings back what was before the first.
+        window.undo();
+        assert_eq!((window.cwnd, window.ssthresh), (40, NO_THRESHOLD));
+    }
+
+    #[test]
+    fn undo_restores_the_window_before_a_loss() {
+        let mut window = Window { ssthresh: 10, ..window_of(40) };
+        window.reduce(20, &loss(ms(0)));
+        assert_eq!((window.cwnd, window.ssthresh), (20, 20));
+        window.undo();
+        assert_eq!((window.cwnd, window.ssthresh), (40, 30));
+        // Once only.
+        window.cwnd = 5;
+        window.undo();
+        assert_eq!(window.cwnd, 5);
+    }
+
+    #[test]
+    fn a_reduction_for_ecn_is_not_undone() {
+        let mut window = window_of(40);
+        window.reduce(20, &Congestion { signal: Signal::Ecn, ..loss(ms(0)) });
+        window.undo();
+        assert_eq!((window.cwnd, window.ssthresh), (20, 20));
+    }
+
+    #[test]
+    fn the_threshold_is_unlimited_until_congestion() {
+        let mut window = window_of(40);
+        assert_eq!(window.threshold(), Bytes::new(u64::MAX));
+        window.reduce(20, &loss(ms(0)));
+        assert_eq!(window.threshold(), Bytes::new(20_000));
+        assert_eq!(window.bytes(), Bytes::new(20_000));
+    }
+}

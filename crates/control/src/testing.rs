@@ -1,0 +1,374 @@
+//! What the controllers' tests share: acknowledgements made by hand, and an ideal path that drives a controller segment by
+//! segment: one bottleneck, one first-in-first-out buffer, acknowledgements that are neither lost nor delayed, an
+//! application that always has more. Lost segments are not sent again; newer data takes their place.
+
+use crate::{
+    Ack, Codepoint, Config, Congestion, Controller, Phase, RateSample, Recovery, RttSample, Sent, Signal,
+    Start, Timeout,
+};
+use std::collections::VecDeque;
+use weir_base::{Bytes, Random, Rate, Span, Time};
+
+/// Segment payload in every test.
+pub(crate) const MSS: Bytes = Bytes::new(1000);
+/// Shortest retransmission timeout (Linux `TCP_RTO_MIN`).
+const MIN_RTO: Span = Span::from_millis(200);
+
+/// The start of a connection: 10 segments, no pacing.
+pub(crate) fn start() -> Start {
+    Start { now: Time::ZERO, mss: MSS, initial_window: 10, paced: false }
+}
+
+/// An instant in milliseconds.
+pub(crate) fn ms(millis: u64) -> Time {
+    Time::ZERO + Span::from_millis(millis)
+}
+
+/// An acknowledgement of so many segments at a time, in a connection that is filling its window.
+pub(crate) fn ack(now: Time, segments: u32) -> Ack {
+    Ack {
+        now,
+        acked: Bytes::new(u64::from(segments) * MSS.get()),
+        sacked: Bytes::ZERO,
+        delivered_segments: segments,
+        acked_segments: segments,
+        rtt: None,
+        srtt: None,
+        min_rtt: None,
+        timestamps: None,
+        rate: None,
+        ce_packets: 0,
+        ce_bytes: Bytes::ZERO,
+        in_flight_before: Bytes::ZERO,
+        in_flight: Bytes::ZERO,
+        next_sequence: 0,
+        acknowledged: 0,
+        round_start: false,
+        cwnd_limited: true,
+        may_grow: true,
+        phase: Phase::Open,
+    }
+}
+
+/// The same with an RTT sample.
+pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
+    Ack {
+        rtt: Some(RttSample { rtt, delayed: false }),
+        srtt: Some(rtt),
+        min_rtt: Some(rtt),
+        ..ack(now, segments)
+    }
+}
+
+/// A loss at a time.
+pub(crate) fn loss(now: Time) -> Congestion {
+    Congestion { now, signal: Signal::Loss, in_flight: Bytes::ZERO }
+}
+
+/// A timeout that is answered with a reduction.
+pub(crate) fn timeout(now: Time) -> Timeout {
+    Timeout { now, in_flight: Bytes::ZERO, next_sequence: 0, reduce: true }
+}
+
+/// A value out of a controller's state.
+pub(crate) fn state_of(controller: &dyn Controller, name: &str) -> Option<f64> {
+    let mut found = None;
+    controller.state(&mut |n, value| {
+        if n == name {
+            found = Some(value);
+        }
+    });
+    found
+}
+
+/// A bottleneck.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    /// Of payload; headers weigh nothing here.
+    pub(crate) rate: Rate,
+    /// Round trip without any queue.
+    pub(crate) rtt: Span,
+    /// Segments that may wait, besides the one that is being sent.
+    pub(crate) buffer: u32,
+    /// Segments waiting from which on ECN-capable ones are marked.
+    pub(crate) mark: Option<u32>,
+}
+
+/// A segment under way.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    sequence: u64,
+    sent: Time,
+    /// When its acknowledgement arrives; `None` when it was dropped.
+    acked: Option<Time>,
+    marked: bool,
+    prior_delivered: u64,
+    prior_delivered_at: Time,
+}
+
+/// Proportional rate reduction, in segments (RFC 6937 with its conservative bound).
+#[derive(Debug, Default)]
+struct Prr {
+    flight_before: u64,
+    delivered: u64,
+    out: u64,
+    /// How many may leave for the newest acknowledgement.
+    allowance: u64,
+}
+
+impl Prr {
+    fn on_ack(&mut self, in_flight: u64, window: u64) {
+        self.delivered += 1;
+        self.allowance = if in_flight > window {
+            (self.delivered * window).div_ceil(self.flight_before.max(1)).saturating_sub(self.out)
+        } else {
+            self.delivered.saturating_sub(self.out).max(1).min(window - in_flight)
+        };
+    }
+}
+
+/// One connection over one link.
+pub(crate) struct Path {
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) now: Time,
+    /// Segments that were dropped, and segments that were marked, so far.
+    pub(crate) drops: u64,
+    pub(crate) marks: u64,
+    /// Segments delivered so far.
+    pub(crate) delivered: u64,
+    link: Link,
+    random: Random,
+    flights: VecDeque<Flight>,
+    next_sequence: u64,
+    link_free: Time,
+    next_send: Time,
+    srtt: Option<Span>,
+    min_rtt: Option<Span>,
+    delivered_at: Time,
+    round_end: u64,
+    /// Recovery, or a reduction, until this offset is acknowledged.
+    recovery_end: Option<u64>,
+    prr: Prr,
+    /// Losses and marks of what was sent before this offset have been answered.
+    answered: u64,
+    phase: Phase,
+}
+
+impl Path {
+    /// A connection of the named controller with default parameters.
+    pub(crate) fn new(controller: &str, link: Link) -> Path {
+        let config: Config = controller.parse().unwrap();
+        Path::of(&config, link)
+    }
+
+    /// A connection of this controller.
+    pub(crate) fn of(config: &Config, link: Link) -> Path {
+        Path {
+            controller: config.build(&start()),
+            now: Time::ZERO,
+            drops: 0,
+            marks: 0,
+            delivered: 0,
+            link,
+            random: Random::stream(1, "path"),
+            flights: VecDeque::new(),
+            next_sequence: 0,
+            link_free: Time::ZERO,
+            next_send: Time::ZERO,
+            srtt: None,
+            min_rtt: None,
+            delivered_at: Time::ZERO,
+            round_end: 0,
+            recovery_end: None,
+            prr: Prr::default(),
+            answered: 0,
+            phase: Phase::Open,
+        }
+    }
+
+    /// The window in whole segments.
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.controller.window().get() / MSS.get()
+    }
+
+    /// Runs for a while; the windows at the end of each of `samples` equal parts of it.
+    pub(crate) fn trace(&mut self, part: Span, samples: usize) -> Vec<u64> {
+        (0..samples)
+            .map(|_| {
+                let until = self.now + part;
+                while self.step(until) {}
+                self.now = until;
+                self.cwnd()
+            })
+            .collect()
+    }
+
+    /// Runs until the first segment is dropped or marked, or for a while.
+    pub(crate) fn run_until_congestion(&mut self, limit: Span) {
+        let until = self.now + limit;
+        while self.recovery_end.is_none() && self.step(until) {}
+    }
+
+    /// The next thing that happens, if it happens before `until`.
+    fn step(&mut self, until: Time) -> bool {
+        let arrival = self.flights.iter().find_map(|f| f.acked);
+        let expiry = self.flights.front().map(|f| f.sent + self.rto());
+        let sending = self.may_send().then_some(self.next_send.max(self.now));
+        let Some(next) = [arrival.or(expiry), sending].into_iter().flatten().min() else { return false };
+        if next >= until {
+            return false;
+        }
+        self.now = next;
+        if sending == Some(next) {
+            self.send();
+        } else if arrival.is_some() {
+            self.acknowledge();
+        } else {
+            self.expire();
+        }
+        true
+    }
+
+    fn rto(&self) -> Span {
+        MIN_RTO + self.srtt.unwrap_or(Span::from_secs(1))
+    }
+
+    fn in_flight(&self) -> Bytes {
+        Bytes::new(self.flights.len() as u64 * MSS.get())
+    }
+
+    fn may_send(&self) -> bool {
+        if self.flights.is_empty() {
+            return true; // even where the window is below one segment
+        }
+        match self.recovery_end.is_some() && self.controller.recovery() == Recovery::Proportional {
+            true => self.prr.allowance > 0,
+            false => self.in_flight() + MSS <= self.controller.window(),
+        }
+    }
+
+    fn send(&mut self) {
+        let service = self.link.rate.time_to_send(MSS);
+        let waiting =
+            self.link_free.since(self.now).as_nanos().div_ceil(service.as_nanos()).saturating_sub(1);
+        let dropped = waiting >= u64::from(self.link.buffer) && self.link_free > self.now;
+        let capable = self.controller.codepoint() != Codepoint::Off;
+        let marked = capable && self.link.mark.is_some_and(|mark| waiting >= u64::from(mark));
+        if !dropped {
+            self.link_free = self.link_free.max(self.now) + service;
+        }
+        if self.controller.wants_sent() {
+            self.controller.on_sent(&Sent {
+                now: self.now,
+                bytes: MSS,
+                in_flight_before: self.in_flight(),
+                retransmission: false,
+            });
+        }
+        self.flights.push_back(Flight {
+            sequence: self.next_sequence,
+            sent: self.now,
+            acked: (!dropped).then_some(self.link_free + self.link.rtt),
+            marked: marked && !dropped,
+            prior_delivered: self.delivered,
+            prior_delivered_at: self.delivered_at,
+        });
+        self.next_sequence += MSS.get();
+        self.prr.out += 1;
+        self.prr.allowance = self.prr.allowance.saturating_sub(1);
+        if let Some(rate) = self.controller.pacing_rate() {
+            self.next_send = self.now + rate.time_to_send(MSS);
+        }
+    }
+
+    /// The oldest segment that was not dropped is acknowledged; those before it are lost.
+    fn acknowledge(&mut self) {
+        let in_flight_before = self.in_flight();
+        let (mut losses, mut news) = (0, false);
+        while let Some(lost) = self.flights.front().filter(|f| f.acked.is_none()) {
+            losses += 1;
+            news |= lost.sequence >= self.answered;
+            self.flights.pop_front();
+        }
+        let Some(flight) = self.flights.pop_front() else { return };
+        self.drops += u64::from(losses);
+        self.marks += u64::from(flight.marked);
+        let acknowledged = flight.sequence + MSS.get();
+        self.leave_recovery(acknowledged);
+        if news {
+            self.congestion(Signal::Loss, in_flight_before);
+        } else if flight.marked && flight.sequence >= self.answered {
+            self.congestion(Signal::Ecn, in_flight_before);
+        }
+        self.prr.on_ack(self.flights.len() as u64, self.cwnd());
+        let ack = self.make_ack(&flight, losses, in_flight_before, acknowledged);
+        self.controller.on_ack(&ack, &mut self.random);
+    }
+
+    fn make_ack(&mut self, flight: &Flight, losses: u32, in_flight_before: Bytes, acknowledged: u64) -> Ack {
+        let rtt = self.now.since(flight.sent);
+        self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.delivered += 1;
+        self.delivered_at = self.now;
+        let round_start = acknowledged > self.round_end;
+        if round_start {
+            self.round_end = self.next_sequence;
+        }
+        Ack {
+            rtt: Some(RttSample { rtt, delayed: false }),
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            rate: Some(RateSample {
+                delivered: (self.delivered - flight.prior_delivered) as u32,
+                interval: self.now.since(flight.prior_delivered_at),
+                prior_delivered: flight.prior_delivered,
+                losses,
+                app_limited: false,
+            }),
+            ce_packets: u32::from(flight.marked),
+            ce_bytes: if flight.marked { MSS } else { Bytes::ZERO },
+            in_flight_before,
+            in_flight: self.in_flight(),
+            next_sequence: self.next_sequence,
+            acknowledged,
+            round_start,
+            may_grow: self.recovery_end.is_none(),
+            phase: self.phase,
+            ..ack(self.now, 1)
+        }
+    }
+
+    fn congestion(&mut self, signal: Signal, in_flight_before: Bytes) {
+        if self.recovery_end.is_none() {
+            self.recovery_end = Some(self.next_sequence);
+            self.answered = self.next_sequence;
+            self.prr = Prr { flight_before: in_flight_before.get() / MSS.get(), ..Prr::default() };
+            self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Reduction };
+            let in_flight = self.in_flight();
+            self.controller.on_enter_recovery(&Congestion { now: self.now, signal, in_flight });
+        }
+    }
+
+    fn leave_recovery(&mut self, acknowledged: u64) {
+        if self.recovery_end.is_some_and(|end| acknowledged >= end) {
+            self.recovery_end = None;
+            self.phase = Phase::Open;
+            self.controller.on_exit_recovery(self.now);
+        }
+    }
+
+    /// Everything in flight was dropped and nothing tells of it.
+    fn expire(&mut self) {
+        self.drops += self.flights.len() as u64;
+        self.flights.clear();
+        self.recovery_end = None;
+        self.phase = Phase::Open;
+        self.controller.on_timeout(&Timeout {
+            now: self.now,
+            in_flight: Bytes::ZERO,
+            next_sequence: self.next_sequence,
+            reduce: true,
+        });
+    }
+}
