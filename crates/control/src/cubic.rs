@@ -352,3 +352,6 @@ fn cubic_root(a: u64) -> u32 {
     let thrice = 2 * estimate + a / (estimate * (estimate - 1));
     ((thrice * 341) >> 10) as u32
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,10 +129,94 @@ impl HyStart {
     fn burst_delay(&self, window: &Window) -> u64 {
         let Some(srtt) = self.srtt.map(|s| s.as_micros()) else { return 0 };
         let percent = if window.cwnd < window.ssthresh / 2 { PACING_PERCENT.0 } else { PACING_PERCENT.1 };
-        let bytes_per_second = window.mss().get() * 10_000 * percent * u64::from(window.cwnd) / srtt.max(1);
+        let window = window.bytes().get().saturating_mul(10_000 * percent);
+        let bytes_per_second = window / srtt.max(1);
         match bytes_per_second {
             0 => 0,
             rate => MAX_BURST_DELAY.min(GSO_MAX_SIZE * 4 * 1_000_000 / rate),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack_with_rtt, ms, start};
+
+    const SEGMENT: u64 = 1000;
+
+    fn window_of(cwnd: u32) -> Window {
+        Window::new(&Start { initial_window: cwnd, ..start() })
+    }
+    fn hystart(detect: Detect, paced: bool) -> HyStart {
+        HyStart::new(detect, Span::from_millis(2), &Start { paced, ..start() })
+    }
+    /// An acknowledgement within the round that ends at `end` segments.
+    fn ack_of(now: Time, acknowledged: u64, end: u64) -> Ack {
+        let (acknowledged, next_sequence) = (acknowledged * SEGMENT, end * SEGMENT);
+        Ack { acknowledged, next_sequence, ..ack_with_rtt(now, 1, Span::from_millis(40)) }
+    }
+    /// How many samples of `rtt` it takes, of at most 20 in one round, all times in microseconds.
+    fn samples_until_found(rtt: u64, delay_min: u64) -> Option<u64> {
+        let mut hystart = hystart(Detect::Delay, false);
+        (1..=20).find(|&n| hystart.update(&ack_of(ms(n), n, 100), rtt, delay_min, &window_of(16)))
+    }
+
+    #[test]
+    fn a_delay_above_an_eighth_more_ends_slow_start_after_eight_samples() {
+        assert_eq!(samples_until_found(45_000, 40_000), None);
+        assert_eq!(samples_until_found(45_001, 40_000), Some(9));
+    }
+
+    #[test]
+    fn the_eighth_is_at_least_4_ms_and_at_most_16() {
+        assert_eq!(samples_until_found(12_000, 8_000), None);
+        assert_eq!(samples_until_found(12_001, 8_000), Some(9));
+        assert_eq!(samples_until_found(416_000, 400_000), None);
+        assert_eq!(samples_until_found(416_001, 400_000), Some(9));
+    }
+
+    #[test]
+    fn one_low_sample_clears_a_round_and_the_next_round_starts_counting_again() {
+        let mut hystart = hystart(Detect::Delay, false);
+        let window = window_of(16);
+        let mut sample = |n: u64, rtt: u64| hystart.update(&ack_of(ms(n), n, n + 19), rtt, 40_000, &window);
+        assert!(!sample(1, 41_000));
+        // The round ends when what was sent at its start, 20 segments, has been passed.
+        assert!((2..=20).all(|n| !sample(n, 60_000)));
+        assert!((21..=28).all(|n| !sample(n, 60_000)));
+        assert!(sample(29, 60_000));
+    }
+
+    /// The first millisecond after the round's start at which a train of acknowledgements is too long.
+    fn train_is_found_at(paced: bool, step: u64) -> Option<u64> {
+        let mut hystart = hystart(Detect::AckTrain, paced);
+        hystart.after_ack(&ack_of(ms(0), 0, 0));
+        (0..100)
+            .step_by(step as usize)
+            .find(|&n| hystart.update(&ack_of(ms(100 + n), n + 1, 1000), 40_000, 40_000, &window_of(16)))
+    }
+
+    #[test]
+    fn a_train_longer_than_half_the_delay_ends_slow_start() {
+        // (40 ms and 1 ms for bursts) / 2; the whole of it where segments are paced.
+        assert_eq!(train_is_found_at(false, 1), Some(21));
+        assert_eq!(train_is_found_at(true, 1), Some(42));
+    }
+
+    #[test]
+    fn acknowledgements_further_apart_than_the_delta_are_no_train() {
+        assert_eq!(train_is_found_at(false, 2), Some(22));
+        assert_eq!(train_is_found_at(false, 3), None);
+    }
+
+    #[test]
+    fn bursts_lengthen_the_train_by_what_four_of_them_take_and_1_ms_at_most() {
+        let mut hystart = hystart(Detect::AckTrain, false);
+        assert_eq!(hystart.burst_delay(&window_of(16)), 0);
+        hystart.after_ack(&ack_of(ms(0), 0, 0));
+        assert_eq!(hystart.burst_delay(&window_of(16)), 1_000);
+        // 40,000 segments of 1000 bytes each 40 ms are 1 GB/s, twice that in slow start: 260,860 bytes in 130 us.
+        assert_eq!(hystart.burst_delay(&window_of(40_000)), 130);
     }
 }

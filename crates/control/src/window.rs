@@ -73,7 +73,7 @@ impl Window {
     /// One segment more for each that was delivered, up to the threshold. Returns the segments that are left for
     /// congestion avoidance (Linux `tcp_slow_start`).
     pub fn slow_start(&mut self, delivered: u32) -> u32 {
-        let cwnd = self.cwnd.saturating_add(delivered).min(self.ssthresh);
+        let cwnd = self.cwnd.saturating_add(delivered).min(self.ssthresh).max(self.cwnd);
         let left = delivered - (cwnd - self.cwnd);
         self.cwnd = cwnd;
         left
