@@ -90,6 +90,7 @@ fn explain(root: &Table, mut fault: Fault, section: &[&str]) -> Fault {
         path.push(entry.key.clone());
         node = Some(Some(&entry.value));
     }
+    path.extend(fault.missing.map(String::from));
     let keys: Vec<&str> = path.iter().map(String::as_str).collect();
     let described = schema::describe(&keys).map(|text| format!("{}: {text}", keys.join(".")));
     fault.help =

@@ -1,6 +1,7 @@
 //! What is wrong with a lab file: where (file, line, column, the text underlined), what, and what would be right.
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use serde::de::{Expected, Unexpected};
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,11 +29,13 @@ pub(crate) struct Fault {
     pub(crate) origin: Option<Origin>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
+    /// The key that is missing, if that is what is wrong.
+    pub(crate) missing: Option<&'static str>,
 }
 
 impl Fault {
     pub(crate) fn new(origin: Origin, message: impl Into<String>, help: impl Into<String>) -> Fault {
-        Fault { origin: Some(origin), message: message.into(), help: Some(help.into()) }
+        Fault { origin: Some(origin), message: message.into(), help: Some(help.into()), missing: None }
     }
 
     /// Gives it a place, unless it has one that is more exact.
@@ -51,16 +54,69 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl serde::de::Error for Fault {
-    /// Errors of units read `what is wrong; write what would be right`: the second half becomes the help.
+    /// Errors of units read `what is wrong; write what would be right`: the second half becomes the help. Errors of
+    /// types that come as text (the registries' parameters pass through JSON) are put in this file's words.
     fn custom<T: fmt::Display>(text: T) -> Fault {
         let text = text.to_string();
-        match text.rsplit_once("; write ") {
-            Some((message, help)) => {
-                Fault { origin: None, message: message.into(), help: Some(format!("write {help}")) }
-            }
-            None => Fault { origin: None, message: text, help: None },
-        }
+        let (message, help) = match text.rsplit_once("; write ") {
+            Some((message, help)) => (message.to_string(), Some(format!("write {help}"))),
+            None => (text, None),
+        };
+        let typed =
+            ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start));
+        let message = match typed.and_then(|rest| rest.split_once(", expected ")) {
+            Some((found, expected)) => unexpected(found, expected),
+            None => message,
+        };
+        Fault { origin: None, message, help, missing: None }
     }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
+        Fault::custom(unexpected(&found.to_string(), &expected.to_string()))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
+        Fault::invalid_type(found, expected)
+    }
+
+    fn unknown_variant(name: &str, names: &'static [&'static str]) -> Fault {
+        let help = suggest(name, names.iter().copied());
+        Fault { help: Some(help), ..Fault::custom(format!("\"{name}\" is none of its values")) }
+    }
+
+    fn missing_field(key: &'static str) -> Fault {
+        Fault { missing: Some(key), ..Fault::custom(format!("`{key}` is missing")) }
+    }
+}
+
+/// What serde says of a type that does not fit, in the words of a lab file.
+fn unexpected(found: &str, expected: &str) -> String {
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",
+        "i8" | "i16" | "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a string" => "a text in quotes",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    let words = [
+        ("string ", "the text "),
+        ("integer ", "the number "),
+        ("floating point ", "the number "),
+        ("boolean ", ""),
+    ];
+    let found = match found {
+        "map" => "a table".to_string(),
+        "sequence" => "a list".to_string(),
+        other => words
+            .iter()
+            .find_map(|(serde, word)| Some(format!("{word}{}", other.strip_prefix(serde)?.replace('`', ""))))
+            .unwrap_or_else(|| other.to_string()),
+    };
+    format!("expected {expected}; found {found}")
 }
 
 /// The texts that a lab was made from.
@@ -206,13 +262,17 @@ impl miette::Diagnostic for Problem {
     }
 }
 
-/// The name nearest to `wrong`, if one is near enough to be meant.
+/// The name nearest to `wrong`, if one is near enough to be meant: a third of it may be wrong, or its end be missing.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
+    let distance = |name: &str| {
+        let begun = lower.len() >= 3 && name.to_lowercase().starts_with(&lower);
+        if begun { 1 } else { strsim::damerau_levenshtein(&lower, &name.to_lowercase()) }
+    };
     names
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len().max(wrong.len()) / 4)
+        .map(|name| (distance(name), name))
+        .filter(|(distance, name)| *distance <= name.len().max(wrong.len()) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

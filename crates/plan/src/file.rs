@@ -1,11 +1,12 @@
 //! The sections of a lab file, as they are written. Doc comments here are the user's documentation: they become the JSON
 //! schema's descriptions and the help in diagnostics.
 
+use crate::claims::Claim;
 use crate::read::WAYS;
 use crate::run::Buffer;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -392,94 +393,5 @@ impl JsonSchema for Memory {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let (fixed, tuned) = (generator.subschema_for::<Bytes>(), generator.subschema_for::<Tuned>());
         schemars::json_schema!({ "anyOf": [fixed, tuned] })
-    }
-}
-
-/// What is expected of a metric, and who says so.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
-    /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
-    pub metric: String,
-    /// Whose: a traffic group, a flow or a link; the run's own if none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
-    /// Which cells of the tree: a label for each level named; all cells if none.
-    #[serde(default, rename = "where")]
-    pub cells: BTreeMap<String, String>,
-    /// The value, in the metric's unit.
-    pub value: f64,
-    /// How far the measured value may be from it: a number in the metric's unit, or a share such as "5 %".
-    pub tolerance: Tolerance,
-    /// Where the value comes from: a paper's section, figure or table, a standard, an issue.
-    pub source: String,
-    /// Why a difference is known and accepted, with where the evidence is. Such claims are counted apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub differs: Option<String>,
-}
-
-/// How far a measured value may be from the expected one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Tolerance {
-    /// In the metric's unit.
-    Absolute(f64),
-    /// As a share of the expected value, 0.05 for 5 %.
-    Share(f64),
-}
-
-impl Serialize for Tolerance {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Tolerance::Absolute(value) => serializer.serialize_f64(*value),
-            Tolerance::Share(share) => serializer.collect_str(&format_args!("{} %", share * 100.0)),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Tolerance {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tolerance, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Tolerance;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number in the metric's unit, or a share such as \"5 %\"")
-            }
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Tolerance, E> {
-                if value < 0.0 {
-                    Err(E::custom("a tolerance cannot be negative"))
-                } else {
-                    Ok(Tolerance::Absolute(value))
-                }
-            }
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Tolerance, E> {
-                self.visit_f64(value as f64)
-            }
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Tolerance, E> {
-                self.visit_f64(value as f64)
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Tolerance, E> {
-                let share =
-                    text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-                match share {
-                    Some(share) if share.is_finite() && share >= 0.0 => Ok(Tolerance::Share(share / 100.0)),
-                    _ => Err(E::custom(format!(
-                        "\"{text}\" is not a tolerance; write a number, or a share such as \"5 %\""
-                    ))),
-                }
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-impl JsonSchema for Tolerance {
-    fn schema_name() -> Cow<'static, str> {
-        "Tolerance".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({ "type": ["number", "string"], "examples": [2.0, "5 %"] })
     }
 }

@@ -1,15 +1,14 @@
 //! A lab: its file read with everything it extends, its settings, and its tree of runs, all checked before anything runs.
 
 use crate::cell::Cell;
-use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
-use crate::file::Claim;
-use crate::read::read;
+use crate::claims::{self, Claim};
+use crate::diagnostic::{Diagnostics, Fault, Origin};
+use crate::reading::Reading;
 use crate::run::{Param, Run};
-use crate::tree::{self, Item, Node, Path, Table};
+use crate::tree::Table;
 use crate::vary::{self, Choice, Level};
-use crate::{limits, names};
 use std::fmt;
-use std::io::Read;
+use std::path::Path;
 use weir_base::Span;
 
 /// A lab that was read and found sound.
@@ -38,10 +37,6 @@ pub struct Tree {
     pub packets: u64,
 }
 
-/// Largest lab file.
-const LARGEST_FILE: u64 = 16 << 20;
-/// Deepest row of files that extend each other.
-const MOST_EXTENDED: usize = 32;
 /// Most flows of all runs together.
 const MOST_FLOWS: u64 = 20_000_000;
 /// So many problems are told at once.
@@ -52,11 +47,10 @@ impl Lab {
     ///
     /// # Errors
     /// Everything found wrong, each with its place and a suggestion.
-    pub fn load(path: &std::path::Path, settings: &[String]) -> Result<Lab, Diagnostics> {
-        let stem = path.file_stem().map_or("lab".into(), |stem| stem.to_string_lossy().into_owned());
+    pub fn load(path: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
         let mut reading = Reading::default();
         let root = reading.file(path, None)?;
-        reading.finish(root, &plain_name(&stem), settings)
+        Lab::build(reading, root, path, settings)
     }
 
     /// Reads a lab from a text. `name` is its file's name in diagnostics, and, without its extension, the lab's own unless
@@ -64,18 +58,36 @@ impl Lab {
     ///
     /// # Errors
     /// As [`Lab::load`].
-    pub fn from_str(
-        text: &str,
-        name: &str,
-        folder: &std::path::Path,
-        settings: &[String],
-    ) -> Result<Lab, Diagnostics> {
-        let stem = std::path::Path::new(name)
-            .file_stem()
-            .map_or("lab".into(), |stem| stem.to_string_lossy().into_owned());
+    pub fn from_str(text: &str, name: &str, folder: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
         let mut reading = Reading::default();
         let root = reading.text(name, text.into(), folder)?;
-        reading.finish(root, &plain_name(&stem), settings)
+        Lab::build(reading, root, Path::new(name), settings)
+    }
+
+    /// Applies the settings, spells out the tree and checks it.
+    fn build(
+        mut reading: Reading,
+        mut root: Table,
+        path: &Path,
+        settings: &[String],
+    ) -> Result<Lab, Diagnostics> {
+        for setting in settings {
+            reading.setting(&mut root, setting)?;
+        }
+        // Every lab has a format, or would not have come here.
+        let home = root.locate(&["format"]).unwrap_or(Origin::new(0, 0..0));
+        let (name, title) = reading.names(&root, path)?;
+        let mut faults = Vec::new();
+        let levels = vary::levels(&root, &mut faults);
+        if faults.is_empty() {
+            faults.extend(too_many(&levels, &root, home));
+        }
+        if !faults.is_empty() {
+            return Err(reading.fail(faults));
+        }
+        let cells = cells(&root, &levels, home).map_err(|faults| reading.fail(faults))?;
+        let claims = claims::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
+        Ok(Lab { source: reading.source(&root, &name), name, title, levels, cells, claims })
     }
 
     /// Its name: fit for a folder.
@@ -173,261 +185,6 @@ fn choices(levels: &[Level]) -> impl Iterator<Item = Vec<(&Level, &Choice)>> {
     })
 }
 
-/// A file's stem with what a name cannot have replaced.
-fn plain_name(stem: &str) -> String {
-    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    let name: String = stem.chars().map(fit).take(40).collect();
-    match name.trim_start_matches(['-', '_']) {
-        "" => "lab".into(),
-        name => name.into(),
-    }
-}
-
-/// The texts read so far.
-#[derive(Default)]
-struct Reading {
-    sources: Sources,
-    /// Canonical paths of the files being read, outermost first.
-    open: Vec<std::path::PathBuf>,
-    /// Whether the lab is more than the text of one file.
-    composed: bool,
-}
-
-impl Reading {
-    fn fail(&self, faults: Vec<Fault>) -> Diagnostics {
-        self.sources.diagnose(faults)
-    }
-
-    /// Reads a file and what it extends. `asked` is where its name was written.
-    fn file(&mut self, path: &std::path::Path, asked: Option<Origin>) -> Result<Table, Diagnostics> {
-        let shown = path.display().to_string();
-        let unread = |reading: &Reading, why: String, help: &str| match asked {
-            Some(origin) => reading.fail(vec![Fault::new(origin, why, help)]),
-            None => Diagnostics::of_file(why, help),
-        };
-        let bytes = match bytes_of(path) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                let help =
-                    "`weir new FILE` writes a lab to start from; a lab's `extends` is looked for beside it";
-                return Err(unread(self, format!("cannot read the lab {shown}: {error}"), help));
-            }
-        };
-        if bytes.len() as u64 > LARGEST_FILE {
-            return Err(unread(
-                self,
-                format!("{shown} is larger than 16 MiB"),
-                "a lab file is a few kilobytes of TOML",
-            ));
-        }
-        let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        if self.open.contains(&canonical) || self.open.len() >= MOST_EXTENDED {
-            let files: Vec<String> =
-                self.open.iter().chain([&canonical]).map(|path| file_name(path)).collect();
-            let why = format!("the labs extend each other in a circle: {}", files.join(" -> "));
-            return Err(unread(self, why, "remove one of the `extends`"));
-        }
-        self.open.push(canonical);
-        let text = self.utf8(&shown, bytes)?;
-        let folder = path.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
-        let table = self.text(&shown, text, &folder)?;
-        self.open.pop();
-        Ok(table)
-    }
-
-    fn utf8(&mut self, shown: &str, bytes: Vec<u8>) -> Result<String, Diagnostics> {
-        String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            let file = self.sources.add(shown, text);
-            let origin = Origin::new(file, at..at + char::REPLACEMENT_CHARACTER.len_utf8());
-            self.fail(vec![Fault::new(
-                origin,
-                "this is not UTF-8",
-                "save the file as UTF-8; TOML knows no other encoding",
-            )])
-        })
-    }
-
-    /// Reads a text and what it extends.
-    fn text(&mut self, shown: &str, text: String, folder: &std::path::Path) -> Result<Table, Diagnostics> {
-        let file = self.sources.add(shown, text);
-        let mut table = tree::parse(self.sources.text(file), file).map_err(|faults| self.fail(faults))?;
-        self.format(&table, file)?;
-        let Some(extends) = table.get("extends").cloned() else { return Ok(table) };
-        let Some(base) = extends.as_str() else {
-            let message = format!("`extends` is a file's name, and this is {}", extends.what());
-            return Err(self.fail(vec![Fault::new(
-                extends.origin,
-                message,
-                "write extends = \"other.toml\"",
-            )]));
-        };
-        self.composed = true;
-        let mut whole = self.file(&folder.join(base), Some(extends.origin))?;
-        table.remove("extends");
-        whole.remove("name");
-        whole.overlay(table);
-        Ok(whole)
-    }
-
-    fn format(&self, table: &Table, file: usize) -> Result<(), Diagnostics> {
-        let fault = match table.get("format") {
-            Some(Node { item: Item::Integer(1), .. }) => return Ok(()),
-            Some(node) => Fault::new(node.origin, "this build reads labs of format 1", "write format = 1"),
-            None => {
-                let first_line = self.sources.text(file).lines().next().map_or(0, str::len);
-                Fault::new(
-                    Origin::new(file, 0..first_line),
-                    "the lab does not say its format",
-                    "begin it with format = 1",
-                )
-            }
-        };
-        Err(self.fail(vec![fault]))
-    }
-
-    /// Applies the settings, spells out the tree and checks it.
-    fn finish(mut self, mut root: Table, stem: &str, settings: &[String]) -> Result<Lab, Diagnostics> {
-        for setting in settings {
-            self.setting(&mut root, setting)?;
-        }
-        // Every lab has a format, or would not have come here.
-        let home = root.locate(&["format"]).unwrap_or(Origin::new(0, 0..0));
-        let (name, title) = self.names(&root, stem)?;
-        let mut faults = Vec::new();
-        let levels = vary::levels(&root, &mut faults);
-        if faults.is_empty() {
-            faults.extend(too_many(&levels, &root, home));
-        }
-        if !faults.is_empty() {
-            return Err(self.fail(faults));
-        }
-        let cells = cells(&root, &levels, home).map_err(|faults| self.fail(faults))?;
-        let claims = claims(&root, &levels, &cells).map_err(|faults| self.fail(faults))?;
-        let lab = Lab { source: self.source(&root, &name), name, title, levels, cells, claims };
-        Ok(lab)
-    }
-
-    /// Applies `PATH=VALUE`. A level that varies the same path is taken out of the tree.
-    fn setting(&mut self, root: &mut Table, setting: &str) -> Result<(), Diagnostics> {
-        self.composed = true;
-        let file = self.sources.add("--set", setting.into());
-        let whole = Origin::new(file, 0..setting.len());
-        let help = "write --set PATH=VALUE, for example --set run.duration=\"5 s\"";
-        let Some((path, value)) = split_setting(setting) else {
-            return Err(self.fail(vec![Fault::new(whole, "a setting is a path, `=` and a value", help)]));
-        };
-        let start = setting.len() - value.len();
-        let parsed = Path::parse(path.trim_end(), file, 0).and_then(|path| match path.first() {
-            "format" | "extends" => {
-                Err(Fault::new(whole, format!("`{}` cannot be set here", path.first()), help))
-            }
-            _ => Ok(path),
-        });
-        let path = parsed.map_err(|fault| self.fail(vec![fault]))?;
-        let value = tree::parse_value(value, file, start).map_err(|faults| self.fail(faults))?;
-        pin(root, &path).map_err(|fault| self.fail(vec![fault]))?;
-        root.set(&path, value).map_err(|fault| self.fail(vec![fault]))
-    }
-
-    fn names(&self, root: &Table, stem: &str) -> Result<(String, Option<String>), Diagnostics> {
-        let text = |key: &str, what: &str| match root.get(key).map(|node| (node, node.as_str())) {
-            Some((node, None)) => {
-                let message = format!("the lab's {key} is {}", node.what());
-                Err(self.fail(vec![Fault::new(node.origin, message, format!("write {key} = \"{what}\""))]))
-            }
-            Some((_, Some(text))) => Ok(Some(text.to_string())),
-            None => Ok(None),
-        };
-        let name = text("name", "my-lab")?;
-        if let (Some(name), Some(node)) = (&name, root.get("name"))
-            && let Some((message, help)) = limits::bad_name("lab", name)
-        {
-            return Err(self.fail(vec![Fault::new(node.origin, message, help)]));
-        }
-        Ok((name.unwrap_or_else(|| stem.into()), text("title", "What this lab shows")?))
-    }
-
-    /// The lab as one file: the text itself where that is all of it, with the name it goes by.
-    fn source(&self, root: &Table, name: &str) -> String {
-        let mut named = root.clone();
-        if self.composed {
-            let origin = Origin::new(0, 0..0);
-            let value = Node { item: Item::String(name.into()), origin };
-            // A path of one key can always be set.
-            let _ = named.set(&Path(vec![("name".into(), origin)]), value);
-            return tree::to_toml(&named);
-        }
-        let text = self.sources.text(0);
-        if root.get("name").is_some() {
-            return text.into();
-        }
-        let format = root.locate(&["format"]).map_or(0, |origin| origin.end);
-        let line = format + text[format..].find('\n').map_or(text.len() - format, |end| end + 1);
-        let (before, after) = text.split_at(line);
-        let newline = if before.ends_with('\n') { "" } else { "\n" };
-        format!("{before}{newline}name = {}\n{after}", tree::quoted(name))
-    }
-}
-
-fn file_name(path: &std::path::Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-}
-
-/// What a file holds, up to a little more than the largest lab.
-fn bytes_of(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Splits `PATH=VALUE` at the first `=` outside quotes.
-fn split_setting(setting: &str) -> Option<(&str, &str)> {
-    let mut quote = None;
-    for (at, c) in setting.char_indices() {
-        match (quote, c) {
-            (None, '=') => return Some((&setting[..at], setting[at + 1..].trim_start())),
-            (None, '"' | '\'') => quote = Some(c),
-            (Some(open), _) if open == c => quote = None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// A setting from the command line takes the level out of the tree that varies the same; inside labels it cannot.
-fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
-    let Some(entry) = root.0.iter_mut().find(|entry| entry.key == "vary") else { return Ok(()) };
-    let Item::Table(levels) = &mut entry.value.item else { return Ok(()) };
-    let sets = |key: &str| {
-        Path::parse(key, 0, 0).is_ok_and(|other| other.starts_with(path) || path.starts_with(&other))
-    };
-    let exactly =
-        |key: &str| Path::parse(key, 0, 0).is_ok_and(|other| other.0.len() == path.0.len() && sets(key));
-    levels.0.retain(|level| !(matches!(level.value.item, Item::Array(_)) && exactly(&level.key)));
-    for level in &levels.0 {
-        let labels = level.value.as_table();
-        let inside = labels.is_some_and(|labels| {
-            labels
-                .0
-                .iter()
-                .any(|label| label.value.as_table().is_some_and(|settings| settings.keys().any(sets)))
-        });
-        if inside || (labels.is_none() && sets(&level.key) && path.first() != "vary") {
-            let key = path.0.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".");
-            let origin = path.origin().unwrap_or(entry.named);
-            let help = format!("set vary.\"{0}\" instead, for example --set 'vary.\"{0}\"=[..]'", level.key);
-            return Err(Fault::new(
-                origin,
-                format!("the level `{}` of the tree varies {key}", level.key),
-                help,
-            ));
-        }
-    }
-    Ok(())
-}
-
 fn too_many(levels: &[Level], root: &Table, home: Origin) -> Option<Fault> {
     let cells =
         levels.iter().try_fold(1u64, |product, level| product.checked_mul(level.choices.len() as u64));
@@ -486,82 +243,4 @@ fn cells(root: &Table, levels: &[Level], home: Origin) -> Result<Vec<Cell>, Vec<
         ));
     }
     if faults.is_empty() { Ok(cells) } else { Err(faults) }
-}
-
-/// `[expect]`, checked against the tree.
-fn claims(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec<Claim>, Vec<Fault>> {
-    let Some(expect) = root.get("expect") else { return Ok(Vec::new()) };
-    let help = "write [[expect]], and under it metric, value, tolerance and source";
-    let Item::Array(entries) = &expect.item else {
-        let message = format!("`expect` is {}, not a list of claims", expect.what());
-        return Err(vec![Fault::new(expect.origin, message, help)]);
-    };
-    let (mut claims, mut faults) = (Vec::new(), Vec::new());
-    for entry in entries {
-        match read::<Claim>(entry) {
-            Ok(claim) => {
-                faults.extend(claim_faults(&claim, entry, levels, cells));
-                claims.push(claim);
-            }
-            Err(mut fault) => {
-                fault.help.get_or_insert(help.into());
-                faults.push(fault.at(entry.origin));
-            }
-        }
-    }
-    if faults.is_empty() { Ok(claims) } else { Err(faults) }
-}
-
-fn claim_faults(claim: &Claim, entry: &Node, levels: &[Level], cells: &[Cell]) -> Vec<Fault> {
-    let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
-    let mut faults = Vec::new();
-    for (level, label) in &claim.cells {
-        let Some(found) = levels.iter().find(|other| other.name == *level) else {
-            let help = crate::diagnostic::suggest(level, levels.iter().map(|level| level.name.as_str()));
-            faults.push(Fault::new(
-                place(&["where", level]),
-                format!("the tree has no level `{level}`"),
-                help,
-            ));
-            continue;
-        };
-        let labels = found.choices.iter().map(|choice| choice.label.as_str());
-        if !labels.clone().any(|other| other == label) {
-            let help = crate::diagnostic::suggest(label, labels);
-            faults.push(Fault::new(
-                place(&["where", level]),
-                format!("the level `{level}` has no \"{label}\""),
-                help,
-            ));
-        }
-    }
-    if let Some(of) = &claim.of {
-        let groups = cells.iter().flat_map(|cell| &cell.groups).map(|group| group.name.as_str());
-        let links = cells
-            .iter()
-            .flat_map(|cell| &cell.network.links)
-            .filter(|link| link.measured)
-            .map(|link| link.name.as_str());
-        let mut known: Vec<&str> = groups.chain(links).collect();
-        known.dedup();
-        let flow = |name: &&str| {
-            of.strip_prefix(*name)
-                .and_then(|rest| rest.strip_prefix('-'))
-                .is_some_and(|n| n.parse::<u64>().is_ok())
-        };
-        if !known.contains(&of.as_str()) && !known.iter().any(|name| flow(name)) {
-            known.sort_unstable();
-            known.dedup();
-            let help = crate::diagnostic::suggest(of, known.iter().copied());
-            faults.push(Fault::new(place(&["of"]), format!("no group, flow or link is called `{of}`"), help));
-        }
-    }
-    if claim.metric.is_empty() || names(claim.metric.split(' ')).contains(' ') {
-        faults.push(Fault::new(
-            place(&["metric"]),
-            "this is not a metric's name",
-            "`weir list metrics` shows them all",
-        ));
-    }
-    faults
 }

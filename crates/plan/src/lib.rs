@@ -8,20 +8,23 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod claims;
 mod diagnostic;
 mod file;
 mod lab;
 mod limits;
 mod network;
 mod read;
+mod reading;
 mod run;
 mod schema;
 mod template;
 mod tree;
 mod vary;
 
+pub use claims::{Claim, Tolerance};
 pub use diagnostic::{Diagnostics, Problem};
-pub use file::{Claim, Tolerance};
+
 pub use lab::{Lab, Tree};
 pub use run::{Buffer, Change, Flow, Group, Hold, Link, Network, Node, Param, Run, Tcp};
 pub use schema::schema;

@@ -34,13 +34,12 @@ pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
             format!("a run cannot last {duration}"),
             "write a time above 0 s and up to 720 h",
         );
-    }
-    if sample < SHORTEST_SAMPLE || sample > duration {
+    } else if sample < SHORTEST_SAMPLE || sample > duration {
         let help = format!("write a time from 1 ms to the run's {duration}");
         reader.wrong(&["run", "sample"], format!("a sample period cannot be {sample} long"), help);
     }
     let warmup = timing.warmup.unwrap_or(Span::from_nanos(duration.as_nanos() / 5));
-    if warmup >= duration {
+    if warmup >= duration && !duration.is_zero() {
         let message = format!("the warm-up of {warmup} leaves nothing of a run of {duration}");
         reader.wrong(&["run", "warmup"], message, "shorten the warm-up, or lengthen the run");
     }
@@ -164,8 +163,9 @@ fn limit(queue: &weir_queue::Config) -> Option<Limit> {
 }
 
 fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
-    let path =
-        if reader.has(&[path, &["limit"]].concat()) { [path, &["limit"]].concat() } else { path.to_vec() };
+    // The path ends with the direction, whether the lab tells directions apart or not.
+    let both = [&path[..path.len() - 1], &["limit"]].concat();
+    let path = if reader.has(&both) { both } else { [path, &["limit"]].concat() };
     match limit(queue) {
         Some(Limit::Bdp(_)) if path[0] == "chain" && !reader.has(&["chain", "base_rtt"]) => {
             let help = "add base_rtt = \"20 ms\" under [chain], or write the limit in packets, bytes or time";
@@ -251,7 +251,9 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
     }
     delay(reader, &at("rtt"), traffic.rtt.unwrap_or(Span::ZERO));
     let last_start = traffic.start + timing.start_jitter;
-    if traffic.start >= timing.duration {
+    if timing.duration.is_zero() {
+        // Told already.
+    } else if traffic.start >= timing.duration {
         let message =
             format!("the group starts at {}, and the run ends at {}", traffic.start, timing.duration);
         reader.wrong(&at("start"), message, "start it earlier, or lengthen run.duration");
@@ -337,7 +339,7 @@ pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, tcp: &Tcp) {
 /// Checks what only the groups together show.
 pub(crate) fn cell(reader: &mut Reader<'_>, cell: &Cell) {
     let flows = cell.flow_count();
-    if flows > MOST_FLOWS {
+    if flows > MOST_FLOWS && cell.flows.iter().all(|(count, ..)| *count <= MOST_FLOWS) {
         reader.wrong(
             &["traffic"],
             format!("{flows} flows in one run are too many"),

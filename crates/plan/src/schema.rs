@@ -21,30 +21,33 @@ pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// A registry whose members a lab file names, as the schema calls it.
+/// A registry whose members a lab file names.
 struct Registry {
+    /// What it lists, as the schema calls it too.
     what: &'static str,
-    members: fn() -> Vec<Named>,
+    members: Vec<Named>,
     check: fn(&str, Value) -> Result<(), String>,
 }
 
-const REGISTRIES: [Registry; 3] = [
-    Registry {
-        what: weir_control::Config::WHAT,
-        members: weir_control::Config::members,
-        check: |name, parameters| weir_control::Config::with_parameters(name, parameters).map(drop),
-    },
-    Registry {
-        what: weir_queue::Config::WHAT,
-        members: weir_queue::Config::members,
-        check: |name, parameters| weir_queue::Config::with_parameters(name, parameters).map(drop),
-    },
-    Registry {
-        what: weir_workload::Config::WHAT,
-        members: weir_workload::Config::members,
-        check: |name, parameters| weir_workload::Config::with_parameters(name, parameters).map(drop),
-    },
-];
+static REGISTRIES: LazyLock<[Registry; 3]> = LazyLock::new(|| {
+    [
+        Registry {
+            what: weir_control::Config::WHAT,
+            members: weir_control::Config::members(),
+            check: |name, parameters| weir_control::Config::with_parameters(name, parameters).map(drop),
+        },
+        Registry {
+            what: weir_queue::Config::WHAT,
+            members: weir_queue::Config::members(),
+            check: |name, parameters| weir_queue::Config::with_parameters(name, parameters).map(drop),
+        },
+        Registry {
+            what: weir_workload::Config::WHAT,
+            members: weir_workload::Config::members(),
+            check: |name, parameters| weir_workload::Config::with_parameters(name, parameters).map(drop),
+        },
+    ]
+});
 
 /// Everything in the lab that the schema does not know: keys, and members of registries with their parameters.
 pub(crate) fn check(root: &Table) -> Vec<Fault> {
@@ -148,7 +151,7 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
         Item::Table(table) => (table.get("kind"), table),
         _ => (None, &empty),
     };
-    let members = (registry.members)();
+    let members = &registry.members;
     let names = || members.iter().map(|member| member.name);
     let Some((kind, name)) = kind.and_then(|kind| Some((kind, kind.as_str()?))) else {
         let message = format!("a {what} is its name, or a table with its `kind` and parameters");

@@ -44,7 +44,8 @@ pub(crate) struct Path(pub(crate) Vec<(String, Origin)>);
 pub(crate) fn parse(text: &str, file: usize) -> Result<Table, Vec<Fault>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Err(errors.iter().map(|error| syntax(error, file, text)).collect());
+        // What follows the first is mostly its consequence.
+        return Err(errors.iter().take(1).map(|error| syntax(error, file, text)).collect());
     }
     let mut faults = Vec::new();
     let table = convert_table(table.get_ref(), file, &mut faults);
@@ -231,8 +232,7 @@ impl Table {
         let (first, rest) = path.split_first()?;
         let entry = self.entry(first)?;
         let inner = entry.value.as_table().and_then(|table| table.locate(rest));
-        let named_only = !rest.is_empty() && entry.value.as_table().is_some();
-        Some(inner.unwrap_or(if named_only { entry.named } else { entry.value.origin }))
+        Some(inner.unwrap_or(entry.value.origin))
     }
 
     /// Lays `over` on top, as `extends` does: tables are joined key by key; a table that names a `kind`, the tree of

@@ -1,4 +1,5 @@
 //! Every broken lab is refused with a place and a suggestion. The snapshots beside this file show what a person sees.
+#![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::path::Path;
 use weir_plan::{Diagnostics, Lab};
@@ -6,7 +7,8 @@ use weir_plan::{Diagnostics, Lab};
 fn broken() -> Vec<String> {
     let files = std::fs::read_dir("tests/broken").unwrap().map(|entry| entry.unwrap().path());
     let labs = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    let mut names: Vec<String> = labs.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    let mut names: Vec<String> =
+        labs.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
     names.sort();
     names
 }
@@ -27,9 +29,13 @@ fn every_broken_lab_is_refused_with_a_place_and_a_suggestion() {
         let diagnostics = refuse(&name);
         assert!(!diagnostics.problems().is_empty(), "{name}");
         for problem in diagnostics.problems() {
-            let (file, line, column) = problem.location().unwrap_or_else(|| panic!("{name}: no place: {problem}"));
+            let (file, line, column) =
+                problem.location().unwrap_or_else(|| panic!("{name}: no place: {problem}"));
             assert!(file.starts_with("tests/broken/") && line >= 1 && column >= 1, "{name}");
-            assert!(problem.suggestion().is_some_and(|help| help.len() > 5), "{name}: no suggestion: {problem}");
+            assert!(
+                problem.suggestion().is_some_and(|help| help.len() > 5),
+                "{name}: no suggestion: {problem}"
+            );
         }
     }
 }

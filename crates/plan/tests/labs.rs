@@ -1,4 +1,5 @@
 //! Every lab that comes with weir loads, and reads back from its own source to the same runs.
+#![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::path::{Path, PathBuf};
 use weir_plan::{Lab, template};

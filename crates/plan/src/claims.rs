@@ -1,0 +1,180 @@
+//! `[expect]`: what is expected of a lab's results, with a tolerance and a source. Here claims are read and checked against
+//! the tree; judging them is `weir reproduce`'s.
+
+use crate::cell::Cell;
+use crate::diagnostic::{Fault, suggest};
+use crate::tree::{Item, Node, Table};
+use crate::vary::Level;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is expected of a metric, and who says so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
+    pub metric: String,
+    /// Whose: a traffic group, a flow or a link; the run's own if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Which cells of the tree: a label for each level named; all cells if none.
+    #[serde(default, rename = "where")]
+    pub cells: BTreeMap<String, String>,
+    /// The value, in the metric's unit.
+    pub value: f64,
+    /// How far the measured value may be from it: a number in the metric's unit, or a share such as "5 %".
+    pub tolerance: Tolerance,
+    /// Where the value comes from: a paper's section, figure or table, a standard, an issue.
+    pub source: String,
+    /// Why a difference is known and accepted, with where the evidence is. Such claims are counted apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<String>,
+}
+
+/// How far a measured value may be from the expected one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tolerance {
+    /// In the metric's unit.
+    Absolute(f64),
+    /// As a share of the expected value, 0.05 for 5 %.
+    Share(f64),
+}
+
+impl Serialize for Tolerance {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Tolerance::Absolute(value) => serializer.serialize_f64(*value),
+            Tolerance::Share(share) => serializer.collect_str(&format_args!("{} %", share * 100.0)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Tolerance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tolerance, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Tolerance;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number in the metric's unit, or a share such as \"5 %\"")
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Tolerance, E> {
+                if value < 0.0 {
+                    Err(E::custom("a tolerance cannot be negative"))
+                } else {
+                    Ok(Tolerance::Absolute(value))
+                }
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Tolerance, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Tolerance, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Tolerance, E> {
+                let share =
+                    text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+                match share {
+                    Some(share) if share.is_finite() && share >= 0.0 => Ok(Tolerance::Share(share / 100.0)),
+                    _ => Err(E::custom(format!(
+                        "\"{text}\" is not a tolerance; write a number, or a share such as \"5 %\""
+                    ))),
+                }
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Tolerance {
+    fn schema_name() -> Cow<'static, str> {
+        "Tolerance".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": ["number", "string"], "examples": [2.0, "5 %"] })
+    }
+}
+
+/// `[expect]`, checked against the tree.
+pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec<Claim>, Vec<Fault>> {
+    let Some(expect) = root.get("expect") else { return Ok(Vec::new()) };
+    let help = "write [[expect]], and under it metric, value, tolerance and source";
+    let Item::Array(entries) = &expect.item else {
+        let message = format!("`expect` is {}, not a list of claims", expect.what());
+        return Err(vec![Fault::new(expect.origin, message, help)]);
+    };
+    let (mut claims, mut faults) = (Vec::new(), Vec::new());
+    for entry in entries {
+        match crate::read::read::<Claim>(entry) {
+            Ok(claim) => {
+                faults.extend(claim_faults(&claim, entry, levels, cells));
+                claims.push(claim);
+            }
+            Err(mut fault) => {
+                fault.help.get_or_insert(help.into());
+                faults.push(fault.at(entry.origin));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(claims) } else { Err(faults) }
+}
+
+fn claim_faults(claim: &Claim, entry: &Node, levels: &[Level], cells: &[Cell]) -> Vec<Fault> {
+    let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
+    let mut faults = Vec::new();
+    for (level, label) in &claim.cells {
+        let Some(found) = levels.iter().find(|other| other.name == *level) else {
+            let help = suggest(level, levels.iter().map(|level| level.name.as_str()));
+            faults.push(Fault::new(
+                place(&["where", level]),
+                format!("the tree has no level `{level}`"),
+                help,
+            ));
+            continue;
+        };
+        let labels = found.choices.iter().map(|choice| choice.label.as_str());
+        if !labels.clone().any(|other| other == label) {
+            let help = suggest(label, labels);
+            faults.push(Fault::new(
+                place(&["where", level]),
+                format!("the level `{level}` has no \"{label}\""),
+                help,
+            ));
+        }
+    }
+    if let Some(of) = &claim.of {
+        let groups = cells.iter().flat_map(|cell| &cell.groups).map(|group| group.name.as_str());
+        let links = cells
+            .iter()
+            .flat_map(|cell| &cell.network.links)
+            .filter(|link| link.measured)
+            .map(|link| link.name.as_str());
+        let mut known: Vec<&str> = groups.chain(links).collect();
+        known.dedup();
+        let flow = |name: &&str| {
+            of.strip_prefix(*name)
+                .and_then(|rest| rest.strip_prefix('-'))
+                .is_some_and(|n| n.parse::<u64>().is_ok())
+        };
+        if !known.contains(&of.as_str()) && !known.iter().any(flow) {
+            known.sort_unstable();
+            known.dedup();
+            let help = suggest(of, known.iter().copied());
+            faults.push(Fault::new(place(&["of"]), format!("no group, flow or link is called `{of}`"), help));
+        }
+    }
+    if claim.metric.is_empty() || claim.metric.contains(char::is_whitespace) {
+        faults.push(Fault::new(
+            place(&["metric"]),
+            "this is not a metric's name",
+            "`weir list metrics` shows them all",
+        ));
+    }
+    faults
+}

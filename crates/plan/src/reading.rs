@@ -1,0 +1,257 @@
+//! From files to one tree of values: reading, `extends`, settings from the command line, and the way back to a text.
+
+use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
+use crate::limits;
+use crate::tree::{self, Item, Node, Path, Table};
+use std::io::Read;
+use std::path::{Path as FilePath, PathBuf};
+
+/// Largest lab file.
+const LARGEST_FILE: u64 = 16 << 20;
+/// Deepest row of files that extend each other.
+const MOST_EXTENDED: usize = 32;
+
+/// The texts read so far.
+#[derive(Default)]
+pub(crate) struct Reading {
+    sources: Sources,
+    /// Canonical paths of the files being read, outermost first.
+    open: Vec<PathBuf>,
+    /// Whether the lab is more than the text of one file.
+    composed: bool,
+}
+
+impl Reading {
+    /// Faults with the texts that they are in.
+    pub(crate) fn fail(&self, faults: Vec<Fault>) -> Diagnostics {
+        self.sources.diagnose(faults)
+    }
+
+    /// Reads a file and what it extends. `asked` is where its name was written.
+    pub(crate) fn file(&mut self, path: &FilePath, asked: Option<Origin>) -> Result<Table, Diagnostics> {
+        let shown = path.display().to_string();
+        let unread = |reading: &Reading, why: String, help: &str| match asked {
+            Some(origin) => reading.fail(vec![Fault::new(origin, why, help)]),
+            None => Diagnostics::of_file(why, help),
+        };
+        let bytes = match bytes_of(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let help =
+                    "`weir new FILE` writes a lab to start from; a lab's `extends` is looked for beside it";
+                return Err(unread(self, format!("cannot read the lab {shown}: {error}"), help));
+            }
+        };
+        if bytes.len() as u64 > LARGEST_FILE {
+            return Err(unread(
+                self,
+                format!("{shown} is larger than 16 MiB"),
+                "a lab file is a few kilobytes of TOML",
+            ));
+        }
+        let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        if self.open.contains(&canonical) || self.open.len() >= MOST_EXTENDED {
+            let files: Vec<String> =
+                self.open.iter().chain([&canonical]).map(|path| file_name(path)).collect();
+            let why = format!("the labs extend each other in a circle: {}", files.join(" -> "));
+            return Err(unread(self, why, "remove one of the `extends`"));
+        }
+        self.open.push(canonical);
+        let text = self.utf8(&shown, bytes)?;
+        let folder = path.parent().map(FilePath::to_path_buf).unwrap_or_default();
+        let table = self.text(&shown, text, &folder)?;
+        self.open.pop();
+        Ok(table)
+    }
+
+    fn utf8(&mut self, shown: &str, bytes: Vec<u8>) -> Result<String, Diagnostics> {
+        String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let file = self.sources.add(shown, text);
+            let origin = Origin::new(file, at..at + char::REPLACEMENT_CHARACTER.len_utf8());
+            self.fail(vec![Fault::new(
+                origin,
+                "this is not UTF-8",
+                "save the file as UTF-8; TOML knows no other encoding",
+            )])
+        })
+    }
+
+    /// Reads a text and what it extends.
+    pub(crate) fn text(
+        &mut self,
+        shown: &str,
+        text: String,
+        folder: &FilePath,
+    ) -> Result<Table, Diagnostics> {
+        let file = self.sources.add(shown, text);
+        let mut table = tree::parse(self.sources.text(file), file).map_err(|faults| self.fail(faults))?;
+        self.format(&table, file)?;
+        let Some(extends) = table.get("extends").cloned() else { return Ok(table) };
+        let Some(base) = extends.as_str() else {
+            let message = format!("`extends` is a file's name, and this is {}", extends.what());
+            return Err(self.fail(vec![Fault::new(
+                extends.origin,
+                message,
+                "write extends = \"other.toml\"",
+            )]));
+        };
+        self.composed = true;
+        let mut whole = self.file(&folder.join(base), Some(extends.origin))?;
+        table.remove("extends");
+        whole.remove("name");
+        whole.overlay(table);
+        Ok(whole)
+    }
+
+    fn format(&self, table: &Table, file: usize) -> Result<(), Diagnostics> {
+        let fault = match table.get("format") {
+            Some(Node { item: Item::Integer(1), .. }) => return Ok(()),
+            Some(node) => Fault::new(node.origin, "this build reads labs of format 1", "write format = 1"),
+            None => {
+                let first_line = self.sources.text(file).lines().next().map_or(0, str::len);
+                Fault::new(
+                    Origin::new(file, 0..first_line),
+                    "the lab does not say its format",
+                    "begin it with format = 1",
+                )
+            }
+        };
+        Err(self.fail(vec![fault]))
+    }
+
+    /// Applies `PATH=VALUE`. A level that varies the same path is taken out of the tree.
+    pub(crate) fn setting(&mut self, root: &mut Table, setting: &str) -> Result<(), Diagnostics> {
+        self.composed = true;
+        let file = self.sources.add("--set", setting.into());
+        let whole = Origin::new(file, 0..setting.len());
+        let help = "write --set PATH=VALUE, for example --set run.duration=\"5 s\"";
+        let Some((path, value)) = split_setting(setting) else {
+            return Err(self.fail(vec![Fault::new(whole, "a setting is a path, `=` and a value", help)]));
+        };
+        let start = setting.len() - value.len();
+        let parsed = Path::parse(path.trim_end(), file, 0).and_then(|path| match path.first() {
+            "format" | "extends" => {
+                Err(Fault::new(whole, format!("`{}` cannot be set here", path.first()), help))
+            }
+            _ => Ok(path),
+        });
+        let path = parsed.map_err(|fault| self.fail(vec![fault]))?;
+        let value = tree::parse_value(value, file, start).map_err(|faults| self.fail(faults))?;
+        pin(root, &path).map_err(|fault| self.fail(vec![fault]))?;
+        root.set(&path, value).map_err(|fault| self.fail(vec![fault]))
+    }
+
+    /// The lab's name and title.
+    pub(crate) fn names(
+        &self,
+        root: &Table,
+        path: &FilePath,
+    ) -> Result<(String, Option<String>), Diagnostics> {
+        let text = |key: &str, what: &str| match root.get(key).map(|node| (node, node.as_str())) {
+            Some((node, None)) => {
+                let message = format!("the lab's {key} is {}", node.what());
+                Err(self.fail(vec![Fault::new(node.origin, message, format!("write {key} = \"{what}\""))]))
+            }
+            Some((_, Some(text))) => Ok(Some(text.to_string())),
+            None => Ok(None),
+        };
+        let name = text("name", "my-lab")?;
+        if let (Some(name), Some(node)) = (&name, root.get("name"))
+            && let Some((message, help)) = limits::bad_name("lab", name)
+        {
+            return Err(self.fail(vec![Fault::new(node.origin, message, help)]));
+        }
+        Ok((name.unwrap_or_else(|| plain_name(path)), text("title", "What this lab shows")?))
+    }
+
+    /// The lab as one file: the text itself where that is all of it, with the name it goes by.
+    pub(crate) fn source(&self, root: &Table, name: &str) -> String {
+        let mut named = root.clone();
+        if self.composed {
+            let origin = Origin::new(0, 0..0);
+            let value = Node { item: Item::String(name.into()), origin };
+            // A path of one key can always be set.
+            let _ = named.set(&Path(vec![("name".into(), origin)]), value);
+            return tree::to_toml(&named);
+        }
+        let text = self.sources.text(0);
+        if root.get("name").is_some() {
+            return text.into();
+        }
+        let format = root.locate(&["format"]).map_or(0, |origin| origin.end);
+        let line = format + text[format..].find('\n').map_or(text.len() - format, |end| end + 1);
+        let (before, after) = text.split_at(line);
+        let newline = if before.ends_with('\n') { "" } else { "\n" };
+        format!("{before}{newline}name = {}\n{after}", tree::quoted(name))
+    }
+}
+
+/// A file's own name, without its extension, and with what a lab's name cannot have replaced.
+fn plain_name(path: &FilePath) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = stem.chars().map(fit).take(40).collect();
+    match name.trim_start_matches(['-', '_']) {
+        "" => "lab".into(),
+        name => name.into(),
+    }
+}
+
+fn file_name(path: &FilePath) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// What a file holds, up to a little more than the largest lab.
+fn bytes_of(path: &FilePath) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Splits `PATH=VALUE` at the first `=` outside quotes.
+fn split_setting(setting: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    for (at, c) in setting.char_indices() {
+        match (quote, c) {
+            (None, '=') => return Some((&setting[..at], setting[at + 1..].trim_start())),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A setting from the command line takes the level out of the tree that varies the same; inside labels it cannot.
+fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
+    let Some(entry) = root.0.iter_mut().find(|entry| entry.key == "vary") else { return Ok(()) };
+    let Item::Table(levels) = &mut entry.value.item else { return Ok(()) };
+    let sets = |key: &str| {
+        Path::parse(key, 0, 0).is_ok_and(|other| other.starts_with(path) || path.starts_with(&other))
+    };
+    let exactly =
+        |key: &str| Path::parse(key, 0, 0).is_ok_and(|other| other.0.len() == path.0.len() && sets(key));
+    levels.0.retain(|level| !(matches!(level.value.item, Item::Array(_)) && exactly(&level.key)));
+    for level in &levels.0 {
+        let labels = level.value.as_table();
+        let inside = labels.is_some_and(|labels| {
+            labels
+                .0
+                .iter()
+                .any(|label| label.value.as_table().is_some_and(|settings| settings.keys().any(sets)))
+        });
+        if inside || (labels.is_none() && sets(&level.key) && path.first() != "vary") {
+            let key = path.0.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".");
+            let origin = path.origin().unwrap_or(entry.named);
+            let help = format!("set vary.\"{0}\" instead, for example --set 'vary.\"{0}\"=[..]'", level.key);
+            return Err(Fault::new(
+                origin,
+                format!("the level `{}` of the tree varies {key}", level.key),
+                help,
+            ));
+        }
+    }
+    Ok(())
+}
