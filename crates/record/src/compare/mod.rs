@@ -1,6 +1,19 @@
-//! Whether two results agree: the mean difference of paired values, its 95 % interval, and a bound.
+//! Whether two results agree. Runs are paired by cell and repeat; the mean difference is given with its 95 % interval
+//! (Student's t on the paired differences) and held against a bound: *agree* when the whole interval lies inside it,
+//! *differ* when the whole interval lies outside, *cannot tell* otherwise. One pair alone has no interval and never tells.
 
+mod student;
+
+pub use student::quantile;
+
+use crate::info::ParamInfo;
+use crate::metrics::{Level, METRICS, Metric, metric};
+use crate::summary::RunSummary;
 use serde::{Deserialize, Serialize};
+use weir_base::math::sqrt;
+
+/// Confidence of the interval.
+pub const CONFIDENCE: f64 = 0.95;
 
 /// How far apart two results may be and still agree.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -8,6 +21,250 @@ use serde::{Deserialize, Serialize};
 pub enum Bound {
     /// In the metric's unit (points, for a percentage).
     Absolute(f64),
-    /// As a share of the reference's mean: 0.15 is 15 %.
+    /// As a share of the reference: 0.15 is 15 %.
     Relative(f64),
 }
+
+/// What is compared, and within what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Name of the metric; of a distribution, the mean is compared. A metric of the whole run is compared there, any
+    /// other for each group.
+    pub metric: String,
+    /// The bound.
+    pub bound: Bound,
+}
+
+impl Rule {
+    /// The rules of the registry: each metric that has a bound.
+    pub fn defaults() -> Vec<Rule> {
+        let rule = |metric: &Metric| Some(Rule { metric: metric.name.into(), bound: metric.bound? });
+        METRICS.iter().filter_map(rule).collect()
+    }
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The whole interval lies inside the bound.
+    Agree,
+    /// The whole interval lies outside the bound.
+    Differ,
+    /// Neither, or too few pairs. No pass.
+    CannotTell,
+}
+
+impl Verdict {
+    /// As a person says it.
+    pub fn name(self) -> &'static str {
+        ["agree", "differ", "cannot tell"][self as usize]
+    }
+}
+
+/// A mean with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// How many values.
+    pub count: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Lower and upper end of the 95 % interval; none for fewer than two values.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Estimate {
+    /// Of some values, taken as independent and about normal; none when there are none.
+    pub fn of(values: &[f64]) -> Option<Estimate> {
+        let (count, n) = (values.len(), values.len() as f64);
+        if count == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n;
+        let interval = (count > 1).then(|| {
+            let squares = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
+            let error = sqrt(squares / (n - 1.0) / n);
+            let half = error * quantile(0.5 + CONFIDENCE / 2.0, count as u32 - 1);
+            (mean - half, mean + half)
+        });
+        Some(Estimate { count, mean, interval })
+    }
+
+    /// Held against a bound around zero.
+    pub fn verdict(&self, bound: f64) -> Verdict {
+        match self.interval {
+            Some((low, high)) if -bound <= low && high <= bound => Verdict::Agree,
+            Some((low, high)) if high < -bound || bound < low => Verdict::Differ,
+            _ => Verdict::CannotTell,
+        }
+    }
+}
+
+/// One metric of one subject, compared in one cell or over all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The cell; none is over all cells, each cell one pair.
+    pub cell: Option<Vec<ParamInfo>>,
+    /// The metric.
+    pub metric: String,
+    /// The group; none is the whole run.
+    pub group: Option<String>,
+    /// Mean of the reference; none when it is defined in no run.
+    pub reference: Option<f64>,
+    /// Mean of the other; none when it is defined in no run.
+    pub other: Option<f64>,
+    /// Other less reference. With a relative bound, as a share of the reference; with an absolute one, in the metric's unit.
+    pub difference: Option<Estimate>,
+    /// The bound.
+    pub bound: Bound,
+    /// What it comes to.
+    pub verdict: Verdict,
+}
+
+/// Two results, compared.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Compared {
+    /// Each rule in each cell, then over all cells when there are several.
+    pub rows: Vec<Comparison>,
+    /// Runs left out because they have no partner or because they or it were spoiled: id and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+impl Compared {
+    /// Agree when every row does, differ when any does, otherwise cannot tell. No rows cannot tell.
+    pub fn verdict(&self) -> Verdict {
+        let any = |verdict| self.rows.iter().any(|row| row.verdict == verdict);
+        match (any(Verdict::Differ), any(Verdict::CannotTell) || self.rows.is_empty()) {
+            (true, _) => Verdict::Differ,
+            (false, true) => Verdict::CannotTell,
+            (false, false) => Verdict::Agree,
+        }
+    }
+}
+
+/// Compares runs with those of a reference (of an engine pair, the kernel is the reference).
+pub fn compare(reference: &[RunSummary], other: &[RunSummary], rules: &[Rule]) -> Compared {
+    let (cells, left_out) = pair_up(reference, other);
+    let mut rows = Vec::new();
+    for rule in rules {
+        let mut subjects: Vec<Option<String>> = Vec::new();
+        for (run, _) in cells.iter().flat_map(|cell| &cell.pairs) {
+            for subject in subjects_of(rule, run) {
+                if !subjects.contains(&subject) {
+                    subjects.push(subject);
+                }
+            }
+        }
+        for subject in subjects {
+            rows.extend(compare_subject(rule, subject, &cells));
+        }
+    }
+    Compared { rows, left_out }
+}
+
+/// The runs of one cell: reference and other, by repeat.
+struct CellPairs<'a> {
+    params: &'a [ParamInfo],
+    pairs: Vec<(&'a RunSummary, &'a RunSummary)>,
+}
+
+fn pair_up<'a>(
+    reference: &'a [RunSummary],
+    other: &'a [RunSummary],
+) -> (Vec<CellPairs<'a>>, Vec<(String, String)>) {
+    let same = |a: &RunSummary, b: &RunSummary| a.params == b.params && a.repeat == b.repeat;
+    let mut cells: Vec<CellPairs<'a>> = Vec::new();
+    let mut left_out = Vec::new();
+    for run in reference {
+        match other.iter().find(|candidate| same(run, candidate)) {
+            None => left_out.push((run.id.clone(), "no partner".into())),
+            Some(partner) => match run.spoiled.first().or(partner.spoiled.first()) {
+                Some(reason) => left_out.push((run.id.clone(), format!("spoiled: {reason}"))),
+                None => match cells.iter_mut().find(|cell| cell.params == run.params) {
+                    Some(cell) => cell.pairs.push((run, partner)),
+                    None => cells.push(CellPairs { params: &run.params, pairs: vec![(run, partner)] }),
+                },
+            },
+        }
+    }
+    for run in other.iter().filter(|run| !reference.iter().any(|r| same(r, run))) {
+        left_out.push((run.id.clone(), "no partner".into()));
+    }
+    (cells, left_out)
+}
+
+/// The whole run for a metric that has a value there, else each group.
+fn subjects_of(rule: &Rule, run: &RunSummary) -> Vec<Option<String>> {
+    match metric(&rule.metric) {
+        None => Vec::new(),
+        Some(metric) if metric.of.contains(&Level::Run) => vec![None],
+        Some(metric) if metric.of.contains(&Level::Group) => {
+            run.groups.iter().map(|group| Some(group.name.clone())).collect()
+        }
+        Some(_) => Vec::new(),
+    }
+}
+
+fn value(run: &RunSummary, rule: &Rule, subject: &Option<String>) -> Option<f64> {
+    match subject {
+        None => run.metrics.get(&rule.metric).scalar(),
+        Some(name) => run.groups.iter().find(|g| g.name == *name)?.metrics.get(&rule.metric).scalar(),
+    }
+}
+
+fn compare_subject(rule: &Rule, subject: Option<String>, cells: &[CellPairs<'_>]) -> Vec<Comparison> {
+    let mut rows = Vec::new();
+    let mut cell_means = Vec::new();
+    for cell in cells {
+        let values = cell.pairs.iter();
+        let values: Vec<_> =
+            values.map(|(a, b)| (value(a, rule, &subject), value(b, rule, &subject))).collect();
+        let whole: Vec<(f64, f64)> = values.iter().filter_map(|(a, b)| a.zip(*b)).collect();
+        let scale = mean(whole.iter().map(|pair| pair.0)).unwrap_or(0.0);
+        let differences: Vec<f64> =
+            whole.iter().map(|(a, b)| difference(*a, *b, scale, rule.bound)).collect();
+        let means = (mean(values.iter().filter_map(|v| v.0)), mean(values.iter().filter_map(|v| v.1)));
+        if means.0.is_none() && means.1.is_none() {
+            continue;
+        }
+        cell_means.extend(mean(whole.iter().map(|p| p.0)).zip(mean(whole.iter().map(|p| p.1))));
+        rows.push(row(rule, &subject, Some(cell.params.to_vec()), means, &differences));
+    }
+    if rows.len() > 1 {
+        let differences: Vec<f64> =
+            cell_means.iter().map(|(a, b)| difference(*a, *b, *a, rule.bound)).collect();
+        let means = (mean(cell_means.iter().map(|p| p.0)), mean(cell_means.iter().map(|p| p.1)));
+        rows.push(row(rule, &subject, None, means, &differences));
+    }
+    rows
+}
+
+fn row(
+    rule: &Rule,
+    group: &Option<String>,
+    cell: Option<Vec<ParamInfo>>,
+    (reference, other): (Option<f64>, Option<f64>),
+    differences: &[f64],
+) -> Comparison {
+    let (Bound::Absolute(bound) | Bound::Relative(bound)) = rule.bound;
+    let difference = Estimate::of(differences).filter(|estimate| estimate.mean.is_finite());
+    let verdict = difference.map_or(Verdict::CannotTell, |difference| difference.verdict(bound));
+    let (metric, group) = (rule.metric.clone(), group.clone());
+    Comparison { cell, metric, group, reference, other, difference, bound: rule.bound, verdict }
+}
+
+/// Other less reference, as the bound wants it. Nothing relative to nothing is no difference.
+fn difference(reference: f64, other: f64, scale: f64, bound: Bound) -> f64 {
+    match bound {
+        Bound::Relative(_) if other != reference => (other - reference) / scale.abs(),
+        _ => other - reference,
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    (count > 0.0).then(|| sum / count)
+}
+
+#[cfg(test)]
+mod tests;

@@ -211,6 +211,12 @@ impl Metrics {
     }
 }
 
+impl FromIterator<(&'static str, Value)> for Metrics {
+    fn from_iter<I: IntoIterator<Item = (&'static str, Value)>>(values: I) -> Metrics {
+        Metrics(values.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+}
+
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;

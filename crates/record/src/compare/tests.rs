@@ -1,0 +1,131 @@
+//! Verdicts on small sets of runs, against intervals worked out by hand.
+
+use super::*;
+use crate::metrics::{Metrics, Value};
+use crate::summary::GroupSummary;
+
+/// A run of cell `cell` with a utilisation, a queue delay and the share of group `a`.
+fn run(cell: &str, repeat: u32, [utilisation, delay, share]: [f64; 3]) -> RunSummary {
+    let number = |name, value| (name, Value::Number(value));
+    RunSummary {
+        id: format!("{cell}-{repeat}"),
+        repeat,
+        params: vec![ParamInfo { level: "queue".into(), value: cell.into() }],
+        metrics: Metrics::from_iter([
+            number("utilisation_percent", utilisation),
+            number("queue_delay_ms", delay),
+        ]),
+        groups: vec![GroupSummary {
+            name: "a".into(),
+            controller: None,
+            transport: "tcp".into(),
+            flows: 1,
+            metrics: Metrics::from_iter([number("goodput_share_percent", share)]),
+        }],
+        ..RunSummary::default()
+    }
+}
+
+fn rule(metric: &str, bound: Bound) -> Vec<Rule> {
+    vec![Rule { metric: metric.into(), bound }]
+}
+
+#[test]
+fn the_interval_is_students_on_the_paired_differences() {
+    // Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), t(0.975, 2) = 4.303.
+    let estimate = Estimate::of(&[1.0, 2.0, 3.0]).unwrap();
+    let (low, high) = estimate.interval.unwrap();
+    let half = 4.302_653 / 3f64.sqrt();
+    assert!((low - (2.0 - half)).abs() < 1e-5 && (high - (2.0 + half)).abs() < 1e-5, "{low} to {high}");
+    assert_eq!(estimate.verdict(5.0), Verdict::Agree);
+    assert_eq!(estimate.verdict(3.0), Verdict::CannotTell);
+    assert_eq!(Estimate::of(&[10.0, 10.1, 9.9]).unwrap().verdict(3.0), Verdict::Differ);
+    assert_eq!(Estimate::of(&[-10.0, -10.1, -9.9]).unwrap().verdict(3.0), Verdict::Differ);
+}
+
+#[test]
+fn one_pair_cannot_tell() {
+    let estimate = Estimate::of(&[0.0]).unwrap();
+    assert_eq!((estimate.interval, estimate.verdict(1.0)), (None, Verdict::CannotTell));
+    assert_eq!(Estimate::of(&[]), None);
+}
+
+#[test]
+fn the_registry_says_what_is_compared_and_within_what() {
+    assert_eq!(
+        Rule::defaults(),
+        [
+            rule("utilisation_percent", Bound::Absolute(2.0)),
+            rule("queue_delay_ms", Bound::Relative(0.15)),
+            rule("goodput_share_percent", Bound::Absolute(10.0)),
+        ]
+        .concat()
+    );
+}
+
+#[test]
+fn runs_are_paired_by_cell_and_repeat_whatever_their_order() {
+    let live = [run("pie", 1, [90.0, 10.0, 50.0]), run("pie", 2, [91.0, 20.0, 60.0])];
+    let sim = [run("pie", 2, [91.5, 22.0, 61.0]), run("pie", 1, [90.5, 11.0, 51.0])];
+    let compared = compare(&live, &sim, &Rule::defaults());
+    assert_eq!((compared.rows.len(), compared.left_out.len()), (3, 0));
+    let [utilisation, delay, share] = &compared.rows[..] else { panic!("three rows") };
+    let difference = utilisation.difference.unwrap();
+    assert_eq!((difference.mean, difference.interval, difference.count), (0.5, Some((0.5, 0.5)), 2));
+    assert_eq!((utilisation.reference, utilisation.other), (Some(90.5), Some(91.0)));
+    // 1 and 2 ms of a mean of 15 ms: 10 % on average, but two pairs this far apart leave a wide interval.
+    assert!((delay.difference.unwrap().mean - 0.1).abs() < 1e-12);
+    assert_eq!(delay.verdict, Verdict::CannotTell);
+    assert_eq!((share.group.as_deref(), share.verdict), (Some("a"), Verdict::Agree));
+    assert_eq!(compared.verdict(), Verdict::CannotTell);
+}
+
+#[test]
+fn over_all_cells_each_cell_is_one_pair_and_relative_differences_are_the_cells_own() {
+    let live = [run("pie", 1, [90.0, 10.0, 50.0]), run("tail", 1, [90.0, 100.0, 50.0])];
+    let sim = [run("pie", 1, [90.0, 11.0, 50.0]), run("tail", 1, [90.0, 110.0, 50.0])];
+    let compared = compare(&live, &sim, &rule("queue_delay_ms", Bound::Relative(0.15)));
+    assert_eq!(compared.rows.len(), 3);
+    assert!(compared.rows[..2].iter().all(|row| row.verdict == Verdict::CannotTell));
+    let overall = &compared.rows[2];
+    assert_eq!((overall.cell.as_ref(), overall.verdict), (None, Verdict::Agree));
+    assert!((overall.difference.unwrap().mean - 0.1).abs() < 1e-12);
+}
+
+#[test]
+fn a_bound_can_be_overridden() {
+    let live = [1, 2, 3].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
+    let sim = [1, 2, 3].map(|repeat| run("pie", repeat, [91.0, 10.0, 50.0]));
+    let verdict = |bound| compare(&live, &sim, &rule("utilisation_percent", bound)).verdict();
+    assert_eq!(verdict(Bound::Absolute(2.0)), Verdict::Agree);
+    assert_eq!(verdict(Bound::Absolute(0.5)), Verdict::Differ);
+    assert_eq!(verdict(Bound::Relative(0.05)), Verdict::Agree);
+    assert_eq!(verdict(Bound::Relative(0.01)), Verdict::Differ);
+}
+
+#[test]
+fn spoiled_runs_and_runs_without_partner_are_left_out_and_named() {
+    let mut live = [1, 2, 3].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
+    live[1].spoiled.push("lateness".into());
+    let sim = [1, 2, 4].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
+    let compared = compare(&live, &sim, &rule("utilisation_percent", Bound::Absolute(2.0)));
+    let left_out: Vec<_> = compared.left_out.iter().map(|(id, why)| (id.as_str(), why.as_str())).collect();
+    assert_eq!(left_out, [("pie-2", "spoiled: lateness"), ("pie-3", "no partner"), ("pie-4", "no partner")]);
+    assert_eq!(compared.rows[0].difference.unwrap().count, 1);
+}
+
+#[test]
+fn what_is_undefined_on_one_side_cannot_be_told() {
+    let live = [1, 2].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
+    let mut sim = live.clone();
+    sim.iter_mut().for_each(|run| run.metrics = Metrics::default());
+    let compared = compare(&live, &sim, &rule("queue_delay_ms", Bound::Relative(0.15)));
+    assert_eq!((compared.rows[0].other, compared.rows[0].difference), (None, None));
+    assert_eq!(compared.verdict(), Verdict::CannotTell);
+    assert_eq!(compare(&sim, &sim, &rule("queue_delay_ms", Bound::Relative(0.15))).rows, []);
+    // No delay on either side is no difference, some against none is no share of anything.
+    let none = [1, 2].map(|repeat| run("pie", repeat, [90.0, 0.0, 50.0]));
+    let rules = rule("queue_delay_ms", Bound::Relative(0.15));
+    assert_eq!(compare(&none, &none, &rules).verdict(), Verdict::Agree);
+    assert_eq!(compare(&none, &live, &rules).verdict(), Verdict::CannotTell);
+}
