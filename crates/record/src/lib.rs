@@ -9,6 +9,7 @@ mod metrics;
 mod packed;
 mod reader;
 mod records;
+mod series;
 mod summary;
 mod table;
 mod tables;
@@ -23,6 +24,7 @@ pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo};
 pub use metrics::{Distribution, Level, METRICS, Metric, Metrics, Value, View, Window, metric};
 pub use packed::PackedHistogram;
 pub use records::Records;
+pub use series::{Series, SeriesLimits, SeriesSet, Subject, series};
 pub use summary::{ClassSummary, FlowSummary, GroupSummary, PairSummary, QueueSummary, RunSummary, Summary};
 pub use tables::Table;
 pub use types::{

@@ -12,6 +12,7 @@ mod value;
 mod view;
 
 pub use value::{Distribution, Value};
+pub(crate) use value::{mbps, percent, ratio};
 pub use view::{View, Window};
 
 use crate::compare::Bound;

@@ -131,17 +131,17 @@ impl From<Option<Distribution>> for Value {
 }
 
 /// `part` as a share of `whole`, in percent; none when the whole is nothing.
-pub(super) fn percent(part: u64, whole: u64) -> Option<f64> {
+pub(crate) fn percent(part: u64, whole: u64) -> Option<f64> {
     ratio(100.0 * part as f64, whole as f64)
 }
 
 /// A quotient; none when the divisor is zero.
-pub(super) fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
+pub(crate) fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor != 0.0).then(|| dividend / divisor)
 }
 
 /// Bytes over a time as megabits per second; none for no time.
-pub(super) fn mbps(bytes: u64, over: Span) -> Option<f64> {
+pub(crate) fn mbps(bytes: u64, over: Span) -> Option<f64> {
     ratio(bytes as f64 * 8.0, over.as_secs_f64() * 1e6)
 }
 

@@ -1,0 +1,387 @@
+//! A run over time: plain vectors on one grid of points, for plots. A point is one sample period, or as many as it takes to
+//! keep within the number asked for; what is merged is merged exactly (bytes and histograms, never means of means).
+
+use crate::info::RunInfo;
+use crate::metrics::{mbps, percent, ratio};
+use crate::packed::PackedHistogram;
+use crate::records::Records;
+use crate::types::{Component, FlowSample, LinkSample};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
+
+/// How much of a run is extracted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeriesLimits {
+    /// Most points on the grid; at least one.
+    pub points: usize,
+    /// Most flows of each group that get series of their own: the first ones.
+    pub flows_per_group: usize,
+}
+
+impl Default for SeriesLimits {
+    /// Every period of 10 minutes at the default period of 100 ms; ten flows a group.
+    fn default() -> SeriesLimits {
+        SeriesLimits { points: 6000, flows_per_group: 10 }
+    }
+}
+
+/// A run's series, all on one grid.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SeriesSet {
+    /// Time between two points; point `i` covers what came after `i` of them, up to `i + 1` of them.
+    pub period: Span,
+    /// Points on the grid.
+    pub count: usize,
+    /// The series: those of links first, then groups, flows, and internal states.
+    pub series: Vec<Series>,
+}
+
+/// Values over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What it is, with its unit: `goodput_mbps`, `queue_delay_p99_ms`, or the name of a state.
+    pub name: Cow<'static, str>,
+    /// What it is of.
+    pub of: Subject,
+    /// One value for each point; none where there was nothing to measure.
+    pub values: Vec<Option<f64>>,
+}
+
+/// What a series is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A link and its queue, by the link's index.
+    Link(u32),
+    /// The packets at a link that arrived with one codepoint.
+    Class(u32, Ecn),
+    /// A traffic group: its flows together.
+    Group(u32),
+    /// A flow.
+    Flow(u32),
+    /// Internal state of a link's queue.
+    QueueState(u32),
+    /// Internal state of a flow's controller.
+    ControllerState(u32),
+}
+
+impl SeriesSet {
+    /// The values of one series.
+    pub fn get(&self, name: &str, of: Subject) -> Option<&[Option<f64>]> {
+        self.series.iter().find(|s| s.name == name && s.of == of).map(|s| &s.values[..])
+    }
+}
+
+/// Extracts the series of a run. Warm-up is not cut off.
+pub fn series(info: &RunInfo, records: &Records, limits: SeriesLimits) -> SeriesSet {
+    let grid = Grid::new(info, records, limits.points);
+    let mut out = SeriesSet { period: grid.period(), count: grid.count(), series: Vec::new() };
+    for (index, _) in info.links.iter().enumerate().filter(|(_, link)| link.measured) {
+        link_series(&grid, records, index as u32, &mut out.series);
+    }
+    let drawn = drawn_flows(info, limits.flows_per_group);
+    flow_series(&grid, info, records, &drawn, &mut out.series);
+    state_series(&grid, records, &drawn, &mut out.series);
+    out
+}
+
+/// The numbers of the flows that get series of their own, ascending.
+fn drawn_flows(info: &RunInfo, most: usize) -> Vec<u32> {
+    let mut seen = vec![0; info.groups.len()];
+    let mut drawn = Vec::new();
+    for (number, flow) in info.flows.iter().enumerate() {
+        if let Some(seen) = seen.get_mut(flow.group as usize) {
+            *seen += 1;
+            if *seen <= most {
+                drawn.push(number as u32);
+            }
+        }
+    }
+    drawn
+}
+
+/// The grid of points.
+struct Grid {
+    sample: Span,
+    /// Sample periods in a point.
+    step: u64,
+    /// For each point, the time that its records cover.
+    covered: Vec<Span>,
+}
+
+impl Grid {
+    fn new(info: &RunInfo, records: &Records, most: usize) -> Grid {
+        let links = records.links.iter().map(|sample| sample.at);
+        let ends: Vec<Time> = links.chain(records.flows.iter().map(|sample| sample.at)).collect();
+        let last = ends.iter().max().copied().unwrap_or(Time::ZERO);
+        // Without a period in the description, the whole run is one point.
+        let sample = if info.sample.is_zero() { last.since(Time::ZERO) } else { info.sample };
+        let mut grid = Grid { sample, step: 1, covered: Vec::new() };
+        let periods = if ends.is_empty() { 0 } else { grid.point(last) + 1 };
+        grid.step = periods.div_ceil(most.max(1)).max(1) as u64;
+        let mut last_of_point = vec![Time::ZERO; periods.div_ceil(grid.step as usize)];
+        for at in ends {
+            let point = grid.point(at);
+            last_of_point[point] = last_of_point[point].max(at);
+        }
+        let mut before = Time::ZERO;
+        for end in last_of_point {
+            grid.covered.push(end.since(before));
+            before = before.max(end);
+        }
+        grid
+    }
+
+    /// The point of a period that ends at `at`, within half a period.
+    fn point(&self, at: Time) -> usize {
+        let sample = self.sample.as_nanos().max(1);
+        let period =
+            (at.as_nanos() / sample + u64::from(at.as_nanos() % sample >= sample.div_ceil(2))).max(1) - 1;
+        (period / self.step) as usize
+    }
+
+    fn period(&self) -> Span {
+        self.sample * self.step
+    }
+
+    fn count(&self) -> usize {
+        self.covered.len()
+    }
+
+    /// Records by point, merged where several fall into one.
+    fn gather<'r, T: Clone + 'r>(
+        &self,
+        records: impl Iterator<Item = &'r T>,
+        at: impl Fn(&T) -> Time,
+        merge: impl Fn(&mut T, &T),
+    ) -> Vec<Option<T>> {
+        let mut points = vec![None; self.count()];
+        for record in records {
+            match points.get_mut(self.point(at(record))) {
+                Some(Some(sum)) => merge(sum, record),
+                Some(empty) => *empty = Some(record.clone()),
+                None => {}
+            }
+        }
+        points
+    }
+
+    /// Means of what falls into each point.
+    fn means(&self, values: impl Iterator<Item = (Time, f64)>) -> Vec<Option<f64>> {
+        let mut sums = vec![(0.0, 0.0); self.count()];
+        for (at, value) in values {
+            if let Some((sum, count)) = sums.get_mut(self.point(at)) {
+                *sum += value;
+                *count += 1.0;
+            }
+        }
+        sums.into_iter().map(|(sum, count)| ratio(sum, count)).collect()
+    }
+
+    /// Mean and 99th percentile, in milliseconds, of histograms that come in the order of their times.
+    fn delays<'r>(
+        &self,
+        histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
+    ) -> [Vec<Option<f64>>; 2] {
+        let mut out = [vec![None; self.count()], vec![None; self.count()]];
+        let mut current = (0, Histogram::new());
+        let mut put = |(point, histogram): &mut (usize, Histogram)| {
+            if *point < out[0].len() && histogram.count() > 0 {
+                out[0][*point] = histogram.mean().map(Span::as_millis_f64);
+                out[1][*point] = histogram.percentile(0.99).map(Span::as_millis_f64);
+            }
+            histogram.clear();
+        };
+        for (at, histogram) in histograms {
+            let point = self.point(at);
+            if point != current.0 {
+                put(&mut current);
+                current.0 = point;
+            }
+            histogram.add_to(&mut current.1);
+        }
+        put(&mut current);
+        out
+    }
+}
+
+/// Turns gathered records into values, given the time that each point covers.
+fn values<T>(grid: &Grid, points: &[Option<T>], of: impl Fn(&T, Span) -> Option<f64>) -> Vec<Option<f64>> {
+    points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_ref()?, covered)).collect()
+}
+
+fn link_series(grid: &Grid, records: &Records, link: u32, out: &mut Vec<Series>) {
+    let samples = records.links.iter().filter(|sample| sample.link == link);
+    let points = grid.gather(samples, |sample| sample.at, LinkSample::merge);
+    let mut add = |name: &'static str, of, values| out.push(Series { name: name.into(), of, values });
+    let mut counted = |of, count: &dyn Fn(&[u64; 4]) -> u64| {
+        add("link_throughput_mbps", of, values(grid, &points, |s, time| mbps(count(&s.sent_bytes), time)));
+        add("dropped_packets", of, values(grid, &points, |s, _| Some(count(&s.dropped) as f64)));
+        add("marked_packets", of, values(grid, &points, |s, _| Some(count(&s.marked) as f64)));
+        add(
+            "drop_probability_percent",
+            of,
+            values(grid, &points, |s, _| percent(count(&s.dropped), count(&s.arrived))),
+        );
+    };
+    counted(Subject::Link(link), &|by_class| by_class.iter().sum());
+    for class in classes(&points) {
+        counted(Subject::Class(link, class), &|by_class| by_class[class as usize]);
+    }
+    let whole = Subject::Link(link);
+    let utilisation = |s: &LinkSample, _| percent(s.sent_bytes.iter().sum(), s.capacity.get());
+    add("utilisation_percent", whole, values(grid, &points, utilisation));
+    add("backlog_packets", whole, values(grid, &points, |s, _| Some(f64::from(s.backlog_packets))));
+    add("link_lost_packets", whole, values(grid, &points, |s, _| Some(s.lost as f64)));
+    let mut delays = |of, class: Option<Ecn>| {
+        let at_link = records.delays.iter().filter(|sample| sample.link == link);
+        let of_class = at_link.filter(|sample| class.is_none_or(|class| class == sample.class));
+        let [mean, p99] = grid.delays(of_class.map(|sample| (sample.at, &sample.delay)));
+        add("queue_delay_ms", of, mean);
+        add("queue_delay_p99_ms", of, p99);
+    };
+    delays(whole, None);
+    for class in classes(&points) {
+        delays(Subject::Class(link, class), Some(class));
+    }
+}
+
+/// The codepoints with which anything arrived.
+fn classes(points: &[Option<LinkSample>]) -> impl Iterator<Item = Ecn> + '_ {
+    let arrived = |class: Ecn| points.iter().flatten().any(|sample| sample.arrived[class as usize] > 0);
+    CODEPOINTS.into_iter().filter(move |&class| arrived(class))
+}
+
+fn flow_series(grid: &Grid, info: &RunInfo, records: &Records, drawn: &[u32], out: &mut Vec<Series>) {
+    let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group);
+    for group in 0..info.groups.len() as u32 {
+        let samples = records.flows.iter().filter(|sample| group_of(sample.flow) == Some(group));
+        let points = grid.gather(samples, |sample| sample.at, FlowSample::merge);
+        rates(grid, &points, Subject::Group(group), out);
+        let rtts = records.rtts.iter().filter(|sample| sample.group == group);
+        let [mean, p99] = grid.delays(rtts.map(|sample| (sample.at, &sample.rtt)));
+        let windows = records.transport.iter().filter(|sample| group_of(sample.flow) == Some(group));
+        let windows = grid.means(windows.map(|sample| (sample.at, sample.cwnd)));
+        for (name, values) in [("rtt_ms", mean), ("rtt_p99_ms", p99), ("cwnd_segments", windows)] {
+            out.push(Series { name: name.into(), of: Subject::Group(group), values });
+        }
+    }
+    for &flow in drawn {
+        let samples = records.flows.iter().filter(|sample| sample.flow == flow);
+        let points = grid.gather(samples, |sample| sample.at, FlowSample::merge);
+        rates(grid, &points, Subject::Flow(flow), out);
+        let rtt = values(grid, &points, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64));
+        let windows = records.transport.iter().filter(|sample| sample.flow == flow);
+        let windows = grid.means(windows.map(|sample| (sample.at, sample.cwnd)));
+        for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", windows)] {
+            out.push(Series { name: name.into(), of: Subject::Flow(flow), values });
+        }
+    }
+}
+
+fn rates(grid: &Grid, points: &[Option<FlowSample>], of: Subject, out: &mut Vec<Series>) {
+    let mut add = |name: &'static str, values| out.push(Series { name: name.into(), of, values });
+    add("goodput_mbps", values(grid, points, |s, time| mbps(s.read_bytes, time)));
+    add("throughput_mbps", values(grid, points, |s, time| mbps(s.received_bytes, time)));
+    add("retransmissions", values(grid, points, |s, _| Some(s.retransmitted as f64)));
+}
+
+fn state_series(grid: &Grid, records: &Records, drawn: &[u32], out: &mut Vec<Series>) {
+    let mut states: BTreeMap<(Subject, &str), Vec<(Time, f64)>> = BTreeMap::new();
+    for state in &records.states {
+        let of = match state.of {
+            Component::Queue(link) => Subject::QueueState(link),
+            Component::Controller(flow) if drawn.binary_search(&flow).is_ok() => {
+                Subject::ControllerState(flow)
+            }
+            Component::Controller(_) => continue,
+        };
+        states.entry((of, &state.name)).or_default().push((state.at, state.value));
+    }
+    for ((of, name), values) in states {
+        let values = grid.means(values.into_iter().filter(|(_, value)| value.is_finite()));
+        out.push(Series { name: name.to_string().into(), of, values });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::busy_records;
+    use crate::{FlowInfo, GroupInfo, LinkInfo};
+
+    fn info() -> RunInfo {
+        let flow = |group| FlowInfo { group, ..FlowInfo::default() };
+        RunInfo {
+            sample: Span::from_millis(100),
+            links: vec![LinkInfo { measured: true, ..LinkInfo::default() }; 2],
+            groups: vec![GroupInfo::default(); 2],
+            flows: vec![flow(0), flow(0), flow(1)],
+            ..RunInfo::default()
+        }
+    }
+
+    fn limits(points: usize) -> SeriesLimits {
+        SeriesLimits { points, ..SeriesLimits::default() }
+    }
+
+    #[test]
+    fn every_series_has_a_value_for_each_point_of_the_grid() {
+        let set = series(&info(), &busy_records(), SeriesLimits::default());
+        assert_eq!((set.period, set.count), (Span::from_millis(100), 50));
+        assert!(set.series.iter().all(|series| series.values.len() == 50));
+        let mut keys: Vec<_> = set.series.iter().map(|s| (s.of, s.name.clone())).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), set.series.len());
+    }
+
+    #[test]
+    fn a_point_is_what_its_period_recorded() {
+        let set = series(&info(), &busy_records(), SeriesLimits::default());
+        let at = |name, of, point: usize| set.get(name, of).unwrap()[point];
+        // Period 5: flow 1 reads 10 segments of 1448 bytes in 100 ms, flows 0 and 1 together 15.
+        assert_eq!(at("goodput_mbps", Subject::Flow(1), 4), Some(1.1584));
+        assert_eq!(at("goodput_mbps", Subject::Group(0), 4), Some(1.7376));
+        assert_eq!(at("cwnd_segments", Subject::Group(0), 4), Some(2.5));
+        assert_eq!(at("backlog_packets", Subject::Link(1), 4), Some(6.0));
+        // 5, 15 and 20 ms.
+        assert!((at("queue_delay_ms", Subject::Link(0), 4).unwrap() - 40.0 / 3.0).abs() < 1e-5);
+        assert_eq!(
+            at("queue_delay_ms", Subject::Class(0, Ecn::Ect1), 4),
+            at("queue_delay_ms", Subject::Link(0), 4)
+        );
+        assert_eq!(at("queue_delay_ms", Subject::Class(0, Ecn::Ect0), 4), None);
+        assert_eq!(at("alpha_percent", Subject::ControllerState(2), 4), Some(5.0 / 7.0));
+        assert_eq!(at("alpha_percent", Subject::QueueState(0), 4), None);
+    }
+
+    #[test]
+    fn fewer_points_merge_periods_exactly() {
+        let (info, records) = (info(), busy_records());
+        let (fine, coarse) = (series(&info, &records, limits(50)), series(&info, &records, limits(7)));
+        assert_eq!((coarse.period, coarse.count), (Span::from_millis(800), 7));
+        let sum = |set: &SeriesSet, name, of| set.get(name, of).unwrap().iter().flatten().sum::<f64>();
+        for (name, of) in [("dropped_packets", Subject::Link(0)), ("retransmissions", Subject::Group(0))] {
+            assert_eq!(sum(&coarse, name, of), sum(&fine, name, of), "{name}");
+        }
+        // The last point holds periods 49 and 50: the rate is over 200 ms.
+        let last = coarse.get("goodput_mbps", Subject::Flow(0)).unwrap()[6].unwrap();
+        assert!((last - 99.0 * 1448.0 * 8.0 / 0.2e6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn only_the_first_flows_of_a_group_are_drawn() {
+        let few = SeriesLimits { flows_per_group: 1, ..SeriesLimits::default() };
+        let set = series(&info(), &busy_records(), few);
+        let drawn = |flow| set.get("goodput_mbps", Subject::Flow(flow)).is_some();
+        assert_eq!([0, 1, 2].map(drawn), [true, false, true]);
+    }
+
+    #[test]
+    fn a_run_without_records_has_no_points() {
+        let set = series(&info(), &Records::default(), limits(0));
+        assert_eq!(set.count, 0);
+        assert!(set.series.iter().all(|series| series.values.is_empty()));
+    }
+}
