@@ -109,6 +109,13 @@ impl FinishedRun {
         Records::read(&self.folder).map_err(|error| ResultsError::Records { id: self.file.id.clone(), error })
     }
 
+    /// Whether a group's data cross the link whose queue the run's own metrics are about.
+    pub fn crosses_bottleneck(&self, group: usize) -> bool {
+        let run = &self.file.run;
+        let Some((link, group)) = self.info.bottleneck.zip(run.groups.get(group)) else { return false };
+        weir_fabric::Paths::new(&crate::fabric_config(run)).crosses(group.from, group.to, link as usize)
+    }
+
     /// Computes the run's metrics from its records.
     ///
     /// # Errors

@@ -9,11 +9,19 @@ mod number;
 mod pages;
 mod script;
 pub mod sentence;
+mod series;
+mod source;
+mod table;
+
+pub use table::{compare_table, table, verdicts};
 
 use folder::Folder;
 use model::{Lab, RunNumbers, RunSeries};
 use pages::{Pages, both_file, run_file};
 use std::path::{Path, PathBuf};
+use weir_base::Span;
+use weir_engine::{FinishedRun, Results};
+use weir_record::Summary;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +64,29 @@ const ASSETS: [(&str, &str); 7] = [
 
 /// Licence of the plot library, written beside it.
 const UPLOT_LICENSE: &str = include_str!("../assets/uplot-LICENSE");
+
+/// Writes the report of a result folder into it: pages from the summary's metrics, series from the records. `warmup` is the
+/// one that the summary was computed with, where it is not the runs' own; plots show the whole run and shade it.
+///
+/// # Errors
+/// A file that cannot be written, or records that cannot be read.
+pub fn write(results: &Results, summary: &Summary, warmup: Option<Span>) -> Result<(), ReportError> {
+    let mut lab = source::lab(summary, &results.runs);
+    if let Some(warmup) = warmup {
+        lab.runs.iter_mut().for_each(|run| run.warmup_s = warmup.as_secs_f64());
+    }
+    let runs = lab.runs.len();
+    let mut found = results.runs.iter();
+    let series = |run: &RunNumbers| {
+        let fail =
+            |why: String| ReportError::Records { run: run.id.clone(), engine: run.engine.clone(), why };
+        let finished: &FinishedRun =
+            found.next().ok_or_else(|| fail("the summary has more runs than the folder".into()))?;
+        let records = finished.records().map_err(|error| fail(error.to_string()))?;
+        Ok(series::series(&finished.info, &records, runs))
+    };
+    write_pages(&results.path, &lab, series)
+}
 
 /// Writes the pages of a lab into its result folder: `index.html`, and all else below `report/`. Series are asked for one
 /// run at a time, so that a lab of thousands of runs needs no more memory than one.

@@ -514,7 +514,7 @@ fn links_table(run: &RunNumbers) -> String {
 }
 
 /// A codepoint as RFC 3168 writes it.
-fn class_name(class: &str) -> &str {
+pub(crate) fn class_name(class: &str) -> &str {
     match class {
         "not-ect" => "Not-ECT",
         "ect0" => "ECT(0)",

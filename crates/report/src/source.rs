@@ -1,0 +1,159 @@
+//! The thin layer between a result folder and the pages: a summary's metrics by their names, what only the plan knows (an
+//! AQM's target, which groups cross which link), and nothing computed twice.
+
+use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers};
+use weir_base::Span;
+use weir_engine::FinishedRun;
+use weir_record::{
+    Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
+};
+
+/// All numbers of a lab. `runs` are those of the summary, in the same order.
+pub(crate) fn lab(summary: &Summary, runs: &[FinishedRun]) -> Lab {
+    let levels = runs.first().map(|run| run.info.params.iter().map(|param| param.level.clone()).collect());
+    Lab {
+        name: summary.lab.clone(),
+        version: summary.weir_version.clone(),
+        levels: levels.unwrap_or_default(),
+        runs: summary.runs.iter().zip(runs).map(|(summary, run)| numbers(summary, Some(run))).collect(),
+        agreement: Vec::new(),
+    }
+}
+
+/// The numbers of one run; without the run itself, what its summary tells.
+pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNumbers {
+    let bottleneck = run.and_then(|run| {
+        let link = &run.info.links.get(run.info.bottleneck? as usize)?.name;
+        summary.queues.iter().position(|queue| queue.link == *link)
+    });
+    let links: Vec<LinkNumbers> = summary.queues.iter().map(|queue| link(queue, run)).collect();
+    // What a group gets is a share of the bottleneck only if its data cross it.
+    let capacity = |group: usize| match run {
+        Some(run) if run.crosses_bottleneck(group) => {
+            bottleneck.and_then(|link| capacity_mbps(&summary.queues[link]))
+        }
+        _ => None,
+    };
+    let groups = summary.groups.iter().enumerate().map(|(index, of)| group(of, capacity(index))).collect();
+    let name_of_group = |name: &str| summary.groups.iter().position(|group| group.name == name).unwrap_or(0);
+    let flow = |flow: &weir_record::FlowSummary| FlowNumbers {
+        name: flow.name.clone(),
+        group: name_of_group(&flow.group),
+        goodput_mbps: number(&flow.metrics, "goodput_mbps"),
+        rtt_ms: number(&flow.metrics, "rtt_mean_ms"),
+        retransmissions: count(&flow.metrics, "retransmissions"),
+        completion_s: number(&flow.metrics, "completion_time_s"),
+    };
+    let pair =
+        |metric: &str| summary.pairs.first().and_then(|pair: &PairSummary| number(&pair.metrics, metric));
+    RunNumbers {
+        id: plain_id(&summary.id, &summary.engine).into(),
+        engine: summary.engine.clone(),
+        params: summary.params.iter().map(|param| param.value.clone()).collect(),
+        repeat: summary.repeat,
+        seed: summary.seed,
+        duration_s: summary.duration_s,
+        warmup_s: summary.warmup_s,
+        links,
+        bottleneck,
+        groups,
+        flows: summary.flows.iter().map(flow).collect(),
+        jain: number(&summary.metrics, "jain_index"),
+        rate_ratio: pair("rate_ratio"),
+        window_ratio: pair("window_ratio"),
+        spoiled: summary.spoiled.clone(),
+        warnings: summary.warnings.clone(),
+    }
+}
+
+/// A run's id as both engines share it: folders and summaries put the engine before it.
+pub(crate) fn plain_id<'a>(id: &'a str, engine: &str) -> &'a str {
+    id.strip_prefix(engine).and_then(|rest| rest.strip_prefix('-')).unwrap_or(id)
+}
+
+fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
+    let about = run.and_then(|run| run.info.links.iter().find(|link| link.name == queue.link));
+    let planned = run.and_then(|run| run.file.run.network.links.iter().find(|link| link.name == queue.link));
+    let counted = |metric: &str| count(&queue.metrics, metric).unwrap_or(0);
+    LinkNumbers {
+        name: queue.link.clone(),
+        queue: queue.queue.clone(),
+        target_ms: planned.and_then(|link| target_ms(&link.queue)),
+        rate_mbps: about.and_then(|link| link.rate).map(|rate| rate.mbit_per_sec()),
+        utilisation_percent: number(&queue.metrics, "utilisation_percent"),
+        delay_ms: distribution(&queue.metrics, "queue_delay_ms"),
+        arrived: counted("arrived_packets"),
+        dropped: counted("dropped_packets"),
+        marked: counted("marked_packets"),
+        lost: counted("link_lost_packets"),
+        classes: queue.classes.iter().map(|class| class_numbers(class, queue)).collect(),
+    }
+}
+
+fn class_numbers(class: &weir_record::ClassSummary, queue: &QueueSummary) -> ClassNumbers {
+    let counted = |metric: &str| count(&class.metrics, metric).unwrap_or(0);
+    let part = number(&class.metrics, "link_throughput_mbps").zip(capacity_mbps(queue));
+    ClassNumbers {
+        class: class.class.name().into(),
+        utilisation_percent: part.map(|(throughput, capacity)| 100.0 * throughput / capacity),
+        delay_ms: distribution(&class.metrics, "queue_delay_ms"),
+        arrived: counted("arrived_packets"),
+        dropped: counted("dropped_packets"),
+        marked: counted("marked_packets"),
+    }
+}
+
+fn group(group: &GroupSummary, capacity_mbps: Option<f64>) -> GroupNumbers {
+    let goodput_mbps = number(&group.metrics, "goodput_mbps");
+    GroupNumbers {
+        name: group.name.clone(),
+        controller: group.controller.clone(),
+        transport: group.transport.clone(),
+        flows: group.flows,
+        goodput_mbps,
+        share_percent: goodput_mbps.zip(capacity_mbps).map(|(goodput, capacity)| 100.0 * goodput / capacity),
+        rtt_ms: distribution(&group.metrics, "rtt_ms"),
+        window_segments: number(&group.metrics, "cwnd_segments"),
+        retransmissions: count(&group.metrics, "retransmissions"),
+        retransmitted_percent: number(&group.metrics, "retransmission_percent"),
+        completion_s: distribution(&group.metrics, "completion_time_s").map(|times| times.mean),
+    }
+}
+
+/// What a link could have carried in the window, from what it carried and how far that filled it.
+fn capacity_mbps(queue: &QueueSummary) -> Option<f64> {
+    let carried = number(&queue.metrics, "link_throughput_mbps")?;
+    let used = number(&queue.metrics, "utilisation_percent").filter(|used| *used > 0.0)?;
+    Some(100.0 * carried / used)
+}
+
+/// The delay that a queue aims at, where it has such a parameter. The parameter is looked for by name, so that a new AQM
+/// needs nothing here.
+fn target_ms(queue: &impl serde::Serialize) -> Option<f64> {
+    let parameters = serde_json::to_value(queue).ok()?;
+    let target: Span = serde_json::from_value(parameters.get("target")?.clone()).ok()?;
+    Some(target.as_millis_f64())
+}
+
+fn number(metrics: &Metrics, name: &str) -> Option<f64> {
+    match metrics.get(name) {
+        Value::Undefined => None,
+        Value::Count(count) => Some(count as f64),
+        Value::Number(number) => Some(number),
+        Value::Distribution(distribution) => Some(distribution.mean),
+    }
+}
+
+fn count(metrics: &Metrics, name: &str) -> Option<u64> {
+    match metrics.get(name) {
+        Value::Count(count) => Some(count),
+        _ => None,
+    }
+}
+
+fn distribution(metrics: &Metrics, name: &str) -> Option<Distribution> {
+    match metrics.get(name) {
+        Value::Distribution(distribution) => Some(distribution),
+        _ => None,
+    }
+}

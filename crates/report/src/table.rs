@@ -1,0 +1,329 @@
+//! The table that `weir run` ends with: a row a run, under the levels of the tree, the engines of a run below each other.
+//! Plain text without colour, as wide as the terminal; where that is narrow, the columns that matter least go first.
+
+use crate::model::{Agreement, Lab};
+use crate::number::number;
+use weir_record::{RunSummary, Summary, Value};
+
+/// Groups that have a column each; of more, only the sum is shown.
+const GROUPS: usize = 4;
+/// Rows above which the repeats of a cell are drawn together, as their mean.
+const SINGLE_ROWS: usize = 40;
+/// Rows that a table has at most; the rest is in the report.
+const ROWS: usize = 80;
+/// Least width of the labels before columns are given up for them.
+const LABEL: usize = 14;
+/// Widest that labels may be.
+const WIDEST_LABEL: usize = 34;
+
+/// A column of numbers: what it is of, its unit, and how much it matters (the least goes first).
+struct Column {
+    head: String,
+    unit: &'static str,
+    worth: u8,
+    of: Box<dyn Fn(&RunSummary) -> Option<f64>>,
+}
+
+impl Column {
+    fn new(
+        head: &str,
+        unit: &'static str,
+        worth: u8,
+        of: impl Fn(&RunSummary) -> Option<f64> + 'static,
+    ) -> Column {
+        Column { head: head.into(), unit, worth, of: Box::new(of) }
+    }
+
+    /// The mean over some runs.
+    fn over(&self, runs: &[&RunSummary]) -> Option<f64> {
+        let values: Vec<f64> = runs.iter().filter_map(|run| (self.of)(run)).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+}
+
+/// A row: the runs that it stands for (one, or a cell's repeats on one engine), and what it says of them.
+struct Row<'a> {
+    runs: Vec<&'a RunSummary>,
+    label: String,
+    engine: &'a str,
+    cells: Vec<String>,
+}
+
+/// The table of a lab's results, at most `width` characters wide where that is possible.
+pub fn table(summary: &Summary, width: usize) -> String {
+    if summary.runs.is_empty() {
+        return "no run is finished\n".into();
+    }
+    let together = summary.runs.len() > SINGLE_ROWS && summary.runs.iter().any(|run| run.repeat > 1);
+    let columns = columns(summary);
+    let mut rows: Vec<Row<'_>> = gathered(summary, together)
+        .into_iter()
+        .map(|runs| Row {
+            label: label(runs[0], summary, together),
+            engine: runs[0].engine.as_str(),
+            cells: columns.iter().map(|column| column.over(&runs).map(number).unwrap_or_default()).collect(),
+            runs,
+        })
+        .collect();
+    let engines = summary.runs.iter().any(|run| run.engine != summary.runs[0].engine);
+    let hidden = rows.len().saturating_sub(ROWS);
+    rows.truncate(ROWS);
+    let layout = Layout::new(&columns, &rows, engines, width);
+    let mut text = layout.head(&columns);
+    let mut above: Option<&Row<'_>> = None;
+    for row in &rows {
+        let outer = outer_of(row.runs[0]);
+        if !outer.is_empty() && above.is_none_or(|above| outer_of(above.runs[0]) != outer) {
+            text += &format!("{}\n", cut(&outer, width));
+        }
+        let fresh = above.is_none_or(|above| above.label != row.label || outer_of(above.runs[0]) != outer);
+        text += &layout.row(row, fresh);
+        above = Some(row);
+    }
+    text + &notes(summary, together, hidden, width)
+}
+
+/// The runs of each row: one, or those that differ only in the repeat.
+fn gathered(summary: &Summary, together: bool) -> Vec<Vec<&RunSummary>> {
+    let mut rows: Vec<Vec<&RunSummary>> = Vec::new();
+    let same = |a: &RunSummary, b: &RunSummary| a.engine == b.engine && a.params == b.params;
+    for run in &summary.runs {
+        // The repeats of a cell stand together, those of its engines among them: only the last few rows can be theirs.
+        match rows.iter_mut().rev().take(2).find(|row| together && same(row[0], run)) {
+            Some(row) => row.push(run),
+            None => rows.push(vec![run]),
+        }
+    }
+    rows
+}
+
+/// The innermost choice, and the repeat where repeats have rows of their own.
+fn label(run: &RunSummary, summary: &Summary, together: bool) -> String {
+    let value = run.params.last().map_or(summary.lab.as_str(), |param| param.value.as_str());
+    let repeats = !together && summary.runs.iter().any(|run| run.repeat > 1);
+    if repeats { format!("{value} #{}", run.repeat) } else { value.into() }
+}
+
+/// The choices on all levels but the innermost.
+fn outer_of(run: &RunSummary) -> String {
+    let outer = &run.params[..run.params.len().saturating_sub(1)];
+    let parts: Vec<String> = outer.iter().map(|param| format!("{} {}", param.level, param.value)).collect();
+    parts.join(" · ")
+}
+
+/// The columns that have something to show.
+fn columns(summary: &Summary) -> Vec<Column> {
+    let of_run = |name: &'static str| move |run: &RunSummary| single(run.metrics.get(name));
+    let part = |name: &'static str, pick: fn(&weir_record::Distribution) -> f64| {
+        move |run: &RunSummary| match run.metrics.get(name) {
+            Value::Distribution(distribution) => Some(pick(&distribution)),
+            _ => None,
+        }
+    };
+    let mut columns = vec![Column::new("used", "%", 9, of_run("utilisation_percent"))];
+    columns.extend(goodputs(summary));
+    columns.extend([
+        Column::new("delay", "ms", 8, part("queue_delay_ms", |delay| delay.mean)),
+        Column::new("p99", "ms", 5, part("queue_delay_ms", |delay| delay.p99)),
+        Column::new("drop", "%", 6, of_run("drop_probability_percent")),
+        Column::new("mark", "%", 4, of_run("mark_probability_percent")),
+        Column::new("resent", "%", 3, of_run("retransmission_percent")),
+    ]);
+    // Nothing was marked in most labs: a column of nothing says nothing.
+    let shows =
+        |column: &Column| summary.runs.iter().any(|run| (column.of)(run).is_some_and(|value| value != 0.0));
+    columns.retain(|column| column.head != "mark" && column.head != "resent" || shows(column));
+    columns.retain(|column| summary.runs.iter().any(|run| (column.of)(run).is_some()));
+    columns
+}
+
+/// Goodput of each group, or of all together when there are many.
+fn goodputs(summary: &Summary) -> Vec<Column> {
+    let mut names: Vec<&str> = Vec::new();
+    for group in summary.runs.iter().flat_map(|run| &run.groups) {
+        if !names.contains(&group.name.as_str()) {
+            names.push(&group.name);
+        }
+    }
+    if names.len() > GROUPS {
+        let sum = |run: &RunSummary| {
+            run.groups.iter().map(|group| single(group.metrics.get("goodput_mbps"))).sum::<Option<f64>>()
+        };
+        return vec![Column::new("goodput", "Mbit/s", 7, sum)];
+    }
+    let one = |name: &&str| {
+        let name = name.to_string();
+        let head = cut(&name, 10);
+        Column::new(&head, "Mbit/s", 7, move |run| {
+            single(run.groups.iter().find(|group| group.name == name)?.metrics.get("goodput_mbps"))
+        })
+    };
+    names.iter().map(one).collect()
+}
+
+fn single(value: Value) -> Option<f64> {
+    match value {
+        Value::Count(count) => Some(count as f64),
+        Value::Number(number) => Some(number),
+        Value::Distribution(distribution) => Some(distribution.mean),
+        Value::Undefined => None,
+    }
+}
+
+/// How wide everything is, and which columns there is room for.
+struct Layout {
+    label: usize,
+    engine: usize,
+    /// (index, width) of the columns that are shown.
+    shown: Vec<(usize, usize)>,
+}
+
+impl Layout {
+    fn new(columns: &[Column], rows: &[Row<'_>], engines: bool, width: usize) -> Layout {
+        let length = |text: &str| text.chars().count();
+        let engine =
+            if engines { rows.iter().map(|row| length(row.engine) + 1).max().unwrap_or(0) } else { 0 };
+        let wide = |(index, column): (usize, &Column)| {
+            let cells = rows.iter().map(|row| length(&row.cells[index])).max().unwrap_or(0);
+            (index, cells.max(length(&column.head)).max(length(column.unit)) + 2)
+        };
+        let mut shown: Vec<(usize, usize)> = columns.iter().enumerate().map(wide).collect();
+        let wanted = rows.iter().map(|row| length(&row.label) + 2).max().unwrap_or(0).min(WIDEST_LABEL);
+        let taken =
+            |shown: &[(usize, usize)]| engine + 2 + shown.iter().map(|(_, width)| width).sum::<usize>();
+        while taken(&shown) + wanted.min(LABEL) > width && shown.len() > 1 {
+            let least = (0..shown.len()).min_by_key(|&place| columns[shown[place].0].worth).unwrap_or(0);
+            shown.remove(least);
+        }
+        let label = wanted.min(width.saturating_sub(taken(&shown))).max(wanted.min(LABEL));
+        Layout { label, engine, shown }
+    }
+
+    /// Two lines: what, and in which unit.
+    fn head(&self, columns: &[Column]) -> String {
+        let line = |text: &dyn Fn(&Column) -> String| {
+            let mut line = " ".repeat(2 + self.label + self.engine);
+            for &(index, width) in &self.shown {
+                line += &format!("{:>width$}", text(&columns[index]));
+            }
+            line.trim_end().to_string() + "\n"
+        };
+        line(&|column| column.head.clone()) + &line(&|column| column.unit.into())
+    }
+
+    /// One line; the label only where it differs from the one above.
+    fn row(&self, row: &Row<'_>, fresh: bool) -> String {
+        let label = if fresh { cut(&row.label, self.label.saturating_sub(1)) } else { String::new() };
+        let mut line = format!("  {label:<width$}", width = self.label);
+        if self.engine > 0 {
+            line += &format!("{:<width$}", row.engine, width = self.engine);
+        }
+        for &(index, width) in &self.shown {
+            line += &format!("{:>width$}", row.cells[index]);
+        }
+        if row.runs.iter().any(|run| !run.spoiled.is_empty()) {
+            line += " *";
+        }
+        line.trim_end().to_string() + "\n"
+    }
+}
+
+/// What the rows leave unsaid: spoiled runs, repeats drawn together, rows that had no room.
+fn notes(summary: &Summary, together: bool, hidden: usize, width: usize) -> String {
+    let mut notes = String::new();
+    let spoiled: Vec<&RunSummary> = summary.runs.iter().filter(|run| !run.spoiled.is_empty()).collect();
+    if let Some(first) = spoiled.first() {
+        let reason = first.spoiled.first().map_or("", |reason| reason.as_str());
+        let who = match spoiled.len() {
+            1 => format!("* {} is spoiled", first.id),
+            many => format!("* {many} runs are spoiled; the first, {}", first.id),
+        };
+        notes += &wrapped(&format!("{who}: {reason}"), width);
+    }
+    if together {
+        notes += &wrapped("each row is the mean over a cell's repeats", width);
+    }
+    if hidden > 0 {
+        notes += &wrapped(&format!("{hidden} more rows are in the report"), width);
+    }
+    notes
+}
+
+/// The table of a comparison: a row for each metric of each cell, and its verdict.
+pub fn compare_table(lab: &Lab, width: usize) -> String {
+    let engines = lab.engines();
+    let named = |place: usize, otherwise: &'static str| engines.get(place).copied().unwrap_or(otherwise);
+    verdicts(&lab.agreement, [named(0, "first"), named(1, "second")], width)
+}
+
+/// The same from its rows and the names of the two that are compared.
+pub fn verdicts(rows: &[Agreement], names: [&str; 2], width: usize) -> String {
+    if rows.is_empty() {
+        return "nothing was compared: a comparison needs the same cells in both\n".into();
+    }
+    let signed = |value: f64| if value > 0.0 { format!("+{}", number(value)) } else { number(value) };
+    let interval = |row: &Agreement| match row.interval {
+        Some((low, high)) => format!("{}..{}", signed(low), signed(high)),
+        None => "too few repeats".into(),
+    };
+    let metric = |row: &Agreement| {
+        if row.unit.is_empty() { row.metric.clone() } else { format!("{}, {}", row.metric, row.unit) }
+    };
+    let widest = rows.iter().map(|row| metric(row).chars().count()).max().unwrap_or(0);
+    // Ten characters each for two means and the difference, and what interval, bound and verdict take.
+    let room = width.saturating_sub(2 + 3 * 10 + 18 + 9 + 13);
+    let label = widest.min(room.max(16)) + 1;
+    let head = format!(
+        "  {:<label$}{:>9} {:>9} {:>9}{:>18}{:>9}  verdict\n",
+        "",
+        cut(names[0], 9),
+        cut(names[1], 9),
+        "apart by",
+        "95 % interval",
+        "bound"
+    );
+    let mut text = head;
+    let mut above: Option<&[String]> = None;
+    for row in rows {
+        if above != Some(&row.params) && !row.params.is_empty() {
+            text += &format!("{}\n", cut(&row.params.join(" · "), width));
+        }
+        above = Some(&row.params);
+        text += &format!(
+            "  {:<label$}{:>9} {:>9} {:>9}{:>18}{:>9}  {}\n",
+            cut(&metric(row), label - 1),
+            number(row.first),
+            number(row.second),
+            signed(row.difference),
+            interval(row),
+            format!("±{}", number(row.bound)),
+            row.verdict.name()
+        );
+    }
+    text + &wrapped(&crate::sentence::agreement(rows), width)
+}
+
+/// The text in at most `width` characters.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.into();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The text in lines of at most `width` characters, broken at spaces.
+fn wrapped(text: &str, width: usize) -> String {
+    let (mut lines, mut line) = (String::new(), String::new());
+    for word in text.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines += &line;
+            lines.push('\n');
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    lines + &line + "\n"
+}
