@@ -8,7 +8,7 @@ use crate::network::{self, Routes};
 use crate::read::read;
 use crate::run::{Buffer, Flow, Group, Network, Param, Run, Tcp};
 use crate::schema;
-use crate::tree::{Node, Table};
+use crate::tree::{Entry, Node, Table};
 use weir_base::{Bytes, Random, Rate, Span};
 
 /// One cell of the tree: everything but what a repeat draws.
@@ -52,8 +52,7 @@ impl Reader<'_> {
         match read(node) {
             Ok(section) => Some(section),
             Err(fault) => {
-                self.faults
-                    .push(explain(self.root, fault, path).at(self.root.locate(path).unwrap_or(self.home)));
+                self.faults.push(explain(node, fault, path).at(node.origin));
                 None
             }
         }
@@ -69,33 +68,26 @@ impl Reader<'_> {
     }
 }
 
-/// Adds to a fault what the key is for that it stands at.
-fn explain(root: &Table, mut fault: Fault, section: &[&str]) -> Fault {
+/// Adds to a fault of this section what the key is for that it stands at.
+fn explain(section: &Node, mut fault: Fault, path: &[&str]) -> Fault {
     if fault.help.is_some() {
         return fault;
     }
-    let mut path: Vec<String> = section.iter().map(|key| (*key).to_string()).collect();
-    let mut node = section.iter().try_fold(None, |node: Option<&Node>, key| {
-        let table = node.map_or(Some(root), Node::as_table)?;
-        Some(Some(table.get(key)?))
-    });
     // Down to the value that the fault points at, along the tables around it.
-    while let Some(Some(table)) = node.map(|node| node.and_then(Node::as_table)) {
-        let around = |value: &Node| {
-            fault.origin.is_some_and(|o| {
-                value.origin.file == o.file && value.origin.start <= o.start && o.end <= value.origin.end
-            })
-        };
-        let Some(entry) = table.0.iter().find(|entry| around(&entry.value)) else { break };
-        path.push(entry.key.clone());
-        node = Some(Some(&entry.value));
+    let mut keys = path.to_vec();
+    let mut node = section;
+    while let Some(table) = node.as_table() {
+        let around = |entry: &&Entry| fault.origin.is_some_and(|origin| entry.value.origin.contains(origin));
+        let Some(entry) = table.0.iter().find(around) else { break };
+        keys.push(&entry.key);
+        node = &entry.value;
     }
-    path.extend(fault.missing.map(String::from));
-    let keys: Vec<&str> = path.iter().map(String::as_str).collect();
-    let described = schema::describe(&keys).map(|text| format!("{}: {text}", keys.join(".")));
-    fault.help =
-        Some(described.unwrap_or_else(|| "`weir schema` and `weir new` show what a lab file may say".into()));
-    fault
+    keys.extend(fault.missing);
+    let help = match schema::describe(&keys) {
+        Some(described) => format!("{}: {described}", keys.join(".")),
+        None => "`weir schema` and `weir new` show what a lab file may say".into(),
+    };
+    Fault { help: Some(help), ..fault }
 }
 
 impl Cell {
@@ -107,38 +99,35 @@ impl Cell {
         let mut reader = Reader { root, faults: schema::check(root), home };
         let timing: Timing = reader.section(&["run"]).unwrap_or_default();
         let warmup = limits::timing(&mut reader, &timing);
-        let network = network::build(&mut reader);
-        let Some((mut network, routes)) = network else { return Err(reader.faults) };
-        let mut cell = Cell {
-            timing,
-            warmup,
-            network: Network { nodes: Vec::new(), links: Vec::new(), ..network.clone() },
-            groups: Vec::new(),
-            flows: Vec::new(),
-            paths: Vec::new(),
-        };
+        let mut groups = Vec::new();
         for name in group_names(&mut reader) {
-            cell.group(&mut reader, &name, &mut network, &routes);
+            if let Some(traffic) = reader.section::<Traffic>(&["traffic", &name]) {
+                limits::traffic(&mut reader, &name, &traffic, &timing);
+                groups.push((name, traffic));
+            }
+        }
+        let network = network::build(&mut reader);
+        let Some((network, routes)) = network else { return Err(reader.faults) };
+        let mut cell =
+            Cell { timing, warmup, network, groups: Vec::new(), flows: Vec::new(), paths: Vec::new() };
+        for (name, traffic) in groups {
+            cell.attach(&mut reader, &name, traffic, &routes);
         }
         limits::cell(&mut reader, &cell);
-        cell.network = network;
         if reader.faults.is_empty() { Ok(cell) } else { Err(reader.faults) }
     }
 
-    /// Reads a traffic group and adds its hosts to the network.
-    fn group(&mut self, reader: &mut Reader<'_>, name: &str, network: &mut Network, routes: &Routes) {
-        let at = ["traffic", name];
-        let Some(traffic) = reader.section::<Traffic>(&at) else { return };
-        limits::traffic(reader, name, &traffic, &self.timing);
+    /// Adds a traffic group and its hosts.
+    fn attach(&mut self, reader: &mut Reader<'_>, name: &str, traffic: Traffic, routes: &Routes) {
         let Some(route) = routes.find(reader, name, &traffic) else { return };
         let rtt = traffic.rtt.unwrap_or(route.rtt);
         if rtt < route.rtt {
             let message = format!("the group's rtt of {rtt} is shorter than that of its path, {}", route.rtt);
             let help = format!("write {} or more, or shorten the path", route.rtt);
-            reader.wrong(&[at[0], at[1], "rtt"], message, help);
+            reader.wrong(&["traffic", name, "rtt"], message, help);
         }
-        let jitter = self.timing.host_jitter;
-        let (from, to) = network::attach(network, name, &route, rtt.saturating_sub(route.rtt), jitter);
+        let extra = rtt.saturating_sub(route.rtt);
+        let (from, to) = network::attach(&mut self.network, name, &route, extra, self.timing.host_jitter);
         let tcp = Tcp {
             cc: traffic.cc.unwrap_or_else(|| weir_control::Config::Cubic(Default::default())),
             ecn: traffic.ecn.unwrap_or(false),

@@ -2,14 +2,14 @@
 //! the tree; judging them is `weir reproduce`'s.
 
 use crate::cell::Cell;
-use crate::diagnostic::{Fault, suggest};
+use crate::diagnostic::{Fault, Origin, nearest, suggest};
 use crate::tree::{Item, Node, Table};
 use crate::vary::Level;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What is expected of a metric, and who says so.
@@ -21,6 +21,9 @@ pub struct Claim {
     /// Whose: a traffic group, a flow or a link; the run's own if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
+    /// Which statistic of a metric that is a distribution; by default its mean.
+    #[serde(default)]
+    pub statistic: Statistic,
     /// Which cells of the tree: a label for each level named; all cells if none.
     #[serde(default, rename = "where")]
     pub cells: BTreeMap<String, String>,
@@ -33,6 +36,25 @@ pub struct Claim {
     /// Why a difference is known and accepted, with where the evidence is. Such claims are counted apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
+}
+
+/// A statistic of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Statistic {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The 1st percentile.
+    P1,
+    /// The 25th percentile.
+    P25,
+    /// The median.
+    P50,
+    /// The 75th percentile.
+    P75,
+    /// The 99th percentile.
+    P99,
 }
 
 /// How far a measured value may be from the expected one.
@@ -129,52 +151,73 @@ fn claim_faults(claim: &Claim, entry: &Node, levels: &[Level], cells: &[Cell]) -
     let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
     let mut faults = Vec::new();
     for (level, label) in &claim.cells {
-        let Some(found) = levels.iter().find(|other| other.name == *level) else {
-            let help = suggest(level, levels.iter().map(|level| level.name.as_str()));
-            faults.push(Fault::new(
-                place(&["where", level]),
-                format!("the tree has no level `{level}`"),
-                help,
-            ));
-            continue;
-        };
-        let labels = found.choices.iter().map(|choice| choice.label.as_str());
-        if !labels.clone().any(|other| other == label) {
-            let help = suggest(label, labels);
-            faults.push(Fault::new(
-                place(&["where", level]),
-                format!("the level `{level}` has no \"{label}\""),
-                help,
-            ));
-        }
+        faults.extend(cell_fault(level, label, levels, place(&["where", level])));
     }
-    if let Some(of) = &claim.of {
-        let groups = cells.iter().flat_map(|cell| &cell.groups).map(|group| group.name.as_str());
-        let links = cells
-            .iter()
-            .flat_map(|cell| &cell.network.links)
-            .filter(|link| link.measured)
-            .map(|link| link.name.as_str());
-        let mut known: Vec<&str> = groups.chain(links).collect();
-        known.dedup();
-        let flow = |name: &&str| {
-            of.strip_prefix(*name)
-                .and_then(|rest| rest.strip_prefix('-'))
-                .is_some_and(|n| n.parse::<u64>().is_ok())
-        };
-        if !known.contains(&of.as_str()) && !known.iter().any(flow) {
-            known.sort_unstable();
-            known.dedup();
-            let help = suggest(of, known.iter().copied());
-            faults.push(Fault::new(place(&["of"]), format!("no group, flow or link is called `{of}`"), help));
+    match taken_of(claim, cells) {
+        Ok(level) => faults.extend(metric_fault(claim, level, place(&["metric"]))),
+        Err(help) => {
+            let message = format!("no group, flow or link is called `{}`", claim.of.as_deref().unwrap_or(""));
+            faults.push(Fault::new(place(&["of"]), message, help));
         }
-    }
-    if claim.metric.is_empty() || claim.metric.contains(char::is_whitespace) {
-        faults.push(Fault::new(
-            place(&["metric"]),
-            "this is not a metric's name",
-            "`weir list metrics` shows them all",
-        ));
     }
     faults
+}
+
+/// What is wrong with one line of `where`.
+fn cell_fault(level: &str, label: &str, levels: &[Level], origin: Origin) -> Option<Fault> {
+    let Some(found) = levels.iter().find(|other| other.name == level) else {
+        let help = suggest(level, levels.iter().map(|level| level.name.as_str()));
+        return Some(Fault::new(origin, format!("the tree has no level `{level}`"), help));
+    };
+    let labels = found.choices.iter().map(|choice| choice.label.as_str());
+    if labels.clone().any(|other| other == label) {
+        return None;
+    }
+    Some(Fault::new(origin, format!("the level `{level}` has no \"{label}\""), suggest(label, labels)))
+}
+
+/// What a claim's metric is taken of: a group, a link, a flow or the whole run. What there is, if `of` names none of it.
+fn taken_of(claim: &Claim, cells: &[Cell]) -> Result<weir_record::Level, String> {
+    let Some(of) = claim.of.as_deref() else { return Ok(weir_record::Level::Run) };
+    let groups: BTreeSet<&str> =
+        cells.iter().flat_map(|cell| &cell.groups).map(|group| group.name.as_str()).collect();
+    let links: BTreeSet<&str> = cells
+        .iter()
+        .flat_map(|cell| &cell.network.links)
+        .filter(|link| link.measured)
+        .map(|link| link.name.as_str())
+        .collect();
+    let number_of = |group: &&str| of.strip_prefix(*group)?.strip_prefix('-')?.parse::<u64>().ok();
+    if groups.contains(of) {
+        Ok(weir_record::Level::Group)
+    } else if links.contains(of) {
+        Ok(weir_record::Level::Link)
+    } else if groups.iter().any(|group| number_of(group).is_some()) {
+        Ok(weir_record::Level::Flow)
+    } else {
+        Err(suggest(of, groups.union(&links).copied()))
+    }
+}
+
+/// What is wrong with the metric, taken of such a thing.
+fn metric_fault(claim: &Claim, level: weir_record::Level, origin: Origin) -> Option<Fault> {
+    let name = claim.metric.as_str();
+    let Some(metric) = weir_record::metric(name) else {
+        let help = match nearest(name, weir_record::METRICS.iter().map(|metric| metric.name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`weir list metrics` shows them all".into(),
+        };
+        return Some(Fault::new(origin, format!("there is no metric `{name}`"), help));
+    };
+    if metric.of.contains(&level) {
+        return None;
+    }
+    let of = match level {
+        weir_record::Level::Group => "a traffic group",
+        weir_record::Level::Link => "a link",
+        weir_record::Level::Flow => "a flow",
+        _ => "the whole run",
+    };
+    let help = "`weir describe` says of a metric what it is taken of; name that with `of`";
+    Some(Fault::new(origin, format!("`{name}` is not taken of {of}"), help))
 }

@@ -18,7 +18,8 @@ impl Origin {
         Origin { file, start: span.start, end: span.end }
     }
 
-    fn contains(self, other: Origin) -> bool {
+    /// Whether `other` lies within it.
+    pub(crate) fn contains(self, other: Origin) -> bool {
         self.file == other.file && self.start <= other.start && other.end <= self.end
     }
 }

@@ -153,7 +153,7 @@ impl Tree {
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (depth, (level, labels)) in self.levels.iter().enumerate() {
-            writeln!(f, "{}{level}: {}", "  ".repeat(depth), labels.join(" | "))?;
+            writeln!(f, "{}{level}: {}", "  ".repeat(depth), abbreviated(labels))?;
         }
         let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let (cells, repeats, runs) =
@@ -164,6 +164,16 @@ impl fmt::Display for Tree {
             "{cells} x {repeats} = {runs}: {seconds} s of traffic, about {} data packets",
             self.packets
         )
+    }
+}
+
+/// Labels in a row; of many, the first and the last.
+fn abbreviated(labels: &[String]) -> String {
+    match labels {
+        [first, second, third, .., last] if labels.len() > 12 => {
+            format!("{first} | {second} | {third} | ... | {last} ({} in all)", labels.len())
+        }
+        _ => labels.join(" | "),
     }
 }
 

@@ -22,7 +22,7 @@ mod template;
 mod tree;
 mod vary;
 
-pub use claims::{Claim, Tolerance};
+pub use claims::{Claim, Statistic, Tolerance};
 pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Lab, Tree};

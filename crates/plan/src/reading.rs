@@ -233,7 +233,10 @@ fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
     };
     let exactly =
         |key: &str| Path::parse(key, 0, 0).is_ok_and(|other| other.0.len() == path.0.len() && sets(key));
-    levels.0.retain(|level| !(matches!(level.value.item, Item::Array(_)) && exactly(&level.key)));
+    let pinned = |level: &tree::Entry| matches!(level.value.item, Item::Array(_)) && exactly(&level.key);
+    let gone: Vec<String> =
+        levels.0.iter().filter(|level| pinned(level)).map(|level| level.key.clone()).collect();
+    levels.0.retain(|level| !pinned(level));
     for level in &levels.0 {
         let labels = level.value.as_table();
         let inside = labels.is_some_and(|labels| {
@@ -253,5 +256,16 @@ fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
             ));
         }
     }
+    drop_claims(root, &gone);
     Ok(())
+}
+
+/// Takes claims out that are about cells of a level which is no longer there.
+fn drop_claims(root: &mut Table, gone: &[String]) {
+    let Some(expect) = root.0.iter_mut().find(|entry| entry.key == "expect") else { return };
+    let Item::Array(claims) = &mut expect.value.item else { return };
+    claims.retain(|claim| {
+        let cells = claim.as_table().and_then(|claim| claim.get("where")?.as_table());
+        !cells.is_some_and(|cells| cells.keys().any(|level| gone.iter().any(|other| other == level)))
+    });
 }

@@ -13,7 +13,7 @@ const LABS: [&str; 4] = [
     "format = 1\n[chain]\nbase_rtt = \"40 ms\"\n[chain.links.wan]\nrate = { down = \"8 Mbit/s\", up = \"1 Mbit/s\" }\n\
      delay = \"10 ms\"\nqueue = { down = { kind = \"pie\", target = \"5 ms\" }, up = \"tail-drop\" }\n\
      [traffic.a]\nflows = 2\nworkload = { kind = \"udp\", rate = \"1 Mbit/s\", ecn = \"ect1\" }\nfrom = \"n0\"\nto = \"n1\"\n\
-     [[expect]]\nmetric = \"x\"\nvalue = 1\ntolerance = \"5 %\"\nsource = \"y\"\n",
+     [[expect]]\nmetric = \"utilisation_percent\"\nvalue = 1\ntolerance = \"5 %\"\nsource = \"y\"\n",
 ];
 
 /// Pieces that a person, or a bad day, might put anywhere.

@@ -267,8 +267,22 @@ fn expectations_are_kept_typed() {
     ));
     let [claim] = lab.claims() else { panic!("one claim") };
     assert_eq!((claim.metric.as_str(), claim.value), ("queue_delay_ms", 15.0));
+    assert_eq!(claim.statistic, weir_plan::Statistic::Mean);
     assert_eq!(claim.tolerance, weir_plan::Tolerance::Share(0.1));
     assert_eq!(claim.cells["dumbbell.queue"], "pie");
+}
+
+#[test]
+fn a_setting_that_takes_a_level_out_takes_its_claims_too() {
+    let text = format!(
+        "{NET}[traffic.a]\n[vary]\n\"dumbbell.queue\" = [\"pie\", \"tail-drop\"]\n[[expect]]\nmetric = \"queue_delay_ms\"\n\
+         where = {{ \"dumbbell.queue\" = \"pie\" }}\nvalue = 15\ntolerance = 1\nsource = \"RFC 8033\"\n\
+         [[expect]]\nmetric = \"utilisation_percent\"\nvalue = 95\ntolerance = 5\nsource = \"arithmetic\"\n"
+    );
+    assert_eq!(load(&text).claims().len(), 2);
+    let pinned = load_with(&text, &["dumbbell.queue=pie"]);
+    assert_eq!(pinned.claims().len(), 1);
+    assert_eq!(pinned.runs().len(), 1);
 }
 
 #[test]
