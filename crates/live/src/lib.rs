@@ -1,1 +1,25 @@
-//! live
+//! Real Linux: hosts are network namespaces with the kernel's own TCP, and the network between them is the `fabric` crate,
+//! pumped in real time from packet sockets.
+
+pub mod address;
+mod apps;
+mod budget;
+mod clock;
+mod engine;
+mod ethtool;
+mod inject;
+mod lateness;
+mod load;
+pub mod namespace;
+mod netlink;
+mod packet;
+mod pump;
+mod relay;
+mod ring;
+mod sampling;
+mod sockets;
+mod tcp_info;
+mod testbed;
+
+pub use engine::Live;
+pub use namespace::{Privilege, enter, may_make_namespaces};

@@ -1,0 +1,111 @@
+//! How much of a core the pump may use: never more than 90 % in any 100 ms. The kernel stops a real-time thread that uses
+//! 95 % of a second for the rest of it (`sched_rt_runtime_us`), and a thread that never sleeps starves the hosts that it
+//! feeds. So the pump first gives up spinning, then sleeps although packets are due.
+
+use weir_base::{Span, Time};
+
+/// The stretch of time that is looked at.
+const WINDOW: Span = Span::from_millis(100);
+/// Parts that it is divided into; the oldest is counted whole, so the truth is never above what is counted.
+const SLOTS: usize = 20;
+/// Length of a part.
+const SLOT: Span = Span::from_millis(5);
+/// From here on no spinning.
+const NO_SPIN: Span = Span::from_millis(75);
+/// From here on sleep, whatever is due: 2 ms below the bound, so that the last piece of work fits in.
+const MUST_SLEEP: Span = Span::from_millis(88);
+
+/// Counts the time in which the pump was not asleep.
+#[derive(Debug, Default)]
+pub struct Budget {
+    /// Busy time of each slot; the slot of a time is its number modulo the length. One more than the window has.
+    slots: [Span; SLOTS + 1],
+    /// Number of the newest slot.
+    newest: u64,
+    sum: Span,
+    peak: Span,
+}
+
+/// What the budget allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allowance {
+    /// Spinning before a release.
+    Spin,
+    /// Work, but no spinning.
+    Work,
+    /// Nothing: sleep first.
+    Sleep,
+}
+
+impl Budget {
+    /// Counts a stretch of being busy; stretches come in order.
+    pub fn busy(&mut self, mut from: Time, to: Time) {
+        while from < to {
+            let slot = from.as_nanos() / SLOT.as_nanos();
+            self.advance(slot);
+            let end = Time::from_nanos((slot + 1) * SLOT.as_nanos()).min(to);
+            let span = end.since(from);
+            self.slots[slot as usize % (SLOTS + 1)] += span;
+            self.sum += span;
+            from = end;
+        }
+        self.peak = self.peak.max(self.sum.min(WINDOW));
+    }
+
+    /// What is allowed now.
+    pub fn allowance(&mut self, now: Time) -> Allowance {
+        self.advance(now.as_nanos() / SLOT.as_nanos());
+        match self.sum {
+            sum if sum >= MUST_SLEEP => Allowance::Sleep,
+            sum if sum >= NO_SPIN => Allowance::Work,
+            _ => Allowance::Spin,
+        }
+    }
+
+    /// The busiest that any window was, as a share of a core.
+    pub fn peak(&self) -> f64 {
+        self.peak.as_secs_f64() / WINDOW.as_secs_f64()
+    }
+
+    /// Forgets what has left the window when `slot` is the newest.
+    fn advance(&mut self, slot: u64) {
+        let steps = slot.saturating_sub(self.newest).min(SLOTS as u64 + 1);
+        for step in 0..steps {
+            let old = &mut self.slots[(slot - step) as usize % (SLOTS + 1)];
+            self.sum -= *old;
+            *old = Span::ZERO;
+        }
+        self.newest = self.newest.max(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn a_thread_that_never_rests_is_told_to_within_ninety_milliseconds() {
+        let mut budget = Budget::default();
+        let mut now = ms(1000);
+        while budget.allowance(now) != Allowance::Sleep {
+            budget.busy(now, now + Span::from_micros(100));
+            now += Span::from_micros(100);
+        }
+        assert!(now <= ms(1090), "{now}");
+        assert!(budget.peak() <= 0.9, "{}", budget.peak());
+    }
+
+    #[test]
+    fn rest_brings_the_allowance_back() {
+        let mut budget = Budget::default();
+        budget.busy(ms(0), ms(88));
+        assert_eq!(budget.allowance(ms(88)), Allowance::Sleep);
+        assert_eq!(budget.allowance(ms(110)), Allowance::Work);
+        assert_eq!(budget.allowance(ms(150)), Allowance::Spin);
+        assert_eq!(budget.allowance(ms(1000)), Allowance::Spin);
+    }
+}

@@ -1,0 +1,160 @@
+//! The live engine's clock, and how a thread makes sure of the processor.
+//!
+//! Runs are timed by `CLOCK_MONOTONIC`. The kernel stamps packets with `CLOCK_REALTIME`, which can be set and stepped; each
+//! batch of stamps is therefore carried over with the distance of the two clocks at that moment.
+
+use rustix::time::{ClockId, Timespec};
+use std::num::NonZeroU64;
+use weir_base::{Span, Time};
+
+/// Priority among real-time threads: above ordinary programs, below what the kernel's own threads use (50).
+const PRIORITY: libc::c_int = 10;
+
+/// Nanoseconds of a time in two parts.
+pub(crate) const fn nanos_of(seconds: i64, nanos: i64) -> u64 {
+    seconds as u64 * 1_000_000_000 + nanos as u64
+}
+
+/// A span as the kernel takes it.
+pub(crate) fn timespec_of(span: Span) -> Timespec {
+    Timespec {
+        tv_sec: (span.as_nanos() / 1_000_000_000) as i64,
+        tv_nsec: (span.as_nanos() % 1_000_000_000) as i64,
+    }
+}
+
+fn read(clock: ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(clock);
+    nanos_of(now.tv_sec, now.tv_nsec)
+}
+
+/// Processor time that this whole process has used.
+pub fn process_time() -> Span {
+    Span::from_nanos(read(ClockId::ProcessCPUTime))
+}
+
+/// Processor time that the calling thread has used.
+pub fn thread_time() -> Span {
+    Span::from_nanos(read(ClockId::ThreadCPUTime))
+}
+
+/// Tells the time since the start of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    zero: u64,
+}
+
+impl Clock {
+    /// A clock whose run starts so long from now; until then it shows zero.
+    pub fn starting_in(span: Span) -> Clock {
+        Clock { zero: read(ClockId::Monotonic) + span.as_nanos() }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(read(ClockId::Monotonic).saturating_sub(self.zero))
+    }
+
+    /// How long it is until the run starts.
+    pub fn until_start(&self) -> Span {
+        Span::from_nanos(self.zero.saturating_sub(read(ClockId::Monotonic)))
+    }
+
+    /// Takes the distance to the clock of the kernel's packet stamps.
+    pub fn stamps(&self) -> Stamps {
+        // The realtime clock between two readings of the other, so that being interrupted in between shows as width, not error.
+        let (before, real, after) =
+            (read(ClockId::Monotonic), read(ClockId::Realtime), read(ClockId::Monotonic));
+        let zero = i128::from(self.zero) + i128::from(real) - (i128::from(before) + i128::from(after)) / 2;
+        Stamps { zero: zero as i64 }
+    }
+}
+
+/// The distance of the two clocks at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamps {
+    /// The run's zero in nanoseconds of `CLOCK_REALTIME`.
+    zero: i64,
+}
+
+impl Stamps {
+    /// When, in the run, a packet was stamped.
+    pub fn time(&self, stamp: u64) -> Time {
+        Time::from_nanos(u64::try_from(stamp as i64 - self.zero).unwrap_or(0))
+    }
+
+    /// How far `CLOCK_REALTIME` was moved against `CLOCK_MONOTONIC` since an earlier reading.
+    pub fn step_since(&self, earlier: Stamps) -> Span {
+        Span::from_nanos(self.zero.abs_diff(earlier.zero))
+    }
+}
+
+/// How a thread is scheduled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduling {
+    /// `SCHED_FIFO`: before every ordinary program.
+    RealTime,
+    /// Like any other thread.
+    Ordinary,
+}
+
+impl Scheduling {
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduling::RealTime => "SCHED_FIFO",
+            Scheduling::Ordinary => "SCHED_OTHER",
+        }
+    }
+}
+
+/// Gives the calling thread the best scheduling that it may have, and exact timers.
+pub fn claim_processor() -> Scheduling {
+    // The timer slack of ordinary threads is 50 us by default (prctl(2), PR_SET_TIMERSLACK). Cannot fail with this argument.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: the pointer names a sched_param that lives until the call returns; 0 is the calling thread.
+    if unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
+    } == 0
+    {
+        Scheduling::RealTime
+    } else {
+        Scheduling::Ordinary
+    }
+}
+
+/// Keeps the process's pages in memory from their first use on. Returns whether that was allowed.
+pub fn lock_memory() -> bool {
+    use rustix::mm::MlockAllFlags;
+    // On fault only: without it, every thread's whole stack would be filled at once.
+    rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT).is_ok()
+}
+
+/// Undoes [`lock_memory`].
+pub fn unlock_memory() {
+    let _ = rustix::mm::munlockall();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_taken_now_is_the_time_now() {
+        let clock = Clock::starting_in(Span::ZERO);
+        let before = clock.now();
+        let stamp = read(ClockId::Realtime);
+        let after = clock.now();
+        let time = clock.stamps().time(stamp);
+        // A microsecond for the width of the two readings that the distance is taken from, when nothing interrupts them.
+        let slack = Span::from_millis(50);
+        assert!(before - slack <= time && time <= after + slack, "{before} <= {time} <= {after}");
+    }
+
+    #[test]
+    fn a_stamp_from_before_the_run_is_its_start() {
+        let clock = Clock::starting_in(Span::from_secs(100));
+        assert_eq!(clock.stamps().time(read(ClockId::Realtime)), Time::ZERO);
+    }
+}

@@ -1,0 +1,385 @@
+//! The live engine: builds the testbed of a run, starts the pump and the applications, writes the records down, and says at
+//! the end how far the result can be trusted.
+
+use crate::address::MAX_FLOWS;
+use crate::apps::{Apps, AppsReport};
+use crate::clock::{Clock, Scheduling, lock_memory, unlock_memory};
+use crate::lateness::Limits;
+use crate::load::{Load, Usage, backlog_drops, host_drops};
+use crate::namespace::{may_make_namespaces, sysctl};
+use crate::pump::{PumpReport, Setup, pump};
+use crate::relay::{Record, Relay};
+use crate::sockets::{self, kernel_name};
+use crate::testbed::{Testbed, settings_of};
+use serde_json::{Map, Value, json};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+use weir_base::{Histogram, Span, Time};
+use weir_engine::{Audit, Engine, EngineError, Outcome, Watch};
+use weir_plan::Run;
+use weir_record::Recorder;
+use weir_workload::Needs;
+
+/// From the moment when all is built to the start of the run: long enough for every thread to be waiting for it.
+const HEAD_START: Span = Span::from_millis(50);
+/// How long records are held back so that those of both threads are written in order.
+const REORDERING: Span = Span::from_millis(250);
+/// Foreign load, in cores, that a reader should know of.
+const NOTEWORTHY_LOAD: f64 = 0.25;
+
+/// Real Linux.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Live;
+
+impl Engine for Live {
+    fn name(&self) -> &'static str {
+        "live"
+    }
+
+    fn check(&self, run: &Run) -> Result<(), EngineError> {
+        check_controllers(run)?;
+        check_hosts(run)?;
+        if run.flows.len() > MAX_FLOWS {
+            return Err(unable(
+                format!("{} flows are more than there are ports for: {MAX_FLOWS}", run.flows.len()),
+                "use fewer flows, or run on the simulator",
+            ));
+        }
+        if !may_make_namespaces() {
+            return Err(unable(
+                "this process may not make network namespaces".into(),
+                "run as root, or have user namespaces permitted (`weir doctor` tells how), or use `--on sim`",
+            ));
+        }
+        Ok(())
+    }
+
+    fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| EngineError::Failed(format!("{what}: {error}"))
+        };
+        let testbed = Testbed::build(run).map_err(failed("cannot build the testbed"))?;
+        let session = Session { run, testbed: &testbed, watch };
+        session
+            .go(recorder)
+            .map_err(failed("the live run failed"))
+            .and_then(|outcome| outcome.ok_or(EngineError::Cancelled))
+    }
+}
+
+/// One run on its testbed.
+struct Session<'a> {
+    run: &'a Run,
+    testbed: &'a Testbed,
+    watch: &'a Watch<'a>,
+}
+
+/// What was measured around the run.
+struct Surroundings {
+    usage: Option<Usage>,
+    memory_locked: bool,
+    /// Packets dropped in hosts, by host and cause, and in the kernel's backlogs.
+    drops: Map<String, Value>,
+}
+
+impl Session<'_> {
+    /// Runs it; nothing when it was cancelled.
+    fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Option<Outcome>> {
+        let run = self.run;
+        let flow_sockets = sockets::open(run, self.testbed)?;
+        let (ring, sender) = self.testbed.open_sockets(run.network.mtu.get() as usize)?;
+        let read: Vec<AtomicU64> = run.flows.iter().map(|_| AtomicU64::new(0)).collect();
+        let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (records, inbox) = channel();
+        let memory_locked = lock_memory();
+        let (load, backlog) = (Load::now(), backlog_drops());
+        let clock = Clock::starting_in(HEAD_START);
+        let apps = Apps::new(run, flow_sockets, clock, &read, Relay(records.clone()))?;
+        let setup = Setup {
+            run,
+            clock,
+            ring,
+            sender,
+            devices: self.testbed.hosts.iter().map(|host| (host.device, host.node)).collect(),
+            relay: Relay(records),
+            read: &read,
+            cancel: &stop,
+            observer: None,
+        };
+        let (pumped, driven, usage, drops) = std::thread::scope(|scope| {
+            let pumping =
+                std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup))?;
+            let driving = std::thread::Builder::new().name("weir-apps".into()).spawn_scoped(scope, || {
+                let result = apps.run(&over);
+                if result.is_err() {
+                    stop.store(true, Ordering::Release);
+                }
+                result
+            })?;
+            self.write_down(&inbox, recorder, clock, &stop, || pumping.is_finished());
+            let pumped = pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")));
+            let usage = load.and_then(|load| Some(Load::now()?.since(&load)));
+            let drops = self.drops(backlog);
+            over.store(true, Ordering::Release);
+            let driven =
+                driving.join().unwrap_or_else(|_| Err(io::Error::other("the applications panicked")));
+            io::Result::Ok((pumped, driven, usage, drops))
+        })?;
+        unlock_memory();
+        let (pumped, driven) = (pumped?, driven?);
+        if pumped.cancelled {
+            return Ok(None);
+        }
+        (self.watch.progress)(1.0);
+        Ok(Some(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops })))
+    }
+
+    /// Writes records as they come, in the order of their times, until all senders are done.
+    fn write_down(
+        &self,
+        inbox: &Receiver<Record>,
+        recorder: &mut dyn Recorder,
+        clock: Clock,
+        stop: &AtomicBool,
+        done: impl Fn() -> bool,
+    ) {
+        let mut held: Vec<Record> = vec![];
+        loop {
+            match inbox.recv_timeout(Duration::from_millis(50)) {
+                Ok(record) => held.push(record),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            held.extend(inbox.try_iter());
+            if self.watch.cancel.load(Ordering::Relaxed) {
+                stop.store(true, Ordering::Release);
+            }
+            let now = clock.now();
+            (self.watch.progress)((now.as_secs_f64() / self.run.duration.as_secs_f64().max(1e-9)).min(1.0));
+            write_until(&mut held, now - REORDERING, recorder);
+            if done() {
+                held.extend(inbox.try_iter());
+                break;
+            }
+        }
+        write_until(&mut held, Time::NEVER, recorder);
+    }
+
+    /// Packets that were dropped where nothing should be.
+    fn drops(&self, backlog_before: u64) -> Map<String, Value> {
+        let mut all = Map::new();
+        for host in &self.testbed.hosts {
+            if let Ok(drops) = host_drops(&host.namespace, "eth0") {
+                let name = &self.run.network.nodes[host.node].name;
+                all.extend(drops.into_iter().map(|(cause, count)| (format!("{name}.{cause}"), count)));
+            }
+        }
+        let backlog = backlog_drops().saturating_sub(backlog_before);
+        if backlog > 0 {
+            all.insert("backlog".into(), backlog.into());
+        }
+        all
+    }
+
+    fn outcome(&self, pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> Outcome {
+        let run = self.run;
+        let totals = pumped.totals;
+        let in_hosts: u64 = around.drops.values().filter_map(Value::as_u64).sum();
+        let audit = Audit {
+            sent: totals.sent,
+            delivered: totals.delivered,
+            dropped: totals.dropped,
+            lost: totals.lost,
+            in_flight: totals.in_flight,
+            leaked: pumped.ring_drops + pumped.refused + totals.unroutable + in_hosts,
+        };
+        let limits = Limits::new(run.duration, base_rtt(run), smallest_target(run));
+        let mut spoiled = pumped.lateness.verdict(&limits);
+        if !audit.balances() {
+            spoiled.push(format!(
+                "the packet audit does not balance: {} sent, {} delivered, {} dropped by queues, {} lost by links, {} under \
+                 way, {} leaked ({} in the ring, {} refused by the kernel, {} without a way, {in_hosts} in hosts{})",
+                audit.sent,
+                audit.delivered,
+                audit.dropped,
+                audit.lost,
+                audit.in_flight,
+                audit.leaked,
+                pumped.ring_drops,
+                pumped.refused,
+                totals.unroutable,
+                around.drops.iter().map(|(cause, count)| format!(", {cause} {count}")).collect::<String>(),
+            ));
+        }
+        Outcome {
+            audit,
+            spoiled,
+            warnings: warnings(pumped, driven, around),
+            environment: self.environment(pumped, driven, around, &limits),
+        }
+    }
+
+    fn environment(
+        &self,
+        pumped: &PumpReport,
+        driven: &AppsReport,
+        around: &Surroundings,
+        limits: &Limits,
+    ) -> Map<String, Value> {
+        let uname = rustix::system::uname();
+        let mut environment = Map::new();
+        let mut put = |name: &str, value: Value| environment.insert(name.to_owned(), value);
+        put("kernel", uname.release().to_string_lossy().into());
+        put("processors", std::thread::available_parallelism().map_or(0, usize::from).into());
+        put("scheduling", pumped.scheduling.map_or("", Scheduling::name).into());
+        put("memory_locked", around.memory_locked.into());
+        put("lateness_us", spread(&pumped.lateness.releases));
+        put("lateness_limit_us", (limits.p99.as_nanos() as f64 / 1e3).into());
+        put("stalls", pumped.lateness.stalls().into());
+        put("stalled_ms", pumped.lateness.stalled().as_millis_f64().into());
+        put("ring_wait_us", spread(&pumped.ring_wait));
+        put(
+            "pump_core_share",
+            json!({ "mean": round(pumped.mean), "peak_100ms": round(pumped.peak), "rests": pumped.rests }),
+        );
+        if let Some(usage) = around.usage {
+            put("foreign_load_cores", round(usage.foreign));
+            put("steal_cores", round(usage.steal));
+        }
+        put("ignored_frames", pumped.ignored.into());
+        put("drops_outside", Value::Object(around.drops.clone()));
+        put("ring_drops", pumped.ring_drops.into());
+        put("refused_sends", pumped.refused.into());
+        put("clock_steps_ms", pumped.clock_steps.as_millis_f64().into());
+        put("tcp_info_every_periods", driven.sampled_every.into());
+        if driven.gap_error.count() > 0 {
+            put("datagram_gap_error_us", spread(&driven.gap_error));
+        }
+        put("sysctls", Value::Object(self.testbed.effective_settings(self.run)));
+        environment
+    }
+}
+
+/// Writes the held records of up to a time, in the order of their times; equal times keep the order of arrival.
+fn write_until(held: &mut Vec<Record>, until: Time, recorder: &mut dyn Recorder) {
+    held.sort_by_key(Record::at);
+    let ready = held.partition_point(|record| record.at() <= until);
+    held.drain(..ready).for_each(|record| record.write(recorder));
+}
+
+fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> Vec<String> {
+    let mut warnings = driven.troubles.clone();
+    if pumped.scheduling == Some(Scheduling::Ordinary) {
+        warnings.push("no real-time scheduling (it needs root or CAP_SYS_NICE): releases are later when others are busy".into());
+    }
+    if pumped.rests > 0 {
+        warnings.push(format!(
+            "the pump reached 90 % of a core and rested {} times with packets due: this load is at the limit of this machine",
+            pumped.rests
+        ));
+    }
+    if pumped.clock_steps > Span::ZERO {
+        warnings.push(format!("the wall clock was moved by {} during the run", pumped.clock_steps));
+    }
+    if let Some(usage) = around.usage.filter(|usage| usage.foreign + usage.steal > NOTEWORTHY_LOAD) {
+        warnings.push(format!(
+            "other programs used {:.2} cores during the run, and the hypervisor took {:.2}",
+            usage.foreign, usage.steal
+        ));
+    }
+    if driven.sampled_every > 1 {
+        warnings.push(format!(
+            "tcp_info was sampled only every {} periods at times, to stay within 1 % of a core",
+            driven.sampled_every
+        ));
+    }
+    warnings
+}
+
+/// Refuses controllers that this kernel does not have, and parameters that it does not take.
+fn check_controllers(run: &Run) -> Result<(), EngineError> {
+    let available = sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default();
+    for group in run.groups.iter().filter(|group| group.workload.needs() == Needs::Stream) {
+        let controller = &group.tcp.cc;
+        let kernel = kernel_name(controller);
+        if !available.split(' ').any(|name| name == kernel) {
+            return Err(unable(
+                format!("group {}: this kernel has no congestion control {kernel}", group.name),
+                &format!(
+                    "it has: {available}. Load the kernel's module (`modprobe tcp_{kernel}`), load weir's own form \
+                     (`weir kernel load {}`), choose another controller, or use `--on sim`",
+                    controller.name()
+                ),
+            ));
+        }
+        let plain: Result<weir_control::Config, _> = controller.name().parse();
+        if plain.as_ref() != Ok(controller) {
+            return Err(unable(
+                format!("group {}: the kernel's {kernel} takes no parameters", group.name),
+                "leave the parameters at their defaults, or use `--on sim`",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses groups that ask different things of a host that they share: buffers and ECN are settings of the whole host.
+fn check_hosts(run: &Run) -> Result<(), EngineError> {
+    let stream = |group: &&weir_plan::Group| group.workload.needs() == Needs::Stream;
+    for group in run.groups.iter().filter(stream) {
+        for node in [group.from, group.to] {
+            let mine = settings_of(&Run { groups: vec![group.clone()], ..run.clone() }, node);
+            if settings_of(run, node) != mine {
+                return Err(unable(
+                    format!(
+                        "groups with different buffers or ECN share the host {}, and Linux sets both for a whole host",
+                        run.network.nodes[node].name
+                    ),
+                    "give the groups hosts of their own, or the same settings",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unable(what: String, help: &str) -> EngineError {
+    EngineError::Unable { what, help: help.to_owned() }
+}
+
+/// The RTT that lateness is judged by: the dumbbell's, or the shortest of any group.
+fn base_rtt(run: &Run) -> Span {
+    run.network.base_rtt.or_else(|| run.groups.iter().map(|group| group.rtt).min()).unwrap_or(Span::ZERO)
+}
+
+/// The smallest delay target of any queue in the run. Every AQM that has one calls it `target`.
+fn smallest_target(run: &Run) -> Option<Span> {
+    run.network
+        .links
+        .iter()
+        .filter_map(|link| {
+            let parameters = serde_json::to_value(&link.queue).ok()?;
+            parameters.get("target")?.as_str()?.parse::<Span>().ok()
+        })
+        .min()
+}
+
+/// The usual percentiles of a histogram, in microseconds.
+fn spread(histogram: &Histogram) -> Value {
+    let micros = |span: Option<Span>| span.map(|span| span.as_nanos() as f64 / 1e3);
+    json!({
+        "count": histogram.count(),
+        "mean": micros(histogram.mean()),
+        "p50": micros(histogram.percentile(0.5)),
+        "p99": micros(histogram.percentile(0.99)),
+        "p99.9": micros(histogram.percentile(0.999)),
+        "max": micros(histogram.max()),
+    })
+}
+
+fn round(share: f64) -> Value {
+    ((share * 1000.0).round() / 1000.0).into()
+}

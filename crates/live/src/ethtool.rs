@@ -1,0 +1,49 @@
+//! Switches off what devices do to packets on their own: segmentation, merging and checksums left to "hardware" that a veth
+//! does not have. A packet queue must see packets as TCP means them, not 64 KiB bundles, and with checksums filled in
+//! (with tx checksumming on, TCP over a packet socket does not even connect).
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// `ETHTOOL_S...` of `linux/ethtool.h`, in the order in which they are switched off: rx and tx checksumming, scatter-gather
+/// stays, TCP segmentation, generic segmentation, generic receive.
+const OFFLOADS: [(u32, &str); 5] =
+    [(0x15, "rx checksumming"), (0x17, "tx checksumming"), (0x1f, "tso"), (0x24, "gso"), (0x2c, "gro")];
+
+/// `SIOCETHTOOL` of `linux/sockios.h`.
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+/// Switches every offload of a device off, in the calling thread's namespace.
+///
+/// # Errors
+/// The kernel's; the text names device and offload.
+pub fn switch_offloads_off(device: &str) -> io::Result<()> {
+    let socket: OwnedFd =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    for (command, what) in OFFLOADS {
+        let mut value = Value { command, data: 0 };
+        // SAFETY: `ifreq` is plain data for which all zeros is a valid value.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes().take(libc::IFNAMSIZ - 1)) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = (&raw mut value).cast();
+        // SAFETY: the request names a `struct ethtool_value` that lives until the call returns, as SIOCETHTOOL expects for
+        // each of these commands.
+        if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) } < 0 {
+            let error = io::Error::last_os_error();
+            return Err(io::Error::new(
+                error.kind(),
+                format!("cannot switch off {what} of {device}: {error}"),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! How late packets were released, and what that makes of a run (issue: "a run is spoiled when ...").
+
+use weir_base::{Histogram, Span};
+
+/// A release later than this is a stall of the pump.
+const STALL: Span = Span::from_millis(1);
+/// Share of the run that stalls may cover.
+const STALL_SHARE: f64 = 0.005;
+/// Lateness p99 may be this share of the base RTT ...
+const RTT_SHARE: f64 = 0.01;
+/// ... or this, whichever is more.
+const RTT_FLOOR: Span = Span::from_micros(200);
+/// It may not be above this share of the smallest AQM target ...
+const TARGET_SHARE: f64 = 0.1;
+/// ... but never needs to be below this.
+const TARGET_FLOOR: Span = Span::from_micros(100);
+
+/// Lateness of every release: from the time at which the fabric says that a packet reaches its host to the return of the
+/// call that handed it to the kernel.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lateness {
+    pub(crate) releases: Histogram,
+    stalled: Span,
+    stalls: u64,
+}
+
+impl Lateness {
+    /// Counts one round of releases that ended together; `each` are their lateness.
+    pub(crate) fn round(&mut self, each: impl Iterator<Item = Span>) {
+        let mut worst = Span::ZERO;
+        for late in each {
+            self.releases.record(late);
+            worst = worst.max(late);
+        }
+        // All that was due during a stall is released in the round that ends it, the first of it latest.
+        if worst > STALL {
+            self.stalled += worst;
+            self.stalls += 1;
+        }
+    }
+
+    /// A percentile in microseconds; zero when nothing was released.
+    pub(crate) fn percentile_us(&self, p: f64) -> f64 {
+        self.releases.percentile(p).unwrap_or(Span::ZERO).as_nanos() as f64 / 1e3
+    }
+
+    /// The time covered by stalls of more than a millisecond.
+    pub(crate) fn stalled(&self) -> Span {
+        self.stalled
+    }
+
+    /// How many there were.
+    pub(crate) fn stalls(&self) -> u64 {
+        self.stalls
+    }
+
+    /// Why the run is spoiled by lateness; empty when it is not.
+    pub(crate) fn verdict(&self, limits: &Limits) -> Vec<String> {
+        let mut reasons = vec![];
+        let p99 = self.releases.percentile(0.99).unwrap_or(Span::ZERO);
+        if p99 > limits.p99 {
+            reasons.push(format!(
+                "packets were released late: 99th percentile {:.0} us, allowed {:.0} us ({})",
+                micros(p99),
+                micros(limits.p99),
+                limits.why
+            ));
+        }
+        let share = self.stalled.as_secs_f64() / limits.duration.as_secs_f64().max(1e-9);
+        if share > STALL_SHARE {
+            reasons.push(format!(
+                "stalls of over 1 ms cover {:.2} % of the run, allowed {:.1} %",
+                share * 100.0,
+                STALL_SHARE * 100.0
+            ));
+        }
+        reasons
+    }
+}
+
+/// What a run allows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Limits {
+    pub(crate) p99: Span,
+    why: &'static str,
+    duration: Span,
+}
+
+impl Limits {
+    /// The limits of a run of this length, base RTT and smallest AQM target, where there is one.
+    pub(crate) fn new(duration: Span, base_rtt: Span, target: Option<Span>) -> Limits {
+        let by_rtt = base_rtt.scale(RTT_SHARE).max(RTT_FLOOR);
+        match target.map(|target| target.scale(TARGET_SHARE).max(TARGET_FLOOR)) {
+            Some(by_target) if by_target < by_rtt => {
+                Limits { p99: by_target, why: "a tenth of the smallest AQM target", duration }
+            }
+            _ => Limits { p99: by_rtt, why: "1 % of the base RTT, or 200 us", duration },
+        }
+    }
+}
+
+fn micros(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Span {
+        Span::from_micros(us)
+    }
+    fn second() -> Span {
+        Span::from_secs(1)
+    }
+
+    #[test]
+    fn the_limit_is_the_more_of_rtt_share_and_floor_unless_an_aqm_asks_for_less() {
+        assert_eq!(Limits::new(second(), Span::from_millis(20), None).p99, us(200));
+        assert_eq!(Limits::new(second(), Span::from_millis(100), None).p99, us(1000));
+        assert_eq!(Limits::new(second(), Span::from_millis(100), Some(Span::from_millis(5))).p99, us(500));
+        assert_eq!(Limits::new(second(), Span::from_millis(20), Some(Span::from_millis(15))).p99, us(200));
+        assert_eq!(Limits::new(second(), Span::from_millis(20), Some(us(100))).p99, us(100));
+    }
+
+    #[test]
+    fn a_punctual_run_is_not_spoiled_and_a_late_one_is() {
+        let limits = Limits::new(second(), Span::from_millis(20), None);
+        let mut lateness = Lateness::default();
+        (0..1000).for_each(|_| lateness.round([us(20)].into_iter()));
+        assert!(lateness.verdict(&limits).is_empty());
+        (0..20).for_each(|_| lateness.round([us(300), us(250)].into_iter()));
+        assert_eq!(lateness.verdict(&limits).len(), 1);
+    }
+
+    #[test]
+    fn stalls_are_added_up_once_for_each_round() {
+        let limits = Limits::new(second(), Span::from_millis(20), None);
+        let mut lateness = Lateness::default();
+        (0..10_000).for_each(|_| lateness.round([us(10)].into_iter()));
+        lateness.round([us(3000), us(2000), us(100)].into_iter());
+        assert_eq!((lateness.stalled(), lateness.stalls()), (us(3000), 1));
+        assert!(lateness.verdict(&limits).is_empty());
+        lateness.round([us(2500)].into_iter());
+        assert_eq!(lateness.verdict(&limits).len(), 1);
+    }
+}

@@ -1,0 +1,139 @@
+//! What else keeps the processors busy, and what the kernel dropped outside the fabric: both spoil live results.
+
+use crate::clock::process_time;
+use crate::namespace::Namespace;
+use crate::netlink::Netlink;
+use serde_json::{Map, Value};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Ticks a second in /proc/stat: `USER_HZ`, 100 on every architecture that Linux still supports.
+const TICKS: f64 = 100.0;
+
+/// The state of all processors at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    at: Instant,
+    /// Busy ticks of all processors, steal not included.
+    busy: f64,
+    /// Ticks that the hypervisor gave to others.
+    steal: f64,
+    own: f64,
+}
+
+/// What was used between two moments, in cores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Usage {
+    /// By other processes, and by the kernel for them.
+    pub foreign: f64,
+    /// Taken away by the hypervisor.
+    pub steal: f64,
+}
+
+impl Load {
+    /// Reads it; none where /proc/stat is not what it should be.
+    pub fn now() -> Option<Load> {
+        let text = std::fs::read_to_string("/proc/stat").ok()?;
+        // user nice system idle iowait irq softirq steal (proc_stat(5)); guest time is in user already.
+        let ticks: Vec<f64> =
+            text.lines().next()?.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+        let &[user, nice, system, _, _, irq, softirq, steal, ..] = ticks.as_slice() else { return None };
+        Some(Load {
+            at: Instant::now(),
+            busy: user + nice + system + irq + softirq,
+            steal,
+            own: process_time().as_secs_f64(),
+        })
+    }
+
+    /// What was used since an earlier moment.
+    pub fn since(&self, earlier: &Load) -> Usage {
+        let elapsed = self.at.duration_since(earlier.at).max(Duration::from_millis(1)).as_secs_f64();
+        let own = (self.own - earlier.own) / elapsed;
+        Usage {
+            foreign: ((self.busy - earlier.busy) / TICKS / elapsed - own).max(0.0),
+            steal: (self.steal - earlier.steal) / TICKS / elapsed,
+        }
+    }
+}
+
+/// Packets that the kernel's per-processor backlogs dropped since boot (second column of softnet_stat, hexadecimal).
+pub(crate) fn backlog_drops() -> u64 {
+    let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
+    text.lines()
+        .filter_map(|line| line.split_whitespace().nth(1).and_then(|word| u64::from_str_radix(word, 16).ok()))
+        .sum()
+}
+
+/// Counters of TCP and UDP that mean: a packet reached the host and was thrown away there for want of room or because it was
+/// damaged (`snmp4_net_list` in net/ipv4/proc.c).
+const HOST_DROPS: [(&str, &str); 8] = [
+    ("TcpExt", "TCPBacklogDrop"),
+    ("TcpExt", "TCPRcvQDrop"),
+    ("TcpExt", "PFMemallocDrop"),
+    ("TcpExt", "TCPOFODrop"),
+    ("Tcp", "InErrs"),
+    ("Udp", "RcvbufErrors"),
+    ("Udp", "MemErrors"),
+    ("Udp", "InCsumErrors"),
+];
+
+/// What was dropped in a host: by its sockets and by its device, each cause that occurred with its count.
+///
+/// # Errors
+/// The namespace cannot be entered.
+pub(crate) fn host_drops(namespace: &Namespace, device: &str) -> io::Result<Map<String, Value>> {
+    namespace.inside(|| {
+        let mut drops = Map::new();
+        let text = ["netstat", "snmp"]
+            .map(|file| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default())
+            .concat();
+        for (table, counter) in HOST_DROPS {
+            if let Some(count) = counter_of(&text, table, counter).filter(|count| *count > 0) {
+                drops.insert(format!("{table}.{counter}"), count.into());
+            }
+        }
+        let socket =
+            rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+        let counters = Netlink::open()?.counters(rustix::net::netdevice::name_to_index(&socket, device)?)?;
+        for (name, count) in [("rx_dropped", counters.rx_dropped), ("tx_dropped", counters.tx_dropped)] {
+            if count > 0 {
+                drops.insert(format!("{device}.{name}"), count.into());
+            }
+        }
+        Ok(drops)
+    })
+}
+
+/// One counter of the tables of /proc/net/snmp and netstat: a line of names, then a line of values, both begun by the
+/// table's name.
+fn counter_of(text: &str, table: &str, counter: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(": ")).filter(|(name, _)| *name == table);
+    let (names, values) = (lines.next()?.1, lines.next()?.1);
+    let place = names.split(' ').position(|name| name == counter)?;
+    values.split(' ').nth(place)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_found_by_table_and_name() {
+        let text = "TcpExt: A B C\nTcpExt: 1 2 3\nIpExt: A B\nIpExt: 7 8\nUdp: A\nUdp: 9\n";
+        assert_eq!(counter_of(text, "TcpExt", "C"), Some(3));
+        assert_eq!(counter_of(text, "IpExt", "B"), Some(8));
+        assert_eq!(counter_of(text, "Udp", "B"), None);
+        assert_eq!(counter_of(text, "Tcp", "A"), None);
+    }
+
+    #[test]
+    fn a_processor_cannot_be_used_more_than_wholly() {
+        let Some(before) = Load::now() else { return };
+        std::thread::sleep(Duration::from_millis(50));
+        let usage = Load::now().unwrap().since(&before);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        // /proc/stat counts in hundredths of a second.
+        assert!(usage.foreign >= 0.0 && usage.foreign <= cores * 1.5 + 0.5, "{usage:?}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Network namespaces without names: each is made by a thread of this process, held only by a file descriptor, and mounted
+//! nowhere. When the process dies, however it dies, the kernel takes them away with everything inside: devices, addresses,
+//! sysctls, sockets. Nothing is left that a later run would have to find.
+//!
+//! An ordinary user first moves the whole process into a user namespace of its own ([`enter`]), in which it may do the same.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What [`enter`] found or did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privilege {
+    /// The process may make namespaces as it is.
+    Root,
+    /// It now lives in a user namespace of its own, where it may.
+    UserNamespace,
+}
+
+/// Makes sure that this process may make network namespaces: as root it already may, an ordinary user's process is moved into
+/// a user namespace. Must be called while the process has a single thread, so from the beginning of `main`. User and group
+/// stay what they are, so files are written as the same user.
+///
+/// # Errors
+/// The system forbids user namespaces, or the process already has several threads.
+pub fn enter() -> io::Result<Privilege> {
+    if may_make_namespaces() {
+        return Ok(Privilege::Root);
+    }
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // SAFETY: no file table is unshared, so no descriptor that others hold can lose its meaning.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    // user_namespaces(7): without CAP_SETGID outside, a gid map may be written only once setgroups is given up.
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+    Ok(Privilege::UserNamespace)
+}
+
+/// Whether a thread of this process can make a network namespace now. Tries it, on a thread that ends at once.
+pub fn may_make_namespaces() -> bool {
+    Namespace::new().is_ok()
+}
+
+/// A network namespace, held by its descriptor.
+#[derive(Debug)]
+pub struct Namespace {
+    fd: OwnedFd,
+}
+
+impl Namespace {
+    /// A new and empty one, with a loopback device that is down.
+    ///
+    /// # Errors
+    /// The process may not make namespaces, or there are too many.
+    pub fn new() -> io::Result<Namespace> {
+        let made = std::thread::scope(|scope| {
+            std::thread::Builder::new()
+                .name("weir-netns".into())
+                .spawn_scoped(scope, || -> io::Result<OwnedFd> {
+                    // SAFETY: only the network namespace of this thread changes; no descriptor loses its meaning.
+                    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
+                    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                    Ok(rustix::fs::open("/proc/thread-self/ns/net", flags, Mode::empty())?)
+                })
+                .map(|thread| {
+                    thread.join().unwrap_or_else(|_| {
+                        Err(io::Error::other("the thread that makes a namespace panicked"))
+                    })
+                })
+        })??;
+        Ok(Namespace { fd: made })
+    }
+
+    /// Does something inside, on a thread of its own. Sockets that are opened there belong to this namespace for good.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or the work's own error.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        std::thread::scope(|scope| {
+            std::thread::Builder::new()
+                .name("weir-netns".into())
+                .spawn_scoped(scope, || {
+                    rustix::thread::move_into_link_name_space(
+                        self.fd.as_fd(),
+                        Some(LinkNameSpaceType::Network),
+                    )?;
+                    work()
+                })?
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("work inside a namespace panicked")))
+        })
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Sets a sysctl below `/proc/sys/net` of the namespace that the calling thread is in.
+///
+/// # Errors
+/// The kernel does not know it, or does not take the value; the text names it.
+pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
+    std::fs::write(sysctl_path(name), value).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot set net.{name} to \"{value}\": {error}"))
+    })
+}
+
+/// Reads a sysctl of the namespace that the calling thread is in, with single spaces between its words.
+pub fn sysctl(name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(sysctl_path(name)).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// `/proc/sys/net` follows the namespace of the thread that opens it, not of the process.
+fn sysctl_path(name: &str) -> String {
+    format!("/proc/sys/net/{}", name.replace('.', "/"))
+}

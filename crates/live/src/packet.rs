@@ -1,0 +1,398 @@
+//! A real packet in the fabric: the Ethernet frame that a host sent, in a pooled buffer, and what was read of its IPv4, TCP
+//! and UDP headers (RFC 791, 9293, 2018, 768). Steady state allocates nothing: a packet that ends gives its buffer back.
+
+use crate::address::{NO_FLOW, flow_of, node_of};
+use crate::netlink::Mac;
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+use weir_base::{Ecn, FlowId, Packet, Time};
+use weir_fabric::{TcpView, Wire};
+
+/// Length of an Ethernet header.
+pub const ETHERNET: usize = 14;
+/// Most SACK blocks that fit into a TCP header.
+const SACK_BLOCKS: usize = 4;
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// The network as parsing must know it.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    /// For each node, whether it is a host.
+    pub hosts: Vec<bool>,
+    /// Number of flows.
+    pub flows: usize,
+}
+
+/// Buffers that packets come from and go back to. One thread's.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    free: Rc<RefCell<Vec<Box<Frame>>>>,
+    directory: Rc<Directory>,
+    room: usize,
+}
+
+/// A packet on its way through the fabric.
+#[derive(Debug)]
+pub struct LivePacket(Option<Box<Frame>>);
+
+#[derive(Debug)]
+struct Frame {
+    bytes: Vec<u8>,
+    facts: Facts,
+    arrived: Time,
+    class: Ecn,
+    home: Weak<RefCell<Vec<Box<Frame>>>>,
+}
+
+/// What is read of a packet's headers once.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    flow: FlowId,
+    destination: usize,
+    tcp: Option<TcpFacts>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TcpFacts {
+    sequence: u32,
+    acknowledgement: u32,
+    payload: u32,
+    syn: bool,
+    ack: bool,
+    sack: [(u32, u32); SACK_BLOCKS],
+    sack_blocks: usize,
+}
+
+impl Pool {
+    /// A pool for packets of up to `mtu` bytes.
+    pub fn new(directory: Directory, mtu: usize) -> Pool {
+        Pool { free: Rc::default(), directory: Rc::new(directory), room: mtu + ETHERNET }
+    }
+
+    /// Takes a frame in; none when it is not an IPv4 packet for a host of this network.
+    pub fn packet(&self, frame: &[u8]) -> Option<LivePacket> {
+        let facts = Facts::read(frame, &self.directory)?;
+        let mut packet = self.free.borrow_mut().pop().unwrap_or_else(|| {
+            Box::new(Frame {
+                bytes: Vec::with_capacity(self.room),
+                facts,
+                arrived: Time::ZERO,
+                class: Ecn::NotEct,
+                home: Rc::downgrade(&self.free),
+            })
+        });
+        packet.bytes.clear();
+        packet.bytes.extend_from_slice(frame);
+        packet.facts = facts;
+        Some(LivePacket(Some(packet)))
+    }
+}
+
+impl Drop for LivePacket {
+    fn drop(&mut self) {
+        if let Some(frame) = self.0.take() {
+            if let Some(home) = frame.home.upgrade() {
+                home.borrow_mut().push(frame);
+            }
+        }
+    }
+}
+
+impl LivePacket {
+    #[inline]
+    fn frame(&self) -> &Frame {
+        self.0.as_deref().expect("the frame is taken out only by drop")
+    }
+    #[inline]
+    fn frame_mut(&mut self) -> &mut Frame {
+        self.0.as_deref_mut().expect("the frame is taken out only by drop")
+    }
+
+    /// The whole frame, Ethernet header included.
+    pub fn ethernet(&self) -> &[u8] {
+        &self.frame().bytes
+    }
+
+    /// Writes whom the frame is for.
+    pub fn address_to(&mut self, mac: Mac) {
+        self.frame_mut().bytes[..6].copy_from_slice(&mac);
+    }
+}
+
+impl Packet for LivePacket {
+    #[inline]
+    fn wire_length(&self) -> u32 {
+        (self.frame().bytes.len() - ETHERNET) as u32
+    }
+    #[inline]
+    fn flow(&self) -> FlowId {
+        self.frame().facts.flow
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.frame().bytes[ETHERNET + 1])
+    }
+    fn mark_ce(&mut self) {
+        let ip = &mut self.frame_mut().bytes[ETHERNET..];
+        let old = u16::from_be_bytes([ip[0], ip[1]]);
+        ip[1] |= Ecn::Ce as u8;
+        let new = u16::from_be_bytes([ip[0], ip[1]]);
+        let checksum = u16::from_be_bytes([ip[10], ip[11]]);
+        // RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
+        let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = (sum & 0xffff) + (sum >> 16);
+        ip[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    }
+    #[inline]
+    fn arrive(&mut self, now: Time) {
+        let class = self.ecn();
+        let frame = self.frame_mut();
+        (frame.arrived, frame.class) = (now, class);
+    }
+    #[inline]
+    fn arrived(&self) -> Time {
+        self.frame().arrived
+    }
+    #[inline]
+    fn class(&self) -> Ecn {
+        self.frame().class
+    }
+}
+
+impl Wire for LivePacket {
+    #[inline]
+    fn destination(&self) -> usize {
+        self.frame().facts.destination
+    }
+    #[inline]
+    fn tcp(&self) -> Option<TcpView<'_>> {
+        self.frame().facts.tcp.as_ref().map(|tcp| TcpView {
+            sequence: tcp.sequence,
+            acknowledgement: tcp.acknowledgement,
+            payload: tcp.payload,
+            syn: tcp.syn,
+            ack: tcp.ack,
+            sack: &tcp.sack[..tcp.sack_blocks],
+        })
+    }
+    fn write_to(&self, frame: &mut Vec<u8>) {
+        frame.extend_from_slice(&self.frame().bytes[ETHERNET..]);
+    }
+}
+
+impl Facts {
+    fn read(frame: &[u8], directory: &Directory) -> Option<Facts> {
+        let ip = frame.get(ETHERNET..)?;
+        if frame[12..ETHERNET] != ETHERTYPE_IPV4 || ip.len() < 20 || ip[0] >> 4 != 4 {
+            return None;
+        }
+        let (header, total) = (usize::from(ip[0] & 15) * 4, usize::from(u16::from_be_bytes([ip[2], ip[3]])));
+        if header < 20 || total < header || total != ip.len() {
+            return None;
+        }
+        let destination = node_of(u32_at(ip, 16)?);
+        if !directory.hosts.get(destination).copied().unwrap_or(false) {
+            return None;
+        }
+        // Behind the first fragment there are no ports.
+        let first = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff == 0;
+        let payload = &ip[header..];
+        let flow = match (first && matches!(ip[9], TCP | UDP), payload) {
+            (true, &[a, b, c, d, ..]) => {
+                flow_of(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), directory.flows)
+            }
+            _ => NO_FLOW,
+        };
+        let tcp = if first && ip[9] == TCP { TcpFacts::read(payload) } else { None };
+        Some(Facts { flow, destination, tcp })
+    }
+}
+
+impl TcpFacts {
+    fn read(tcp: &[u8]) -> Option<TcpFacts> {
+        let header = usize::from(tcp.get(12)? >> 4) * 4;
+        if header < 20 || header > tcp.len() {
+            return None;
+        }
+        let flags = tcp[13];
+        let mut facts = TcpFacts {
+            sequence: u32_at(tcp, 4)?,
+            acknowledgement: u32_at(tcp, 8)?,
+            payload: (tcp.len() - header) as u32,
+            syn: flags & 0x02 != 0,
+            ack: flags & 0x10 != 0,
+            sack: [(0, 0); SACK_BLOCKS],
+            sack_blocks: 0,
+        };
+        facts.read_sack(&tcp[20..header]);
+        Some(facts)
+    }
+
+    /// Walks the options to the SACK blocks (kind 5, RFC 2018 section 3).
+    fn read_sack(&mut self, mut options: &[u8]) {
+        while let [kind, rest @ ..] = options {
+            options = match (kind, rest) {
+                (0, _) => return,
+                (1, rest) => rest,
+                (kind, [length, ..]) if (2..=options.len()).contains(&usize::from(*length)) => {
+                    let (option, behind) = options.split_at((*length).into());
+                    if *kind == 5 {
+                        for (block, into) in option[2..].chunks_exact(8).zip(&mut self.sack) {
+                            if let (Some(start), Some(end)) = (u32_at(block, 0), u32_at(block, 4)) {
+                                *into = (start, end);
+                                self.sack_blocks += 1;
+                            }
+                        }
+                        return;
+                    }
+                    behind
+                }
+                _ => return,
+            };
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.first_chunk().map(|word| u32::from_be_bytes(*word))
+}
+
+/// Builds the frame of a UDP datagram whose IP packet has `length` bytes (28 at least), for datagrams that the fabric
+/// injects itself. The UDP checksum is left out, as IPv4 permits (RFC 768).
+pub fn udp_frame(from: usize, to: usize, flow: usize, length: usize, ecn: Ecn) -> Vec<u8> {
+    use crate::address::{address_of, fabric_mac_of, mac_of, port_of};
+    let mut frame = vec![0; ETHERNET + length.max(28)];
+    frame[..6].copy_from_slice(&mac_of(to));
+    frame[6..12].copy_from_slice(&fabric_mac_of(from));
+    frame[12..ETHERNET].copy_from_slice(&ETHERTYPE_IPV4);
+    let ip = &mut frame[ETHERNET..];
+    let total = ip.len() as u16;
+    ip[0] = 0x45;
+    ip[1] = ecn as u8;
+    ip[2..4].copy_from_slice(&total.to_be_bytes());
+    ip[6] = 0x40; // don't fragment
+    ip[8] = 64; // time to live
+    ip[9] = UDP;
+    ip[12..16].copy_from_slice(&address_of(from).octets());
+    ip[16..20].copy_from_slice(&address_of(to).octets());
+    let checksum = checksum(&ip[..20]);
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+    ip[20..22].copy_from_slice(&port_of(flow).to_be_bytes());
+    ip[22..24].copy_from_slice(&port_of(flow).to_be_bytes());
+    ip[24..26].copy_from_slice(&(total - 20).to_be_bytes());
+    frame
+}
+
+/// The Internet checksum (RFC 1071) of an even number of bytes.
+pub(crate) fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 =
+        bytes.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::port_of;
+
+    fn pool() -> Pool {
+        Pool::new(Directory { hosts: vec![true, false, true], flows: 3 }, 1500)
+    }
+
+    /// A TCP segment of flow 1 from node 0 to node 2, with these options and so many bytes of payload.
+    fn segment(options: &[u8], payload: usize) -> Vec<u8> {
+        let mut frame = udp_frame(0, 2, 1, 40 + options.len() + payload, Ecn::Ect0);
+        frame[ETHERNET + 9] = TCP;
+        let tcp = &mut frame[ETHERNET + 20..];
+        tcp[4..8].copy_from_slice(&7000u32.to_be_bytes());
+        tcp[8..12].copy_from_slice(&9000u32.to_be_bytes());
+        tcp[12] = (((20 + options.len()) / 4) as u8) << 4;
+        tcp[13] = 0x10;
+        tcp[20..20 + options.len()].copy_from_slice(options);
+        frame
+    }
+
+    #[test]
+    fn a_datagram_is_read_as_it_was_built() {
+        let packet = pool().packet(&udp_frame(0, 2, 1, 1500, Ecn::Ect1)).unwrap();
+        assert_eq!((packet.wire_length(), packet.flow(), packet.destination()), (1500, FlowId(1), 2));
+        assert_eq!(packet.ecn(), Ecn::Ect1);
+        assert!(packet.tcp().is_none());
+        assert_eq!(checksum(&packet.ethernet()[ETHERNET..ETHERNET + 20]), 0);
+    }
+
+    #[test]
+    fn marking_keeps_the_header_checksum_right() {
+        for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+            for length in 28..400 {
+                let mut packet = pool().packet(&udp_frame(0, 2, 1, length, ecn)).unwrap();
+                packet.mark_ce();
+                assert_eq!(packet.ecn(), Ecn::Ce);
+                assert_eq!(checksum(&packet.ethernet()[ETHERNET..ETHERNET + 20]), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn sack_blocks_are_found_behind_other_options() {
+        let mut options = vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 18];
+        for edge in [100u32, 200, 300, 400] {
+            options.extend(edge.to_be_bytes());
+        }
+        let packet = pool().packet(&segment(&options, 5)).unwrap();
+        let tcp = packet.tcp().unwrap();
+        assert_eq!((tcp.sequence, tcp.acknowledgement, tcp.payload), (7000, 9000, 5));
+        assert!(tcp.ack && !tcp.syn);
+        assert_eq!(tcp.sack, [(100, 200), (300, 400)]);
+    }
+
+    #[test]
+    fn what_is_not_for_a_host_of_the_network_is_not_taken() {
+        let pool = pool();
+        assert!(pool.packet(&udp_frame(0, 1, 1, 100, Ecn::NotEct)).is_none(), "node 1 is a router");
+        assert!(pool.packet(&udp_frame(0, 9, 1, 100, Ecn::NotEct)).is_none(), "there is no node 9");
+        let mut arp = udp_frame(0, 2, 1, 100, Ecn::NotEct);
+        arp[13] = 0x06;
+        assert!(pool.packet(&arp).is_none());
+        assert!(pool.packet(&[]).is_none());
+    }
+
+    #[test]
+    fn cut_and_garbled_packets_never_panic() {
+        let pool = pool();
+        let whole = segment(&[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 20);
+        for length in 0..whole.len() {
+            let mut cut = whole[..length].to_vec();
+            drop(pool.packet(&cut));
+            if length >= ETHERNET + 20 {
+                cut[ETHERNET + 2..ETHERNET + 4].copy_from_slice(&((length - ETHERNET) as u16).to_be_bytes());
+                drop(pool.packet(&cut));
+            }
+        }
+        for (at, value) in (0..whole.len()).flat_map(|at| [0, 1, 0x5f, 0xff].map(|value| (at, value))) {
+            let mut garbled = whole.clone();
+            garbled[at] = value;
+            drop(pool.packet(&garbled));
+        }
+    }
+
+    #[test]
+    fn a_packet_that_ends_gives_its_buffer_back() {
+        let pool = pool();
+        let frame = udp_frame(0, 2, 1, 100, Ecn::NotEct);
+        let packets: Vec<_> = (0..10).map(|_| pool.packet(&frame).unwrap()).collect();
+        drop(packets);
+        assert_eq!(pool.free.borrow().len(), 10);
+        let again = pool.packet(&frame).unwrap();
+        assert_eq!(
+            (pool.free.borrow().len(), again.flow()),
+            (9, FlowId(usize::from(port_of(1) - port_of(0)) as u32))
+        );
+    }
+}

@@ -1,0 +1,303 @@
+//! The pump: takes packets from the hosts, moves the fabric's time along with the clock, and hands packets to hosts when
+//! they are due. One thread. It sleeps on its socket and spins only for the last stretch before a due release.
+//!
+//! What the fabric decides depends on the kernel's receive stamps and not on when the pump gets to see a packet: it goes
+//! through stamps in order, so a late pump releases late but decides as if on time.
+
+use crate::address::mac_of;
+use crate::budget::{Allowance, Budget};
+use crate::clock::{Clock, Scheduling, Stamps, claim_processor, thread_time, timespec_of};
+use crate::inject::Injector;
+use crate::lateness::Lateness;
+use crate::packet::{Directory, LivePacket, Pool};
+use crate::relay::Relay;
+use crate::ring::{ReceiveRing, Sender};
+use crate::sampling;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use weir_base::{Histogram, Span, Time};
+use weir_fabric::{Delivery, Fabric, Observer, Totals};
+use weir_plan::Run;
+
+/// How long before a due release the pump stops sleeping: what waking up takes at worst on an idle machine.
+const SPIN: Span = Span::from_micros(60);
+/// How long it rests when its budget is used up.
+const REST: Span = Span::from_micros(500);
+/// The longest sleep, so that it notices when the run is cancelled.
+const LOOK_UP: Span = Span::from_millis(20);
+/// Packets taken from the ring before what is due is released.
+const RECEIVE_TURN: usize = 64;
+/// Packets released at once.
+const RELEASE_TURN: usize = 64;
+/// A move of the wall clock that is worth telling.
+const CLOCK_STEP: Span = Span::from_millis(1);
+
+/// What the pump has to tell when the run is over.
+#[derive(Debug, Default)]
+pub(crate) struct PumpReport {
+    pub(crate) totals: Totals,
+    pub(crate) lateness: Lateness,
+    /// From the kernel's stamp to the pump's look at the packet.
+    pub(crate) ring_wait: Histogram,
+    /// Frames that were not IPv4 packets for a host of this network.
+    pub(crate) ignored: u64,
+    /// Frames that the ring had no room for, or could not hold whole.
+    pub(crate) ring_drops: u64,
+    /// Frames that the kernel refused to send.
+    pub(crate) refused: u64,
+    /// How far the wall clock was moved during the run, all moves added up.
+    pub(crate) clock_steps: Span,
+    pub(crate) scheduling: Option<Scheduling>,
+    /// Busiest 100 ms, as a share of a core.
+    pub(crate) peak: f64,
+    /// Mean use of a core, by the thread's processor time.
+    pub(crate) mean: f64,
+    /// Times that the budget forced a rest although something was due.
+    pub(crate) rests: u64,
+    /// Whether it was told to stop before the end.
+    pub(crate) cancelled: bool,
+}
+
+/// What the pump works with.
+pub(crate) struct Setup<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) clock: Clock,
+    pub(crate) ring: ReceiveRing,
+    pub(crate) sender: Sender,
+    /// Devices of the hosts at the fabric's end: (index of the device, node).
+    pub(crate) devices: Vec<(u32, usize)>,
+    pub(crate) relay: Relay,
+    /// Bytes that each flow's receiving application has read so far.
+    pub(crate) read: &'a [AtomicU64],
+    pub(crate) cancel: &'a AtomicBool,
+    pub(crate) observer: Option<Box<dyn Observer<LivePacket> + Send>>,
+}
+
+/// The pump at work.
+struct Pump<'a> {
+    run: &'a Run,
+    clock: Clock,
+    ring: ReceiveRing,
+    sender: Sender,
+    /// Node of each device, and device of each node.
+    node_of_device: Vec<Option<usize>>,
+    device_of_node: Vec<u32>,
+    pool: Pool,
+    fabric: Fabric<LivePacket>,
+    injector: Injector,
+    /// Where the fabric stands in time.
+    reached: Time,
+    stamps: Stamps,
+    /// Packets that are due, in order.
+    due: Vec<Delivery<LivePacket>>,
+    next_sample: Time,
+    read_before: Vec<u64>,
+    relay: Relay,
+    read: &'a [AtomicU64],
+    budget: Budget,
+    report: PumpReport,
+}
+
+/// Runs the fabric from the start of the clock to the end of the run.
+///
+/// # Errors
+/// The kernel's, from waiting on the ring.
+pub(crate) fn pump(setup: Setup<'_>) -> io::Result<PumpReport> {
+    let (cancel, observer) = (setup.cancel, setup.observer);
+    let setup = Setup { observer: None, ..setup };
+    let mut pump = Pump::new(setup);
+    if let Some(observer) = observer {
+        pump.fabric.observe(observer);
+    }
+    pump.report.scheduling = Some(claim_processor());
+    std::thread::sleep(std::time::Duration::from_nanos(pump.clock.until_start().as_nanos()));
+    let before = thread_time();
+    pump.work(cancel)?;
+    pump.report.mean =
+        thread_time().saturating_sub(before).as_secs_f64() / pump.clock.now().as_secs_f64().max(1e-9);
+    pump.report.peak = pump.budget.peak();
+    pump.report.totals = pump.fabric.totals();
+    pump.report.ring_drops += pump.ring.take_drops()?;
+    // Dropping the observer closes its file.
+    drop(pump.fabric.take_observer());
+    Ok(pump.report)
+}
+
+impl<'a> Pump<'a> {
+    fn new(setup: Setup<'a>) -> Pump<'a> {
+        let run = setup.run;
+        let nodes = &run.network.nodes;
+        let directory =
+            Directory { hosts: nodes.iter().map(|node| node.host).collect(), flows: run.flows.len() };
+        let highest = setup.devices.iter().map(|(device, _)| *device as usize).max().unwrap_or(0);
+        let (mut node_of_device, mut device_of_node) = (vec![None; highest + 1], vec![0; nodes.len()]);
+        for &(device, node) in &setup.devices {
+            node_of_device[device as usize] = Some(node);
+            device_of_node[node] = device;
+        }
+        Pump {
+            run,
+            clock: setup.clock,
+            ring: setup.ring,
+            sender: setup.sender,
+            node_of_device,
+            device_of_node,
+            pool: Pool::new(directory, run.network.mtu.get() as usize),
+            fabric: Fabric::new(&sampling::fabric_config(run)),
+            injector: Injector::new(run),
+            reached: Time::ZERO,
+            stamps: setup.clock.stamps(),
+            due: Vec::with_capacity(RELEASE_TURN),
+            next_sample: Time::ZERO + run.sample,
+            read_before: vec![0; run.flows.len()],
+            relay: setup.relay,
+            read: setup.read,
+            budget: Budget::default(),
+            report: PumpReport::default(),
+        }
+    }
+
+    fn work(&mut self, cancel: &AtomicBool) -> io::Result<()> {
+        let end = Time::ZERO + self.run.duration;
+        let mut busy_since = self.clock.now();
+        while self.reached < end {
+            if cancel.load(Ordering::Relaxed) {
+                self.report.cancelled = true;
+                return Ok(());
+            }
+            let more = self.take_in(end);
+            if !more {
+                let now = self.clock.now().min(end);
+                self.advance(now);
+            }
+            self.release();
+            let now = self.clock.now();
+            let allowance = self.budget.allowance(now);
+            self.budget.busy(busy_since, now);
+            busy_since = now;
+            let wait = self.next_time().min(end).since(now);
+            if allowance == Allowance::Sleep {
+                self.report.rests += 1;
+                self.sleep(REST, false)?;
+            } else if more || self.ring.ready() || wait.is_zero() {
+                continue;
+            } else if wait > SPIN {
+                self.sleep((wait - SPIN).min(LOOK_UP), true)?;
+            } else if allowance == Allowance::Spin {
+                self.spin(now + wait);
+                continue;
+            } else {
+                self.sleep(wait, true)?;
+            }
+            busy_since = self.clock.now();
+        }
+        Ok(())
+    }
+
+    /// When something is due next.
+    fn next_time(&self) -> Time {
+        self.fabric.next_time().min(self.injector.next_time()).min(self.next_sample)
+    }
+
+    /// Sleeps so long, or until a packet comes where it may wake the pump.
+    fn sleep(&self, span: Span, wakeable: bool) -> io::Result<()> {
+        let mut sockets = [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)];
+        let sockets = if wakeable { &mut sockets[..] } else { &mut [] };
+        match rustix::event::poll(sockets, Some(&timespec_of(span))) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits without sleeping, until then or until a packet comes.
+    fn spin(&self, until: Time) {
+        while self.clock.now() < until && !self.ring.ready() {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Takes waiting packets in, each at its stamp; returns whether more may be waiting.
+    fn take_in(&mut self, end: Time) -> bool {
+        if !self.ring.ready() {
+            return false;
+        }
+        let stamps = self.clock.stamps();
+        let step = stamps.step_since(self.stamps);
+        if step > CLOCK_STEP {
+            self.report.clock_steps += step;
+        }
+        self.stamps = stamps;
+        let now = self.clock.now().min(end);
+        for _ in 0..RECEIVE_TURN {
+            let (pool, report) = (&self.pool, &mut self.report);
+            let taken = self.ring.receive(|frame| {
+                report.ring_drops += u64::from(frame.cut);
+                (frame.device, stamps.time(frame.stamp), pool.packet(frame.bytes).filter(|_| !frame.cut))
+            });
+            let Some((device, stamp, packet)) = taken else { return false };
+            let node = self.node_of_device.get(device as usize).copied().flatten();
+            let (Some(node), Some(packet)) = (node, packet) else {
+                self.report.ignored += 1;
+                continue;
+            };
+            // Stamps of two processors may be out of order by a little, and never lie ahead.
+            let at = stamp.min(now).max(self.reached);
+            self.report.ring_wait.record(now.since(at));
+            self.advance(at);
+            self.fabric.inject(node, packet, at);
+            if self.due.len() >= RELEASE_TURN {
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Moves the fabric's time along, through datagrams that it injects itself and through sample periods.
+    fn advance(&mut self, until: Time) {
+        loop {
+            let stop = self.injector.next_time().min(self.next_sample).min(until);
+            while let Some(delivery) = self.fabric.advance(stop) {
+                self.due.push(delivery);
+            }
+            self.reached = self.reached.max(stop);
+            if stop == self.next_sample {
+                self.sample(stop);
+            }
+            if stop == self.injector.next_time() {
+                self.injector.inject(&self.pool, &mut self.fabric, &mut self.relay);
+            } else if stop == until {
+                return;
+            }
+        }
+    }
+
+    /// Hands everything that is due to its host, and measures how late that was.
+    fn release(&mut self) {
+        while !self.due.is_empty() {
+            let turn = self.due.len().min(RELEASE_TURN);
+            for delivery in &mut self.due[..turn] {
+                delivery.packet.address_to(mac_of(delivery.host));
+            }
+            let frames = self.due[..turn]
+                .iter()
+                .map(|delivery| (self.device_of_node[delivery.host], delivery.packet.ethernet()));
+            self.report.refused += self.sender.send(frames);
+            let now = self.clock.now();
+            self.report.lateness.round(self.due[..turn].iter().map(|delivery| now.since(delivery.at)));
+            self.due.drain(..turn);
+        }
+    }
+
+    fn sample(&mut self, at: Time) {
+        let (read, before) = (self.read, &mut self.read_before);
+        let mut newly_read = |flow: usize| {
+            let total = read[flow].load(Ordering::Relaxed);
+            total - std::mem::replace(&mut before[flow], total)
+        };
+        sampling::sample(&mut self.fabric, self.run, at, &mut newly_read, &mut self.relay);
+        self.next_sample += self.run.sample;
+    }
+}

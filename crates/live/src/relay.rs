@@ -1,0 +1,88 @@
+//! Records on their way from the threads that measure to the one that writes: measuring must never wait for a disk.
+
+use std::sync::mpsc::Sender;
+use weir_base::Time;
+use weir_record::{
+    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    TransportSample,
+};
+
+/// A record of any kind.
+#[derive(Debug)]
+pub(crate) enum Record {
+    Link(LinkSample),
+    Delay(DelaySample),
+    Flow(FlowSample),
+    Rtt(RttSample),
+    Transport(TransportSample),
+    State(StateSample),
+    Event(FlowEvent),
+    Packet(PacketRecord),
+}
+
+impl Record {
+    /// The time that it is sorted by.
+    pub(crate) fn at(&self) -> Time {
+        match self {
+            Record::Link(record) => record.at,
+            Record::Delay(record) => record.at,
+            Record::Flow(record) => record.at,
+            Record::Rtt(record) => record.at,
+            Record::Transport(record) => record.at,
+            Record::State(record) => record.at,
+            Record::Event(record) => record.at,
+            Record::Packet(record) => record.at,
+        }
+    }
+
+    /// Hands it to a recorder.
+    pub(crate) fn write(&self, recorder: &mut dyn Recorder) {
+        match self {
+            Record::Link(record) => recorder.link(record),
+            Record::Delay(record) => recorder.delay(record),
+            Record::Flow(record) => recorder.flow(record),
+            Record::Rtt(record) => recorder.rtt(record),
+            Record::Transport(record) => recorder.transport(record),
+            Record::State(record) => recorder.state(record),
+            Record::Event(record) => recorder.event(record),
+            Record::Packet(record) => recorder.packet(record),
+        }
+    }
+}
+
+/// A recorder whose records come out of a channel. What is sent after the receiver has gone is forgotten.
+#[derive(Debug, Clone)]
+pub(crate) struct Relay(pub(crate) Sender<Record>);
+
+impl Relay {
+    fn pass(&self, record: Record) {
+        let _ = self.0.send(record);
+    }
+}
+
+impl Recorder for Relay {
+    fn link(&mut self, sample: &LinkSample) {
+        self.pass(Record::Link(sample.clone()));
+    }
+    fn delay(&mut self, sample: &DelaySample) {
+        self.pass(Record::Delay(sample.clone()));
+    }
+    fn flow(&mut self, sample: &FlowSample) {
+        self.pass(Record::Flow(sample.clone()));
+    }
+    fn rtt(&mut self, sample: &RttSample) {
+        self.pass(Record::Rtt(sample.clone()));
+    }
+    fn transport(&mut self, sample: &TransportSample) {
+        self.pass(Record::Transport(*sample));
+    }
+    fn state(&mut self, sample: &StateSample) {
+        self.pass(Record::State(sample.clone()));
+    }
+    fn event(&mut self, event: &FlowEvent) {
+        self.pass(Record::Event(*event));
+    }
+    fn packet(&mut self, packet: &PacketRecord) {
+        self.pass(Record::Packet(*packet));
+    }
+}

@@ -1,0 +1,149 @@
+//! The sockets of all flows, opened inside their hosts' namespaces before the run starts. From then on one thread drives
+//! them from outside: a socket stays in the namespace that it was opened in, and so does what it accepts.
+
+use crate::address::{address_of, port_of};
+use crate::testbed::Testbed;
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+use weir_plan::{Flow, Run, Tcp};
+use weir_workload::Needs;
+
+/// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
+const DATAGRAM_BUFFER: usize = 4 << 20;
+
+/// The sockets of one flow; what a workload does not need is not there.
+#[derive(Debug, Default)]
+pub(crate) struct FlowSockets {
+    /// Sends.
+    pub(crate) sender: Option<OwnedFd>,
+    /// Waits for the connection.
+    pub(crate) listener: Option<OwnedFd>,
+    /// Receives.
+    pub(crate) receiver: Option<OwnedFd>,
+}
+
+/// The kernel's name of a controller.
+pub(crate) fn kernel_name(controller: &weir_control::Config) -> &'static str {
+    match controller.name() {
+        "newreno" => "reno",
+        name => name,
+    }
+}
+
+/// Opens the sockets of all flows of a run.
+///
+/// # Errors
+/// What the kernel refused, with the flow's name.
+pub(crate) fn open(run: &Run, testbed: &Testbed) -> io::Result<Vec<FlowSockets>> {
+    let mut all: Vec<FlowSockets> = run.flows.iter().map(|_| FlowSockets::default()).collect();
+    for host in &testbed.hosts {
+        host.namespace.inside(|| {
+            for (index, flow) in run.flows.iter().enumerate() {
+                let group = &run.groups[flow.group];
+                open_ends(index, flow, run, host.node == group.from, host.node == group.to, &mut all[index])
+                    .map_err(|error| io::Error::new(error.kind(), format!("flow {}: {error}", flow.name)))?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(all)
+}
+
+/// Opens those ends of a flow that are at the host whose namespace the calling thread is in.
+fn open_ends(
+    index: usize,
+    flow: &Flow,
+    run: &Run,
+    sends: bool,
+    receives: bool,
+    sockets: &mut FlowSockets,
+) -> io::Result<()> {
+    let group = &run.groups[flow.group];
+    match group.workload.needs() {
+        Needs::Stream => {
+            if sends {
+                sockets.sender = Some(stream_sender(
+                    &group.tcp,
+                    SocketAddrV4::new(address_of(group.from), port_of(index)),
+                )?);
+            }
+            if receives {
+                let listener = stream_socket(SocketAddrV4::new(address_of(group.to), port_of(index)))?;
+                rustix::net::listen(&listener, 1)?;
+                sockets.listener = Some(listener);
+            }
+        }
+        Needs::Datagrams { ecn, exact } => {
+            if sends && !exact {
+                let socket = datagram_socket(SocketAddrV4::new(address_of(group.from), port_of(index)))?;
+                sockopt::set_ip_tos(&socket, ecn as u8)?;
+                rustix::net::connect(&socket, &SocketAddrV4::new(address_of(group.to), port_of(index)))?;
+                sockets.sender = Some(socket);
+            }
+            if receives {
+                let socket = datagram_socket(SocketAddrV4::new(address_of(group.to), port_of(index)))?;
+                let _ = sockopt::set_socket_recv_buffer_size_force(&socket, DATAGRAM_BUFFER)
+                    .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER));
+                sockets.receiver = Some(socket);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn stream_sender(tcp: &Tcp, address: SocketAddrV4) -> io::Result<OwnedFd> {
+    let socket = stream_socket(address)?;
+    let controller = kernel_name(&tcp.cc);
+    sockopt::set_tcp_congestion(&socket, controller).map_err(|error| {
+        let error = io::Error::from(error);
+        io::Error::new(
+            error.kind(),
+            format!("the kernel refuses the congestion control {controller}: {error}"),
+        )
+    })?;
+    if tcp.pacing {
+        pace(&socket)?;
+    }
+    Ok(socket)
+}
+
+fn stream_socket(address: SocketAddrV4) -> io::Result<OwnedFd> {
+    let socket = socket(SocketType::STREAM)?;
+    // However the process ends, closing resets the connection at once. An orderly close would leave an orphan behind that
+    // keeps the namespace alive until its last timer has run out; whoever wants a FIN shuts the sending side down first.
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+fn datagram_socket(address: SocketAddrV4) -> io::Result<OwnedFd> {
+    let socket = socket(SocketType::DGRAM)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+fn socket(kind: SocketType) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(AddressFamily::INET, kind, flags, None)?)
+}
+
+/// Has the kernel pace a connection although its controller does not ask for it: any limit but "none" switches TCP's own
+/// pacing on (`sk_setsockopt`, SO_MAX_PACING_RATE, in net/core/sock.c); the highest possible one changes nothing else.
+fn pace(socket: &OwnedFd) -> io::Result<()> {
+    let limit: libc::c_ulong = libc::c_ulong::MAX - 1;
+    // SAFETY: the pointer names a value of the length told; the kernel only reads it.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const limit).cast(),
+            size_of::<libc::c_ulong>() as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

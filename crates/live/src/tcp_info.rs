@@ -1,0 +1,53 @@
+//! What the kernel says of a connection: `TCP_INFO` (tcp(7), `tcp_get_info` in net/ipv4/tcp.c) as a transport sample.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{AsFd, AsRawFd};
+use weir_base::{Rate, Span, Time};
+use weir_record::TransportSample;
+
+/// `TCP_INFINITE_SSTHRESH` of include/net/tcp.h: no loss so far.
+const INFINITE: u32 = 0x7fff_ffff;
+
+/// Asks for the state of a connection.
+///
+/// # Errors
+/// The kernel's.
+pub fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<TransportSample> {
+    // SAFETY: plain data for which all zeros is a valid value; older kernels fill in a part of it and leave the rest zero.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the pointer names a tcp_info of the length told.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let micros = |value: u32| Span::from_micros(value.into());
+    // Rates are in bytes a second; all ones is no rate.
+    let rate = |bytes: u64| bytes.checked_mul(8).filter(|bits| *bits > 0).map(Rate::from_bits_per_sec);
+    let knows_timeouts = length as usize >= offset_of!(libc::tcp_info, tcpi_total_rto) + size_of::<u16>();
+    Ok(TransportSample {
+        at,
+        flow,
+        cwnd: info.tcpi_snd_cwnd.into(),
+        ssthresh: (info.tcpi_snd_ssthresh < INFINITE).then(|| info.tcpi_snd_ssthresh.into()),
+        // `tcp_packets_in_flight`: sent, minus what has left the network, plus what was sent again.
+        in_flight: f64::from(info.tcpi_unacked) - f64::from(info.tcpi_sacked) - f64::from(info.tcpi_lost)
+            + f64::from(info.tcpi_retrans),
+        srtt: micros(info.tcpi_rtt),
+        min_rtt: if info.tcpi_min_rtt == u32::MAX { Span::ZERO } else { micros(info.tcpi_min_rtt) },
+        rto: micros(info.tcpi_rto),
+        pacing_rate: rate(info.tcpi_pacing_rate),
+        delivery_rate: rate(info.tcpi_delivery_rate),
+        retransmissions: info.tcpi_total_retrans.into(),
+        timeouts: knows_timeouts.then(|| info.tcpi_total_rto.into()),
+    })
+}

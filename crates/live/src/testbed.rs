@@ -1,0 +1,194 @@
+//! The namespaces of a run: one for each host, with a loopback and a veth end `eth0`, and one for the fabric, which holds
+//! the other ends and the packet sockets. All of it lives in descriptors of this process and ends with it.
+
+use crate::address::{GATEWAY, GATEWAY_MAC, address_of, fabric_mac_of, mac_of};
+use crate::ethtool::switch_offloads_off;
+use crate::namespace::{Namespace, set_sysctl, sysctl};
+use crate::netlink::{End, Netlink};
+use crate::ring::{ReceiveRing, Sender};
+use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
+use serde_json::{Map, Value};
+use std::io;
+use std::os::fd::AsFd;
+use weir_plan::{Buffer, Run};
+
+/// The sysctls whose effective values are recorded: all that decides what TCP does and that differs between systems.
+const RECORDED: [&str; 20] = [
+    "ipv4.tcp_rmem",
+    "ipv4.tcp_wmem",
+    "ipv4.tcp_ecn",
+    "ipv4.tcp_no_metrics_save",
+    "ipv4.tcp_slow_start_after_idle",
+    "ipv4.tcp_comp_sack_nr",
+    "ipv4.tcp_comp_sack_delay_ns",
+    "ipv4.tcp_timestamps",
+    "ipv4.tcp_sack",
+    "ipv4.tcp_dsack",
+    "ipv4.tcp_recovery",
+    "ipv4.tcp_frto",
+    "ipv4.tcp_early_retrans",
+    "ipv4.tcp_reordering",
+    "ipv4.tcp_moderate_rcvbuf",
+    "ipv4.tcp_window_scaling",
+    "ipv4.tcp_adv_win_scale",
+    "ipv4.tcp_rto_min_us",
+    "ipv4.tcp_pacing_ss_ratio",
+    "ipv4.tcp_pacing_ca_ratio",
+];
+
+/// What every host is set to, whatever the run: nothing stray on the wire, and no memory of earlier connections.
+const FIXED: [(&str, &str); 9] = [
+    ("ipv6.conf.all.disable_ipv6", "1"),
+    ("ipv6.conf.default.disable_ipv6", "1"),
+    ("ipv4.conf.all.rp_filter", "0"),
+    ("ipv4.conf.default.rp_filter", "0"),
+    ("ipv4.tcp_no_metrics_save", "1"),
+    ("ipv4.tcp_fastopen", "0"),
+    ("ipv4.tcp_mtu_probing", "0"),
+    // Rate limits of ICMP and of challenge ACKs would blur what is measured.
+    ("ipv4.icmp_ratelimit", "0"),
+    ("ipv4.tcp_invalid_ratelimit", "0"),
+];
+
+/// How a host's TCP is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostSettings {
+    /// `tcp_wmem`.
+    pub send: Option<Buffer>,
+    /// `tcp_rmem`.
+    pub receive: Option<Buffer>,
+    /// Whether ECN is asked for and agreed to.
+    pub ecn: Option<bool>,
+}
+
+/// A host.
+#[derive(Debug)]
+pub struct Host {
+    /// Index of its node.
+    pub node: usize,
+    /// Index of its device at the fabric's end.
+    pub device: u32,
+    /// Where it lives.
+    pub namespace: Namespace,
+}
+
+/// All hosts of a run, and the fabric's sockets.
+#[derive(Debug)]
+pub struct Testbed {
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    fabric: Namespace,
+}
+
+impl Testbed {
+    /// Makes the namespaces of a run and everything in them.
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub fn build(run: &Run) -> io::Result<Testbed> {
+        let fabric = Namespace::new()?;
+        let mtu = u32::try_from(run.network.mtu.get()).map_err(io::Error::other)?;
+        let mut hosts = vec![];
+        fabric.inside(|| {
+            // A kernel without IPv6 has nothing to switch off.
+            let _ = set_sysctl("ipv6.conf.all.disable_ipv6", "1");
+            let _ = set_sysctl("ipv6.conf.default.disable_ipv6", "1");
+            for (node, _) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
+                hosts.push(add_host(node, settings_of(run, node), mtu)?);
+            }
+            Ok(())
+        })?;
+        Ok(Testbed { hosts, fabric })
+    }
+
+    /// The host at a node.
+    pub fn host(&self, node: usize) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.node == node)
+    }
+
+    /// Opens the fabric's sockets.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open_sockets(&self, mtu: usize) -> io::Result<(ReceiveRing, Sender)> {
+        self.fabric.inside(|| Ok((ReceiveRing::open(mtu)?, Sender::open()?)))
+    }
+
+    /// The settings in effect on each of these hosts, by the name of its node.
+    pub fn effective_settings(&self, run: &Run) -> Map<String, Value> {
+        let mut all = Map::new();
+        for host in &self.hosts {
+            let read = host.namespace.inside(|| {
+                Ok(RECORDED
+                    .iter()
+                    .filter_map(|name| Some(((*name).to_owned(), sysctl(name)?.into())))
+                    .collect())
+            });
+            if let Ok(settings) = read {
+                all.insert(run.network.nodes[host.node].name.clone(), Value::Object(settings));
+            }
+        }
+        all
+    }
+}
+
+/// What the groups that begin or end at a node ask of its host. Where they differ, the last one counts; `check` refuses that.
+pub fn settings_of(run: &Run, node: usize) -> HostSettings {
+    let mut settings = HostSettings { send: None, receive: None, ecn: None };
+    for group in run.groups.iter().filter(|group| group.from == node || group.to == node) {
+        settings.ecn = Some(group.tcp.ecn);
+        settings.send = Some(group.tcp.send_buffer);
+        settings.receive = Some(group.tcp.receive_buffer);
+    }
+    settings
+}
+
+/// Makes a host and its pair of devices. Called inside the fabric's namespace.
+fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
+    let namespace = Namespace::new()?;
+    namespace.inside(|| set_up_tcp(settings))?;
+    let name = format!("h{node}");
+    let near = End { name: &name, mac: fabric_mac_of(node), namespace: None };
+    let far = End { name: "eth0", mac: mac_of(node), namespace: Some(namespace.as_fd()) };
+    let mut netlink = Netlink::open()?;
+    netlink.add_veth(&near, &far, mtu)?;
+    let device = index_of(&name)?;
+    switch_offloads_off(&name)?;
+    netlink.set_up(device)?;
+    namespace.inside(|| {
+        let mut netlink = Netlink::open()?;
+        netlink.set_up(index_of("lo")?)?;
+        let eth0 = index_of("eth0")?;
+        switch_offloads_off("eth0")?;
+        netlink.set_gso_max_segs(eth0, 1)?;
+        netlink.set_up(eth0)?;
+        netlink.add_address(eth0, address_of(node), 32)?;
+        netlink.add_neighbour(eth0, GATEWAY, GATEWAY_MAC)?;
+        netlink.add_default_route(eth0, GATEWAY)
+    })?;
+    Ok(Host { node, device, namespace })
+}
+
+/// Sets the sysctls of the namespace that the calling thread is in.
+fn set_up_tcp(settings: HostSettings) -> io::Result<()> {
+    for (name, value) in FIXED {
+        // Kernels differ in which of these they have and let a namespace set; what is in effect is recorded.
+        let _ = set_sysctl(name, value);
+    }
+    if let Some(ecn) = settings.ecn {
+        set_sysctl("ipv4.tcp_ecn", if ecn { "1" } else { "0" })?;
+    }
+    for (name, buffer) in [("ipv4.tcp_wmem", settings.send), ("ipv4.tcp_rmem", settings.receive)] {
+        if let Some(buffer) = buffer {
+            let numbers = [buffer.min, buffer.initial, buffer.max].map(|bytes| bytes.get().to_string());
+            set_sysctl(name, &numbers.join(" "))?;
+        }
+    }
+    Ok(())
+}
+
+/// The index of a device of the calling thread's namespace.
+fn index_of(name: &str) -> io::Result<u32> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    Ok(name_to_index(&socket, name)?)
+}
