@@ -17,7 +17,7 @@ const MUST_SLEEP: Span = Span::from_millis(88);
 
 /// Counts the time in which the pump was not asleep.
 #[derive(Debug, Default)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// Busy time of each slot; the slot of a time is its number modulo the length. One more than the window has.
     slots: [Span; SLOTS + 1],
     /// Number of the newest slot.
@@ -28,7 +28,7 @@ pub struct Budget {
 
 /// What the budget allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Allowance {
+pub(crate) enum Allowance {
     /// Spinning before a release.
     Spin,
     /// Work, but no spinning.
@@ -39,7 +39,7 @@ pub enum Allowance {
 
 impl Budget {
     /// Counts a stretch of being busy; stretches come in order.
-    pub fn busy(&mut self, mut from: Time, to: Time) {
+    pub(crate) fn busy(&mut self, mut from: Time, to: Time) {
         while from < to {
             let slot = from.as_nanos() / SLOT.as_nanos();
             self.advance(slot);
@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// What is allowed now.
-    pub fn allowance(&mut self, now: Time) -> Allowance {
+    pub(crate) fn allowance(&mut self, now: Time) -> Allowance {
         self.advance(now.as_nanos() / SLOT.as_nanos());
         match self.sum {
             sum if sum >= MUST_SLEEP => Allowance::Sleep,
@@ -63,7 +63,7 @@ impl Budget {
     }
 
     /// The busiest that any window was, as a share of a core.
-    pub fn peak(&self) -> f64 {
+    pub(crate) fn peak(&self) -> f64 {
         self.peak.as_secs_f64() / WINDOW.as_secs_f64()
     }
 

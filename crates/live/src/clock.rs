@@ -29,39 +29,39 @@ fn read(clock: ClockId) -> u64 {
 }
 
 /// Processor time that this whole process has used.
-pub fn process_time() -> Span {
+pub(crate) fn process_time() -> Span {
     Span::from_nanos(read(ClockId::ProcessCPUTime))
 }
 
 /// Processor time that the calling thread has used.
-pub fn thread_time() -> Span {
+pub(crate) fn thread_time() -> Span {
     Span::from_nanos(read(ClockId::ThreadCPUTime))
 }
 
 /// Tells the time since the start of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub(crate) struct Clock {
     zero: u64,
 }
 
 impl Clock {
     /// A clock whose run starts so long from now; until then it shows zero.
-    pub fn starting_in(span: Span) -> Clock {
+    pub(crate) fn starting_in(span: Span) -> Clock {
         Clock { zero: read(ClockId::Monotonic) + span.as_nanos() }
     }
 
     /// The time.
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time::from_nanos(read(ClockId::Monotonic).saturating_sub(self.zero))
     }
 
     /// How long it is until the run starts.
-    pub fn until_start(&self) -> Span {
+    pub(crate) fn until_start(&self) -> Span {
         Span::from_nanos(self.zero.saturating_sub(read(ClockId::Monotonic)))
     }
 
     /// Takes the distance to the clock of the kernel's packet stamps.
-    pub fn stamps(&self) -> Stamps {
+    pub(crate) fn stamps(&self) -> Stamps {
         // The realtime clock between two readings of the other, so that being interrupted in between shows as width, not error.
         let (before, real, after) =
             (read(ClockId::Monotonic), read(ClockId::Realtime), read(ClockId::Monotonic));
@@ -72,26 +72,26 @@ impl Clock {
 
 /// The distance of the two clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamps {
+pub(crate) struct Stamps {
     /// The run's zero in nanoseconds of `CLOCK_REALTIME`.
     zero: i64,
 }
 
 impl Stamps {
     /// When, in the run, a packet was stamped.
-    pub fn time(&self, stamp: u64) -> Time {
+    pub(crate) fn time(&self, stamp: u64) -> Time {
         Time::from_nanos(u64::try_from(stamp as i64 - self.zero).unwrap_or(0))
     }
 
     /// How far `CLOCK_REALTIME` was moved against `CLOCK_MONOTONIC` since an earlier reading.
-    pub fn step_since(&self, earlier: Stamps) -> Span {
+    pub(crate) fn step_since(&self, earlier: Stamps) -> Span {
         Span::from_nanos(self.zero.abs_diff(earlier.zero))
     }
 }
 
 /// How a thread is scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheduling {
+pub(crate) enum Scheduling {
     /// `SCHED_FIFO`: before every ordinary program.
     RealTime,
     /// Like any other thread.
@@ -100,7 +100,7 @@ pub enum Scheduling {
 
 impl Scheduling {
     /// The name used in results.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Scheduling::RealTime => "SCHED_FIFO",
             Scheduling::Ordinary => "SCHED_OTHER",
@@ -109,7 +109,7 @@ impl Scheduling {
 }
 
 /// Gives the calling thread the best scheduling that it may have, and exact timers.
-pub fn claim_processor() -> Scheduling {
+pub(crate) fn claim_processor() -> Scheduling {
     // The timer slack of ordinary threads is 50 us by default (prctl(2), PR_SET_TIMERSLACK). Cannot fail with this argument.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let parameters = libc::sched_param { sched_priority: PRIORITY };
@@ -125,14 +125,14 @@ pub fn claim_processor() -> Scheduling {
 }
 
 /// Keeps the process's pages in memory from their first use on. Returns whether that was allowed.
-pub fn lock_memory() -> bool {
+pub(crate) fn lock_memory() -> bool {
     use rustix::mm::MlockAllFlags;
     // On fault only: without it, every thread's whole stack would be filled at once.
     rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT).is_ok()
 }
 
 /// Undoes [`lock_memory`].
-pub fn unlock_memory() {
+pub(crate) fn unlock_memory() {
     let _ = rustix::mm::munlockall();
 }
 

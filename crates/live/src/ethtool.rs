@@ -24,7 +24,7 @@ struct Value {
 ///
 /// # Errors
 /// The kernel's; the text names device and offload.
-pub fn switch_offloads_off(device: &str) -> io::Result<()> {
+pub(crate) fn switch_offloads_off(device: &str) -> io::Result<()> {
     let socket: OwnedFd =
         rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
     for (command, what) in OFFLOADS {

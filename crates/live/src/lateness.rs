@@ -39,11 +39,6 @@ impl Lateness {
         }
     }
 
-    /// A percentile in microseconds; zero when nothing was released.
-    pub(crate) fn percentile_us(&self, p: f64) -> f64 {
-        self.releases.percentile(p).unwrap_or(Span::ZERO).as_nanos() as f64 / 1e3
-    }
-
     /// The time covered by stalls of more than a millisecond.
     pub(crate) fn stalled(&self) -> Span {
         self.stalled

@@ -18,8 +18,10 @@ mod relay;
 mod ring;
 mod sampling;
 mod sockets;
+mod tally;
 mod tcp_info;
 mod testbed;
 
 pub use engine::Live;
 pub use namespace::{Privilege, enter, may_make_namespaces};
+pub use tally::{FlowSums, LinkSums, Tally};

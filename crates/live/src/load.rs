@@ -12,7 +12,7 @@ const TICKS: f64 = 100.0;
 
 /// The state of all processors at one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct Load {
+pub(crate) struct Load {
     at: Instant,
     /// Busy ticks of all processors, steal not included.
     busy: f64,
@@ -23,7 +23,7 @@ pub struct Load {
 
 /// What was used between two moments, in cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Usage {
+pub(crate) struct Usage {
     /// By other processes, and by the kernel for them.
     pub foreign: f64,
     /// Taken away by the hypervisor.
@@ -32,7 +32,7 @@ pub struct Usage {
 
 impl Load {
     /// Reads it; none where /proc/stat is not what it should be.
-    pub fn now() -> Option<Load> {
+    pub(crate) fn now() -> Option<Load> {
         let text = std::fs::read_to_string("/proc/stat").ok()?;
         // user nice system idle iowait irq softirq steal (proc_stat(5)); guest time is in user already.
         let ticks: Vec<f64> =
@@ -47,7 +47,7 @@ impl Load {
     }
 
     /// What was used since an earlier moment.
-    pub fn since(&self, earlier: &Load) -> Usage {
+    pub(crate) fn since(&self, earlier: &Load) -> Usage {
         let elapsed = self.at.duration_since(earlier.at).max(Duration::from_millis(1)).as_secs_f64();
         let own = (self.own - earlier.own) / elapsed;
         Usage {

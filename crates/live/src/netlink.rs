@@ -21,11 +21,11 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// A hardware address.
-pub type Mac = [u8; 6];
+pub(crate) type Mac = [u8; 6];
 
 /// One end of a veth pair that is to be made.
 #[derive(Debug)]
-pub struct End<'a> {
+pub(crate) struct End<'a> {
     /// Device name.
     pub name: &'a str,
     /// Hardware address.
@@ -36,7 +36,7 @@ pub struct End<'a> {
 
 /// An rtnetlink socket of the namespace in which it was opened.
 #[derive(Debug)]
-pub struct Netlink {
+pub(crate) struct Netlink {
     socket: Socket,
     sequence: u32,
 }
@@ -46,7 +46,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn open() -> io::Result<Netlink> {
+    pub(crate) fn open() -> io::Result<Netlink> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -57,7 +57,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn add_veth(&mut self, end: &End<'_>, peer: &End<'_>, mtu: u32) -> io::Result<()> {
+    pub(crate) fn add_veth(&mut self, end: &End<'_>, peer: &End<'_>, mtu: u32) -> io::Result<()> {
         let mut far = LinkMessage::default();
         far.attributes = attributes(peer, mtu);
         let mut near = LinkMessage::default();
@@ -73,7 +73,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn set_up(&mut self, index: u32) -> io::Result<()> {
+    pub(crate) fn set_up(&mut self, index: u32) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;
         link.header.flags = LinkFlags::Up | LinkFlags::Noarp;
@@ -86,7 +86,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn set_gso_max_segs(&mut self, index: u32, segments: u32) -> io::Result<()> {
+    pub(crate) fn set_gso_max_segs(&mut self, index: u32, segments: u32) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;
         link.attributes = vec![LinkAttribute::GsoMaxSegs(segments)];
@@ -97,7 +97,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn add_address(&mut self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    pub(crate) fn add_address(&mut self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = AddressFamily::Inet;
         message.header.prefix_len = prefix;
@@ -111,7 +111,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn add_default_route(&mut self, index: u32, gateway: Ipv4Addr) -> io::Result<()> {
+    pub(crate) fn add_default_route(&mut self, index: u32, gateway: Ipv4Addr) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = AddressFamily::Inet;
         message.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
@@ -128,7 +128,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn add_neighbour(&mut self, index: u32, address: Ipv4Addr, mac: Mac) -> io::Result<()> {
+    pub(crate) fn add_neighbour(&mut self, index: u32, address: Ipv4Addr, mac: Mac) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
         message.header.family = AddressFamily::Inet;
         message.header.ifindex = index;
@@ -144,7 +144,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's, or an answer without counters.
-    pub fn counters(&mut self, index: u32) -> io::Result<Stats64> {
+    pub(crate) fn counters(&mut self, index: u32) -> io::Result<Stats64> {
         let mut link = LinkMessage::default();
         link.header.index = index;
         match self.exchange(RouteNetlinkMessage::GetLink(link), 0)? {

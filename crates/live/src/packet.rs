@@ -9,7 +9,7 @@ use weir_base::{Ecn, FlowId, Packet, Time};
 use weir_fabric::{TcpView, Wire};
 
 /// Length of an Ethernet header.
-pub const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;
 /// Most SACK blocks that fit into a TCP header.
 const SACK_BLOCKS: usize = 4;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
@@ -18,7 +18,7 @@ const UDP: u8 = 17;
 
 /// The network as parsing must know it.
 #[derive(Debug, Clone)]
-pub struct Directory {
+pub(crate) struct Directory {
     /// For each node, whether it is a host.
     pub hosts: Vec<bool>,
     /// Number of flows.
@@ -27,7 +27,7 @@ pub struct Directory {
 
 /// Buffers that packets come from and go back to. One thread's.
 #[derive(Debug, Clone)]
-pub struct Pool {
+pub(crate) struct Pool {
     free: Rc<RefCell<Vec<Box<Frame>>>>,
     directory: Rc<Directory>,
     room: usize,
@@ -35,7 +35,7 @@ pub struct Pool {
 
 /// A packet on its way through the fabric.
 #[derive(Debug)]
-pub struct LivePacket(Option<Box<Frame>>);
+pub(crate) struct LivePacket(Option<Box<Frame>>);
 
 #[derive(Debug)]
 struct Frame {
@@ -67,12 +67,12 @@ struct TcpFacts {
 
 impl Pool {
     /// A pool for packets of up to `mtu` bytes.
-    pub fn new(directory: Directory, mtu: usize) -> Pool {
+    pub(crate) fn new(directory: Directory, mtu: usize) -> Pool {
         Pool { free: Rc::default(), directory: Rc::new(directory), room: mtu + ETHERNET }
     }
 
     /// Takes a frame in; none when it is not an IPv4 packet for a host of this network.
-    pub fn packet(&self, frame: &[u8]) -> Option<LivePacket> {
+    pub(crate) fn packet(&self, frame: &[u8]) -> Option<LivePacket> {
         let facts = Facts::read(frame, &self.directory)?;
         let mut packet = self.free.borrow_mut().pop().unwrap_or_else(|| {
             Box::new(Frame {
@@ -111,12 +111,12 @@ impl LivePacket {
     }
 
     /// The whole frame, Ethernet header included.
-    pub fn ethernet(&self) -> &[u8] {
+    pub(crate) fn ethernet(&self) -> &[u8] {
         &self.frame().bytes
     }
 
     /// Writes whom the frame is for.
-    pub fn address_to(&mut self, mac: Mac) {
+    pub(crate) fn address_to(&mut self, mac: Mac) {
         self.frame_mut().bytes[..6].copy_from_slice(&mac);
     }
 }
@@ -262,7 +262,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Builds the frame of a UDP datagram whose IP packet has `length` bytes (28 at least), for datagrams that the fabric
 /// injects itself. The UDP checksum is left out, as IPv4 permits (RFC 768).
-pub fn udp_frame(from: usize, to: usize, flow: usize, length: usize, ecn: Ecn) -> Vec<u8> {
+pub(crate) fn udp_frame(from: usize, to: usize, flow: usize, length: usize, ecn: Ecn) -> Vec<u8> {
     use crate::address::{address_of, fabric_mac_of, mac_of, port_of};
     let mut frame = vec![0; ETHERNET + length.max(28)];
     frame[..6].copy_from_slice(&mac_of(to));

@@ -20,7 +20,7 @@ const BATCH: usize = 64;
 
 /// The receiving side.
 #[derive(Debug)]
-pub struct ReceiveRing {
+pub(crate) struct ReceiveRing {
     socket: OwnedFd,
     map: NonNull<u8>,
     length: usize,
@@ -30,7 +30,7 @@ pub struct ReceiveRing {
 
 /// A frame as it lies in the ring.
 #[derive(Debug)]
-pub struct Received<'a> {
+pub(crate) struct Received<'a> {
     /// Index of the device that it came in on.
     pub device: u32,
     /// The kernel's receive stamp: nanoseconds of `CLOCK_REALTIME`.
@@ -46,7 +46,7 @@ impl ReceiveRing {
     ///
     /// # Errors
     /// Packet sockets are not permitted, or memory is short.
-    pub fn open(mtu: usize) -> io::Result<ReceiveRing> {
+    pub(crate) fn open(mtu: usize) -> io::Result<ReceiveRing> {
         let socket = packet_socket(0)?;
         set_option(&socket, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
         set_option(&socket, libc::PACKET_IGNORE_OUTGOING, 1 as libc::c_int)?;
@@ -79,12 +79,12 @@ impl ReceiveRing {
     }
 
     /// Whether a frame is waiting.
-    pub fn ready(&self) -> bool {
+    pub(crate) fn ready(&self) -> bool {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
     /// Hands the oldest waiting frame to `take` and gives its place back to the kernel; none when nothing waits.
-    pub fn receive<T>(&mut self, take: impl FnOnce(Received<'_>) -> T) -> Option<T> {
+    pub(crate) fn receive<T>(&mut self, take: impl FnOnce(Received<'_>) -> T) -> Option<T> {
         let status = self.status().load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
@@ -115,7 +115,7 @@ impl ReceiveRing {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn take_drops(&self) -> io::Result<u64> {
+    pub(crate) fn take_drops(&self) -> io::Result<u64> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         // SAFETY: the pointer names a tpacket_stats of the length told, as PACKET_STATISTICS of TPACKET_V2 fills in.
@@ -156,7 +156,7 @@ unsafe impl Send for ReceiveRing {}
 
 /// The sending side.
 #[derive(Debug)]
-pub struct Sender {
+pub(crate) struct Sender {
     socket: OwnedFd,
 }
 
@@ -165,7 +165,7 @@ impl Sender {
     ///
     /// # Errors
     /// Packet sockets are not permitted.
-    pub fn open() -> io::Result<Sender> {
+    pub(crate) fn open() -> io::Result<Sender> {
         // Protocol 0 receives nothing.
         let socket = packet_socket(0)?;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)?;
@@ -176,7 +176,7 @@ impl Sender {
     }
 
     /// Sends frames, each out of its device, in order; returns how many of them the kernel refused.
-    pub fn send<'a>(&self, frames: impl Iterator<Item = (u32, &'a [u8])>) -> u64 {
+    pub(crate) fn send<'a>(&self, frames: impl Iterator<Item = (u32, &'a [u8])>) -> u64 {
         let mut frames = frames.peekable();
         let mut refused = 0;
         while frames.peek().is_some() {

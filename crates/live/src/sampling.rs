@@ -1,9 +1,10 @@
-//! Stand-in until the engine crate has it.
+//! A fabric from a run, and its counters into records at the end of each sample period.
 use weir_base::Time;
 use weir_fabric::{Config, Fabric, Wire};
 use weir_plan::Run;
 use weir_record::{Component, DelaySample, FlowSample, LinkSample, Recorder, RttSample, StateSample};
 
+/// What the fabric of a run is built from.
 pub(crate) fn fabric_config(run: &Run) -> Config {
     use weir_fabric as f;
     Config {
@@ -42,6 +43,7 @@ pub(crate) fn fabric_config(run: &Run) -> Config {
     }
 }
 
+/// Takes the counters of one period down. `read` tells what a flow's receiving application has read in it.
 pub(crate) fn sample<P: Wire>(
     fabric: &mut Fabric<P>,
     run: &Run,

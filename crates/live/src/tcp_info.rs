@@ -13,7 +13,7 @@ const INFINITE: u32 = 0x7fff_ffff;
 ///
 /// # Errors
 /// The kernel's.
-pub fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<TransportSample> {
+pub(crate) fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<TransportSample> {
     // SAFETY: plain data for which all zeros is a valid value; older kernels fill in a part of it and leave the rest zero.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;

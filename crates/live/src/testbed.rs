@@ -52,7 +52,7 @@ const FIXED: [(&str, &str); 9] = [
 
 /// How a host's TCP is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostSettings {
+pub(crate) struct HostSettings {
     /// `tcp_wmem`.
     pub send: Option<Buffer>,
     /// `tcp_rmem`.
@@ -63,7 +63,7 @@ pub struct HostSettings {
 
 /// A host.
 #[derive(Debug)]
-pub struct Host {
+pub(crate) struct Host {
     /// Index of its node.
     pub node: usize,
     /// Index of its device at the fabric's end.
@@ -74,7 +74,7 @@ pub struct Host {
 
 /// All hosts of a run, and the fabric's sockets.
 #[derive(Debug)]
-pub struct Testbed {
+pub(crate) struct Testbed {
     /// The hosts.
     pub hosts: Vec<Host>,
     fabric: Namespace,
@@ -85,7 +85,7 @@ impl Testbed {
     ///
     /// # Errors
     /// What the kernel refused.
-    pub fn build(run: &Run) -> io::Result<Testbed> {
+    pub(crate) fn build(run: &Run) -> io::Result<Testbed> {
         let fabric = Namespace::new()?;
         let mtu = u32::try_from(run.network.mtu.get()).map_err(io::Error::other)?;
         let mut hosts = vec![];
@@ -101,21 +101,16 @@ impl Testbed {
         Ok(Testbed { hosts, fabric })
     }
 
-    /// The host at a node.
-    pub fn host(&self, node: usize) -> Option<&Host> {
-        self.hosts.iter().find(|host| host.node == node)
-    }
-
     /// Opens the fabric's sockets.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn open_sockets(&self, mtu: usize) -> io::Result<(ReceiveRing, Sender)> {
+    pub(crate) fn open_sockets(&self, mtu: usize) -> io::Result<(ReceiveRing, Sender)> {
         self.fabric.inside(|| Ok((ReceiveRing::open(mtu)?, Sender::open()?)))
     }
 
     /// The settings in effect on each of these hosts, by the name of its node.
-    pub fn effective_settings(&self, run: &Run) -> Map<String, Value> {
+    pub(crate) fn effective_settings(&self, run: &Run) -> Map<String, Value> {
         let mut all = Map::new();
         for host in &self.hosts {
             let read = host.namespace.inside(|| {
@@ -133,7 +128,7 @@ impl Testbed {
 }
 
 /// What the groups that begin or end at a node ask of its host. Where they differ, the last one counts; `check` refuses that.
-pub fn settings_of(run: &Run, node: usize) -> HostSettings {
+pub(crate) fn settings_of(run: &Run, node: usize) -> HostSettings {
     let mut settings = HostSettings { send: None, receive: None, ecn: None };
     for group in run.groups.iter().filter(|group| group.from == node || group.to == node) {
         settings.ecn = Some(group.tcp.ecn);

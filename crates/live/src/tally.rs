@@ -1,0 +1,177 @@
+//! A recorder that only adds up: what tests and the accuracy measurement look at.
+
+use std::fmt;
+use weir_base::{Histogram, Rate, Span, Time};
+use weir_plan::Run;
+use weir_record::{
+    DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, PacketRecord, Recorder, RttSample,
+    StateSample, TransportSample,
+};
+
+/// Sums over a run, from the end of its warm-up on; events count from the start.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    warmup: Time,
+    span: Span,
+    names: Vec<String>,
+    /// For each flow.
+    pub flows: Vec<FlowSums>,
+    /// For each link.
+    pub links: Vec<LinkSums>,
+    /// Samples of `tcp_info`.
+    pub transport_samples: u64,
+    /// Time of the latest record.
+    pub latest: Time,
+    /// Whether records came out of order.
+    pub disordered: bool,
+}
+
+/// What a flow did.
+#[derive(Debug, Clone, Default)]
+pub struct FlowSums {
+    /// Counters added up.
+    pub sum: FlowSample,
+    /// Everything that happened to it.
+    pub events: Vec<(Time, FlowEventKind)>,
+    /// The last `tcp_info`.
+    pub last: TransportSample,
+}
+
+/// What a link did.
+#[derive(Debug, Clone, Default)]
+pub struct LinkSums {
+    /// IP bytes and overhead sent.
+    pub sent_bytes: u64,
+    /// Packets that reached the queue.
+    pub arrived: u64,
+    /// Dropped by the queue.
+    pub dropped: u64,
+    /// Marked.
+    pub marked: u64,
+    /// Lost by the link.
+    pub lost: u64,
+    /// Sojourn times.
+    pub delay: Histogram,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub fn new(run: &Run) -> Tally {
+        Tally {
+            warmup: Time::ZERO + run.warmup,
+            span: run.duration.saturating_sub(run.warmup),
+            names: run.flows.iter().map(|flow| flow.name.clone()).collect(),
+            flows: vec![FlowSums::default(); run.flows.len()],
+            links: vec![LinkSums::default(); run.network.links.len()],
+            ..Tally::default()
+        }
+    }
+
+    /// A flow's goodput.
+    pub fn goodput(&self, flow: usize) -> Rate {
+        Rate::from_bytes_in(weir_base::Bytes::new(self.flows[flow].sum.read_bytes), self.span)
+    }
+
+    /// A flow's IP throughput at its receiving host.
+    pub fn throughput(&self, flow: usize) -> Rate {
+        Rate::from_bytes_in(weir_base::Bytes::new(self.flows[flow].sum.received_bytes), self.span)
+    }
+
+    /// Whether and when something happened to a flow.
+    pub fn when(&self, flow: usize, kind: FlowEventKind) -> Option<Time> {
+        self.flows[flow].events.iter().find(|(_, happened)| *happened == kind).map(|(at, _)| *at)
+    }
+
+    fn see(&mut self, at: Time) -> bool {
+        self.disordered |= at < self.latest;
+        self.latest = self.latest.max(at);
+        at > self.warmup
+    }
+}
+
+impl Recorder for Tally {
+    fn link(&mut self, sample: &LinkSample) {
+        if self.see(sample.at) {
+            let sums = &mut self.links[sample.link as usize];
+            sums.sent_bytes += sample.sent_bytes.iter().sum::<u64>();
+            sums.arrived += sample.arrived.iter().sum::<u64>();
+            sums.dropped += sample.dropped.iter().sum::<u64>();
+            sums.marked += sample.marked.iter().sum::<u64>();
+            sums.lost += sample.lost;
+        }
+    }
+    fn delay(&mut self, sample: &DelaySample) {
+        if self.see(sample.at) {
+            self.links[sample.link as usize].delay.merge(&sample.delay);
+        }
+    }
+    fn flow(&mut self, sample: &FlowSample) {
+        if self.see(sample.at) {
+            let sum = &mut self.flows[sample.flow as usize].sum;
+            sum.sent_packets += sample.sent_packets;
+            sum.sent_bytes += sample.sent_bytes;
+            sum.retransmitted += sample.retransmitted;
+            sum.received_packets += sample.received_packets;
+            sum.received_bytes += sample.received_bytes;
+            sum.received_ce += sample.received_ce;
+            sum.read_bytes += sample.read_bytes;
+            sum.rtt_count += sample.rtt_count;
+            sum.rtt_sum += sample.rtt_sum;
+            sum.rtt_max = sum.rtt_max.max(sample.rtt_max);
+            if sample.rtt_count > 0 && (sum.rtt_min.is_zero() || sample.rtt_min < sum.rtt_min) {
+                sum.rtt_min = sample.rtt_min;
+            }
+        }
+    }
+    fn rtt(&mut self, sample: &RttSample) {
+        self.see(sample.at);
+    }
+    fn transport(&mut self, sample: &TransportSample) {
+        self.see(sample.at);
+        self.transport_samples += 1;
+        self.flows[sample.flow as usize].last = *sample;
+    }
+    fn state(&mut self, sample: &StateSample) {
+        self.see(sample.at);
+    }
+    fn event(&mut self, event: &FlowEvent) {
+        self.see(event.at);
+        self.flows[event.flow as usize].events.push((event.at, event.kind));
+    }
+    fn packet(&mut self, packet: &PacketRecord) {
+        self.see(packet.at);
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (flow, name)) in self.flows.iter().zip(&self.names).enumerate() {
+            let rtt = flow.sum.rtt_sum as f64 / flow.sum.rtt_count.max(1) as f64 / 1e6;
+            writeln!(
+                f,
+                "{name}: goodput {:.3} Mbit/s, throughput {:.3}, {} sent again, RTT {rtt:.3} ms ({} to {}), cwnd {}",
+                self.goodput(index).mbit_per_sec(),
+                self.throughput(index).mbit_per_sec(),
+                flow.sum.retransmitted,
+                flow.sum.rtt_min,
+                flow.sum.rtt_max,
+                flow.last.cwnd,
+            )?;
+        }
+        for (index, link) in self.links.iter().enumerate().filter(|(_, link)| link.arrived > 0) {
+            let rate = Rate::from_bytes_in(weir_base::Bytes::new(link.sent_bytes), self.span);
+            writeln!(
+                f,
+                "link {index}: {:.3} Mbit/s, {} arrived, {} dropped, {} marked, {} lost, sojourn mean {} p99 {}",
+                rate.mbit_per_sec(),
+                link.arrived,
+                link.dropped,
+                link.marked,
+                link.lost,
+                link.delay.mean().unwrap_or_default(),
+                link.delay.percentile(0.99).unwrap_or_default(),
+            )?;
+        }
+        Ok(())
+    }
+}
