@@ -263,7 +263,7 @@ impl<'a> Apps<'a> {
         let mut turn = TURN;
         while bytes > 0 && turn > 0 {
             let state = &mut self.flows[flow];
-            let Some(socket) = state.sockets.sender.as_ref() else { return None };
+            let socket = state.sockets.sender.as_ref()?;
             let piece = usize::try_from(bytes).unwrap_or(TURN).min(turn);
             match rustix::net::send(socket, &self.payload[..piece], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
             {

@@ -7,6 +7,7 @@ use crate::clock::{Clock, Scheduling, lock_memory, unlock_memory};
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
+use crate::packet::LivePacket;
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
 use crate::sockets::{self, kernel_name};
@@ -17,7 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_base::{Histogram, Span, Time};
-use weir_engine::{Audit, Engine, EngineError, Outcome, Watch};
+use weir_engine::{Audit, Both, Capture, Engine, EngineError, Outcome, PacketLog, Watch};
+use weir_fabric::Observer;
 use weir_plan::Run;
 use weir_record::Recorder;
 use weir_workload::Needs;
@@ -36,6 +38,10 @@ pub struct Live;
 impl Engine for Live {
     fn name(&self) -> &'static str {
         "live"
+    }
+
+    fn runs_alone(&self) -> bool {
+        true
     }
 
     fn check(&self, run: &Run) -> Result<(), EngineError> {
@@ -96,6 +102,7 @@ impl Session<'_> {
         let (records, inbox) = channel();
         let memory_locked = lock_memory();
         let (load, backlog) = (Load::now(), backlog_drops());
+        let packets = run.packets.then(PacketLog::default);
         let clock = Clock::starting_in(HEAD_START);
         let apps = Apps::new(run, flow_sockets, clock, &read, Relay(records.clone()))?;
         let setup = Setup {
@@ -107,7 +114,8 @@ impl Session<'_> {
             relay: Relay(records),
             read: &read,
             cancel: &stop,
-            observer: None,
+            packets: packets.clone(),
+            observer: observer(packets, self.watch.capture.clone()),
         };
         let (pumped, driven, usage, drops) = std::thread::scope(|scope| {
             let pumping =
@@ -260,6 +268,19 @@ impl Session<'_> {
         }
         put("sysctls", Value::Object(self.testbed.effective_settings(self.run)));
         environment
+    }
+}
+
+/// Who sees every packet at the links, if anyone does.
+fn observer(
+    packets: Option<PacketLog>,
+    capture: Option<Capture>,
+) -> Option<Box<dyn Observer<LivePacket> + Send>> {
+    match (packets, capture) {
+        (Some(packets), Some(capture)) => Some(Box::new(Both(packets, capture))),
+        (Some(packets), None) => Some(Box::new(packets)),
+        (None, Some(capture)) => Some(Box::new(capture)),
+        (None, None) => None,
     }
 }
 

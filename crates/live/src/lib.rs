@@ -16,7 +16,6 @@ mod packet;
 mod pump;
 mod relay;
 mod ring;
-mod sampling;
 mod sockets;
 mod tally;
 mod tcp_info;

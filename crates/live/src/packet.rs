@@ -25,10 +25,14 @@ pub(crate) struct Directory {
     pub flows: usize,
 }
 
+/// Frames at rest. They stay boxed, since packets are moved about as pointers.
+#[allow(clippy::vec_box)]
+type Free = RefCell<Vec<Box<Frame>>>;
+
 /// Buffers that packets come from and go back to. One thread's.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    free: Rc<RefCell<Vec<Box<Frame>>>>,
+    free: Rc<Free>,
     directory: Rc<Directory>,
     room: usize,
 }
@@ -43,7 +47,7 @@ struct Frame {
     facts: Facts,
     arrived: Time,
     class: Ecn,
-    home: Weak<RefCell<Vec<Box<Frame>>>>,
+    home: Weak<Free>,
 }
 
 /// What is read of a packet's headers once.
@@ -92,10 +96,10 @@ impl Pool {
 
 impl Drop for LivePacket {
     fn drop(&mut self) {
-        if let Some(frame) = self.0.take() {
-            if let Some(home) = frame.home.upgrade() {
-                home.borrow_mut().push(frame);
-            }
+        if let Some(frame) = self.0.take()
+            && let Some(home) = frame.home.upgrade()
+        {
+            home.borrow_mut().push(frame);
         }
     }
 }

@@ -12,13 +12,13 @@ use crate::lateness::Lateness;
 use crate::packet::{Directory, LivePacket, Pool};
 use crate::relay::Relay;
 use crate::ring::{ReceiveRing, Sender};
-use crate::sampling;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_base::{Histogram, Span, Time};
+use weir_engine::{PacketLog, Sampler, fabric_config};
 use weir_fabric::{Delivery, Fabric, Observer, Totals};
 use weir_plan::Run;
 
@@ -73,6 +73,8 @@ pub(crate) struct Setup<'a> {
     /// Bytes that each flow's receiving application has read so far.
     pub(crate) read: &'a [AtomicU64],
     pub(crate) cancel: &'a AtomicBool,
+    /// Where packets at the links are kept between samples, when the run asks for every one.
+    pub(crate) packets: Option<PacketLog>,
     pub(crate) observer: Option<Box<dyn Observer<LivePacket> + Send>>,
 }
 
@@ -93,6 +95,8 @@ struct Pump<'a> {
     stamps: Stamps,
     /// Packets that are due, in order.
     due: Vec<Delivery<LivePacket>>,
+    sampler: Sampler,
+    packets: Option<PacketLog>,
     next_sample: Time,
     read_before: Vec<u64>,
     relay: Relay,
@@ -121,8 +125,6 @@ pub(crate) fn pump(setup: Setup<'_>) -> io::Result<PumpReport> {
     pump.report.peak = pump.budget.peak();
     pump.report.totals = pump.fabric.totals();
     pump.report.ring_drops += pump.ring.take_drops()?;
-    // Dropping the observer closes its file.
-    drop(pump.fabric.take_observer());
     Ok(pump.report)
 }
 
@@ -146,11 +148,13 @@ impl<'a> Pump<'a> {
             node_of_device,
             device_of_node,
             pool: Pool::new(directory, run.network.mtu.get() as usize),
-            fabric: Fabric::new(&sampling::fabric_config(run)),
+            fabric: Fabric::new(&fabric_config(run)),
             injector: Injector::new(run),
             reached: Time::ZERO,
             stamps: setup.clock.stamps(),
             due: Vec::with_capacity(RELEASE_TURN),
+            sampler: Sampler::new(run),
+            packets: setup.packets,
             next_sample: Time::ZERO + run.sample,
             read_before: vec![0; run.flows.len()],
             relay: setup.relay,
@@ -292,12 +296,14 @@ impl<'a> Pump<'a> {
     }
 
     fn sample(&mut self, at: Time) {
+        if let Some(packets) = &self.packets {
+            packets.drain(&mut self.relay);
+        }
         let (read, before) = (self.read, &mut self.read_before);
-        let mut newly_read = |flow: usize| {
+        self.sampler.sample(&mut self.fabric, at, &mut self.relay, |flow| {
             let total = read[flow].load(Ordering::Relaxed);
             total - std::mem::replace(&mut before[flow], total)
-        };
-        sampling::sample(&mut self.fabric, self.run, at, &mut newly_read, &mut self.relay);
+        });
         self.next_sample += self.run.sample;
     }
 }
