@@ -30,11 +30,21 @@ impl ExportFormat {
     }
 }
 
-/// Writes every table that a run has to a folder, which is made if it is not there; the files written.
+/// Writes every table that a run has, as CSV and as JSON, to a folder, which is made if it is not there; the files written.
 ///
 /// # Errors
 /// The records cannot be read, or a file cannot be written.
-pub fn export(run: &Path, to: &Path, format: ExportFormat) -> Result<Vec<PathBuf>, RecordError> {
+pub fn export(run: &Path, to: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    let mut files = export_as(run, to, ExportFormat::Csv)?;
+    files.extend(export_as(run, to, ExportFormat::Json)?);
+    Ok(files)
+}
+
+/// Writes every table that a run has in one format.
+///
+/// # Errors
+/// As [`export`].
+pub fn export_as(run: &Path, to: &Path, format: ExportFormat) -> Result<Vec<PathBuf>, RecordError> {
     let reader = RunReader::open(run)?;
     std::fs::create_dir_all(to).map_err(RecordError::io(to))?;
     let mut files = Vec::new();
@@ -210,8 +220,19 @@ mod tests {
         replay(&records, &mut recorder);
         recorder.finish().unwrap();
         let to = tempfile::tempdir().unwrap();
-        let files = export(run.path(), &to.path().join("export"), format).unwrap();
+        let files = export_as(run.path(), &to.path().join("export"), format).unwrap();
         (records, to, files)
+    }
+
+    #[test]
+    fn an_export_is_both_and_only_of_tables_that_are_there() {
+        let (run, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut recorder = ParquetRecorder::create(run.path()).unwrap();
+        replay(&Records { events: busy_records().events, ..Records::default() }, &mut recorder);
+        recorder.finish().unwrap();
+        let files = export(run.path(), to.path()).unwrap();
+        assert_eq!(files, ["events.csv", "events.json"].map(|name| to.path().join(name)));
+        assert!(export(to.path(), run.path()).is_err(), "no records there");
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod types;
 mod writer;
 
 pub use error::RecordError;
-pub use export::{ExportFormat, export};
+pub use export::{ExportFormat, export, export_as};
 pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo};
 pub use metrics::{Distribution, Level, METRICS, Metric, Metrics, Value, View, Window, metric};
 pub use packed::PackedHistogram;
