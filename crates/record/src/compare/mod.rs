@@ -10,6 +10,8 @@ use crate::info::ParamInfo;
 use crate::metrics::{Level, METRICS, Metric, metric};
 use crate::summary::RunSummary;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 use weir_base::math::sqrt;
 
 /// Confidence of the interval.
@@ -23,6 +25,33 @@ pub enum Bound {
     Absolute(f64),
     /// As a share of the reference: 0.15 is 15 %.
     Relative(f64),
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Absolute(bound) => write!(f, "{bound}"),
+            // To a millionth, so that 7 % is not printed as 7.000000000000001 %.
+            Bound::Relative(bound) => write!(f, "{}%", (bound * 1e8).round() / 1e6),
+        }
+    }
+}
+
+impl FromStr for Bound {
+    type Err = String;
+
+    /// A number in the metric's unit, or a share with `%`.
+    fn from_str(text: &str) -> Result<Bound, String> {
+        let share = text.trim_end().strip_suffix('%');
+        let number = share.unwrap_or(text).trim().parse::<f64>().ok();
+        match number.filter(|number| number.is_finite() && *number >= 0.0) {
+            Some(number) if share.is_some() => Ok(Bound::Relative(number / 100.0)),
+            Some(number) => Ok(Bound::Absolute(number)),
+            None => Err(format!(
+                "`{text}` is no bound: give a number in the metric's unit, or a share such as 15%"
+            )),
+        }
+    }
 }
 
 /// What is compared, and within what.
@@ -40,6 +69,33 @@ impl Rule {
     pub fn defaults() -> Vec<Rule> {
         let rule = |metric: &Metric| Some(Rule { metric: metric.name.into(), bound: metric.bound? });
         METRICS.iter().filter_map(rule).collect()
+    }
+
+    /// The rules of the registry, with others in the place of those of the same metric or after them.
+    pub fn defaults_but(others: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
+        let mut rules = Rule::defaults();
+        for rule in others {
+            match rules.iter_mut().find(|default| default.metric == rule.metric) {
+                Some(default) => *default = rule,
+                None => rules.push(rule),
+            }
+        }
+        rules
+    }
+}
+
+impl FromStr for Rule {
+    type Err = String;
+
+    /// `METRIC=BOUND`, for example `queue_delay_ms=15%`.
+    fn from_str(text: &str) -> Result<Rule, String> {
+        let (name, bound) = text.split_once('=').ok_or_else(|| format!("`{text}` is not METRIC=BOUND"))?;
+        let name = name.trim();
+        let metric = metric(name).ok_or_else(|| format!("unknown metric `{name}`"))?;
+        if !metric.of.contains(&Level::Run) && !metric.of.contains(&Level::Group) {
+            return Err(format!("`{name}` is not of a run or a group, so it cannot be compared"));
+        }
+        Ok(Rule { metric: name.into(), bound: bound.parse()? })
     }
 }
 

@@ -64,6 +64,26 @@ fn the_registry_says_what_is_compared_and_within_what() {
 }
 
 #[test]
+fn bounds_are_written_as_people_do_and_replace_those_of_the_registry() {
+    assert_eq!("15%".parse(), Ok(Bound::Relative(0.15)));
+    assert_eq!("7.5 %".parse(), Ok(Bound::Relative(0.075)));
+    assert_eq!(" 2".parse(), Ok(Bound::Absolute(2.0)));
+    for text in ["", "%", "-1", "nan", "inf", "2 points"] {
+        assert!(text.parse::<Bound>().unwrap_err().contains("is no bound"), "{text}");
+    }
+    for bound in [Bound::Relative(0.07), Bound::Relative(0.15), Bound::Absolute(2.5)] {
+        assert_eq!(bound.to_string().parse(), Ok(bound));
+    }
+    let message = |text: &str| text.parse::<Rule>().unwrap_err();
+    assert_eq!(message("queue_delay=1"), "unknown metric `queue_delay`");
+    assert_eq!(message("queue_delay_ms"), "`queue_delay_ms` is not METRIC=BOUND");
+    assert!(message("rate_ratio=1").contains("cannot be compared"));
+    let rules = Rule::defaults_but(["queue_delay_ms=3", "jain_index=5%"].map(|text| text.parse().unwrap()));
+    assert_eq!(rules[1], Rule { metric: "queue_delay_ms".into(), bound: Bound::Absolute(3.0) });
+    assert_eq!((rules.len(), rules[3].metric.as_str()), (4, "jain_index"));
+}
+
+#[test]
 fn runs_are_paired_by_cell_and_repeat_whatever_their_order() {
     let live = [run("pie", 1, [90.0, 10.0, 50.0]), run("pie", 2, [91.0, 20.0, 60.0])];
     let sim = [run("pie", 2, [91.5, 22.0, 61.0]), run("pie", 1, [90.5, 11.0, 51.0])];
