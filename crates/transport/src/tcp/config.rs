@@ -1,0 +1,50 @@
+//! What a connection is configured with: sizes, buffers and switches, with the defaults of Linux 6.18.
+
+use weir_base::Bytes;
+
+/// Configuration of one endpoint. Both ends of a connection should agree on `mss`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The congestion controller of this side's data.
+    pub controller: weir_control::Config,
+    /// Largest payload of a segment: MTU 1500 less 40 bytes of headers and 12 of timestamps.
+    pub mss: u16,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Whether ECN is asked for and granted (RFC 3168).
+    pub ecn: bool,
+    /// Send buffer: start and largest value (Linux `tcp_wmem`). Equal values switch autotuning off.
+    pub send_buffer: (Bytes, Bytes),
+    /// Receive buffer: start and largest value (Linux `tcp_rmem`). Equal values switch autotuning off.
+    pub receive_buffer: (Bytes, Bytes),
+    /// Whether to pace although the controller gives no rate: at 200 % of window over smoothed RTT in slow start, at
+    /// 120 % after it (Linux `tcp_update_pacing_rate`).
+    pub pacing: bool,
+    /// Whether the window falls back after idleness (Linux `tcp_slow_start_after_idle`).
+    pub slow_start_after_idle: bool,
+    /// Whether duplicate acknowledgements are thinned out while data is missing (Linux `tcp_comp_sack_nr`, 44 against 0).
+    pub compress_sack: bool,
+    /// Initial sequence number.
+    pub initial_sequence: u32,
+    /// Seed of the stream that the controller draws from.
+    pub seed: u64,
+}
+
+impl Config {
+    /// The defaults of Linux 6.18 with this controller.
+    pub fn new(controller: weir_control::Config) -> Config {
+        Config {
+            controller,
+            mss: 1448,
+            initial_window: 10,
+            ecn: false,
+            send_buffer: (Bytes::new(16_384), Bytes::new(4 << 20)),
+            receive_buffer: (Bytes::new(131_072), Bytes::new(32 << 20)),
+            pacing: false,
+            slow_start_after_idle: true,
+            compress_sack: true,
+            initial_sequence: 0,
+            seed: 0,
+        }
+    }
+}
