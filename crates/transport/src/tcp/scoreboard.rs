@@ -1,0 +1,354 @@
+//! What is outstanding: a ring of sent segments indexed by segment number, with the marks of Linux (`TCPCB_*`), the counters
+//! that follow from them, and the list in order of transmission that RACK walks (`tsorted_sent_queue`). A second ring of bits
+//! says which segments are lost and wait for retransmission, so that the next one is found without a scan of the window.
+
+/// Marks of a segment.
+pub(crate) const SACKED: u8 = 1;
+/// A retransmission is in flight.
+pub(crate) const RETRANS: u8 = 2;
+pub(crate) const LOST: u8 = 4;
+/// It was sent more than once.
+pub(crate) const EVER_RETRANS: u8 = 8;
+/// The FIN goes with it; it takes one position after its payload.
+pub(crate) const FIN: u8 = 16;
+/// It stands in the list in order of transmission.
+const LISTED: u8 = 32;
+
+const NONE: u32 = u32::MAX;
+/// Slots that a connection starts with.
+const FIRST_SLOTS: usize = 16;
+
+/// A segment that was sent. Times in microseconds, positions counted from the SYN's.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sent {
+    pub(crate) start: u64,
+    pub(crate) sent_at: u64,
+    /// Segments delivered, and when the last one was, at the time of sending; sending of the flight's first segment.
+    pub(crate) delivered: u64,
+    /// 0 once the segment has given its rate sample.
+    pub(crate) delivered_at: u64,
+    pub(crate) first_sent_at: u64,
+    /// Slot indices of the neighbours in order of transmission.
+    prev: u32,
+    next: u32,
+    /// Sequence space: payload and FIN.
+    pub(crate) len: u16,
+    pub(crate) marks: u8,
+    pub(crate) app_limited: bool,
+}
+
+impl Sent {
+    pub(crate) fn end(&self) -> u64 {
+        self.start + u64::from(self.len)
+    }
+    pub(crate) fn has(&self, marks: u8) -> bool {
+        self.marks & marks != 0
+    }
+}
+
+/// The outstanding segments `first..next`.
+#[derive(Debug, Clone)]
+pub(crate) struct Scoreboard {
+    slots: Vec<Sent>,
+    /// One bit a slot: lost and not sent again.
+    waiting: Vec<u64>,
+    mask: usize,
+    first: u64,
+    next: u64,
+    /// Ends of the list in order of transmission.
+    oldest: u32,
+    newest: u32,
+    /// No segment before this one waits for retransmission.
+    hint: u64,
+    pub(crate) sacked: u32,
+    pub(crate) lost: u32,
+    pub(crate) retrans: u32,
+    /// End of the highest SACKed segment; meaningful while `sacked` is not 0.
+    pub(crate) highest_sacked_end: u64,
+    /// All segments ever marked lost.
+    pub(crate) total_lost: u64,
+    mss: u64,
+}
+
+impl Scoreboard {
+    pub(crate) fn new(mss: u16) -> Scoreboard {
+        Scoreboard {
+            slots: Vec::new(),
+            waiting: Vec::new(),
+            mask: 0,
+            first: 0,
+            next: 0,
+            oldest: NONE,
+            newest: NONE,
+            hint: 0,
+            sacked: 0,
+            lost: 0,
+            retrans: 0,
+            highest_sacked_end: 0,
+            total_lost: 0,
+            mss: u64::from(mss),
+        }
+    }
+
+    /// Segments outstanding (`packets_out`).
+    pub(crate) fn out(&self) -> u32 {
+        (self.next - self.first) as u32
+    }
+    /// Segments believed to be in the network (RFC 6675 pipe, `tcp_packets_in_flight`).
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.out() - self.sacked - self.lost + self.retrans
+    }
+    /// Number of the first outstanding segment.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+    /// Number that the next new segment gets.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+    fn slot(&self, number: u64) -> usize {
+        number as usize & self.mask
+    }
+    pub(crate) fn get(&self, number: u64) -> &Sent {
+        &self.slots[self.slot(number)]
+    }
+    pub(crate) fn get_mut(&mut self, number: u64) -> &mut Sent {
+        let slot = self.slot(number);
+        &mut self.slots[slot]
+    }
+    /// The oldest outstanding segment.
+    pub(crate) fn head(&self) -> Option<&Sent> {
+        (self.first != self.next).then(|| self.get(self.first))
+    }
+
+    /// Appends a segment that is being sent for the first time.
+    pub(crate) fn push(&mut self, sent: Sent) {
+        if self.out() as usize == self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.next);
+        self.slots[slot] = sent;
+        self.next += 1;
+        self.append(slot as u32);
+    }
+
+    fn grow(&mut self) {
+        let size = (self.slots.len() * 2).max(FIRST_SLOTS);
+        let (old_mask, mask) = (self.mask, size - 1);
+        let mut slots = vec![Sent::default(); size];
+        let mut waiting = vec![0; size.div_ceil(64)];
+        let mut moved = vec![NONE; self.slots.len()];
+        for number in self.first..self.next {
+            let (from, to) = (number as usize & old_mask, number as usize & mask);
+            slots[to] = self.slots[from];
+            moved[from] = to as u32;
+            if self.waiting[from / 64] >> (from % 64) & 1 == 1 {
+                waiting[to / 64] |= 1 << (to % 64);
+            }
+        }
+        let relocate = |slot: u32| if slot == NONE { NONE } else { moved[slot as usize] };
+        for number in self.first..self.next {
+            let sent = &mut slots[number as usize & mask];
+            if sent.has(LISTED) {
+                (sent.prev, sent.next) = (relocate(sent.prev), relocate(sent.next));
+            }
+        }
+        (self.oldest, self.newest) = (relocate(self.oldest), relocate(self.newest));
+        (self.slots, self.waiting, self.mask) = (slots, waiting, mask);
+    }
+
+    fn append(&mut self, slot: u32) {
+        let last = self.newest;
+        let sent = &mut self.slots[slot as usize];
+        (sent.prev, sent.next) = (last, NONE);
+        sent.marks |= LISTED;
+        self.newest = slot;
+        if last == NONE {
+            self.oldest = slot;
+        } else {
+            self.slots[last as usize].next = slot;
+        }
+    }
+
+    fn unlist(&mut self, slot: usize) {
+        let Sent { prev, next, marks, .. } = self.slots[slot];
+        if marks & LISTED == 0 {
+            return;
+        }
+        self.slots[slot].marks &= !LISTED;
+        if prev == NONE { self.oldest = next } else { self.slots[prev as usize].next = next }
+        if next == NONE { self.newest = prev } else { self.slots[next as usize].prev = prev }
+    }
+
+    /// Takes off the oldest segment and settles the counters.
+    pub(crate) fn pop(&mut self) -> Sent {
+        let slot = self.slot(self.first);
+        self.unlist(slot);
+        self.set_waiting(slot, false);
+        let sent = self.slots[slot];
+        self.sacked -= u32::from(sent.has(SACKED));
+        self.lost -= u32::from(sent.has(LOST));
+        self.retrans -= u32::from(sent.has(RETRANS));
+        self.first += 1;
+        sent
+    }
+
+    /// Marks a segment SACKed, with the bookkeeping of Linux `tcp_sacktag_one`. The caller has checked that it was not.
+    pub(crate) fn mark_sacked(&mut self, number: u64) {
+        let slot = self.slot(number);
+        self.unlist(slot);
+        self.set_waiting(slot, false);
+        let sent = &mut self.slots[slot];
+        if sent.has(LOST) {
+            self.lost -= 1;
+            // A retransmission that was never believed lost is still in flight.
+            self.retrans -= u32::from(sent.has(RETRANS));
+            sent.marks &= !(LOST | RETRANS);
+        }
+        sent.marks |= SACKED;
+        let end = sent.end();
+        self.highest_sacked_end = if self.sacked == 0 { end } else { self.highest_sacked_end.max(end) };
+        self.sacked += 1;
+    }
+
+    /// Takes back the retransmission mark: a DSACK said that it has arrived.
+    pub(crate) fn clear_retransmission(&mut self, number: u64) {
+        let sent = self.get_mut(number);
+        if sent.has(RETRANS) {
+            sent.marks &= !RETRANS;
+            self.retrans -= 1;
+        }
+    }
+
+    /// Marks a segment lost (`tcp_mark_skb_lost`). Returns whether it was a retransmission that was lost again.
+    pub(crate) fn mark_lost(&mut self, number: u64) -> bool {
+        let slot = self.slot(number);
+        let sent = &mut self.slots[slot];
+        if sent.has(SACKED) {
+            return false;
+        }
+        let again = sent.has(LOST) && sent.has(RETRANS);
+        if sent.has(LOST) && !again {
+            return false;
+        }
+        if again {
+            sent.marks &= !RETRANS;
+            self.retrans -= 1;
+        } else {
+            sent.marks |= LOST;
+            self.lost += 1;
+        }
+        self.total_lost += 1;
+        if !self.slots[slot].has(RETRANS) {
+            self.set_waiting(slot, true);
+            self.hint = self.hint.min(number);
+        }
+        again
+    }
+
+    /// Records that a segment leaves again now: it becomes the newest. `counted` is false for a probe, which Linux does not
+    /// count as a retransmission in flight (`tcp_send_loss_probe`).
+    pub(crate) fn mark_resent(&mut self, number: u64, now: u64, counted: bool) {
+        let slot = self.slot(number);
+        self.unlist(slot);
+        self.append(slot as u32);
+        let sent = &mut self.slots[slot];
+        sent.sent_at = now;
+        sent.marks |= EVER_RETRANS;
+        if counted && !sent.has(RETRANS) {
+            sent.marks |= RETRANS;
+            self.retrans += 1;
+            self.set_waiting(slot, false);
+        }
+    }
+
+    /// Forgets all losses (`tcp_undo_cwnd_reduction` with `unmark_loss`).
+    pub(crate) fn unmark_lost(&mut self) {
+        if self.lost == 0 {
+            return;
+        }
+        for number in self.first..self.next {
+            let slot = self.slot(number);
+            self.slots[slot].marks &= !LOST;
+        }
+        self.lost = 0;
+        self.waiting.fill(0);
+    }
+
+    /// Forgets all SACKs: the receiver has thrown away what it had reported (RFC 2018, section 8).
+    pub(crate) fn forget_sacks(&mut self) {
+        for number in self.first..self.next {
+            let slot = self.slot(number);
+            if self.slots[slot].has(SACKED) {
+                self.slots[slot].marks &= !SACKED;
+                self.append(slot as u32);
+            }
+        }
+        self.sacked = 0;
+    }
+
+    fn set_waiting(&mut self, slot: usize, waiting: bool) {
+        if waiting {
+            self.waiting[slot / 64] |= 1 << (slot % 64);
+        } else {
+            self.waiting[slot / 64] &= !(1 << (slot % 64));
+        }
+    }
+
+    /// The first segment that is lost and not sent again.
+    pub(crate) fn next_waiting(&mut self) -> Option<u64> {
+        let mut number = self.hint.max(self.first);
+        while number < self.next {
+            let slot = self.slot(number);
+            let word = self.waiting[slot / 64] >> (slot % 64);
+            if word != 0 {
+                number += u64::from(word.trailing_zeros());
+                self.hint = number;
+                return (number < self.next).then_some(number);
+            }
+            number += (64 - slot % 64).min(self.slots.len() - slot) as u64;
+        }
+        self.hint = self.next;
+        None
+    }
+
+    /// The number of the segment that starts at this position or, if none does, of the first that starts after it.
+    pub(crate) fn at_or_after(&self, position: u64) -> u64 {
+        let Some(head) = self.head() else { return self.next };
+        if position <= head.start {
+            return self.first;
+        }
+        // Exact while all segments are full; too low, never too high, after short ones.
+        let mut low = (self.first + (position - head.start) / self.mss).min(self.next);
+        if low < self.next && self.get(low).start == position {
+            return low;
+        }
+        let mut high = self.next;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).start < position { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Walks the segments in order of transmission while `visit` answers `true`; it is told the number.
+    pub(crate) fn oldest_sent(&self) -> Option<u64> {
+        self.number_of(self.oldest)
+    }
+    /// The segment sent after this one.
+    pub(crate) fn sent_after(&self, number: u64) -> Option<u64> {
+        self.number_of(self.get(number).next)
+    }
+    /// Takes a segment off the list in order of transmission until it is sent again.
+    pub(crate) fn leave_list(&mut self, number: u64) {
+        let slot = self.slot(number);
+        self.unlist(slot);
+    }
+
+    fn number_of(&self, slot: u32) -> Option<u64> {
+        (slot != NONE).then(|| {
+            let ahead = (slot as usize).wrapping_sub(self.first as usize) & self.mask;
+            self.first + ahead as u64
+        })
+    }
+}
