@@ -1,0 +1,479 @@
+//! An acknowledgement arrives: RFC 9293, RFC 2018 and RFC 2883 in the order of Linux `tcp_ack`. First what it says of
+//! outstanding segments (SACK, then the cumulative number), then RTT, RACK, the states of recovery, the rate sample, and
+//! last the controller.
+
+use super::rate::Sampling;
+use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::sender::{Pending, Rexmit, Sender, micros, ticks, ticks_at};
+use super::undo::before;
+use weir_base::{Bytes, Span, Time};
+use weir_control::{Ack, Phase, RttSample, Timestamps};
+
+/// Length of a tick of the timestamp clock.
+const TICK: Span = Span::from_millis(1);
+
+/// What a segment says to the sender, in positions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) ack: u64,
+    /// The peer's sequence position, for the order of window updates.
+    pub(crate) seq: u64,
+    pub(crate) window: u32,
+    pub(crate) has_data: bool,
+    pub(crate) ece: bool,
+    pub(crate) tsval: u32,
+    pub(crate) tsecr: u32,
+    pub(crate) sack: &'a [(u64, u64)],
+}
+
+/// What an acknowledgement has done so far (the `FLAG_*` bits of `tcp_input.c`).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Effects {
+    pub(crate) una_advanced: bool,
+    pub(crate) data_acked: bool,
+    pub(crate) data_sacked: bool,
+    pub(crate) window_updated: bool,
+    pub(crate) has_data: bool,
+    pub(crate) ece: bool,
+    pub(crate) dsack: bool,
+    pub(crate) dsack_of_probe: bool,
+    /// Data that was never retransmitted was (S)ACKed, from below the recovery point.
+    pub(crate) original_delivered: bool,
+    pub(crate) retransmission_acked: bool,
+    pub(crate) lost_retransmission: bool,
+    pub(crate) set_timer: bool,
+    pub(crate) maybe_delayed: bool,
+    pub(crate) echoed: u32,
+}
+
+impl Effects {
+    /// Not a duplicate (`FLAG_NOT_DUP`).
+    pub(crate) fn not_duplicate(&self) -> bool {
+        self.has_data || self.window_updated || self.data_acked
+    }
+    /// `FLAG_CA_ALERT`.
+    fn alert(&self) -> bool {
+        self.data_sacked || self.ece || self.dsack
+    }
+    pub(crate) fn forward(&self) -> bool {
+        self.data_acked || self.data_sacked
+    }
+}
+
+/// What is gathered while segments are taken off or marked (`struct tcp_sacktag_state`).
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    sampling: Sampling,
+    /// Lowest position that was delivered out of order.
+    reordered: Option<u64>,
+    /// Sending times of the first and last newly SACKed original.
+    sacked_sent: Option<(u64, u64)>,
+    /// Sending times of the first and last newly acknowledged original.
+    acked_sent: Option<(u64, u64)>,
+    sacked_bytes: u64,
+    acked_segments: u32,
+    rtt: Option<u64>,
+}
+
+impl Tally {
+    fn reorder(&mut self, position: u64) {
+        self.reordered = Some(self.reordered.map_or(position, |low| low.min(position)));
+    }
+}
+
+fn widen(range: &mut Option<(u64, u64)>, at: u64) {
+    *range = Some((range.map_or(at, |(first, _)| first), at));
+}
+
+impl Sender {
+    /// Takes in an acknowledgement.
+    pub(crate) fn on_ack(&mut self, arrival: &Arrival<'_>, now: Time) {
+        if arrival.ack > self.next || arrival.ack + u64::from(self.max_window) < self.una {
+            return;
+        }
+        let mut effects = Effects { echoed: arrival.tsecr, ..Effects::default() };
+        let mut tally = Tally::default();
+        let (prior_una, prior_out) = (self.una, self.board.out());
+        let (prior_delivered, prior_lost) = (self.delivery.delivered, self.board.total_lost);
+        let in_flight_before = self.board.in_flight();
+        if arrival.ack < prior_una {
+            self.on_old_ack(arrival, prior_una, &mut effects, &mut tally, now);
+            return;
+        }
+        if arrival.ack > prior_una {
+            effects.una_advanced = true;
+            self.expirations = 0;
+        }
+        let prior_highest = self.highest_sacked();
+        effects.has_data = arrival.has_data;
+        self.update_window(arrival, &mut effects);
+        if !arrival.sack.is_empty() {
+            self.take_sack(arrival, prior_una, &mut effects, &mut tally, now);
+        }
+        effects.ece = arrival.ece && self.ecn.agreed;
+        self.window_probes = 0;
+        if prior_out == 0 {
+            self.window_opened();
+            return;
+        }
+        self.clean_queue(prior_una, prior_highest, &mut effects, &mut tally, now);
+        self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
+        if self.probe_end != 0 {
+            self.on_probe_ack(arrival.ack, &effects, now);
+        }
+        let mut rexmit = Rexmit::Nothing;
+        if !effects.not_duplicate() || effects.alert() || self.phase != Phase::Open {
+            rexmit = self.alert(prior_una, &mut effects, now);
+        }
+        if effects.set_timer {
+            self.set_timer(now);
+        }
+        let newly = (self.delivery.delivered - prior_delivered) as u32;
+        let losses = (self.board.total_lost - prior_lost) as u32;
+        let rate =
+            self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());
+        let round_start = effects.una_advanced && self.una > self.round_end;
+        if round_start {
+            self.round_end = self.next;
+        }
+        let ack = Ack {
+            now,
+            acked: Bytes::new(self.una - prior_una),
+            sacked: Bytes::new(tally.sacked_bytes),
+            delivered_segments: newly,
+            acked_segments: tally.acked_segments,
+            rtt: tally.rtt.map(|rtt| RttSample {
+                rtt: Span::from_micros(rtt),
+                delayed: effects.maybe_delayed,
+            }),
+            srtt: self.rtt.srtt().map(Span::from_micros),
+            min_rtt: self.min_rtt.value().map(Span::from_micros),
+            timestamps: (arrival.tsecr != 0).then(|| Timestamps {
+                peer_ticks: arrival.tsval,
+                echoed_ticks: arrival.tsecr,
+                own_ticks: ticks(now),
+                tick: TICK,
+            }),
+            rate,
+            ce_packets: if effects.ece { newly } else { 0 },
+            ce_bytes: if effects.ece { self.bytes(newly) } else { Bytes::ZERO },
+            in_flight_before: self.bytes(in_flight_before),
+            in_flight: self.bytes(self.board.in_flight()),
+            next_sequence: self.next,
+            acknowledged: self.una,
+            round_start,
+            cwnd_limited: self.cwnd_limited(),
+            may_grow: !self.reducing() && self.may_raise(&effects),
+            phase: self.phase,
+        };
+        self.control(&ack, &effects, losses);
+        if rexmit != Rexmit::Nothing {
+            self.rexmit = rexmit;
+        }
+    }
+
+    /// The window moves (`tcp_cong_control`).
+    fn control(&mut self, ack: &Ack, effects: &Effects, losses: u32) {
+        if self.reducing() && !self.own_recovery {
+            self.prr.on_ack(
+                ack.delivered_segments,
+                self.controller_cwnd(),
+                self.board.in_flight(),
+                effects.una_advanced && losses == 0,
+            );
+        }
+        self.controller.on_ack(ack, &mut self.random);
+        self.buffer.expand(self.cwnd().max(self.rack.reordering + 1));
+        let (window, srtt8) = (self.controller.window(), self.rtt.srtt8());
+        let slow_start = self
+            .controller
+            .slow_start_threshold()
+            .is_some_and(|threshold| window.get() < threshold.get() / 2);
+        self.pacer.update(self.controller.pacing_rate(), window, srtt8, slow_start);
+    }
+
+    /// `tcp_may_raise_cwnd`.
+    fn may_raise(&self, effects: &Effects) -> bool {
+        if self.rack.reordering > super::rack::REORDERING { effects.forward() } else { effects.data_acked }
+    }
+
+    /// An acknowledgement that came late says nothing new but by its SACK blocks.
+    fn on_old_ack(
+        &mut self,
+        arrival: &Arrival<'_>,
+        prior_una: u64,
+        effects: &mut Effects,
+        tally: &mut Tally,
+        now: Time,
+    ) {
+        if arrival.sack.is_empty() {
+            return;
+        }
+        self.take_sack(arrival, prior_una, effects, tally, now);
+        let rexmit = self.alert(prior_una, effects, now);
+        if rexmit != Rexmit::Nothing {
+            self.rexmit = rexmit;
+        }
+    }
+
+    /// `tcp_ack_update_window`.
+    fn update_window(&mut self, arrival: &Arrival<'_>, effects: &mut Effects) {
+        let newer = arrival.ack > self.una
+            || arrival.seq > self.window_from
+            || (arrival.seq == self.window_from && (arrival.window > self.window || arrival.window == 0));
+        if newer {
+            effects.window_updated = true;
+            self.window_from = arrival.seq;
+            self.window = arrival.window;
+            self.max_window = self.max_window.max(arrival.window);
+        }
+        self.una = self.una.max(arrival.ack);
+    }
+
+    /// Marks what the SACK blocks report (`tcp_sacktag_write_queue`).
+    fn take_sack(
+        &mut self,
+        arrival: &Arrival<'_>,
+        prior_una: u64,
+        effects: &mut Effects,
+        tally: &mut Tally,
+        now: Time,
+    ) {
+        let duplicate = self.take_dsack(arrival, prior_una, effects);
+        let mut known = [(0, 0); 4];
+        for (index, &(start, end)) in arrival.sack.iter().enumerate() {
+            let is_duplicate = duplicate && index == 0;
+            if start >= end || end > self.next || end <= self.una || (start < self.una && !is_duplicate) {
+                continue;
+            }
+            if is_duplicate {
+                self.mark_range(start, end, true, effects, tally, now);
+                continue;
+            }
+            known[index.min(3)] = (start, end);
+            // Most of a block was reported before: only its new ends are walked.
+            let old = self.known_blocks.iter().find(|old| old.0 < old.1 && old.0 <= end && old.1 >= start);
+            match old.copied() {
+                Some((old_start, old_end)) => {
+                    self.mark_range(start, old_start.min(end), false, effects, tally, now);
+                    self.mark_range(old_end.max(start), end, false, effects, tally, now);
+                }
+                None => self.mark_range(start, end, false, effects, tally, now),
+            }
+        }
+        self.known_blocks = known;
+        if let Some(low) = tally.reordered.take()
+            && (self.phase != Phase::Loss || self.undo.marker.is_some())
+        {
+            self.rack.saw_reordering(low, self.highest_sacked(), u64::from(self.mss));
+        }
+    }
+
+    /// Reads a DSACK out of the first block (`tcp_check_dsack`, `tcp_dsack_seen`).
+    fn take_dsack(&mut self, arrival: &Arrival<'_>, prior_una: u64, effects: &mut Effects) -> bool {
+        let (start, end) = arrival.sack[0];
+        let inside = arrival.sack.get(1).is_some_and(|next| end <= next.1 && start >= next.0);
+        if !(start < arrival.ack || inside) {
+            return false;
+        }
+        let length = end.saturating_sub(start);
+        if length == 0 || length > u64::from(self.max_window) {
+            return false;
+        }
+        let mut segments = 1;
+        if length > u64::from(self.mss) {
+            segments = length.div_ceil(u64::from(self.mss));
+        } else if self.probe_end != 0 && self.probe_end == end {
+            effects.dsack_of_probe = true;
+        }
+        self.dsacked += segments;
+        // More duplicates than were sent again: the network made them.
+        if self.dsacked > self.counters.retransmitted {
+            return false;
+        }
+        if self.rack.reordering_seen && !effects.dsack_of_probe {
+            self.rack.dsack_seen = true;
+        }
+        effects.dsack = true;
+        self.delivery.delivered += segments;
+        if end <= prior_una {
+            self.undo.on_duplicate(end, segments as u32);
+        }
+        true
+    }
+
+    fn mark_range(
+        &mut self,
+        start: u64,
+        end: u64,
+        duplicate: bool,
+        effects: &mut Effects,
+        tally: &mut Tally,
+        now: Time,
+    ) {
+        if start >= end {
+            return;
+        }
+        let mut number = self.board.at_or_after(start);
+        while number < self.board.next() && self.board.get(number).end() <= end {
+            self.mark_one(number, duplicate, effects, tally, now);
+            number += 1;
+        }
+    }
+
+    /// `tcp_sacktag_one`.
+    fn mark_one(
+        &mut self,
+        number: u64,
+        duplicate: bool,
+        effects: &mut Effects,
+        tally: &mut Tally,
+        now: Time,
+    ) {
+        let sent = *self.board.get(number);
+        let resent = sent.has(RETRANS | EVER_RETRANS);
+        if duplicate && resent {
+            self.undo.on_duplicate(sent.end(), 1);
+            if sent.has(SACKED) {
+                tally.reorder(sent.start);
+            }
+        }
+        if sent.end() <= self.una {
+            return;
+        }
+        if !sent.has(SACKED) {
+            self.rack.advance(micros(now), self.least_rtt(), resent, sent.sent_at, sent.end());
+            if !resent {
+                if sent.start < self.highest_sacked() {
+                    tally.reorder(sent.start);
+                }
+                effects.original_delivered |= sent.end() <= self.high_seq;
+                widen(&mut tally.sacked_sent, sent.sent_at);
+            }
+            self.delivery.on_delivered(&mut tally.sampling, self.board.get_mut(number));
+            self.board.mark_sacked(number);
+            effects.data_sacked = true;
+            self.delivery.delivered += 1;
+            tally.sacked_bytes += u64::from(sent.len);
+        }
+        if duplicate {
+            self.board.clear_retransmission(number);
+        }
+    }
+
+    /// Takes off what is acknowledged cumulatively and samples the RTT (`tcp_clean_rtx_queue`).
+    fn clean_queue(
+        &mut self,
+        prior_una: u64,
+        prior_highest: u64,
+        effects: &mut Effects,
+        tally: &mut Tally,
+        now: Time,
+    ) {
+        let prior_sacked = self.board.sacked;
+        let mut low = None;
+        while let Some(head) = self.board.head() {
+            if head.end() > self.una {
+                break;
+            }
+            let number = self.board.first();
+            if !head.has(SACKED) {
+                self.deliver_head(number, effects, tally, now);
+                if !self.board.get(number).has(EVER_RETRANS) && low.is_none() {
+                    low = Some(self.board.get(number).start);
+                }
+            } else if head.has(EVER_RETRANS) {
+                effects.retransmission_acked = true;
+            }
+            self.delivery.on_delivered(&mut tally.sampling, self.board.get_mut(number));
+            self.board.pop();
+            tally.acked_segments += 1;
+            effects.data_acked = true;
+        }
+        self.sample_rtt(prior_una, prior_sacked, effects, tally, now);
+        if effects.data_acked
+            && let Some(low) = low
+            && low < prior_highest
+        {
+            let highest = self.highest_sacked();
+            self.rack.saw_reordering(low, highest, u64::from(self.mss));
+        }
+    }
+
+    /// The oldest segment is delivered by the cumulative number.
+    fn deliver_head(&mut self, number: u64, effects: &mut Effects, tally: &mut Tally, now: Time) {
+        let head = *self.board.get(number);
+        let resent = head.has(EVER_RETRANS);
+        if resent {
+            effects.retransmission_acked = true;
+        } else {
+            widen(&mut tally.acked_sent, head.sent_at);
+            effects.original_delivered |= head.end() <= self.high_seq;
+        }
+        self.delivery.delivered += 1;
+        let spurious = resent && before(effects.echoed, ticks_at(head.sent_at));
+        if !spurious {
+            self.rack.advance(micros(now), self.least_rtt(), resent, head.sent_at, head.end());
+        }
+        debug_assert!(!head.has(LOST) || self.board.lost > 0);
+    }
+
+    /// `tcp_ack_update_rtt`, and whether the timer is to be set anew.
+    fn sample_rtt(
+        &mut self,
+        prior_una: u64,
+        prior_sacked: u32,
+        effects: &mut Effects,
+        tally: &mut Tally,
+        now: Time,
+    ) {
+        let at = micros(now);
+        let (mut sample, mut newest) = (None, None);
+        if let Some((first, last)) = tally.acked_sent
+            && !effects.retransmission_acked
+        {
+            sample = Some(at - first);
+            newest = Some(at - last);
+            effects.maybe_delayed = tally.acked_segments == 1
+                && prior_sacked == 0
+                && self.una - prior_una < u64::from(self.mss)
+                && tally.sampling.prior_delivered + 1 == self.delivery.delivered
+                && !effects.alert();
+        }
+        let mut by_sack = None;
+        if let Some((first, last)) = tally.sacked_sent {
+            by_sack = Some(at - first);
+            newest = Some(at - last);
+        }
+        sample = sample.or(by_sack);
+        if sample.is_none() && effects.echoed != 0 && effects.data_acked {
+            let delta = ticks(now).wrapping_sub(effects.echoed);
+            if (delta as i32) >= 0 {
+                sample = Some(u64::from(delta.max(1)) * TICK.as_micros());
+                newest = sample;
+            }
+        }
+        tally.rtt = newest;
+        if let (Some(sample), Some(newest)) = (sample, newest) {
+            if !(effects.maybe_delayed && newest > self.least_rtt()) {
+                self.sample_min_rtt(now, newest);
+            }
+            self.rtt.sample(sample, self.una, self.next);
+        }
+        let head_sent = self.board.head().map(|head| head.sent_at);
+        if effects.data_acked {
+            effects.set_timer = true;
+        } else if let (Some(sent_at), Some(rtt)) = (head_sent, by_sack) {
+            // Only for data sent after the head: else the timeout could be put off for ever.
+            effects.set_timer = rtt > at.saturating_sub(sent_at);
+        }
+    }
+
+    /// Nothing was outstanding: the window may have opened (`tcp_ack_probe`).
+    fn window_opened(&mut self) {
+        if self.pending == Pending::ZeroWindow && self.next_fits() {
+            self.pending = Pending::Nothing;
+            self.deadline = Time::NEVER;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The send buffer. What is charged is memory, not bytes: Linux counts the true size of each buffer, and grows the limit
+//! so that two windows fit (`tcp_sndbuf_expand`).
+
+use super::config::Config;
+
+/// Memory of one segment: MSS and headers (`MAX_TCP_HEADER`, `skb_shared_info`) to the next power of two, and a `sk_buff`.
+const HEADERS: u64 = 320 + 320;
+const SK_BUFF: u64 = 256;
+
+/// How much may be written but not acknowledged.
+#[derive(Debug, Clone)]
+pub(crate) struct SendBuffer {
+    limit: u64,
+    most: u64,
+    mss: u64,
+}
+
+impl SendBuffer {
+    pub(crate) fn new(config: &Config) -> SendBuffer {
+        let (start, most) = config.send_buffer;
+        let mut buffer =
+            SendBuffer { limit: start.get(), most: most.get(), mss: u64::from(config.mss) };
+        if start < most {
+            buffer.expand(config.initial_window);
+        }
+        buffer
+    }
+
+    /// Payload bytes that fit. Pages hold payload without waste; only a header's memory for each full-sized super-segment
+    /// comes on top, which is left out here.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.limit.max(self.mss)
+    }
+
+    /// The window has grown to so many segments.
+    pub(crate) fn expand(&mut self, segments: u32) {
+        let per_segment = (self.mss + HEADERS).next_power_of_two() + SK_BUFF;
+        let wanted = 2 * u64::from(segments.max(10)) * per_segment;
+        if wanted > self.limit {
+            self.limit = wanted.min(self.most.max(self.limit));
+        }
+    }
+}

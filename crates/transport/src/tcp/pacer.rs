@@ -1,0 +1,81 @@
+//! Internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`): a segment may leave when the time that those
+//! before it take at the pacing rate has passed, with credit for half of what was slept through.
+
+use weir_base::{Bytes, Rate, Span, Time};
+
+/// Pacing in slow start, per cent of window over smoothed RTT (`tcp_pacing_ss_ratio`).
+const SLOW_START_PERCENT: u64 = 200;
+/// Pacing after it (`tcp_pacing_ca_ratio`).
+const AVOIDANCE_PERCENT: u64 = 120;
+
+/// Holds segments back to a rate.
+#[derive(Debug, Clone)]
+pub(crate) struct Pacer {
+    always: bool,
+    rate: Option<Rate>,
+    enforced: bool,
+    next: Time,
+}
+
+impl Pacer {
+    pub(crate) fn new(always: bool) -> Pacer {
+        Pacer { always, rate: None, enforced: always, next: Time::ZERO }
+    }
+
+    /// Takes the controller's rate or, without one, derives Linux's from the window.
+    pub(crate) fn update(&mut self, given: Option<Rate>, window: Bytes, srtt8: u64, slow_start: bool) {
+        self.enforced = self.always || given.is_some();
+        if given.is_some() {
+            self.rate = given;
+        } else if srtt8 > 0 {
+            let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+            let bits = u128::from(window.get()) * 8 * 8_000_000 * u128::from(percent)
+                / (100 * u128::from(srtt8));
+            self.rate = Some(Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX)));
+        }
+    }
+
+    /// The rate, whether enforced or not.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// When the next segment may leave.
+    pub(crate) fn ready_at(&self) -> Time {
+        if self.enforced { self.next } else { Time::ZERO }
+    }
+
+    /// A segment of so many payload bytes left.
+    pub(crate) fn on_sent(&mut self, bytes: Bytes, now: Time) {
+        let Some(rate) = self.rate.filter(|_| self.enforced) else { return };
+        let length = rate.time_to_send(bytes);
+        // A late start is made up for by at most half a segment's time.
+        let credit = Span::from_nanos(now.since(self.next).as_nanos().min(length.as_nanos() / 2));
+        let start = if self.next > now { self.next } else { now };
+        self.next = start + length.saturating_sub(credit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_keep_the_rate_and_nothing_waits_without_one() {
+        let mut pacer = Pacer::new(false);
+        pacer.on_sent(Bytes::new(1250), Time::ZERO);
+        assert_eq!(pacer.ready_at(), Time::ZERO);
+        pacer.update(Some(Rate::from_mbit_per_sec(10)), Bytes::ZERO, 0, false);
+        pacer.on_sent(Bytes::new(1250), Time::ZERO);
+        assert_eq!(pacer.ready_at(), Time::ZERO + Span::from_millis(1));
+        pacer.on_sent(Bytes::new(1250), Time::ZERO + Span::from_micros(1_200));
+        assert_eq!(pacer.ready_at(), Time::ZERO + Span::from_millis(2));
+    }
+
+    #[test]
+    fn slow_start_is_paced_at_twice_the_window_per_round_trip() {
+        let mut pacer = Pacer::new(true);
+        pacer.update(None, Bytes::new(12_500), 8 * 10_000, true);
+        assert_eq!(pacer.rate(), Some(Rate::from_mbit_per_sec(20)));
+    }
+}

@@ -1,0 +1,284 @@
+//! The sending half of a connection: its state, and what is derived from it. What happens when an acknowledgement arrives is in
+//! `ack.rs`, the states of congestion and recovery in `recovery.rs`, the timers in `timers.rs`, what leaves in `transmit.rs`.
+//!
+//! Positions count sequence space from the SYN, which is 0; the first byte of data is 1. Times are microseconds, as the
+//! kernel's are.
+
+use super::config::Config;
+use super::prr::Reduction;
+use super::rack::{Conditions, Rack};
+use super::rate::Delivery;
+use super::rto::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::undo::Undo;
+use weir_base::{Bytes, Random, Span, Time, WindowedMin};
+use weir_control::{Controller, Phase, Recovery, Start};
+
+/// For how long a smallest RTT counts (`tcp_min_rtt_wlen`).
+const MIN_RTT_WINDOW: Span = Span::from_secs(300);
+
+/// What the one retransmission timer stands for (`icsk_pending`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pending {
+    Nothing,
+    /// The retransmission timeout.
+    Retransmit,
+    /// A tail loss probe.
+    Probe,
+    /// RACK's reordering window.
+    Reorder,
+    /// A probe of a window too small for the next segment.
+    ZeroWindow,
+}
+
+/// What may leave in answer to an acknowledgement (`enum tcp_queue` of `tcp_xmit_recovery`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rexmit {
+    Nothing,
+    /// What is marked lost.
+    Lost,
+    /// F-RTO: new data first, what is lost only if there is none.
+    New,
+}
+
+/// A segment that a timer sends whatever the window says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forced {
+    Nothing,
+    /// The oldest segment, after a timeout.
+    Head,
+    /// The newest segment again, as a probe.
+    ProbeOld,
+    /// New data as a probe.
+    ProbeNew,
+    /// One byte of nothing below the window, to have the window told.
+    ZeroWindow,
+}
+
+/// Whether the window limits sending, and how much of it was used (`tcp_cwnd_validate`).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Usage {
+    pub(crate) limited: bool,
+    pub(crate) most_out: u32,
+    pub(crate) round_end: u64,
+    pub(crate) used: u32,
+    pub(crate) stamp: Time,
+}
+
+/// Counters for the records.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counters {
+    pub(crate) retransmitted: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) recoveries: u64,
+    pub(crate) undos: u64,
+    pub(crate) probes: u64,
+}
+
+/// ECN, seen from the sender (RFC 3168).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EcnSender {
+    pub(crate) agreed: bool,
+    /// The next new segment carries CWR.
+    pub(crate) cwr_queued: bool,
+}
+
+pub(crate) struct Sender {
+    pub(crate) mss: u16,
+    pub(crate) initial_window: u32,
+    pub(crate) slow_start_after_idle: bool,
+    pub(crate) board: Scoreboard,
+    /// First position not acknowledged, and next to be sent for the first time.
+    pub(crate) una: u64,
+    pub(crate) next: u64,
+    /// End of what the application has written.
+    pub(crate) written: u64,
+    pub(crate) endless: bool,
+    pub(crate) fin_queued: bool,
+    pub(crate) fin_sent: bool,
+    /// The receiver's window and the largest it ever was.
+    pub(crate) window: u32,
+    pub(crate) max_window: u32,
+    /// Sequence number (of the peer) of the last segment that updated the window (`snd_wl1`).
+    pub(crate) window_from: u64,
+    pub(crate) phase: Phase,
+    pub(crate) high_seq: u64,
+    pub(crate) undo: Undo,
+    pub(crate) prr: Reduction,
+    pub(crate) frto: bool,
+    /// Timeouts in a row.
+    pub(crate) expirations: u32,
+    pub(crate) window_probes: u32,
+    /// End of what was outstanding when a tail loss probe was sent; 0 if none is.
+    pub(crate) probe_end: u64,
+    pub(crate) probe_is_copy: bool,
+    pub(crate) rack: Rack,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) min_rtt: WindowedMin<u64>,
+    pub(crate) delivery: Delivery,
+    pub(crate) dsacked: u64,
+    /// The SACK blocks of the last acknowledgement.
+    pub(crate) known_blocks: [(u64, u64); 4],
+    pub(crate) pending: Pending,
+    pub(crate) deadline: Time,
+    pub(crate) rexmit: Rexmit,
+    pub(crate) forced: Forced,
+    /// New segments since the queue was last found empty or blocked.
+    pub(crate) burst: u32,
+    pub(crate) usage: Usage,
+    pub(crate) last_sent: Time,
+    pub(crate) round_end: u64,
+    pub(crate) ecn: EcnSender,
+    pub(crate) counters: Counters,
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) own_recovery: bool,
+    pub(crate) wants_sent: bool,
+    pub(crate) random: Random,
+    pub(crate) pacer: super::pacer::Pacer,
+    pub(crate) buffer: super::buffer::SendBuffer,
+}
+
+impl Sender {
+    /// The sender of a connection that has just been established.
+    pub(crate) fn new(config: &Config, now: Time, window: u32) -> Sender {
+        let start = Start {
+            now,
+            mss: Bytes::new(u64::from(config.mss)),
+            initial_window: config.initial_window,
+        };
+        let controller = config.controller.build(&start);
+        Sender {
+            mss: config.mss,
+            initial_window: config.initial_window,
+            slow_start_after_idle: config.slow_start_after_idle,
+            board: Scoreboard::new(config.mss),
+            una: 1,
+            next: 1,
+            written: 1,
+            endless: false,
+            fin_queued: false,
+            fin_sent: false,
+            window,
+            max_window: window,
+            window_from: 0,
+            phase: Phase::Open,
+            high_seq: 0,
+            undo: Undo::default(),
+            prr: Reduction::default(),
+            frto: false,
+            expirations: 0,
+            window_probes: 0,
+            probe_end: 0,
+            probe_is_copy: false,
+            rack: Rack::default(),
+            rtt: RttEstimator::default(),
+            min_rtt: WindowedMin::new(),
+            delivery: Delivery::new(micros(now)),
+            dsacked: 0,
+            known_blocks: [(0, 0); 4],
+            pending: Pending::Nothing,
+            deadline: Time::NEVER,
+            rexmit: Rexmit::Nothing,
+            forced: Forced::Nothing,
+            burst: 0,
+            usage: Usage { stamp: now, ..Usage::default() },
+            last_sent: now,
+            round_end: 1,
+            ecn: EcnSender::default(),
+            counters: Counters::default(),
+            own_recovery: controller.recovery() == Recovery::Own,
+            wants_sent: controller.wants_sent(),
+            controller,
+            random: Random::stream(config.seed, "controller"),
+            pacer: super::pacer::Pacer::new(config.pacing),
+            buffer: super::buffer::SendBuffer::new(config),
+        }
+    }
+
+    /// The window in segments: PRR's while a reduction is under way, else the controller's; never none.
+    pub(crate) fn cwnd(&self) -> u32 {
+        if self.reducing() && !self.own_recovery { self.prr.cwnd() } else { self.controller_cwnd() }
+    }
+
+    /// The controller's window in segments.
+    pub(crate) fn controller_cwnd(&self) -> u32 {
+        let segments = self.controller.window().get() / u64::from(self.mss);
+        segments.clamp(1, u64::from(u32::MAX)) as u32
+    }
+
+    /// Whether the window is on its way down (`tcp_in_cwnd_reduction`).
+    pub(crate) fn reducing(&self) -> bool {
+        matches!(self.phase, Phase::Reduction | Phase::Recovery)
+    }
+
+    /// Whether the window is below the threshold (`tcp_in_slow_start`).
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.controller
+            .slow_start_threshold()
+            .is_some_and(|threshold| u64::from(self.cwnd()) < threshold.get() / u64::from(self.mss))
+    }
+
+    /// Whether the window was what limited sending (`tcp_is_cwnd_limited`).
+    pub(crate) fn cwnd_limited(&self) -> bool {
+        self.usage.limited || (self.in_slow_start() && self.cwnd() < 2 * self.usage.most_out)
+    }
+
+    /// End of the receiver's window.
+    pub(crate) fn window_end(&self) -> u64 {
+        self.una + u64::from(self.window)
+    }
+
+    /// The smallest RTT in microseconds; larger than any when there was none.
+    pub(crate) fn least_rtt(&self) -> u64 {
+        self.min_rtt.value().unwrap_or(u64::from(u32::MAX))
+    }
+
+    /// A round-trip sample of the handshake.
+    pub(crate) fn handshake_rtt(&mut self, now: Time, rtt: u64) {
+        self.sample_min_rtt(now, rtt);
+        self.rtt.sample(rtt, self.una, self.next);
+    }
+
+    pub(crate) fn sample_min_rtt(&mut self, now: Time, rtt: u64) {
+        // A sample of zero would stand for "never measured" in the kernel.
+        self.min_rtt.update(MIN_RTT_WINDOW, now, rtt.max(1));
+    }
+
+    pub(crate) fn conditions(&self, now: Time) -> Conditions {
+        Conditions {
+            now: micros(now),
+            min_rtt: self.least_rtt(),
+            srtt8: self.rtt.srtt8(),
+            recovering: matches!(self.phase, Phase::Recovery | Phase::Loss),
+        }
+    }
+
+    pub(crate) fn bytes(&self, segments: u32) -> Bytes {
+        Bytes::new(u64::from(segments) * u64::from(self.mss))
+    }
+
+    /// End of the highest SACKed segment (`tcp_highest_sack_seq`).
+    pub(crate) fn highest_sacked(&self) -> u64 {
+        if self.board.sacked == 0 { self.una } else { self.board.highest_sacked_end }
+    }
+
+    /// Whether all that was written and the FIN are acknowledged.
+    pub(crate) fn all_acknowledged(&self) -> bool {
+        self.fin_sent && self.una == self.next
+    }
+}
+
+/// Microseconds since the start, as `tcp_mstamp` counts them.
+pub(crate) fn micros(now: Time) -> u64 {
+    now.as_nanos() / 1_000
+}
+
+/// The clock of the timestamp option: milliseconds, beginning at 1 so that no stamp is the absent one, 0.
+pub(crate) fn ticks(now: Time) -> u32 {
+    ticks_at(micros(now))
+}
+
+/// The timestamp that a segment sent at this microsecond carries.
+pub(crate) fn ticks_at(micros: u64) -> u32 {
+    (micros / 1_000 + 1) as u32
+}

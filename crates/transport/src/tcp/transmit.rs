@@ -1,0 +1,253 @@
+//! What leaves: segments forced by a timer, then retransmissions in sequence order (`tcp_xmit_retransmit_queue`), then new data
+//! (`tcp_write_xmit`), as far as the window, the receiver and the pacer allow.
+
+use super::scoreboard::{FIN, Sent};
+use super::sender::{Forced, Rexmit, Sender, micros, ticks};
+use weir_base::{Bytes, Span, Time};
+use weir_control::{Phase, Restart};
+
+/// A segment of the sequence space that is to be put on the wire.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing {
+    pub(crate) start: u64,
+    pub(crate) len: u16,
+    pub(crate) fin: bool,
+    /// New data: it may carry ECT and CWR.
+    pub(crate) new: bool,
+    pub(crate) cwr: bool,
+}
+
+impl Sender {
+    /// Whether anything was written that has not been sent.
+    pub(crate) fn has_new_data(&self) -> bool {
+        self.next < self.written || (self.fin_queued && !self.fin_sent)
+    }
+
+    /// Payload of the next new segment, and whether the FIN goes with it. `None`: nothing to send yet.
+    fn next_segment(&self) -> Option<(u16, bool)> {
+        let left = self.written - self.next;
+        if left > u64::from(self.mss) || (left == u64::from(self.mss) && !self.fin_queued) {
+            return Some((self.mss, false));
+        }
+        if self.fin_queued {
+            return (!self.fin_sent).then_some((left as u16, true));
+        }
+        // Nagle (RFC 896): a short segment waits while data is out.
+        (left > 0 && self.board.out() == 0).then_some((left as u16, false))
+    }
+
+    /// Whether the next new segment fits into the receiver's window.
+    pub(crate) fn next_fits(&self) -> bool {
+        self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) <= self.window_end())
+    }
+
+    /// The next segment that may leave now.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
+        if self.forced != Forced::Nothing
+            && let Some(outgoing) = self.poll_forced(now)
+        {
+            return Some(outgoing);
+        }
+        if self.rexmit == Rexmit::New && self.next <= self.high_seq {
+            if let Some(outgoing) = self.poll_new(now) {
+                return Some(outgoing);
+            }
+            self.frto = false;
+            self.rexmit = Rexmit::Lost;
+        }
+        if self.rexmit == Rexmit::Lost {
+            if let Some(outgoing) = self.poll_lost(now) {
+                return Some(outgoing);
+            }
+            if now >= self.pacer.ready_at() {
+                self.rexmit = Rexmit::Nothing;
+            }
+        }
+        let outgoing = self.poll_new(now);
+        if outgoing.is_none() {
+            self.end_burst(now);
+        }
+        outgoing
+    }
+
+    fn poll_forced(&mut self, now: Time) -> Option<Outgoing> {
+        match std::mem::replace(&mut self.forced, Forced::Nothing) {
+            Forced::Head if self.board.out() > 0 => Some(self.resend(self.board.first(), true, now)),
+            Forced::ProbeOld if self.board.out() > 0 => {
+                let outgoing = self.resend(self.board.next() - 1, false, now);
+                self.probe_sent(true, now);
+                Some(outgoing)
+            }
+            Forced::ProbeNew => {
+                let (len, fin) = self.next_segment()?;
+                let outgoing = self.send_new(len, fin, now);
+                self.probe_sent(false, now);
+                Some(outgoing)
+            }
+            Forced::ZeroWindow => {
+                let start = self.una.saturating_sub(1);
+                Some(Outgoing { start, len: 0, fin: false, new: false, cwr: false })
+            }
+            _ => None,
+        }
+    }
+
+    fn poll_lost(&mut self, now: Time) -> Option<Outgoing> {
+        if now < self.pacer.ready_at()
+            || self.board.in_flight() >= self.cwnd()
+            || self.board.retrans >= self.board.lost
+        {
+            return None;
+        }
+        let number = self.board.next_waiting()?;
+        let sent = self.board.get(number);
+        if sent.start >= self.window_end() && sent.start != self.una {
+            return None;
+        }
+        if number == self.board.first() && self.pending != super::sender::Pending::Reorder {
+            self.pending = super::sender::Pending::Nothing;
+            self.rearm_timeout(now);
+        }
+        let outgoing = self.resend(number, true, now);
+        if self.reducing() {
+            self.prr.on_sent();
+        }
+        Some(outgoing)
+    }
+
+    fn resend(&mut self, number: u64, counted: bool, now: Time) -> Outgoing {
+        let at = micros(now);
+        let idle = self.board.out() == 0;
+        self.tell_sent(u64::from(self.board.get(number).len), true, now);
+        self.board.mark_resent(number, at, counted);
+        self.delivery.on_sent(self.board.get_mut(number), at, idle);
+        self.counters.retransmitted += 1;
+        if counted {
+            self.undo.on_retransmit(ticks(now));
+        }
+        let sent = *self.board.get(number);
+        let fin = sent.has(FIN);
+        let len = sent.len - u16::from(fin);
+        self.pacer.on_sent(Bytes::new(u64::from(len)), now);
+        self.last_sent = now;
+        Outgoing { start: sent.start, len, fin, new: false, cwr: false }
+    }
+
+    fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
+        if self.endless {
+            self.written = self.written.max(self.una + self.buffer.capacity());
+        }
+        let (len, fin) = self.next_segment()?;
+        if self.board.out() == 0 {
+            self.restart_after_idle(now);
+        }
+        if now < self.pacer.ready_at()
+            || self.board.in_flight() >= self.cwnd()
+            || self.next + u64::from(len) > self.window_end()
+        {
+            return None;
+        }
+        let outgoing = self.send_new(len, fin, now);
+        self.burst += 1;
+        if self.reducing() {
+            self.prr.on_sent();
+        }
+        Some(outgoing)
+    }
+
+    fn send_new(&mut self, len: u16, fin: bool, now: Time) -> Outgoing {
+        let at = micros(now);
+        let start = self.next;
+        let idle = self.board.out() == 0;
+        if self.board.in_flight() == 0 {
+            let idle = now.since(self.last_sent);
+            self.controller.on_restart(&Restart::Transmit { now, idle });
+        }
+        self.tell_sent(u64::from(len), false, now);
+        let mut sent = Sent {
+            start,
+            sent_at: at,
+            len: len + u16::from(fin),
+            marks: if fin { FIN } else { 0 },
+            ..Sent::default()
+        };
+        self.delivery.on_sent(&mut sent, at, idle);
+        self.board.push(sent);
+        self.next = sent.end();
+        self.fin_sent |= fin;
+        if idle || self.pending == super::sender::Pending::Probe {
+            self.rearm_timeout(now);
+        }
+        self.pacer.on_sent(Bytes::new(u64::from(len)), now);
+        self.last_sent = now;
+        let cwr = len > 0 && std::mem::take(&mut self.ecn.cwr_queued);
+        Outgoing { start, len, fin, new: true, cwr }
+    }
+
+    fn tell_sent(&mut self, bytes: u64, retransmission: bool, now: Time) {
+        if self.wants_sent {
+            let in_flight_before = self.bytes(self.board.in_flight());
+            let bytes = Bytes::new(bytes);
+            self.controller.on_sent(&weir_control::Sent { now, bytes, in_flight_before, retransmission });
+        }
+    }
+
+    /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
+    fn end_burst(&mut self, now: Time) {
+        let limited = self.has_new_data() && self.board.in_flight() >= self.cwnd();
+        if self.burst > 0 || limited {
+            self.judge_window(limited, now);
+        }
+        if self.burst > 0 {
+            self.schedule_probe(false, now);
+        } else if self.board.out() == 0 {
+            self.guard_window(now);
+        }
+        self.burst = 0;
+        let starved = self.written.saturating_sub(self.next) < u64::from(self.mss);
+        if starved && !limited && self.board.in_flight() < self.cwnd() && self.board.lost <= self.board.retrans
+        {
+            self.delivery.limited_by_application(self.board.in_flight());
+        }
+    }
+
+    /// `tcp_cwnd_validate`.
+    fn judge_window(&mut self, limited: bool, now: Time) {
+        let out = self.board.out();
+        let usage = &mut self.usage;
+        if self.una >= usage.round_end || limited || (!usage.limited && out > usage.most_out) {
+            usage.limited = limited;
+            usage.most_out = out;
+            usage.round_end = self.next;
+        }
+        if self.cwnd_limited() {
+            self.usage.used = 0;
+            self.usage.stamp = now;
+            return;
+        }
+        self.usage.used = self.usage.used.max(out);
+        let waited = now.since(self.usage.stamp).as_micros();
+        if self.slow_start_after_idle && waited >= self.rtt.rto() && !self.own_recovery {
+            if self.phase == Phase::Open && !self.endless {
+                let initial_window = self.initial_window;
+                self.controller.on_restart(&Restart::Unused { now, used: self.usage.used, initial_window });
+                self.usage.used = 0;
+            }
+            self.usage.stamp = now;
+        }
+    }
+
+    /// The window falls back after idleness (`tcp_slow_start_after_idle_check`).
+    fn restart_after_idle(&mut self, now: Time) {
+        let idle = now.since(self.last_sent);
+        let rto = Span::from_micros(self.rtt.rto());
+        if !self.slow_start_after_idle || self.own_recovery || idle <= rto || self.last_sent == now {
+            return;
+        }
+        let initial_window = self.initial_window;
+        self.controller.on_restart(&Restart::Idle { now, idle, rto, initial_window });
+        self.usage.stamp = now;
+        self.usage.used = 0;
+        self.last_sent = now;
+    }
+}
