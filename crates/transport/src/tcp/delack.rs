@@ -1,0 +1,268 @@
+//! When an acknowledgement leaves, as Linux decides it: at once for every second full segment, in quick mode, when a gap
+//! closes or a duplicate comes; thinned out while data is missing (`__tcp_ack_snd_check`); else after a delay that
+//! adapts to the arrivals (`tcp_event_data_recv`, `tcp_send_delayed_ack`).
+
+use super::jiffies;
+use weir_base::{Span, Time};
+
+/// Shortest delay: 40 ms (`TCP_ATO_MIN`, `TCP_DELACK_MIN`), in microseconds.
+const MIN: u64 = 40_000;
+/// Longest delay: 200 ms (`TCP_DELACK_MAX`).
+const MAX: u64 = 200_000;
+/// Most segments acknowledged one by one at the start (`TCP_MAX_QUICKACKS`).
+pub(crate) const MAX_QUICK: u32 = 16;
+/// Duplicates acknowledged one by one before they are thinned out (`TCP_FASTRETRANS_THRESH`).
+const UNCOMPRESSED: u32 = 3;
+/// Duplicates held back at most (`tcp_comp_sack_nr`).
+const MOST_COMPRESSED: u32 = 44;
+/// Longest time that they are held back (`tcp_comp_sack_delay_ns`).
+const COMPRESS: Span = Span::from_millis(1);
+/// Part of the RTT that they are held back at most: 5 %.
+const COMPRESS_PART: u64 = 20;
+
+/// What the check needs to know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Check {
+    /// Bytes received in order that no acknowledgement has told of.
+    pub(crate) unacknowledged: u64,
+    pub(crate) received_to: u64,
+    pub(crate) gaps: bool,
+    /// Microseconds; `None` before a sample.
+    pub(crate) rtt: Option<u64>,
+}
+
+/// The acknowledgement policy of one receiver.
+#[derive(Debug, Clone)]
+pub(crate) struct DelayedAck {
+    /// Delay now in use, microseconds; 0 before the first data.
+    ato: u64,
+    last_data: Time,
+    quick: u32,
+    /// Data has arrived that was not acknowledged.
+    scheduled: bool,
+    now_due: bool,
+    /// Data was sent in answer lately: quick mode is off (`icsk_ack.pingpong`).
+    pub(crate) interactive: bool,
+    largest: u64,
+    deadline: Time,
+    compress: bool,
+    compressed: u32,
+    compress_deadline: Time,
+    duplicates: u32,
+    duplicates_at: u64,
+}
+
+impl DelayedAck {
+    pub(crate) fn new(compress: bool) -> DelayedAck {
+        DelayedAck {
+            ato: 0,
+            last_data: Time::ZERO,
+            quick: 0,
+            scheduled: false,
+            now_due: false,
+            interactive: false,
+            // The least that a peer is taken to send (`TCP_MSS_DEFAULT`).
+            largest: 536,
+            deadline: Time::NEVER,
+            compress,
+            compressed: 0,
+            compress_deadline: Time::NEVER,
+            duplicates: 0,
+            duplicates_at: 0,
+        }
+    }
+
+    /// In-order data arrived (`tcp_event_data_recv`).
+    pub(crate) fn on_data(&mut self, len: u64, window: u64, rto: u64, now: Time) {
+        self.scheduled = true;
+        self.largest = self.largest.max(len);
+        if self.ato == 0 {
+            self.quicken(window, MAX_QUICK);
+            self.ato = MIN;
+        } else {
+            let jiffy = jiffies::JIFFY.as_nanos();
+            let gap = (now.as_nanos() / jiffy - self.last_data.as_nanos() / jiffy) * (jiffy / 1_000);
+            if gap <= MIN / 2 {
+                self.ato = self.ato / 2 + MIN / 2;
+            } else if gap < self.ato {
+                self.ato = (self.ato / 2 + gap).min(rto);
+            } else if gap > rto {
+                // The sender failed to restart its window: help it.
+                self.quicken(window, MAX_QUICK);
+            }
+        }
+        self.last_data = now;
+    }
+
+    /// Largest payload seen in one segment.
+    pub(crate) fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    fn quicken(&mut self, window: u64, most: u32) {
+        let segments = (window / (2 * self.largest)) as u32;
+        let segments = if segments == 0 { 2 } else { segments };
+        self.quick = self.quick.max(segments.min(most));
+    }
+
+    /// `tcp_enter_quickack_mode`.
+    pub(crate) fn enter_quick(&mut self, window: u64, most: u32) {
+        self.quicken(window, most);
+        self.interactive = false;
+        self.ato = MIN;
+        self.scheduled = true;
+    }
+
+    /// Out-of-order data arrived.
+    pub(crate) fn schedule(&mut self) {
+        self.scheduled = true;
+    }
+    /// A gap was closed or a mark arrived: the next check sends.
+    pub(crate) fn demand(&mut self) {
+        self.scheduled = true;
+        self.now_due = true;
+    }
+
+    /// Whether an acknowledgement must leave now; otherwise a timer is set.
+    pub(crate) fn check(&mut self, check: Check, now: Time) -> bool {
+        if !self.scheduled {
+            return false;
+        }
+        if check.unacknowledged > self.largest || (self.quick > 0 && !self.interactive) || self.now_due {
+            return true;
+        }
+        if !check.gaps {
+            self.delay(check.rtt, now);
+            return false;
+        }
+        !self.compress_one(check, now)
+    }
+
+    /// Holds a duplicate back if it may be.
+    fn compress_one(&mut self, check: Check, now: Time) -> bool {
+        if !self.compress || self.compressed >= MOST_COMPRESSED {
+            return false;
+        }
+        if self.duplicates_at != check.received_to {
+            self.duplicates_at = check.received_to;
+            self.duplicates = 0;
+        }
+        if self.duplicates < UNCOMPRESSED {
+            self.duplicates += 1;
+            return false;
+        }
+        self.compressed += 1;
+        if self.compress_deadline == Time::NEVER {
+            let part = check.rtt.map_or(COMPRESS, |rtt| Span::from_micros(rtt) / COMPRESS_PART);
+            self.compress_deadline = now + part.min(COMPRESS);
+        }
+        true
+    }
+
+    /// `tcp_send_delayed_ack`.
+    fn delay(&mut self, rtt: Option<u64>, now: Time) {
+        let mut wait = self.ato;
+        if wait > MIN {
+            let most = rtt.map_or(MAX / 2, |rtt| rtt.clamp(MIN, MAX / 2));
+            wait = wait.min(if self.interactive { MAX } else { most });
+        }
+        let deadline = jiffies::deadline(now, wait.min(MAX));
+        // A timer that runs is never put off.
+        self.deadline = self.deadline.min(deadline);
+    }
+
+    /// An acknowledgement left, alone or with data (`tcp_event_ack_sent`).
+    pub(crate) fn on_ack_sent(&mut self) {
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = MIN;
+            }
+        }
+        self.scheduled = false;
+        self.now_due = false;
+        self.deadline = Time::NEVER;
+        self.compressed = 0;
+        self.compress_deadline = Time::NEVER;
+    }
+
+    /// The earliest of its timers.
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline.min(self.compress_deadline)
+    }
+
+    /// A deadline may have come: whether an acknowledgement must leave.
+    pub(crate) fn on_timer(&mut self, now: Time) -> bool {
+        if now >= self.compress_deadline {
+            self.compress_deadline = Time::NEVER;
+            return self.compressed > 0;
+        }
+        if now < self.deadline {
+            return false;
+        }
+        self.deadline = Time::NEVER;
+        if !self.scheduled {
+            return false;
+        }
+        // The delay was missed: it was too short, or the exchange was not interactive after all.
+        if self.interactive {
+            self.interactive = false;
+            self.ato = MIN;
+        } else {
+            self.ato = (self.ato * 2).min(MAX);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(unacknowledged: u64, gaps: bool) -> Check {
+        Check { unacknowledged, received_to: 1, gaps, rtt: Some(20_000) }
+    }
+
+    #[test]
+    fn the_first_sixteen_segments_are_acknowledged_one_by_one_then_every_second() {
+        let mut ack = DelayedAck::new(true);
+        let mut pending = 0;
+        let mut sent = Vec::new();
+        for n in 0..24 {
+            ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+            pending += 1448;
+            if ack.check(check(pending, false), Time::ZERO) {
+                ack.on_ack_sent();
+                pending = 0;
+                sent.push(n);
+            }
+        }
+        assert_eq!(sent, (0..16).chain([17, 19, 21, 23]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_lone_segment_waits_40_ms() {
+        let mut ack = DelayedAck::new(true);
+        ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+        ack.quick = 0;
+        assert!(!ack.check(check(1448, false), Time::ZERO));
+        assert_eq!(ack.deadline(), Time::ZERO + Span::from_millis(44));
+        assert!(ack.on_timer(ack.deadline()));
+    }
+
+    #[test]
+    fn three_duplicates_go_at_once_and_more_wait_a_twentieth_of_the_rtt() {
+        let mut ack = DelayedAck::new(true);
+        let mut at_once = 0;
+        for _ in 0..5 {
+            ack.schedule();
+            if ack.check(check(0, true), Time::ZERO) {
+                ack.on_ack_sent();
+                at_once += 1;
+            }
+        }
+        assert_eq!(at_once, 3);
+        assert_eq!(ack.deadline(), Time::ZERO + Span::from_millis(1));
+        assert!(ack.on_timer(ack.deadline()));
+    }
+}

@@ -1,0 +1,185 @@
+//! What has arrived out of order, and what is told of it: the ranges themselves, and the SACK blocks in the order of RFC 2018
+//! (newest first) as Linux keeps them (`tcp_sack_new_ofo_skb`): at most four, each growing with its neighbours.
+
+/// Blocks remembered (`TCP_NUM_SACKS`).
+const BLOCKS: usize = 4;
+
+type Range = (u64, u64);
+
+/// Out-of-order data. Positions count from the peer's SYN.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reassembly {
+    /// Disjoint, not touching, ascending.
+    ranges: Vec<Range>,
+    blocks: [Range; BLOCKS],
+    count: usize,
+    /// A duplicate to be reported once (RFC 2883).
+    pub(crate) duplicate: Option<Range>,
+}
+
+fn touch(a: Range, b: Range) -> bool {
+    a.0 <= b.1 && b.0 <= a.1
+}
+
+fn join(a: Range, b: Range) -> Range {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+impl Reassembly {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Bytes held.
+    pub(crate) fn held(&self) -> u64 {
+        self.ranges.iter().map(|range| range.1 - range.0).sum()
+    }
+
+    /// The blocks to report, newest first.
+    pub(crate) fn blocks(&self) -> &[Range] {
+        &self.blocks[..self.count]
+    }
+
+    /// Takes in a range beyond the next expected position.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) {
+        // Nearly always it continues the last range.
+        let from = match self.ranges.last() {
+            Some(last) if last.1 <= start => self.ranges.len() - usize::from(last.1 == start),
+            _ => self.ranges.partition_point(|range| range.1 < start),
+        };
+        let to = from + self.ranges[from..].iter().take_while(|range| range.0 <= end).count();
+        if from == to {
+            self.ranges.insert(from, (start, end));
+        } else {
+            let merged = join(join(self.ranges[from], self.ranges[to - 1]), (start, end));
+            self.report_overlap(from, to, start, end);
+            self.ranges[from] = merged;
+            self.ranges.drain(from + 1..to);
+        }
+        self.note(start, end);
+    }
+
+    /// What of the new range was there already is reported as a duplicate.
+    fn report_overlap(&mut self, from: usize, to: usize, start: u64, end: u64) {
+        for index in from..to {
+            let (low, high) = self.ranges[index];
+            let overlap = (low.max(start), high.min(end));
+            if overlap.0 < overlap.1 {
+                self.note_duplicate(overlap.0, overlap.1);
+            }
+        }
+    }
+
+    /// A duplicate has arrived (`tcp_dsack_set`, `tcp_dsack_extend`).
+    pub(crate) fn note_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some(match self.duplicate {
+            Some(known) if touch(known, (start, end)) => join(known, (start, end)),
+            Some(known) => known,
+            None => (start, end),
+        });
+    }
+
+    fn note(&mut self, start: u64, end: u64) {
+        let found = self.blocks[..self.count].iter().position(|&block| touch(block, (start, end)));
+        let mut block = (start, end);
+        match found {
+            Some(index) => {
+                block = join(self.blocks[index], block);
+                self.blocks[..=index].rotate_right(1);
+            }
+            None => {
+                self.count = (self.count + 1).min(BLOCKS);
+                self.blocks[..self.count].rotate_right(1);
+            }
+        }
+        self.blocks[0] = block;
+        self.coalesce();
+    }
+
+    /// Joins to the first block those that it has grown into (`tcp_sack_maybe_coalesce`).
+    fn coalesce(&mut self) {
+        let mut index = 1;
+        while index < self.count {
+            if touch(self.blocks[0], self.blocks[index]) {
+                self.blocks[0] = join(self.blocks[0], self.blocks[index]);
+                self.blocks[index..self.count].rotate_left(1);
+                self.count -= 1;
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// In-order data has reached `position`; answers how far the data now reaches (`tcp_ofo_queue`, `tcp_sack_remove`).
+    pub(crate) fn advance(&mut self, position: u64) -> u64 {
+        let mut reached = position;
+        let mut used = 0;
+        for &(start, end) in &self.ranges {
+            if start > reached {
+                break;
+            }
+            if start < reached {
+                let duplicate = (start, end.min(position));
+                if duplicate.0 < duplicate.1 {
+                    self.duplicate.get_or_insert(duplicate);
+                }
+            }
+            reached = reached.max(end);
+            used += 1;
+        }
+        self.ranges.drain(..used);
+        if self.ranges.is_empty() {
+            self.count = 0;
+        } else {
+            let mut kept = 0;
+            for index in 0..self.count {
+                if self.blocks[index].1 > reached {
+                    self.blocks[kept] = self.blocks[index];
+                    kept += 1;
+                }
+            }
+            self.count = kept;
+        }
+        reached
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_told_newest_first_and_grow_together() {
+        let mut data = Reassembly::default();
+        data.insert(20, 30);
+        data.insert(40, 50);
+        data.insert(60, 70);
+        assert_eq!(data.blocks(), &[(60, 70), (40, 50), (20, 30)]);
+        data.insert(30, 40);
+        assert_eq!(data.blocks(), &[(20, 50), (60, 70)]);
+        assert_eq!(data.held(), 40);
+        assert_eq!(data.advance(20), 50);
+        assert_eq!(data.blocks(), &[(60, 70)]);
+        assert_eq!(data.advance(60), 70);
+        assert!(data.is_empty() && data.blocks().is_empty());
+    }
+
+    #[test]
+    fn the_fifth_block_pushes_out_the_oldest() {
+        let mut data = Reassembly::default();
+        for n in 1..=5 {
+            data.insert(n * 10, n * 10 + 5);
+        }
+        assert_eq!(data.blocks(), &[(50, 55), (40, 45), (30, 35), (20, 25)]);
+        assert_eq!(data.advance(10), 15);
+    }
+
+    #[test]
+    fn what_comes_twice_is_reported_as_a_duplicate() {
+        let mut data = Reassembly::default();
+        data.insert(20, 30);
+        data.insert(20, 30);
+        assert_eq!(data.duplicate, Some((20, 30)));
+        assert_eq!(data.held(), 10);
+    }
+}
