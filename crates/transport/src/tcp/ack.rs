@@ -130,8 +130,7 @@ impl Sender {
         }
         let newly = (self.delivery.delivered - prior_delivered) as u32;
         let losses = (self.board.total_lost - prior_lost) as u32;
-        let rate =
-            self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());
+        let rate = self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());
         let round_start = effects.una_advanced && self.una > self.round_end;
         if round_start {
             self.round_end = self.next;
@@ -142,10 +141,9 @@ impl Sender {
             sacked: Bytes::new(tally.sacked_bytes),
             delivered_segments: newly,
             acked_segments: tally.acked_segments,
-            rtt: tally.rtt.map(|rtt| RttSample {
-                rtt: Span::from_micros(rtt),
-                delayed: effects.maybe_delayed,
-            }),
+            rtt: tally
+                .rtt
+                .map(|rtt| RttSample { rtt: Span::from_micros(rtt), delayed: effects.maybe_delayed }),
             srtt: self.rtt.srtt().map(Span::from_micros),
             min_rtt: self.min_rtt.value().map(Span::from_micros),
             timestamps: (arrival.tsecr != 0).then(|| Timestamps {

@@ -18,8 +18,7 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     pub(crate) fn new(config: &Config) -> SendBuffer {
         let (start, most) = config.send_buffer;
-        let mut buffer =
-            SendBuffer { limit: start.get(), most: most.get(), mss: u64::from(config.mss) };
+        let mut buffer = SendBuffer { limit: start.get(), most: most.get(), mss: u64::from(config.mss) };
         if start < most {
             buffer.expand(config.initial_window);
         }

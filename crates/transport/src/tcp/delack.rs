@@ -94,11 +94,6 @@ impl DelayedAck {
         self.last_data = now;
     }
 
-    /// Largest payload seen in one segment.
-    pub(crate) fn largest(&self) -> u64 {
-        self.largest
-    }
-
     fn quicken(&mut self, window: u64, most: u32) {
         let segments = (window / (2 * self.largest)) as u32;
         let segments = if segments == 0 { 2 } else { segments };

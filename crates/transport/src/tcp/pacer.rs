@@ -29,8 +29,8 @@ impl Pacer {
             self.rate = given;
         } else if srtt8 > 0 {
             let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-            let bits = u128::from(window.get()) * 8 * 8_000_000 * u128::from(percent)
-                / (100 * u128::from(srtt8));
+            let bits =
+                u128::from(window.get()) * 8 * 8_000_000 * u128::from(percent) / (100 * u128::from(srtt8));
             self.rate = Some(Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX)));
         }
     }

@@ -32,7 +32,8 @@ impl Reduction {
         }
         self.delivered += delivered;
         let may_send = if in_flight > ssthresh {
-            let share = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.prior_cwnd));
+            let share =
+                (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.prior_cwnd));
             share as i64 - i64::from(self.sent)
         } else {
             let bound = (i64::from(self.delivered) - i64::from(self.sent)).max(i64::from(delivered));

@@ -89,8 +89,7 @@ impl Delivery {
             return None;
         }
         let (best, best_interval, _) = self.best;
-        let faster =
-            u64::from(delivered) * best_interval >= u64::from(best) * interval;
+        let faster = u64::from(delivered) * best_interval >= u64::from(best) * interval;
         if !sampling.app_limited || faster {
             self.best = (delivered, interval, sampling.app_limited);
         }
@@ -112,7 +111,10 @@ impl Delivery {
     pub(crate) fn rate(&self, mss: u16) -> Option<Rate> {
         let (delivered, interval, _) = self.best;
         (interval > 0).then(|| {
-            Rate::from_bytes_in(Bytes::new(u64::from(delivered) * u64::from(mss)), Span::from_micros(interval))
+            Rate::from_bytes_in(
+                Bytes::new(u64::from(delivered) * u64::from(mss)),
+                Span::from_micros(interval),
+            )
         })
     }
 }

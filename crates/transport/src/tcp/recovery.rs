@@ -151,8 +151,7 @@ impl Sender {
 
     /// Open, or Disorder while anything is SACKed, lost or sent again (`tcp_try_keep_open`).
     pub(crate) fn keep_open(&mut self) {
-        let disorder =
-            self.board.sacked + self.board.lost > 0 || self.retransmission_outstanding();
+        let disorder = self.board.sacked + self.board.lost > 0 || self.retransmission_outstanding();
         let phase = if disorder { Phase::Disorder } else { Phase::Open };
         if self.phase != phase {
             self.phase = phase;
@@ -273,10 +272,10 @@ impl Sender {
             self.begin_undo();
         }
         let in_flight = self.bytes(self.board.in_flight());
-        self.controller.on_timeout(&Timeout { now, in_flight, reduce });
+        let next_sequence = self.next;
+        self.controller.on_timeout(&Timeout { now, in_flight, next_sequence, reduce });
         self.usage.stamp = now;
-        if matches!(self.phase, Phase::Open | Phase::Disorder)
-            && self.board.sacked >= super::rack::REORDERING
+        if matches!(self.phase, Phase::Open | Phase::Disorder) && self.board.sacked >= super::rack::REORDERING
         {
             self.rack.reordering = self.rack.reordering.min(super::rack::REORDERING);
         }

@@ -38,6 +38,10 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    /// A segment of so much sequence space that leaves now.
+    pub(crate) fn new(start: u64, len: u16, fin: bool, sent_at: u64) -> Sent {
+        Sent { start, len, sent_at, marks: if fin { FIN } else { 0 }, ..Sent::default() }
+    }
     pub(crate) fn end(&self) -> u64 {
         self.start + u64::from(self.len)
     }
@@ -176,7 +180,11 @@ impl Scoreboard {
             return;
         }
         self.slots[slot].marks &= !LISTED;
-        if prev == NONE { self.oldest = next } else { self.slots[prev as usize].next = next }
+        if prev == NONE {
+            self.oldest = next
+        } else {
+            self.slots[prev as usize].next = next
+        }
         if next == NONE { self.newest = prev } else { self.slots[next as usize].prev = prev }
     }
 

@@ -44,8 +44,15 @@ const TIMESTAMPS: u32 = 12;
 /// MSS, SACK-permitted, timestamps and window scale on a SYN, as Linux `tcp_syn_options` lays them out.
 const SYN_OPTIONS: u32 = 20;
 
+/// The SACK blocks of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sack {
+    blocks: [(u32, u32); MAX_SACK],
+    count: u8,
+}
+
 /// One segment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
     /// Sequence number of the first byte (or of the SYN or FIN).
     pub seq: u32,
@@ -57,33 +64,31 @@ pub struct Segment {
     pub tsval: u32,
     /// The echoed clock.
     pub tsecr: u32,
-    blocks: [(u32, u32); MAX_SACK],
+    /// Selective acknowledgements; read with [`Segment::sack`].
+    pub sack: Sack,
     /// Payload in bytes.
     pub len: u16,
     /// Header flags.
     pub flags: Flags,
-    count: u8,
 }
 
 impl Segment {
     /// The SACK blocks, newest first; a DSACK comes before all others (RFC 2883).
     pub fn sack(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.count)]
+        &self.sack.blocks[..usize::from(self.sack.count)]
     }
 
     /// Appends a SACK block; what does not fit is left out.
     pub fn push_sack(&mut self, start: u32, end: u32) {
-        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+        if let Some(block) = self.sack.blocks.get_mut(usize::from(self.sack.count)) {
             *block = (start, end);
-            self.count += 1;
+            self.sack.count += 1;
         }
     }
 
     /// How much sequence space it takes: payload, SYN and FIN.
     pub fn sequence_len(&self) -> u32 {
-        u32::from(self.len)
-            + u32::from(self.flags.has(Flags::SYN))
-            + u32::from(self.flags.has(Flags::FIN))
+        u32::from(self.len) + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
     }
 
     /// Bytes of the IPv4 packet that carries it.
@@ -92,7 +97,7 @@ impl Segment {
             SYN_OPTIONS
         } else {
             // Blocks of eight bytes after four of padding, kind and length.
-            TIMESTAMPS + if self.count == 0 { 0 } else { 4 + 8 * u32::from(self.count) }
+            TIMESTAMPS + if self.sack.count == 0 { 0 } else { 4 + 8 * u32::from(self.sack.count) }
         };
         HEADERS + options + u32::from(self.len)
     }

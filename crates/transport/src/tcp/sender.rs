@@ -145,6 +145,7 @@ impl Sender {
             now,
             mss: Bytes::new(u64::from(config.mss)),
             initial_window: config.initial_window,
+            paced: config.pacing,
         };
         let controller = config.controller.build(&start);
         Sender {

@@ -25,7 +25,7 @@ impl Sender {
 
     /// Payload of the next new segment, and whether the FIN goes with it. `None`: nothing to send yet.
     fn next_segment(&self) -> Option<(u16, bool)> {
-        let left = self.written - self.next;
+        let left = self.written.saturating_sub(self.next);
         if left > u64::from(self.mss) || (left == u64::from(self.mss) && !self.fin_queued) {
             return Some((self.mss, false));
         }
@@ -68,6 +68,13 @@ impl Sender {
             self.end_burst(now);
         }
         outgoing
+    }
+
+    /// When the pacer lets something go that nothing else holds back.
+    pub(crate) fn held_until(&self, ready: Time) -> Time {
+        let room = self.board.in_flight() < self.cwnd();
+        let waiting = self.rexmit == Rexmit::Lost || self.next_fits() || self.endless;
+        if room && waiting { ready } else { Time::NEVER }
     }
 
     fn poll_forced(&mut self, now: Time) -> Option<Outgoing> {
@@ -164,13 +171,7 @@ impl Sender {
             self.controller.on_restart(&Restart::Transmit { now, idle });
         }
         self.tell_sent(u64::from(len), false, now);
-        let mut sent = Sent {
-            start,
-            sent_at: at,
-            len: len + u16::from(fin),
-            marks: if fin { FIN } else { 0 },
-            ..Sent::default()
-        };
+        let mut sent = Sent::new(start, len + u16::from(fin), fin, at);
         self.delivery.on_sent(&mut sent, at, idle);
         self.board.push(sent);
         self.next = sent.end();
@@ -205,7 +206,10 @@ impl Sender {
         }
         self.burst = 0;
         let starved = self.written.saturating_sub(self.next) < u64::from(self.mss);
-        if starved && !limited && self.board.in_flight() < self.cwnd() && self.board.lost <= self.board.retrans
+        if starved
+            && !limited
+            && self.board.in_flight() < self.cwnd()
+            && self.board.lost <= self.board.retrans
         {
             self.delivery.limited_by_application(self.board.in_flight());
         }

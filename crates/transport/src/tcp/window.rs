@@ -97,7 +97,7 @@ mod tests {
     use weir_base::{Bytes, Span, Time};
 
     fn window(start: u64, most: u64) -> ReceiveWindow {
-        let controller = serde_json::from_str("\"newreno\"").unwrap();
+        let controller = "newreno".parse().unwrap();
         let mut config = Config::new(controller);
         config.receive_buffer = (Bytes::new(start), Bytes::new(most));
         ReceiveWindow::new(&config)

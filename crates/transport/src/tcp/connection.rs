@@ -1,0 +1,502 @@
+//! A TCP connection: the handshake (RFC 9293, RFC 6298 section 5 for its timer), then a [`Sender`] and a [`Receiver`] joined by
+//! the segments that carry both their words. Simplified: simultaneous open and RST are left out, TIME-WAIT only answers what
+//! is sent again, and options are taken as agreed, since both ends are this code.
+
+use super::ack::Arrival;
+use super::config::Config;
+use super::jiffies;
+use super::receiver::{Data, Receiver};
+use super::rto::RTO_INITIAL;
+use super::segment::{Flags, MAX_SACK, Segment};
+use super::sender::{Forced, Sender, micros, ticks};
+use super::transmit::Outgoing;
+use weir_base::{Bytes, Ecn, Rate, Span, Time};
+use weir_control::{Codepoint, Controller, Phase};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent.
+    SynSent,
+    /// SYN received and answered.
+    SynReceived,
+    Established,
+}
+
+/// The handshake's own timer.
+#[derive(Debug, Clone)]
+struct Handshake {
+    rto: u64,
+    deadline: Time,
+    first_sent: Option<Time>,
+    attempts: u32,
+    send_due: bool,
+}
+
+/// One endpoint of a connection.
+pub struct Connection {
+    config: Config,
+    state: State,
+    handshake: Handshake,
+    peer_sequence: u32,
+    sender: Option<Box<Sender>>,
+    receiver: Receiver,
+    written: u64,
+    endless: bool,
+    closing: bool,
+    ecn_offered: bool,
+    now: Time,
+}
+
+/// What is to be told of a connection (compare `struct tcp_info`).
+#[derive(Debug, Clone)]
+pub struct Info {
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Slow-start threshold in segments, once the controller has one.
+    pub ssthresh: Option<u64>,
+    /// Smoothed RTT.
+    pub srtt: Option<Span>,
+    /// Smallest RTT.
+    pub min_rtt: Option<Span>,
+    /// Retransmission timeout, backed off as it is.
+    pub rto: Span,
+    /// Segments in flight.
+    pub in_flight: u32,
+    /// What the sender is doing.
+    pub phase: Phase,
+    /// Segments sent again, SYNs included (`tcpi_total_retrans`).
+    pub retransmitted: u64,
+    /// Retransmission timeouts, those of the handshake included.
+    pub timeouts: u64,
+    /// Recoveries entered without a timeout.
+    pub recoveries: u64,
+    /// Reductions taken back.
+    pub undos: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+    /// Segments ever marked lost.
+    pub lost: u64,
+    /// Degree of reordering assumed, in segments.
+    pub reordering: u32,
+    /// Pacing rate, whether enforced or not.
+    pub pacing_rate: Option<Rate>,
+    /// Newest delivery rate.
+    pub delivery_rate: Option<Rate>,
+    /// Segments delivered.
+    pub delivered: u64,
+    /// Bytes acknowledged.
+    pub acknowledged: Bytes,
+}
+
+impl Connection {
+    /// Opens a connection: a SYN is due at once.
+    pub fn client(config: Config, now: Time) -> Connection {
+        let mut connection = Connection::new(config, State::SynSent);
+        connection.now = now;
+        connection.handshake.send_due = true;
+        connection
+    }
+
+    /// Waits for a SYN.
+    pub fn server(config: Config) -> Connection {
+        Connection::new(config, State::Listen)
+    }
+
+    fn new(config: Config, state: State) -> Connection {
+        Connection {
+            receiver: Receiver::new(&config),
+            config,
+            state,
+            handshake: Handshake {
+                rto: RTO_INITIAL,
+                deadline: Time::NEVER,
+                first_sent: None,
+                attempts: 0,
+                send_due: false,
+            },
+            peer_sequence: 0,
+            sender: None,
+            written: 0,
+            endless: false,
+            closing: false,
+            ecn_offered: false,
+            now: Time::ZERO,
+        }
+    }
+
+    /// A segment arrives, with the codepoint of its packet.
+    pub fn on_segment(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
+        self.now = now;
+        if segment.flags.has(Flags::SYN) {
+            self.on_syn(segment, now);
+            return;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            if segment.ack != self.config.initial_sequence.wrapping_add(1) && self.wire_ack(segment) == 0 {
+                return;
+            }
+            self.establish(segment, now);
+        }
+        if self.state == State::Established {
+            self.on_established(segment, ecn, now);
+        }
+    }
+
+    fn wire_ack(&self, segment: &Segment) -> u64 {
+        u64::from(segment.ack.wrapping_sub(self.config.initial_sequence) as i32 > 0)
+    }
+
+    fn on_syn(&mut self, segment: &Segment, now: Time) {
+        match self.state {
+            State::Listen if !segment.flags.has(Flags::ACK) => {
+                self.peer_sequence = segment.seq;
+                self.receiver.recent = segment.tsval;
+                self.ecn_offered = self.config.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.state = State::SynReceived;
+                self.handshake.send_due = true;
+            }
+            State::SynSent
+                if segment.flags.has(Flags::ACK)
+                    && segment.ack == self.config.initial_sequence.wrapping_add(1) =>
+            {
+                self.peer_sequence = segment.seq;
+                self.receiver.recent = segment.tsval;
+                self.ecn_offered =
+                    self.config.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+                self.establish(segment, now);
+                self.receiver.ack_due = true;
+            }
+            // Our SYN-ACK was lost, or what answered it.
+            State::SynReceived if segment.seq == self.peer_sequence => self.handshake.send_due = true,
+            State::Established if segment.seq == self.peer_sequence => self.receiver.ack_due = true,
+            _ => {}
+        }
+    }
+
+    fn establish(&mut self, segment: &Segment, now: Time) {
+        self.state = State::Established;
+        self.handshake.deadline = Time::NEVER;
+        self.handshake.send_due = false;
+        let mut sender = Box::new(Sender::new(&self.config, now, segment.window));
+        sender.ecn.agreed = self.ecn_offered;
+        self.receiver.ecn = self.ecn_offered;
+        if let Some(rtt) = self.handshake_rtt(segment, now) {
+            sender.handshake_rtt(now, rtt);
+        }
+        sender.counters.retransmitted = u64::from(self.handshake.attempts.saturating_sub(1));
+        sender.counters.timeouts = sender.counters.retransmitted;
+        sender.written += self.written;
+        sender.endless = self.endless;
+        sender.fin_queued = self.closing;
+        self.sender = Some(sender);
+    }
+
+    /// The time of the handshake or, if it had to be repeated, what the echoed timestamp tells.
+    fn handshake_rtt(&self, segment: &Segment, now: Time) -> Option<u64> {
+        match self.handshake.first_sent {
+            Some(sent) if self.handshake.attempts == 1 => Some(micros(now) - micros(sent)),
+            _ if segment.tsecr != 0 => {
+                let delta = ticks(now).wrapping_sub(segment.tsecr);
+                ((delta as i32) >= 0).then(|| u64::from(delta.max(1)) * 1_000)
+            }
+            _ => None,
+        }
+    }
+
+    fn on_established(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
+        let Some(sender) = self.sender.as_deref_mut() else { return };
+        let seq = position(segment.seq, self.peer_sequence, self.receiver.next);
+        let Some(seq) = seq else { return };
+        let has_data = segment.len > 0 || segment.flags.has(Flags::FIN);
+        let end = seq + u64::from(segment.sequence_len());
+        // Wholly old: answered, but its acknowledgement does not count (`tcp_validate_incoming`).
+        let stale = end < self.receiver.told();
+        if !stale {
+            if seq <= self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
+                self.receiver.recent = segment.tsval;
+            }
+            let mut blocks = [(0, 0); MAX_SACK];
+            let mut count = 0;
+            for &(start, end) in segment.sack() {
+                let base = self.config.initial_sequence;
+                if let (Some(start), Some(end)) =
+                    (position(start, base, sender.una), position(end, base, sender.una))
+                {
+                    blocks[count] = (start, end);
+                    count += 1;
+                }
+            }
+            if let Some(ack) = position(segment.ack, self.config.initial_sequence, sender.una) {
+                let arrival = Arrival {
+                    ack,
+                    seq,
+                    window: segment.window,
+                    has_data,
+                    ece: segment.flags.has(Flags::ECE),
+                    tsval: segment.tsval,
+                    tsecr: segment.tsecr,
+                    sack: &blocks[..count],
+                };
+                sender.on_ack(&arrival, now);
+            }
+        }
+        if has_data {
+            let data = Data {
+                start: seq,
+                len: u64::from(segment.len),
+                fin: segment.flags.has(Flags::FIN),
+                cwr: segment.flags.has(Flags::CWR),
+                ecn,
+            };
+            self.receiver.on_data(data, sender.rtt.srtt(), sender.rtt.rto(), now);
+        } else if stale
+            || (seq < self.receiver.next && segment.len == 0 && stale_probe(seq, self.receiver.next))
+        {
+            self.receiver.ack_due = true;
+        }
+    }
+
+    /// Deadlines have come.
+    pub fn on_timer(&mut self, now: Time) {
+        self.now = now;
+        if now >= self.handshake.deadline {
+            self.handshake.deadline = Time::NEVER;
+            self.handshake.send_due = true;
+        }
+        if self.receiver.acks.deadline() <= now && self.receiver.acks.on_timer(now) {
+            self.receiver.ack_due = true;
+        }
+        if let Some(sender) = self.sender.as_deref_mut() {
+            sender.on_timer(now);
+        }
+    }
+
+    /// When [`Connection::on_timer`] is next to be called (and [`Connection::poll_transmit`] after it): a timer or the pacer.
+    pub fn next_timer(&self) -> Time {
+        let timers = self.handshake.deadline.min(self.receiver.acks.deadline());
+        match self.sender.as_deref() {
+            Some(sender) => timers.min(sender.deadline).min(sender.pacing_deadline(self.now)),
+            None => timers,
+        }
+    }
+
+    /// The next segment that leaves now, with the codepoint of its packet. To be called until it answers `None` after every
+    /// other call that may have changed something.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(Segment, Ecn)> {
+        self.now = now;
+        if self.handshake.send_due {
+            return Some(self.send_syn(now));
+        }
+        let sender = self.sender.as_deref_mut()?;
+        if let Some(outgoing) = sender.poll(now) {
+            return Some(self.put_on_wire(outgoing, now));
+        }
+        if self.receiver.ack_due {
+            let segment = self.acknowledge(now);
+            return Some((segment, Ecn::NotEct));
+        }
+        None
+    }
+
+    fn send_syn(&mut self, now: Time) -> (Segment, Ecn) {
+        let handshake = &mut self.handshake;
+        handshake.send_due = false;
+        handshake.attempts += 1;
+        handshake.first_sent.get_or_insert(now);
+        handshake.deadline = jiffies::deadline(now, handshake.rto);
+        handshake.rto *= 2;
+        let answer = self.state == State::SynReceived;
+        let mut flags = Flags::SYN;
+        if answer {
+            flags = flags.with(Flags::ACK);
+            if self.ecn_offered {
+                flags = flags.with(Flags::ECE);
+            }
+        } else if self.config.ecn && self.handshake.attempts <= 2 {
+            // Given up after a lost SYN, as a box on the way may not know ECN (RFC 3168, section 6.1.1.1).
+            flags = flags.with(Flags::ECE).with(Flags::CWR);
+        }
+        let segment = Segment {
+            seq: self.config.initial_sequence,
+            ack: if answer { self.peer_sequence.wrapping_add(1) } else { 0 },
+            window: self.receiver.window.of_syn(1),
+            tsval: ticks(now),
+            tsecr: self.receiver.recent,
+            flags,
+            ..Segment::default()
+        };
+        (segment, Ecn::NotEct)
+    }
+
+    /// An acknowledgement without data.
+    fn acknowledge(&mut self, now: Time) -> Segment {
+        let next = self.sender.as_deref().map_or(1, |sender| sender.next);
+        self.segment(next, Flags::ACK, now)
+    }
+
+    fn put_on_wire(&mut self, outgoing: Outgoing, now: Time) -> (Segment, Ecn) {
+        let mut flags = Flags::ACK;
+        if outgoing.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        if outgoing.cwr {
+            flags = flags.with(Flags::CWR);
+        }
+        let mut segment = self.segment(outgoing.start, flags, now);
+        segment.len = outgoing.len;
+        let agreed = outgoing.new && outgoing.len > 0 && self.ecn_offered;
+        let codepoint = match self.controller().map(Controller::codepoint) {
+            Some(Codepoint::Ect0) if agreed => Ecn::Ect0,
+            Some(Codepoint::Ect1) if agreed => Ecn::Ect1,
+            _ => Ecn::NotEct,
+        };
+        if outgoing.len > 0 {
+            self.receiver.acks.interactive = true;
+        }
+        (segment, codepoint)
+    }
+
+    /// A segment at a position of ours, with all that the receiver has to say.
+    fn segment(&mut self, start: u64, flags: Flags, now: Time) -> Segment {
+        let receiver = &mut self.receiver;
+        let peer = self.peer_sequence;
+        let echo = if receiver.echoes() { Flags::ECE } else { Flags::NONE };
+        let mut segment = Segment {
+            seq: wire(start, self.config.initial_sequence),
+            ack: wire(receiver.next, peer),
+            window: receiver.tell_window(),
+            tsval: ticks(now),
+            tsecr: receiver.recent,
+            flags: flags.with(echo),
+            ..Segment::default()
+        };
+        let duplicate = receiver.reassembly.duplicate.take();
+        for &(start, end) in duplicate.iter().chain(receiver.reassembly.blocks()) {
+            segment.push_sack(wire(start, peer), wire(end, peer));
+        }
+        receiver.on_ack_sent();
+        segment
+    }
+
+    /// The application writes; answers how many bytes the send buffer has taken.
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        if self.closing {
+            return 0;
+        }
+        let accepted = bytes.min(self.writable());
+        match self.sender.as_deref_mut() {
+            Some(sender) => sender.written += accepted,
+            None => self.written += accepted,
+        }
+        accepted
+    }
+
+    /// How many bytes [`Connection::write`] would take.
+    pub fn writable(&self) -> u64 {
+        match self.sender.as_deref() {
+            Some(sender) => {
+                sender.buffer.capacity().saturating_sub(sender.written.saturating_sub(sender.una))
+            }
+            None => self.config.send_buffer.0.get().saturating_sub(self.written),
+        }
+    }
+
+    /// From now on the application always has data: the send buffer stays full.
+    pub fn write_forever(&mut self) {
+        self.endless = true;
+        if let Some(sender) = self.sender.as_deref_mut() {
+            sender.endless = true;
+        }
+    }
+
+    /// The application closes its sending side: what it has written goes out, then a FIN.
+    pub fn close(&mut self) {
+        self.closing = true;
+        self.endless = false;
+        if let Some(sender) = self.sender.as_deref_mut() {
+            sender.endless = false;
+            sender.fin_queued = true;
+        }
+    }
+
+    /// The application reads all that has arrived in order; answers how many bytes are new.
+    pub fn take_read(&mut self) -> u64 {
+        self.receiver.take_read()
+    }
+
+    /// Whether the handshake is done.
+    pub fn is_open(&self) -> bool {
+        self.state == State::Established
+    }
+    /// Whether everything up to the peer's FIN has arrived.
+    pub fn finished(&self) -> bool {
+        self.receiver.finished()
+    }
+    /// Whether all that was written, and the FIN, are acknowledged.
+    pub fn all_acknowledged(&self) -> bool {
+        self.sender.as_deref().is_some_and(Sender::all_acknowledged)
+    }
+    /// Bytes written that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.sender.as_deref().map_or(self.written, |sender| sender.written.saturating_sub(sender.una))
+    }
+
+    /// The controller, once the connection is open.
+    pub fn controller(&self) -> Option<&dyn Controller> {
+        self.sender.as_deref().map(|sender| &*sender.controller)
+    }
+
+    /// The state to be recorded, once the connection is open.
+    pub fn info(&self) -> Option<Info> {
+        let sender = self.sender.as_deref()?;
+        let mss = u64::from(sender.mss);
+        Some(Info {
+            cwnd: sender.cwnd(),
+            ssthresh: sender.controller.slow_start_threshold().map(|threshold| threshold.get() / mss),
+            srtt: sender.rtt.srtt().map(Span::from_micros),
+            min_rtt: sender.min_rtt.value().map(Span::from_micros),
+            rto: Span::from_micros(sender.rtt.rto()),
+            in_flight: sender.board.in_flight(),
+            phase: sender.phase,
+            retransmitted: sender.counters.retransmitted,
+            timeouts: sender.counters.timeouts,
+            recoveries: sender.counters.recoveries,
+            undos: sender.counters.undos,
+            probes: sender.counters.probes,
+            lost: sender.board.total_lost,
+            reordering: sender.rack.reordering,
+            pacing_rate: sender.pacer.rate(),
+            delivery_rate: sender.delivery.rate(sender.mss),
+            delivered: sender.delivery.delivered,
+            acknowledged: Bytes::new(sender.una.saturating_sub(1)),
+        })
+    }
+}
+
+impl Sender {
+    /// When the pacer lets the next segment go, if it is what holds one back.
+    fn pacing_deadline(&self, now: Time) -> Time {
+        let ready = self.pacer.ready_at();
+        if ready <= now || self.forced != Forced::Nothing { Time::NEVER } else { self.held_until(ready) }
+    }
+}
+
+/// A pure segment from before what is expected asks what the window is.
+fn stale_probe(seq: u64, next: u64) -> bool {
+    seq + 1 == next
+}
+
+fn wire(position: u64, initial: u32) -> u32 {
+    initial.wrapping_add(position as u32)
+}
+
+/// The position of a sequence number that lies within 2 GiB of `near`; `None` before the SYN.
+fn position(number: u32, initial: u32, near: u64) -> Option<u64> {
+    let ahead = number.wrapping_sub(wire(near, initial)) as i32;
+    near.checked_add_signed(i64::from(ahead))
+}

@@ -1,0 +1,28 @@
+//! TCP as Linux 6.18 runs it, as a pure state machine: [`Connection`] takes segments and times and answers with segments and
+//! the next time. Data is not carried, only its length.
+
+mod ack;
+mod buffer;
+mod config;
+mod connection;
+mod delack;
+mod jiffies;
+mod pacer;
+mod prr;
+mod rack;
+mod rate;
+mod reassembly;
+mod receiver;
+mod recovery;
+mod rto;
+mod scoreboard;
+mod segment;
+mod sender;
+mod timers;
+mod transmit;
+mod undo;
+mod window;
+
+pub use config::Config;
+pub use connection::{Connection, Info};
+pub use segment::{Flags, MAX_SACK, Sack, Segment};

@@ -1,0 +1,183 @@
+//! The receiving half of a connection: what has arrived, what of it the application has not yet read, ECN echo (RFC 3168),
+//! and what the next acknowledgement says. Positions count from the peer's SYN.
+
+use super::config::Config;
+use super::delack::{Check, DelayedAck, MAX_QUICK};
+use super::reassembly::Reassembly;
+use super::window::ReceiveWindow;
+use weir_base::{Ecn, Time};
+
+pub(crate) struct Receiver {
+    /// Next position expected.
+    pub(crate) next: u64,
+    /// `next` when the last acknowledgement left.
+    told: u64,
+    /// Position that the FIN takes.
+    fin: Option<u64>,
+    unread: u64,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) acks: DelayedAck,
+    pub(crate) window: ReceiveWindow,
+    pub(crate) ecn: bool,
+    /// ECE goes out until CWR comes in.
+    echo: bool,
+    /// Data with ECT or CE has been seen.
+    ect_seen: bool,
+    /// Newest timestamp to echo (`ts_recent`), and when it came.
+    pub(crate) recent: u32,
+    held: u64,
+    rtt: Option<u64>,
+    /// An acknowledgement must leave now.
+    pub(crate) ack_due: bool,
+}
+
+/// A segment with data or FIN, in positions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Data {
+    pub(crate) start: u64,
+    pub(crate) len: u64,
+    pub(crate) fin: bool,
+    pub(crate) cwr: bool,
+    pub(crate) ecn: Ecn,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: &Config) -> Receiver {
+        Receiver {
+            next: 1,
+            told: 1,
+            fin: None,
+            unread: 0,
+            reassembly: Reassembly::default(),
+            acks: DelayedAck::new(config.compress_sack),
+            window: ReceiveWindow::new(config),
+            ecn: false,
+            echo: false,
+            ect_seen: false,
+            recent: 0,
+            held: 0,
+            rtt: None,
+            ack_due: false,
+        }
+    }
+
+    /// Takes in data. `rtt` is the smoothed one, `rto` the timeout, in microseconds.
+    pub(crate) fn on_data(&mut self, data: Data, rtt: Option<u64>, rto: u64, now: Time) {
+        self.rtt = rtt;
+        let end = data.start + data.len;
+        let end_with_fin = end + u64::from(data.fin);
+        if data.cwr && self.ecn {
+            self.echo = false;
+            // The peer has reduced: it wants to hear of this segment at once.
+            self.acks.enter_quick(self.window.offered(self.next), 1);
+        }
+        if end_with_fin <= self.next {
+            self.reassembly.note_duplicate(data.start, end_with_fin);
+            self.acks.enter_quick(self.window.offered(self.next), MAX_QUICK);
+            self.ack_due = true;
+            return;
+        }
+        if data.start >= self.window.edge().max(self.next + 1) {
+            self.acks.enter_quick(self.window.offered(self.next), MAX_QUICK);
+            self.ack_due = true;
+            return;
+        }
+        if data.fin {
+            self.fin.get_or_insert(end);
+        }
+        self.see_codepoint(data.ecn);
+        if data.start > self.next {
+            self.reassembly.insert(data.start, end_with_fin);
+            self.held = self.reassembly.held();
+            self.acks.schedule();
+        } else {
+            self.take_in_order(data.start, end_with_fin, rto, now);
+        }
+        let check = Check {
+            unacknowledged: self.next - self.told,
+            received_to: self.next,
+            gaps: !self.reassembly.is_empty(),
+            rtt: self.rtt,
+        };
+        self.ack_due |= self.acks.check(check, now);
+    }
+
+    fn take_in_order(&mut self, start: u64, end: u64, rto: u64, now: Time) {
+        if start < self.next {
+            self.reassembly.note_duplicate(start, self.next);
+        }
+        let window = self.window.offered(self.next);
+        let mut reached = end;
+        if !self.reassembly.is_empty() {
+            reached = self.reassembly.advance(end);
+            self.held = self.reassembly.held();
+            if self.reassembly.is_empty() {
+                self.acks.demand();
+            }
+        }
+        let fin_reached = self.fin.is_some_and(|fin| reached > fin);
+        self.unread += reached - self.next - u64::from(fin_reached);
+        self.next = reached;
+        self.acks.on_data(end - start.max(1), window, rto, now);
+        if fin_reached {
+            self.acks.demand();
+        }
+        self.window.autotune(self.next, self.rtt, now);
+    }
+
+    /// `tcp_data_ecn_check`.
+    fn see_codepoint(&mut self, ecn: Ecn) {
+        if !self.ecn {
+            return;
+        }
+        match ecn {
+            Ecn::Ce => {
+                if !self.echo {
+                    // The first mark is told at once.
+                    self.acks.enter_quick(self.window.offered(self.next), 2);
+                }
+                self.echo = true;
+                self.ect_seen = true;
+            }
+            Ecn::NotEct => {
+                // A retransmission (never ECT) from a sender that uses ECT: something was lost.
+                if self.ect_seen {
+                    self.acks.enter_quick(self.window.offered(self.next), 2);
+                }
+            }
+            Ecn::Ect0 | Ecn::Ect1 => self.ect_seen = true,
+        }
+    }
+
+    /// Whether acknowledgements carry ECE.
+    pub(crate) fn echoes(&self) -> bool {
+        self.echo
+    }
+
+    /// The window to tell now.
+    pub(crate) fn tell_window(&mut self) -> u32 {
+        self.window.tell(self.next, self.held)
+    }
+
+    /// An acknowledgement left, alone or with data.
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.told = self.next;
+        self.ack_due = false;
+        self.acks.on_ack_sent();
+    }
+
+    /// The position that acknowledgements told last (`rcv_wup`).
+    pub(crate) fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// The application reads all that has arrived in order.
+    pub(crate) fn take_read(&mut self) -> u64 {
+        std::mem::take(&mut self.unread)
+    }
+
+    /// Whether everything up to the FIN has arrived.
+    pub(crate) fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+}
