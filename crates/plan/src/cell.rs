@@ -69,7 +69,7 @@ impl Reader<'_> {
 }
 
 /// Adds to a fault of this section what the key is for that it stands at.
-fn explain(section: &Node, mut fault: Fault, path: &[&str]) -> Fault {
+fn explain(section: &Node, fault: Fault, path: &[&str]) -> Fault {
     if fault.help.is_some() {
         return fault;
     }

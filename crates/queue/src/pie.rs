@@ -7,7 +7,7 @@
 use crate::limit::Room;
 use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::collections::VecDeque;
 use weir_base::{Packet, Random, Span, Time};
 
@@ -19,17 +19,21 @@ pub struct Config {
     pub limit: Limit,
     /// The delay to hold.
     pub target: Span,
-    /// How often the probability is computed anew.
+    /// How often the probability is computed anew; at least 100 us.
+    #[serde(deserialize_with = "period")]
     pub tupdate: Span,
-    /// Weight of the distance from the target, in 1/s (RFC 8033, section 4.2).
+    /// Weight of the distance from the target, in 1/s (RFC 8033, section 4.2); 0 to 100.
+    #[serde(deserialize_with = "weight")]
     pub alpha: f64,
-    /// Weight of the change since the last update, in 1/s.
+    /// Weight of the change since the last update, in 1/s; 0 to 100.
+    #[serde(deserialize_with = "weight")]
     pub beta: f64,
     /// How long a burst may last before it is dropped from.
     pub max_burst: Span,
     /// Whether ECN-capable packets are marked instead of dropped, while the probability is at most `mark_ecnth`.
     pub ecn: bool,
-    /// Probability above which even ECN-capable packets are dropped (RFC 8033, section 5.1).
+    /// Probability above which even ECN-capable packets are dropped (RFC 8033, section 5.1); 0 to 1.
+    #[serde(deserialize_with = "share")]
     pub mark_ecnth: f64,
     /// Whether short packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
@@ -48,6 +52,32 @@ impl Default for Config {
             mark_ecnth: 0.1,
             bytemode: false,
         }
+    }
+}
+
+/// Shortest `tupdate`: an update more often than each packet of 1500 bytes at 100 Mbit/s measures nothing new.
+const SHORTEST_UPDATE: Span = Span::from_micros(100);
+/// Largest `alpha` and `beta`: far beyond what is stable (Linux takes up to 2^32/16, RFC 8033 proposes 0.125 and 1.25).
+const LARGEST_WEIGHT: f64 = 100.0;
+
+fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    match Span::deserialize(deserializer)? {
+        period if period >= SHORTEST_UPDATE => Ok(period),
+        period => Err(D::Error::custom(format!(
+            "PIE cannot update every {period}; write at least {SHORTEST_UPDATE}"
+        ))),
+    }
+}
+fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, LARGEST_WEIGHT)
+}
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, 1.0)
+}
+fn within<'de, D: Deserializer<'de>>(deserializer: D, most: f64) -> Result<f64, D::Error> {
+    match f64::deserialize(deserializer)? {
+        value if (0.0..=most).contains(&value) => Ok(value),
+        value => Err(D::Error::custom(format!("{value} is out of range; write a number from 0 to {most}"))),
     }
 }
 
