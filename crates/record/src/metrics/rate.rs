@@ -67,10 +67,7 @@ pub(super) const GOODPUT_SHARE: Metric = Metric {
     definition: "Bytes that the receiving applications read, as a share of those that all flows' applications read in the window.",
     source: "weir",
     bound: Some(Bound::Absolute(10.0)),
-    formula: Formula::Flows(|f| {
-        let all = f.view.flows.iter().map(|flow| flow.sum.read_bytes).sum();
-        Value::from(percent(f.sum(|s| s.read_bytes), all))
-    }),
+    formula: Formula::Flows(|f| Value::from(percent(f.sum(|s| s.read_bytes), f.view.read_bytes))),
 };
 
 /// What arrived.

@@ -35,8 +35,15 @@ impl Window {
     pub fn after(warmup: Span, info: &RunInfo, records: &Records) -> Window {
         let links = records.links.iter().map(|sample| sample.at);
         let flows = records.flows.iter().map(|sample| sample.at);
-        let mut bounds: BTreeSet<Time> = links.chain(flows).collect();
-        bounds.insert(Time::ZERO);
+        let mut bounds = BTreeSet::from([Time::ZERO]);
+        let mut last = Time::ZERO;
+        for at in links.chain(flows) {
+            // Records come by time, so nearly all are of the period of the one before.
+            if at != last {
+                bounds.insert(at);
+                last = at;
+            }
+        }
         let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
         let from = bounds.range(Time::ZERO + warmup..).next().copied().unwrap_or(to);
         Window { from, to }
@@ -52,6 +59,8 @@ pub struct View<'a> {
     pub(super) flows: Vec<FlowView>,
     /// RTTs of each group.
     pub(super) rtts: Vec<Histogram>,
+    /// What all flows' applications read.
+    pub(super) read_bytes: u64,
 }
 
 /// A link in the window.
@@ -115,6 +124,7 @@ impl<'a> View<'a> {
             links: vec![LinkView::default(); info.links.len()],
             flows: vec![FlowView::default(); info.flows.len()],
             rtts: vec![Histogram::new(); info.groups.len()],
+            read_bytes: 0,
         };
         view.add_links(records);
         view.add_flows(records);
@@ -143,6 +153,7 @@ impl<'a> View<'a> {
         for sample in records.flows.iter().filter(|sample| self.window.holds(sample.at)) {
             if let Some(flow) = self.flows.get_mut(sample.flow as usize) {
                 flow.sum.merge(sample);
+                self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);
             }
         }
         for sample in records.rtts.iter().filter(|sample| self.window.holds(sample.at)) {
