@@ -3,7 +3,7 @@
 //! the directions `x` and `x-up`. Each traffic group has a host at either end, on access links without a rate.
 
 use crate::cell::Reader;
-use crate::file::{Bottleneck, Chain, Change, Held, HostJitter};
+use crate::file::{Bottleneck, Chain, Change, Held, HostJitter, Ways};
 use crate::limits;
 use crate::run::{self, Hold, Link, Network, Node};
 use weir_base::{Bytes, Rate, Span};
@@ -130,38 +130,34 @@ fn directions(
         }
     };
     let rates = link.rate.both();
-    let queues = link.queue.map_or([None, None], |queue| queue.both());
-    let overheads = link.overhead.map_or([None, None], |overhead| overhead.both());
-    let losses = link.loss.map_or([None, None], |loss| loss.down_only());
-    let drops = link.drop.map_or([None, None], |drop| drop.down_only());
-    let holds = link.hold.map_or([None, None], |hold| hold.down_only());
-    let schedules = link.schedule.map_or([None, None], |schedule| schedule.down_only());
-    let parts =
-        names.into_iter().zip(["down", "up"]).zip(rates).zip(delays).zip(queues).zip(overheads).zip(losses);
-    let parts = parts.zip(drops).zip(holds).zip(schedules);
+    let mut queues = link.queue.map_or([None, None], Ways::both);
+    let overheads = link.overhead.map_or([None; 2], Ways::both);
+    let losses = link.loss.map_or([None; 2], Ways::down_only);
+    let mut drops = link.drop.map_or([None, None], Ways::down_only);
+    let mut holds = link.hold.map_or([None, None], Ways::down_only);
+    let mut schedules = link.schedule.map_or([None, None], Ways::down_only);
     let mut made = Vec::new();
-    for (((((((((name, way), rate), delay), queue), overhead), loss), drop), hold), schedule) in parts {
-        if rate.is_none() || delay.is_none() {
-            let key = if rate.is_none() { "rate" } else { "delay" };
-            let message = format!("`{key}` says nothing of the direction {way}");
-            reader.wrong(
-                &[path, &[key]].concat(),
-                message,
-                format!("add {way} = .., or give one value for both"),
-            );
+    for (side, (name, way)) in names.into_iter().zip(["down", "up"]).enumerate() {
+        for (key, missing) in [("rate", rates[side].is_none()), ("delay", delays[side].is_none())] {
+            if missing {
+                let message = format!("`{key}` says nothing of the direction {way}");
+                let help = format!("add {way} = .., or give one value for both");
+                reader.wrong(&[path, &[key]].concat(), message, help);
+            }
         }
         let link = Link {
             name,
             from: 0,
             to: 0,
-            rate: Some(rate.unwrap_or(Rate::from_mbit_per_sec(1))),
-            delay: delay.unwrap_or(Span::ZERO),
-            loss: loss.unwrap_or(0.0),
-            overhead: overhead.unwrap_or(Bytes::ZERO),
-            queue: queue.unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
-            drop: sorted(drop.unwrap_or_default()),
-            hold: holds_of(hold.unwrap_or_default()),
-            schedule: changes_of(schedule.unwrap_or_default()),
+            // Where one is missing, that is told above, and what stands in for it here goes nowhere.
+            rate: Some(rates[side].unwrap_or(Rate::from_mbit_per_sec(1))),
+            delay: delays[side].unwrap_or_default(),
+            loss: losses[side].unwrap_or(0.0),
+            overhead: overheads[side].unwrap_or_default(),
+            queue: queues[side].take().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
+            drop: sorted(drops[side].take().unwrap_or_default()),
+            hold: holds_of(holds[side].take().unwrap_or_default()),
+            schedule: changes_of(schedules[side].take().unwrap_or_default()),
             measured: true,
         };
         limits::link(reader, path, way, &link);

@@ -201,3 +201,46 @@ fn parameter_fault(registry: &Registry, member: &Named, text: &str, property: &V
     fault.help.get_or_insert(described.unwrap_or_else(|| format!("see `weir describe {}`", member.name)));
     fault
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_holds_every_member_of_every_registry_with_its_parameters() {
+        for registry in REGISTRIES.iter() {
+            let forms = schema()["$defs"][registry.what]["anyOf"].as_array().unwrap().clone();
+            for member in &registry.members {
+                let form = forms.iter().find(|form| form["title"] == member.name).unwrap();
+                let parameters = member.parameters.get("properties").and_then(Value::as_object);
+                for name in parameters.into_iter().flat_map(Map::keys) {
+                    assert!(form["properties"].get(name).is_some(), "{} {name}", member.name);
+                }
+                assert_eq!(form["additionalProperties"], false);
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_a_lab_is_described() {
+        let mut without = Vec::new();
+        let defs = SCHEMA["$defs"].as_object().unwrap();
+        for (name, schema) in defs.iter().chain([(&"file".to_string(), &*SCHEMA)]) {
+            for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+                let reference = resolve(property).1;
+                if property["description"].is_null() && reference["description"].is_null() {
+                    without.push(format!("{name}.{key}"));
+                }
+            }
+        }
+        assert_eq!(without, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_key_is_described_wherever_it_stands() {
+        assert_eq!(describe(&["traffic", "any", "flows"]).unwrap(), "How many flows.");
+        assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay or loss"));
+        assert!(describe(&["chain", "links", "any", "rate", "down"]).is_some());
+        assert_eq!(describe(&["dumbbell", "nothing"]), None);
+    }
+}

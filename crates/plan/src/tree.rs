@@ -295,6 +295,9 @@ impl Table {
     }
 }
 
+/// Longest path; the TOML parser has a limit of its own for what a file nests.
+const DEEPEST: usize = 16;
+
 impl Path {
     /// Reads a dotted path whose keys may be quoted, as TOML has them.
     pub(crate) fn parse(text: &str, file: usize, offset: usize) -> Result<Path, Fault> {
@@ -319,6 +322,14 @@ impl Path {
                     whole,
                     format!("\"{text}\" is not a path"),
                     "write for example dumbbell.rate or traffic.NAME.cc",
+                ));
+            }
+            if keys.len() == DEEPEST {
+                let rest = Origin::new(file, at..offset + text.len());
+                return Err(Fault::new(
+                    rest,
+                    "this path is longer than any setting's",
+                    "write for example dumbbell.rate",
                 ));
             }
             keys.push((key.to_string(), Origin::new(file, at..at + length)));

@@ -98,3 +98,15 @@ proptest! {
         read(LABS[lab], &[format!("traffic.a.flows={setting}")]);
     }
 }
+
+#[test]
+fn on_what_is_nested_without_end() {
+    let deep = |piece: &str| piece.repeat(100_000);
+    read(&format!("format = 1\nx = {}", deep("[")), &[]);
+    read(&format!("format = 1\nx = {}", deep("{a=")), &[]);
+    read(&format!("format = 1\n{}x = 1\n", deep("a.")), &[]);
+    read(&format!("format = 1\n[{}x]\n", deep("a.")), &[]);
+    read(&format!("format = 1\n[vary]\n\"dumbbell{}\" = [1]\n", deep(".a")), &[]);
+    read(LABS[0], &[format!("dumbbell{}=1", deep(".a"))]);
+    read(LABS[0], &[format!("dumbbell.queue={}", deep("["))]);
+}
