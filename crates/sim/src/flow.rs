@@ -1,6 +1,6 @@
 //! One flow: the application that drives it and, for TCP, the connection's two ends.
 
-use weir_base::{Bytes, Ecn, Random, Time};
+use weir_base::{Ecn, Random, Time};
 use weir_plan::Run;
 use weir_transport::tcp::{self, Connection};
 use weir_workload::{Action, Event, Needs, Workload};
@@ -13,9 +13,34 @@ pub(crate) enum Carrier {
 
 /// Both ends of a connection.
 pub(crate) struct Ends {
-    pub(crate) sender: Connection,
+    /// The sending end's settings, until it opens.
+    config: tcp::Config,
+    /// The sending end, once it has opened.
+    pub(crate) sender: Option<Connection>,
     pub(crate) receiver: Connection,
 }
+
+impl Ends {
+    fn new(run: &Run, number: usize) -> Ends {
+        let settings = &run.groups[run.flows[number].group].tcp;
+        let buffer = |buffer: weir_plan::Buffer| (buffer.initial, buffer.max);
+        let mut random = Random::stream_of(run.seed, "connection", number as u64);
+        let mut end = || tcp::Config {
+            mss: (run.network.mtu.get() - HEADERS) as u16,
+            ecn: settings.ecn,
+            pacing: settings.pacing,
+            send_buffer: buffer(settings.send_buffer),
+            receive_buffer: buffer(settings.receive_buffer),
+            initial_sequence: random.bits() as u32,
+            seed: random.bits(),
+            ..tcp::Config::new(settings.cc.clone())
+        };
+        Ends { config: end(), sender: None, receiver: Connection::server(end()) }
+    }
+}
+
+/// IPv4 and TCP headers with timestamps: what an MTU holds beside payload.
+const HEADERS: u64 = 20 + 20 + 12;
 
 /// A flow at work.
 pub(crate) struct Flow {
@@ -60,31 +85,16 @@ impl Flow {
     pub(crate) fn new(run: &Run, number: usize) -> Flow {
         let plan = &run.flows[number];
         let group = &run.groups[plan.group];
-        let random = |what| Random::stream_of(run.seed, what, number as u64);
         let carrier = match group.workload.needs() {
             Needs::Datagrams { ecn, exact } => Carrier::Udp { ecn, exact },
-            Needs::Stream => {
-                let config = tcp::Config {
-                    controller: group.tcp.cc.clone(),
-                    ecn: group.tcp.ecn,
-                    pacing: group.tcp.pacing,
-                    send_buffer: buffer(group.tcp.send_buffer),
-                    receive_buffer: buffer(group.tcp.receive_buffer),
-                    mtu: run.network.mtu,
-                    ..tcp::Config::default()
-                };
-                Carrier::Tcp(Box::new(Ends {
-                    sender: Connection::client(&config, random("sender")),
-                    receiver: Connection::server(&config, random("receiver")),
-                }))
-            }
+            Needs::Stream => Carrier::Tcp(Box::new(Ends::new(run, number))),
         };
         let end = plan.stop.unwrap_or(run.duration).min(run.duration);
         Flow {
             from: group.from,
             to: group.to,
             carrier,
-            workload: group.workload.build(random("workload")),
+            workload: group.workload.build(Random::stream_of(run.seed, "workload", number as u64)),
             start: Time::ZERO + plan.start,
             stop: Time::ZERO + end,
             wake: Time::ZERO + plan.start,
@@ -105,7 +115,7 @@ impl Flow {
             self.wake = Time::NEVER;
             self.unwritten = 0;
             if let Carrier::Tcp(ends) = &mut self.carrier {
-                ends.sender.close(now);
+                ends.sender.iter_mut().for_each(Connection::close);
             }
             return;
         }
@@ -119,11 +129,11 @@ impl Flow {
     #[inline]
     pub(crate) fn moved(&mut self, now: Time, send: &mut dyn FnMut(Request)) {
         let Carrier::Tcp(ends) = &mut self.carrier else { return };
+        let Some(sender) = &mut ends.sender else { return };
         let event = match self.waiting {
-            Waiting::Open if ends.sender.is_open() => Event::Opened,
+            Waiting::Open if sender.is_open() => Event::Opened,
             Waiting::Room => {
-                let taken = ends.sender.write(self.unwritten);
-                self.unwritten -= taken;
+                self.unwritten -= sender.write(self.unwritten);
                 if self.unwritten > 0 {
                     return;
                 }
@@ -140,55 +150,57 @@ impl Flow {
         loop {
             self.waiting = Waiting::Nothing;
             let action = self.workload.next(event, now);
-            event = match (action, &mut self.carrier) {
-                (Action::WaitUntil(at), _) => {
+            event = match action {
+                Action::WaitUntil(at) => {
                     self.waiting = Waiting::Time;
                     self.wake = at.min(self.stop);
                     return;
                 }
-                (Action::Send(Bytes { .. }), Carrier::Tcp(_)) => return,
-                (Action::Send(length), Carrier::Udp { .. }) => {
+                Action::AwaitDelivery if self.read < self.written => {
+                    self.waiting = Waiting::Delivery;
+                    return;
+                }
+                Action::AwaitDelivery => Event::Delivered,
+                Action::Send(length) => {
                     self.written += length.get();
                     send(Request::Datagram(length.get() as u32));
                     Event::Sent
                 }
-                (_, Carrier::Udp { .. }) => return,
-                (Action::Open, Carrier::Tcp(ends)) => {
-                    ends.sender.open(now);
-                    self.waiting = Waiting::Open;
-                    return;
-                }
-                (Action::Write(bytes), Carrier::Tcp(ends)) => {
-                    self.written += bytes.get();
-                    self.unwritten = bytes.get() - ends.sender.write(bytes.get());
-                    if self.unwritten > 0 {
-                        self.waiting = Waiting::Room;
-                        return;
-                    }
-                    Event::Written
-                }
-                (Action::WriteForever, Carrier::Tcp(ends)) => {
-                    ends.sender.write_forever();
-                    return;
-                }
-                (Action::AwaitDelivery, _) => {
-                    self.waiting = Waiting::Delivery;
-                    if self.read < self.written {
-                        return;
-                    }
-                    Event::Delivered
-                }
-                (Action::Close, Carrier::Tcp(ends)) => {
-                    ends.sender.close(now);
-                    self.wake = Time::NEVER;
-                    self.stopped = true;
-                    return;
-                }
+                Action::Open | Action::Write(_) | Action::WriteForever | Action::Close => match self.on_stream(action, now) {
+                    Some(event) => event,
+                    None => return,
+                },
             };
         }
     }
-}
 
-fn buffer(buffer: weir_plan::Buffer) -> tcp::Buffer {
-    tcp::Buffer { min: buffer.min, initial: buffer.initial, max: buffer.max }
+    /// An action on the connection, and what has happened if it is done at once.
+    fn on_stream(&mut self, action: Action, now: Time) -> Option<Event> {
+        let Carrier::Tcp(ends) = &mut self.carrier else { return None };
+        let sender = match action {
+            Action::Open => {
+                self.waiting = Waiting::Open;
+                ends.sender = Some(Connection::client(ends.config.clone(), now));
+                return None;
+            }
+            _ => ends.sender.as_mut()?,
+        };
+        match action {
+            Action::Write(bytes) => {
+                self.written += bytes.get();
+                self.unwritten = bytes.get() - sender.write(bytes.get());
+                if self.unwritten == 0 {
+                    return Some(Event::Written);
+                }
+                self.waiting = Waiting::Room;
+            }
+            Action::Close => {
+                sender.close();
+                self.wake = Time::NEVER;
+                self.stopped = true;
+            }
+            _ => sender.write_forever(),
+        }
+        None
+    }
 }

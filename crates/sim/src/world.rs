@@ -17,6 +17,9 @@ use weir_transport::tcp::Connection;
 /// records would dwarf all others.
 const FLOWS_WITH_STATE: usize = 64;
 
+/// A threshold of more segments than this stands for none (Linux `TCP_INFINITE_SSTHRESH`).
+const NO_THRESHOLD: u64 = 0x7fff_ffff;
+
 /// Timers of a flow: the sender's, the receiver's and the application's.
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
@@ -120,7 +123,9 @@ impl<'a> World<'a> {
             (Payload::Tcp(segment), Carrier::Tcp(ends)) => {
                 let ecn = weir_base::Packet::ecn(&packet);
                 if host == flow.from {
-                    ends.sender.on_segment(segment, ecn, now);
+                    if let Some(sender) = &mut ends.sender {
+                        sender.on_segment(segment, ecn, now);
+                    }
                     self.after_sender(number, now);
                 } else {
                     ends.receiver.on_segment(segment, ecn, now);
@@ -142,7 +147,8 @@ impl<'a> World<'a> {
             APPLICATION => self.application(number, now),
             _ => {
                 let Carrier::Tcp(ends) = &mut self.flows[number].carrier else { return };
-                let connection = if which == SENDER { &mut ends.sender } else { &mut ends.receiver };
+                let connection = if which == SENDER { ends.sender.as_mut() } else { Some(&mut ends.receiver) };
+                let Some(connection) = connection else { return };
                 let due = connection.next_timer();
                 if due > now {
                     return self.arm(number, which, due);
@@ -184,9 +190,10 @@ impl<'a> World<'a> {
         flow.moved(now, &mut |_| {});
         let wake = flow.wake;
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
-        send_all(&mut ends.sender, &mut self.fabric, number, flow.from, flow.to, now);
-        let due = ends.sender.next_timer();
-        let counts = ends.sender.counts();
+        let Some(sender) = &mut ends.sender else { return };
+        send_all(sender, &mut self.fabric, number, flow.from, flow.to, now);
+        let due = sender.next_timer();
+        let counts = sender.counts();
         if counts != flow.seen {
             let kinds = [FlowEventKind::Timeout, FlowEventKind::Recovery, FlowEventKind::Undo];
             for (kind, (count, seen)) in kinds.into_iter().zip(counts.iter().zip(flow.seen)) {
@@ -207,12 +214,12 @@ impl<'a> World<'a> {
     fn after_receiver(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
-        flow.read += ends.receiver.take_read(now);
+        flow.read += ends.receiver.take_read();
         send_all(&mut ends.receiver, &mut self.fabric, number, flow.to, flow.from, now);
         let due = ends.receiver.next_timer();
         if ends.receiver.finished() && !flow.completed {
             flow.completed = true;
-            ends.receiver.close(now);
+            ends.receiver.close();
             send_all(&mut ends.receiver, &mut self.fabric, number, flow.to, flow.from, now);
             self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
         }
@@ -232,27 +239,25 @@ impl<'a> World<'a> {
     fn sample_transports(&mut self, now: Time) {
         for (number, flow) in self.flows.iter().enumerate() {
             let Carrier::Tcp(ends) = &flow.carrier else { continue };
-            if !ends.sender.is_open() {
-                continue;
-            }
-            let (flow, info) = (number as u32, ends.sender.info());
+            let Some((sender, info)) = ends.sender.as_ref().and_then(|sender| Some((sender, sender.info()?))) else { continue };
+            let flow = number as u32;
             self.recorder.transport(&TransportSample {
                 at: now,
                 flow,
-                cwnd: info.cwnd,
-                ssthresh: info.ssthresh,
-                in_flight: info.in_flight,
-                srtt: info.srtt,
-                min_rtt: info.min_rtt,
+                cwnd: info.cwnd.into(),
+                ssthresh: info.ssthresh.filter(|segments| *segments < NO_THRESHOLD).map(|segments| segments as f64),
+                in_flight: info.in_flight.into(),
+                srtt: info.srtt.unwrap_or_default(),
+                min_rtt: info.min_rtt.unwrap_or_default(),
                 rto: info.rto,
                 pacing_rate: info.pacing_rate,
                 delivery_rate: info.delivery_rate,
-                retransmissions: info.retransmissions,
+                retransmissions: info.retransmitted,
                 timeouts: Some(info.timeouts),
             });
-            if number < FLOWS_WITH_STATE {
+            if let Some(controller) = sender.controller().filter(|_| number < FLOWS_WITH_STATE) {
                 let recorder = &mut *self.recorder;
-                ends.sender.controller_state(&mut |name, value| {
+                controller.state(&mut |name, value| {
                     recorder.state(&StateSample { at: now, of: Component::Controller(flow), name, value });
                 });
             }

@@ -451,6 +451,14 @@ impl Connection {
         self.sender.as_deref().map(|sender| &*sender.controller)
     }
 
+    /// Timeouts, recoveries and undone reductions so far: cheap enough to be asked after every segment.
+    #[inline]
+    pub fn counts(&self) -> [u64; 3] {
+        self.sender.as_deref().map_or([0; 3], |sender| {
+            [sender.counters.timeouts, sender.counters.recoveries, sender.counters.undos]
+        })
+    }
+
     /// The state to be recorded, once the connection is open.
     pub fn info(&self) -> Option<Info> {
         let sender = self.sender.as_deref()?;

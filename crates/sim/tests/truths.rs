@@ -1,0 +1,137 @@
+//! What a person can work out by hand about one bottleneck, asked of the simulator.
+
+use std::sync::atomic::AtomicBool;
+use weir_engine::{Engine, Outcome, ResultFolder, Results, Watch};
+use weir_plan::Lab;
+use weir_record::{Distribution, ParquetRecorder, RunSummary, Value};
+use weir_sim::Simulator;
+
+/// Runs a lab and gives the summary of each run.
+fn simulate(lab: &str) -> Vec<RunSummary> {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = Lab::from_str(&format!("format = 1\n{lab}"), "truth.toml", folder.path(), &[]).unwrap();
+    let out = ResultFolder::open(&folder.path().join("out"), lab.source(), "test", false).unwrap();
+    for run in lab.runs() {
+        let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
+        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+        let outcome: Outcome = Simulator.run(&run, &mut recorder, &watch).unwrap();
+        assert!(outcome.audit.balances(), "{:?}", outcome.audit);
+        recorder.finish().unwrap();
+        out.commit("sim", &run, outcome).unwrap();
+    }
+    Results::open(out.path()).unwrap().summary(None).unwrap().runs
+}
+
+fn number(value: Value) -> f64 {
+    match value {
+        Value::Number(number) => number,
+        other => panic!("not a number: {other:?}"),
+    }
+}
+
+fn distribution(value: Value) -> Distribution {
+    match value {
+        Value::Distribution(distribution) => distribution,
+        other => panic!("not a distribution: {other:?}"),
+    }
+}
+
+const ONE_FLOW: &str = "
+[run]
+duration = '60 s'
+warmup = '10 s'
+[dumbbell]
+rate = '50 Mbit/s'
+rtt = '50 ms'
+queue = { kind = 'tail-drop', limit = 'LIMIT packets' }
+[traffic.flow]
+cc = 'newreno'
+[vary]
+'traffic.flow.cc' = ['newreno', 'cubic']
+";
+
+#[test]
+fn a_full_bdp_of_buffer_keeps_a_reno_flow_at_full_rate_and_its_rtt_between_once_and_twice_the_base() {
+    // 200 packets of 1500 bytes are 48 ms at 50 Mbit/s.
+    let runs = simulate(&ONE_FLOW.replace("LIMIT", "200"));
+    let reno = &runs[0];
+    assert!(number(reno.metrics.get("utilisation_percent")) > 99.0, "{:?}", reno.metrics);
+    let rtt = distribution(reno.groups[0].metrics.get("rtt_ms"));
+    assert!(rtt.p1 >= 50.0 && rtt.p99 <= 100.5, "{rtt:?}");
+    assert!(rtt.p99 > 95.0, "the buffer fills: {rtt:?}");
+}
+
+#[test]
+fn a_quarter_of_the_bdp_leaves_the_link_idle_at_times_and_cubic_less_so_than_reno() {
+    let runs = simulate(&ONE_FLOW.replace("LIMIT", "50"));
+    let of = |run: &RunSummary| number(run.metrics.get("utilisation_percent"));
+    let (reno, cubic) = (of(&runs[0]), of(&runs[1]));
+    assert!(reno < 97.0 && reno > 75.0, "reno {reno}");
+    assert!(cubic > reno, "cubic {cubic}, reno {reno}");
+}
+
+#[test]
+fn pie_holds_its_target() {
+    let lab = "
+[run]
+duration = '60 s'
+warmup = '10 s'
+[dumbbell]
+rate = '20 Mbit/s'
+rtt = '40 ms'
+queue = 'pie'
+[traffic.flow]
+cc = 'newreno'
+flows = 4
+";
+    let run = &simulate(lab)[0];
+    let delay = distribution(run.metrics.get("queue_delay_ms"));
+    assert!((12.0..18.0).contains(&delay.mean), "{delay:?}");
+}
+
+#[test]
+fn six_milliseconds_to_serialise_1500_bytes_at_2_mbit_per_second() {
+    // Two packets at once every 20 ms: the first waits for nothing, the second 6 ms.
+    let lab = "
+[run]
+duration = '10 s'
+warmup = '0 s'
+start_jitter = '0 s'
+host_jitter = '0 s'
+[dumbbell]
+rate = '2 Mbit/s'
+rtt = '20 ms'
+[traffic.a]
+workload = { kind = 'udp', rate = '600 kbit/s', packet = '1500 B' }
+[traffic.b]
+workload = { kind = 'udp', rate = '600 kbit/s', packet = '1500 B' }
+";
+    let run = &simulate(lab)[0];
+    let delay = distribution(run.metrics.get("queue_delay_ms"));
+    assert!((delay.mean - 3.0).abs() < 1e-6, "{delay:?}");
+    assert!((number(run.metrics.get("utilisation_percent")) - 60.0).abs() < 0.2, "{:?}", run.metrics);
+}
+
+#[test]
+fn a_transfer_takes_its_round_trips_and_its_serialisation() {
+    // 10 segments of 1448 bytes fit the initial window: one RTT for the handshake, then half an RTT and ten times 1.2 ms.
+    let lab = "
+[run]
+duration = '5 s'
+warmup = '0 s'
+start_jitter = '0 s'
+host_jitter = '0 s'
+[dumbbell]
+rate = '10 Mbit/s'
+rtt = '100 ms'
+[traffic.one]
+workload = { kind = 'transfer', size = '14480 B' }
+";
+    let run = &simulate(lab)[0];
+    let seconds = match run.flows[0].metrics.get("completion_time_s") {
+        Value::Number(seconds) => seconds,
+        Value::Distribution(d) => d.mean,
+        other => panic!("{other:?}"),
+    };
+    assert!((0.150 + 0.012..0.150 + 0.014).contains(&seconds), "{seconds} s");
+}

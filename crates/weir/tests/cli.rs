@@ -1,0 +1,256 @@
+//! The contract of the command line: what it writes, what it refuses and with which status, and that one seed gives one
+//! result.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const LAB: &str = "format = 1
+[run]
+duration = '4 s'
+warmup = '1 s'
+repeats = 2
+[dumbbell]
+rate = '10 Mbit/s'
+rtt = '20 ms'
+[traffic.a]
+cc = 'cubic'
+[traffic.b]
+cc = 'newreno'
+ecn = true
+[vary]
+'dumbbell.queue' = ['tail-drop', 'pie']
+";
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        fs::write(place.path("lab.toml"), LAB).unwrap();
+        place
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+    fn weir(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Every file below a folder with its bytes, the report left out.
+fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = vec![];
+    let mut folders = vec![folder.to_owned()];
+    while let Some(current) = folders.pop() {
+        for entry in fs::read_dir(&current).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push((path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_run_writes_its_folder_and_ends_with_a_table() {
+    let place = Place::new();
+    let output = place.weir(&["run", "lab.toml"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("pie"), "{}", text(&output.stdout));
+    let out = place.path("results/lab");
+    for file in ["index.html", "summary.json", "lab.toml", "runs/sim-pie-r2/run.json"] {
+        assert!(out.join(file).is_file(), "{file} is missing");
+    }
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+    let runs = summary["runs"].as_array().unwrap();
+    assert_eq!((summary["lab"].as_str(), runs.len()), (Some("lab"), 4));
+    let flow = &runs[0]["flows"][0];
+    assert_eq!((flow["group"].as_str(), flow["controller"].as_str()), (Some("a"), Some("cubic")));
+    assert!(flow["goodput_mbps"].as_f64().unwrap() > 1.0);
+}
+
+#[test]
+fn one_seed_gives_one_result_to_the_byte_whatever_the_jobs() {
+    let place = Place::new();
+    for (out, jobs) in [("one", "1"), ("again", "1"), ("two", "2")] {
+        let output = place.weir(&["run", "lab.toml", "--out", out, "--jobs", jobs]);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    }
+    let one = tree(&place.path("one"));
+    assert!(one.iter().any(|(path, _)| path.extension().is_some_and(|e| e == "parquet")));
+    assert!(one == tree(&place.path("again")), "the same lab twice");
+    assert!(one == tree(&place.path("two")), "with one job and with two");
+}
+
+#[test]
+fn bad_input_is_refused_with_status_2_and_nothing_is_written() {
+    let place = Place::new();
+    fs::write(place.path("bad.toml"), LAB.replace("cubic", "qubic")).unwrap();
+    let before = place.files();
+    for args in [
+        &["run", "bad.toml"][..],
+        &["run", "missing.toml"],
+        &["run", "lab.toml", "--set", "dumbbell.rate=10"],
+        &["run", "lab.toml", "--pcap", "sideways"],
+        &["run", "lab.toml", "--on", "paper"],
+        &["report", "."],
+        &["export", "nowhere"],
+        &["compare", "nowhere"],
+        &["describe", "pye"],
+        &["new", "lab.toml"],
+    ] {
+        let output = place.weir(args);
+        assert_eq!(status(&output), 2, "{args:?}: {}", text(&output.stderr));
+        let told = text(&output.stderr);
+        assert!(told.contains("help") || told.contains("--help"), "{args:?}: {told}");
+        assert_eq!(place.files(), before, "{args:?}");
+    }
+    let told = text(&place.weir(&["run", "bad.toml"]).stderr);
+    assert!(told.contains("bad.toml") && told.contains("cubic"), "{told}");
+}
+
+#[test]
+fn a_dry_run_prints_the_tree_and_writes_nothing() {
+    let place = Place::new();
+    let output = place.weir(&["run", "lab.toml", "--dry-run"]);
+    assert_eq!(status(&output), 0);
+    assert!(text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
+    assert_eq!(place.files(), ["lab.toml"]);
+}
+
+#[test]
+fn an_interrupted_tree_keeps_what_is_finished_and_goes_on() {
+    let place = Place::new();
+    fs::write(place.path("long.toml"), LAB.replace("repeats = 2", "repeats = 200").replace("'4 s'", "'60 s'")).unwrap();
+    let mut child = place.command(&["run", "long.toml", "--no-report"]).stderr(Stdio::piped()).spawn().unwrap();
+    let runs = place.path("results/long/runs");
+    let finished = || {
+        fs::read_dir(&runs).into_iter().flatten().flatten().filter(|e| e.path().join("run.json").is_file()).count()
+    };
+    let patience = Instant::now();
+    while finished() < 3 && patience.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let kept = finished();
+    assert!((3..400).contains(&kept), "{kept}");
+    let unfinished = fs::read_dir(&runs).unwrap().flatten().filter(|e| !e.path().join("run.json").is_file()).count();
+    assert_eq!(unfinished, 0, "what was not finished is gone");
+    let output = place.weir(&["run", "long.toml", "--no-report"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(&format!("{} runs, {kept} kept", 400 - kept)), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_folder_of_another_lab_is_not_touched_without_rerun() {
+    let place = Place::new();
+    let run = |args: &[&str]| place.weir(&[&["run", "lab.toml", "--out", "out", "--no-report"], args].concat());
+    assert_eq!(status(&run(&[])), 0);
+    let before = tree(&place.path("out"));
+    let refused = run(&["--set", "run.seed=9"]);
+    assert_eq!(status(&refused), 2);
+    assert!(text(&refused.stderr).contains("--rerun"), "{}", text(&refused.stderr));
+    assert!(before == tree(&place.path("out")));
+    assert_eq!(status(&run(&["--set", "run.seed=9", "--rerun"])), 0);
+    assert!(before != tree(&place.path("out")));
+    assert_eq!(place.files(), ["lab.toml", "out"], "what was set aside is gone");
+    fs::create_dir(place.path("precious")).unwrap();
+    fs::write(place.path("precious/thesis.txt"), "years").unwrap();
+    assert_eq!(status(&place.weir(&["run", "lab.toml", "--out", "precious", "--rerun"])), 2);
+    assert!(place.path("precious/thesis.txt").is_file());
+}
+
+#[test]
+fn the_warm_up_can_be_changed_without_running_again() {
+    let place = Place::new();
+    assert_eq!(status(&place.weir(&["run", "lab.toml"])), 0);
+    let summary = || -> serde_json::Value {
+        serde_json::from_slice(&fs::read(place.path("results/lab/summary.json")).unwrap()).unwrap()
+    };
+    let before = summary();
+    let output = place.weir(&["report", "results/lab", "--warmup", "3 s"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let after = summary();
+    assert_eq!(after["runs"][0]["warmup_s"].as_f64(), Some(3.0));
+    assert_ne!(before["runs"][0]["metrics"], after["runs"][0]["metrics"]);
+    assert_eq!(status(&place.weir(&["report", "results/lab", "--warmup", "4 s"])), 2);
+}
+
+#[test]
+fn a_capture_of_a_simulated_link_opens_in_wireshark() {
+    let place = Place::new();
+    let output = place.weir(&["run", "lab.toml", "--pcap", "down", "--no-report"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let file = place.path("results/lab/runs/sim-pie-r1/down.pcap");
+    let read = Command::new("tshark")
+        .args(["-r", file.to_str().unwrap(), "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"])
+        .args(["-T", "fields", "-e", "ip.len", "-e", "tcp.checksum.status", "-e", "ip.checksum.status", "-c", "2000"])
+        .output();
+    let Ok(read) = read else {
+        assert!(std::env::var_os("CI").is_none(), "CI must have tshark");
+        eprintln!("skipped: there is no tshark here to read the capture");
+        return;
+    };
+    let lines = text(&read.stdout);
+    assert_eq!(lines.lines().count(), 2000, "{}", text(&read.stderr));
+    assert!(lines.lines().all(|line| line.ends_with("\t1\t1")), "checksums are good: {lines}");
+    assert!(lines.lines().any(|line| line.starts_with("1500\t")));
+}
+
+#[test]
+fn names_are_listed_and_described() {
+    let place = Place::new();
+    let list = text(&place.weir(&["list"]).stdout);
+    for name in ["newreno", "cubic", "tail-drop", "pie", "bulk", "transfer", "udp", "queue_delay_ms"] {
+        assert!(list.contains(name), "{name}");
+    }
+    let pie = text(&place.weir(&["describe", "pie"]).stdout);
+    assert!(pie.contains("RFC 8033") && pie.contains("target") && pie.contains("15 ms"), "{pie}");
+    let schema: serde_json::Value = serde_json::from_slice(&place.weir(&["schema"]).stdout).unwrap();
+    assert!(schema.to_string().contains("mark_ecnth"));
+}
+
+#[test]
+fn a_new_lab_loads_and_runs() {
+    let place = Place::new();
+    assert_eq!(status(&place.weir(&["new", "first.toml"])), 0);
+    let output = place.weir(&["run", "first.toml"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+}
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    let place = Place::new();
+    let whole = text(&place.weir(&["--help"]).stdout);
+    for command in ["run", "report", "compare", "list", "describe", "new", "export", "schema", "doctor", "completions"] {
+        assert!(whole.contains(command), "{command}");
+        let help = text(&place.weir(&[command, "--help"]).stdout);
+        assert!(help.contains("Example"), "{command}: {help}");
+    }
+}
