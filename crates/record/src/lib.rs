@@ -1,4 +1,9 @@
 //! Records: what engines write and every number is computed from; their Parquet files; and the registry of metrics.
+//!
+//! An engine hands its records to a [`Recorder`]: a [`ParquetRecorder`] writes them to a run's folder, [`Records`] keeps
+//! them or reads them back. With a [`RunInfo`] beside them, a [`View`] adds them up over a window of time, [`METRICS`] are
+//! computed from that, and [`RunSummary`] is what `summary.json` says of a run. [`series()`] gives the same over time,
+//! [`compare::compare`] holds two results against each other, [`export`] writes tables that other tools read.
 #![forbid(unsafe_code)]
 
 pub mod compare;

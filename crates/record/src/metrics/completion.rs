@@ -22,7 +22,7 @@ pub(super) const COMPLETION_TIME: Metric = Metric {
     unit: "s",
     of: &[Level::Group, Level::Flow],
     definition: "From the application asking for the connection to the receiving application having read everything. Of a flow, whenever it was; of a group, the distribution over flows that completed in the window.",
-    source: "Dukkipati and McKeown 2006 (flow completion time)",
+    source: "RFC 7928, section 2.1 (flow completion time)",
     bound: None,
     formula: Formula::Flows(|f| match f.level {
         Level::Flow => {

@@ -55,7 +55,7 @@ pub(super) const QUEUE_DELAY: Metric = Metric {
     unit: "ms",
     of: LINK_AND_CLASS,
     definition: "Arrival at the queue to start of transmission, of every packet sent; the mean is exact, percentiles are within 0.8 %.",
-    source: "RFC 7928, section 3.1 (queuing delay); counted at the queue",
+    source: "RFC 7928, section 2.6 (latency); counted at the queue",
     bound: Some(Bound::Relative(0.15)),
     formula: Formula::Queue(|q| Value::from(Distribution::of_millis(&q.view.delay(q.link, q.class)))),
 };
@@ -67,7 +67,7 @@ pub(super) const DROP_PROBABILITY: Metric = Metric {
     unit: "%",
     of: LINK_AND_CLASS,
     definition: "Packets that the queue dropped, for whatever reason, over packets that reached it.",
-    source: "RFC 7928, section 3.1 (packet loss); counted at the queue",
+    source: "RFC 7928, section 2.3 (packet loss); counted at the queue",
     bound: None,
     formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.dropped), q.arrived()))),
 };

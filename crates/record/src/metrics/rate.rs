@@ -53,7 +53,7 @@ pub(super) const GOODPUT: Metric = Metric {
     unit: "Mbit/s",
     of: FLOWS,
     definition: "Bytes that the receiving applications read, over the time from the start (or the window's begin, if later) of the first flow to the completion or stop (or the window's end) of the last.",
-    source: "RFC 2647, section 3.7 (goodput), at the application",
+    source: "RFC 7928, section 2.5 (goodput); counted where applications read",
     bound: None,
     formula: Formula::Flows(|f| Value::from(f.active().and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))),
 };
@@ -103,7 +103,7 @@ pub(super) const JAIN: Metric = Metric {
     unit: "",
     of: &[Level::Run, Level::Group],
     definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window; 1 is equal, 1/n is all to one.",
-    source: "Jain, Chiu, Hawe 1984 (DEC-TR-301), section 3",
+    source: "Jain, Chiu, Hawe 1984 (DEC-TR-301)",
     bound: None,
     formula: Formula::Flows(|f| {
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
@@ -123,7 +123,7 @@ pub(super) const RATE_RATIO: Metric = Metric {
     unit: "",
     of: &[Level::Pair],
     definition: "Mean goodput of a flow of the first group over mean goodput of a flow of the second.",
-    source: "De Schepper et al. 2016 (PI2, CoNEXT), section 6 (rate balance)",
+    source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio, on rates",
     bound: None,
     formula: Formula::Pair(|a, b| {
         let rates = Flows::mean(a.goodputs()).zip(Flows::mean(b.goodputs()));
@@ -138,7 +138,7 @@ pub(super) const WINDOW_RATIO: Metric = Metric {
     unit: "",
     of: &[Level::Pair],
     definition: "Mean congestion window of a flow of the first group over that of a flow of the second.",
-    source: "De Schepper et al. 2016 (PI2, CoNEXT), section 6",
+    source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio",
     bound: None,
     formula: Formula::Pair(|a, b| {
         Value::from(a.mean_cwnd().zip(b.mean_cwnd()).and_then(|(a, b)| ratio(a, b)))
