@@ -12,6 +12,8 @@ const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);
 const LONGEST_DELAY: Span = Span::from_secs(3600);
 const LONGEST_RUN: Span = Span::from_secs(30 * 24 * 3600);
 const SHORTEST_SAMPLE: Span = Span::from_millis(1);
+/// Most sample periods of one run.
+const MOST_PERIODS: u64 = 10_000_000;
 const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
 const MOST_FLOWS: u64 = 1_000_000;
@@ -37,6 +39,14 @@ pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
     } else if sample < SHORTEST_SAMPLE || sample > duration {
         let help = format!("write a time from 1 ms to the run's {duration}");
         reader.wrong(&["run", "sample"], format!("a sample period cannot be {sample} long"), help);
+    }
+    if duration <= LONGEST_RUN
+        && sample >= SHORTEST_SAMPLE
+        && duration.as_nanos() / sample.as_nanos() > MOST_PERIODS
+    {
+        let message = format!("{duration} in periods of {sample} are more than any report can show");
+        let help = format!("write a longer period: at most {MOST_PERIODS} fit into a run");
+        reader.wrong(&["run", "sample"], message, help);
     }
     let warmup = timing.warmup.unwrap_or(Span::from_nanos(duration.as_nanos() / 5));
     if warmup >= duration && !duration.is_zero() {

@@ -112,9 +112,10 @@ fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
             _ => "a path begins with run, dumbbell, chain or traffic, for example dumbbell.queue".into(),
         };
         Some((format!("`{key}` is not a setting that can vary"), help))
-    } else if path.is(&["run", "seed"]) || path.is(&["run", "repeats"]) {
+    } else if path.is(&["run"]) || path.is(&["run", "seed"]) || path.is(&["run", "repeats"]) {
         let help =
-            "runs of one repeat share their seed, so that they can be compared: set it in [run]".into();
+            "runs of one repeat share their seed, so that they can be compared: vary other keys of [run]"
+                .into();
         Some((format!("`{key}` is the same for the whole tree"), help))
     } else {
         None
