@@ -174,7 +174,7 @@ weir.onLab((head, all) => {
   }
 
   // How a leaf is called, and where it leads.
-  const labelOf = (leaf) => state.order.map((level) => `${head.levels[level]} ${head.values[level][leaf.p[level]]}`).join(", ");
+  const labelOf = (leaf) => state.order.map((level) => `${head.levels[level]} ${head.values[level][leaf.p[level]]}`).join(" · ");
   function pageOf(leaf) {
     const engines = leaf.runs.map((runs, i) => (runs.length ? i : -1)).filter((i) => i >= 0);
     const first = leaf.runs[engines[0]][0];

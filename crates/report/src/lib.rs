@@ -2,6 +2,7 @@
 //! end with. Every number comes from [`model::Lab`] and [`model::RunSeries`], which are computed from records and
 //! metrics only; every page opens with a sentence made from the numbers ([`sentence`]).
 
+mod charts;
 mod folder;
 mod html;
 pub mod model;
@@ -9,11 +10,11 @@ mod number;
 mod pages;
 mod script;
 pub mod sentence;
-mod series;
 mod source;
 mod table;
+mod verdict;
 
-pub use table::{compare_table, table, verdicts};
+pub use table::{compare_table, table};
 
 use folder::Folder;
 use model::{Lab, RunNumbers, RunSeries};
@@ -83,7 +84,7 @@ pub fn write(results: &Results, summary: &Summary, warmup: Option<Span>) -> Resu
         let finished: &FinishedRun =
             found.next().ok_or_else(|| fail("the summary has more runs than the folder".into()))?;
         let records = finished.records().map_err(|error| fail(error.to_string()))?;
-        Ok(series::series(&finished.info, &records, runs))
+        Ok(charts::charts(&finished.info, &records, runs))
     };
     write_pages(&results.path, &lab, series)
 }

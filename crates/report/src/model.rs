@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use weir_record::Distribution;
+use weir_record::compare::Compared;
 
 /// A lab and all that was measured in it, but for the time series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -15,8 +16,8 @@ pub struct Lab {
     pub levels: Vec<String>,
     /// The runs in the order of the tree; those of one cell stand together, one for each engine and repeat.
     pub runs: Vec<RunNumbers>,
-    /// How far two engines agree, where both ran.
-    pub agreement: Vec<Agreement>,
+    /// How far the simulator agrees with the live engine, where both ran; the live engine is the reference.
+    pub agreement: Option<Compared>,
 }
 
 /// The numbers of one run.
@@ -142,52 +143,6 @@ pub struct FlowNumbers {
     pub retransmissions: Option<u64>,
     /// Time from start to completion, if it completed.
     pub completion_s: Option<f64>,
-}
-
-/// How far two engines agree on one metric in one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Agreement {
-    /// What the cell chose on each level; empty for a row over all cells.
-    pub params: Vec<String>,
-    /// What is compared, with what it belongs to: `queue delay`, `goodput share of cubic`.
-    pub metric: String,
-    /// Its unit, of the means, the difference and the bound.
-    pub unit: String,
-    /// Mean of the first (the simulator's).
-    pub first: f64,
-    /// Mean of the second (the live engine's).
-    pub second: f64,
-    /// Second less first.
-    pub difference: f64,
-    /// The difference's 95 % interval; none when there are too few repeats to tell.
-    pub interval: Option<(f64, f64)>,
-    /// How large the difference may be.
-    pub bound: f64,
-    /// What follows from these.
-    pub verdict: Verdict,
-}
-
-/// What a comparison found. "Cannot tell" is no pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The whole interval lies within the bound.
-    Agree,
-    /// The whole interval lies outside the bound.
-    Differ,
-    /// The interval crosses the bound.
-    CannotTell,
-}
-
-impl Verdict {
-    /// As it is written in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Agree => "agree",
-            Verdict::Differ => "differ",
-            Verdict::CannotTell => "cannot tell",
-        }
-    }
 }
 
 impl Lab {

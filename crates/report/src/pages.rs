@@ -2,12 +2,14 @@
 //! plain HTML; the scripts in `assets/` add the tree's table and the plots.
 
 use crate::html::{Cell, Page, Table, escape, figures, link, notices, swatch};
-use crate::model::{Agreement, Lab, LinkNumbers, RunNumbers};
+use crate::model::{Lab, LinkNumbers, RunNumbers};
 use crate::number::{number, number_with, percent, rough_with};
 use crate::sentence::{self, engine_name, spelled};
+use crate::verdict::{Said, by_cell, signed};
 use std::collections::HashMap;
 use std::fmt::Write;
 use weir_record::Distribution;
+use weir_record::compare::{Compared, Comparison};
 
 /// Flows that a run's page lists openly; more are folded away.
 const OPEN_FLOWS: usize = 12;
@@ -119,14 +121,11 @@ impl<'a> Pages<'a> {
         let lab = self.lab;
         let mut body = self.legend();
         body += "<section id=\"compare\" aria-label=\"Comparison of all cells\"></section>\n";
-        if !lab.agreement.is_empty() {
-            let _ = writeln!(
-                body,
-                "<section id=\"agreement\"><h2>{}</h2>",
-                escape(&sentence::agreement(&lab.agreement))
-            );
-            let rows: Vec<&Agreement> = lab.agreement.iter().collect();
-            body += &agreement_table(&rows, &self.engines, true);
+        if let Some(compared) = &lab.agreement {
+            let said = escape(&sentence::agreement(&compared.rows));
+            let _ = writeln!(body, "<section id=\"agreement\"><h2>{said}</h2>");
+            body += &agreement_table(by_cell(compared).into_iter(), true);
+            body += &left_out(compared);
             body += "</section>\n";
         }
         Page {
@@ -186,17 +185,14 @@ impl<'a> Pages<'a> {
                 &format!("The run on {} is spoiled", engine_name(&run.engine)),
             );
         }
-        let rows: Vec<&Agreement> = lab.agreement.iter().filter(|row| row.params == first.params).collect();
-        body += "<section><h2>";
-        body += &if rows.is_empty() {
-            "Side by side".to_string()
-        } else {
-            escape(&sentence::agreement(&rows.iter().map(|r| (*r).clone()).collect::<Vec<_>>()))
+        let rows: Vec<&Comparison> = match &lab.agreement {
+            Some(compared) => compared.rows.iter().filter(|row| is_of(row, first)).collect(),
+            None => Vec::new(),
         };
-        body += "</h2>\n";
-        if !rows.is_empty() {
-            body += &agreement_table(&rows, &self.engines, false);
-        }
+        let said =
+            if rows.is_empty() { "Side by side".into() } else { sentence::agreement(rows.iter().copied()) };
+        let _ = writeln!(body, "<section><h2>{}</h2>", escape(&said));
+        body += &agreement_table(rows.into_iter(), false);
         body += &self.side_by_side(first, second);
         let _ = writeln!(
             body,
@@ -426,7 +422,7 @@ fn name_of(lab: &Lab, run: &RunNumbers) -> String {
     if lab.runs.iter().any(|other| other.repeat > 1) {
         parts.push(format!("repeat {}", run.repeat));
     }
-    if parts.is_empty() { run.id.clone() } else { parts.join(", ") }
+    if parts.is_empty() { run.id.clone() } else { parts.join(" · ") }
 }
 
 /// What a run chose on each level.
@@ -540,44 +536,55 @@ fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
     format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl></section>\n")
 }
 
-fn signed(value: f64) -> String {
-    let text = number(value);
-    if value > 0.0 { format!("+{text}") } else { text.replace('-', "\u{2212}") }
+/// Whether a row of a comparison is of a run's cell.
+fn is_of(row: &Comparison, run: &RunNumbers) -> bool {
+    row.cell.as_ref().is_some_and(|cell| cell.iter().map(|param| &param.value).eq(&run.params))
 }
 
-fn agreement_table(rows: &[&Agreement], engines: &[&str], with_cell: bool) -> String {
-    let named = |place: usize, otherwise| engines.get(place).map_or(otherwise, |engine| engine_name(engine));
-    let (first, second) = (named(0, "first"), named(1, "second"));
-    let mut table = Table::new(
-        "Agreement of the two engines",
-        &["cell", "measure", "unit", first, second, "difference", "95 % interval", "bound", "verdict"],
-    );
+fn agreement_table<'a>(rows: impl Iterator<Item = &'a Comparison>, with_cell: bool) -> String {
+    let head = [
+        "cell",
+        "measure",
+        engine_name("live"),
+        engine_name("sim"),
+        "simulator less live",
+        "95 % interval",
+        "bound",
+        "verdict",
+    ];
+    let mut table = Table::new("Agreement of the two engines", &head);
     for row in rows {
-        let interval = row
-            .interval
-            .map_or("too few repeats".into(), |(low, high)| format!("{} to {}", signed(low), signed(high)));
-        let cell = if !with_cell {
-            String::new()
-        } else if row.params.is_empty() {
-            "all".into()
-        } else {
-            row.params.join(", ")
-        };
+        let said = Said::of(row);
         table.row(vec![
-            Cell::text(&cell),
-            Cell::text(&row.metric),
-            Cell::text(&row.unit),
-            Cell::number(Some(row.first)),
-            Cell::number(Some(row.second)),
-            Cell::figure(signed(row.difference)),
-            Cell::figure(interval),
-            Cell::figure(format!("±{}", number(row.bound))),
+            Cell::text(if with_cell { &said.cell } else { "" }),
+            Cell::text(&said.measure),
+            Cell::figure(said.reference),
+            Cell::figure(said.other),
+            Cell::figure(said.difference),
+            Cell::figure(said.interval),
+            Cell::figure(said.bound),
             Cell::html(format!(
                 "<span class=\"verdict {}\">{}</span>",
-                row.verdict.name().replace(' ', "-"),
-                row.verdict.name()
+                said.verdict.replace(' ', "-"),
+                said.verdict
             )),
         ]);
     }
     table.render()
+}
+
+/// The runs that a comparison could not use, and why.
+fn left_out(compared: &Compared) -> String {
+    if compared.left_out.is_empty() {
+        return String::new();
+    }
+    let items: String = compared
+        .left_out
+        .iter()
+        .map(|(id, why)| format!("<li>{}: {}</li>", escape(id), escape(why)))
+        .collect();
+    format!(
+        "<details><summary>{} runs were left out</summary><ul>{items}</ul></details>\n",
+        compared.left_out.len()
+    )
 }

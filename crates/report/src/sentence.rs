@@ -2,8 +2,10 @@
 //! show: spoiled runs say so first, what was not measured is left out, and words of judgement ("held", "evenly") have
 //! their bound here.
 
-use crate::model::{Agreement, GroupNumbers, Lab, LinkNumbers, RunNumbers, Verdict};
+use crate::model::{GroupNumbers, Lab, LinkNumbers, RunNumbers};
 use crate::number::{rough, rough_with};
+use crate::verdict;
+use weir_record::compare::{Comparison, Verdict};
 
 /// A mean delay within this share of the target is one that the AQM "held".
 const HELD: f64 = 0.25;
@@ -252,13 +254,13 @@ pub fn comparison(lab: &Lab) -> String {
     let Some((ratio, level, means)) = effects.into_iter().next() else { return self::lab(lab) };
     let said = |(value, mean): &(String, f64)| format!("{} with {}", rough_with(*mean, "ms"), spelled(value));
     let values = match means.as_slice() {
-        few if few.len() <= 4 => few.iter().map(said).collect::<Vec<_>>().join(", "),
+        few if few.len() <= 4 => few.iter().map(said).collect::<Vec<_>>().join("; "),
         [low, .., high] => format!("from {} to {}", said(low), said(high)),
         _ => String::new(),
     };
     let place = if lab.engines().len() > 1 { format!(", {}", at_engine(&engine)) } else { String::new() };
     let text = if ratio < EVEN {
-        format!("Queue delay hardly depended on what was varied; most on {level}: {values} (means{place}).")
+        format!("Queue delay hardly depended on what was varied, most on {level}: {values} (means{place}).")
     } else {
         format!("Queue delay depended most on {level}: {values} (means over everything else{place}).")
     };
@@ -285,12 +287,13 @@ fn means_by(runs: &[&RunNumbers], level: usize) -> Means {
     means
 }
 
-/// How far two engines agree, over the rows of a table of verdicts.
-pub fn agreement(rows: &[Agreement]) -> String {
+/// How far two results agree, over some rows of their comparison.
+pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>) -> String {
+    let rows: Vec<&Comparison> = rows.into_iter().collect();
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let (agree, differ, open) = (count(Verdict::Agree), count(Verdict::Differ), count(Verdict::CannotTell));
     if rows.is_empty() {
-        return "Nothing was compared: a comparison needs the same cells in both.".into();
+        return "Nothing could be compared: that needs the same cells in both, and runs that are not spoiled.".into();
     }
     if agree == rows.len() {
         return match agree {
@@ -301,12 +304,11 @@ pub fn agreement(rows: &[Agreement]) -> String {
     let mut text = format!("The two agree on {agree} of {} measures", rows.len());
     if differ > 0 {
         text += &format!(" and differ on {differ}");
-        let excess = |row: &Agreement| row.difference.abs() / row.bound;
         let differing = rows.iter().filter(|row| row.verdict == Verdict::Differ);
-        if let Some(row) = differing.max_by(|a, b| excess(a).total_cmp(&excess(b))) {
-            let (first, second) = (rough_with(row.first, &row.unit), rough_with(row.second, &row.unit));
+        if let Some(row) = differing.max_by(|a, b| verdict::excess(a).total_cmp(&verdict::excess(b))) {
             let most = if differ > 1 { "most on " } else { "" };
-            text += &format!(" ({most}{}: {first} against {second})", row.metric);
+            let (reference, other) = (verdict::mean(row, row.reference), verdict::mean(row, row.other));
+            text += &format!(" ({most}{}: {reference} against {other})", verdict::measure(row));
         }
     }
     if open > 0 {
@@ -325,6 +327,7 @@ fn capital(text: &str) -> String {
 mod tests {
     use super::*;
     use weir_record::Distribution;
+    use weir_record::compare::{Bound, Estimate};
 
     fn group(name: &str, controller: &str, share: f64) -> GroupNumbers {
         GroupNumbers {
@@ -457,21 +460,20 @@ mod tests {
         ];
         assert_eq!(
             plain(comparison(&lab)),
-            "Queue delay depended most on queue: 15 ms with PIE, 42 ms with tail drop (means over everything else)."
+            "Queue delay depended most on queue: 15 ms with PIE; 42 ms with tail drop (means over everything else)."
         );
     }
 
     #[test]
     fn cannot_tell_is_never_counted_as_agreeing() {
-        let row = |verdict, difference| Agreement {
-            params: vec![],
-            metric: "queue delay".into(),
-            unit: "ms".into(),
-            first: 15.0,
-            second: 15.0 + difference,
-            difference,
-            interval: Some((difference - 0.1, difference + 0.1)),
-            bound: 2.0,
+        let row = |verdict, difference| Comparison {
+            cell: None,
+            metric: "queue_delay_ms".into(),
+            group: None,
+            reference: Some(15.0),
+            other: Some(15.0 + difference),
+            difference: Estimate::of(&[difference / 15.0]),
+            bound: Bound::Relative(0.15),
             verdict,
         };
         let two = [row(Verdict::Agree, 0.1), row(Verdict::Agree, 0.2)];

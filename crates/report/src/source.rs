@@ -4,6 +4,7 @@
 use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers};
 use weir_base::Span;
 use weir_engine::FinishedRun;
+use weir_record::compare::{Compared, Rule, compare};
 use weir_record::{
     Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
 };
@@ -16,8 +17,17 @@ pub(crate) fn lab(summary: &Summary, runs: &[FinishedRun]) -> Lab {
         version: summary.weir_version.clone(),
         levels: levels.unwrap_or_default(),
         runs: summary.runs.iter().zip(runs).map(|(summary, run)| numbers(summary, Some(run))).collect(),
-        agreement: Vec::new(),
+        agreement: agreement(summary),
     }
+}
+
+/// The simulator held against the live engine, where both ran: the kernel is the judge.
+fn agreement(summary: &Summary) -> Option<Compared> {
+    let of = |engine: &str| -> Vec<RunSummary> {
+        summary.runs.iter().filter(|run| run.engine == engine).cloned().collect()
+    };
+    let (live, sim) = (of("live"), of("sim"));
+    (!live.is_empty() && !sim.is_empty()).then(|| compare(&live, &sim, &Rule::defaults()))
 }
 
 /// The numbers of one run; without the run itself, what its summary tells.

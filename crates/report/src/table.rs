@@ -1,8 +1,9 @@
 //! The table that `weir run` ends with: a row a run, under the levels of the tree, the engines of a run below each other.
 //! Plain text without colour, as wide as the terminal; where that is narrow, the columns that matter least go first.
 
-use crate::model::{Agreement, Lab};
 use crate::number::number;
+use crate::verdict::{Said, by_cell};
+use weir_record::compare::Compared;
 use weir_record::{RunSummary, Summary, Value};
 
 /// Groups that have a column each; of more, only the sum is shown.
@@ -16,12 +17,15 @@ const LABEL: usize = 14;
 /// Widest that labels may be.
 const WIDEST_LABEL: usize = 34;
 
+/// What a column shows of a run.
+type Of = Box<dyn Fn(&RunSummary) -> Option<f64>>;
+
 /// A column of numbers: what it is of, its unit, and how much it matters (the least goes first).
 struct Column {
     head: String,
     unit: &'static str,
     worth: u8,
-    of: Box<dyn Fn(&RunSummary) -> Option<f64>>,
+    of: Of,
 }
 
 impl Column {
@@ -192,8 +196,13 @@ impl Layout {
         let taken =
             |shown: &[(usize, usize)]| engine + 2 + shown.iter().map(|(_, width)| width).sum::<usize>();
         while taken(&shown) + wanted.min(LABEL) > width && shown.len() > 1 {
-            let least = (0..shown.len()).min_by_key(|&place| columns[shown[place].0].worth).unwrap_or(0);
-            shown.remove(least);
+            // Columns that matter as much go together: of two groups' goodputs one alone would mislead.
+            let worths = shown.iter().map(|&(index, _)| columns[index].worth);
+            let (least, most) = (worths.clone().min(), worths.max());
+            if least == most {
+                break;
+            }
+            shown.retain(|&(index, _)| Some(columns[index].worth) != least);
         }
         let label = wanted.min(width.saturating_sub(taken(&shown))).max(wanted.min(LABEL));
         Layout { label, engine, shown }
@@ -249,58 +258,62 @@ fn notes(summary: &Summary, together: bool, hidden: usize, width: usize) -> Stri
     notes
 }
 
-/// The table of a comparison: a row for each metric of each cell, and its verdict.
-pub fn compare_table(lab: &Lab, width: usize) -> String {
-    let engines = lab.engines();
-    let named = |place: usize, otherwise: &'static str| engines.get(place).copied().unwrap_or(otherwise);
-    verdicts(&lab.agreement, [named(0, "first"), named(1, "second")], width)
-}
-
-/// The same from its rows and the names of the two that are compared.
-pub fn verdicts(rows: &[Agreement], names: [&str; 2], width: usize) -> String {
-    if rows.is_empty() {
-        return "nothing was compared: a comparison needs the same cells in both\n".into();
-    }
-    let signed = |value: f64| if value > 0.0 { format!("+{}", number(value)) } else { number(value) };
-    let interval = |row: &Agreement| match row.interval {
-        Some((low, high)) => format!("{}..{}", signed(low), signed(high)),
-        None => "too few repeats".into(),
-    };
-    let metric = |row: &Agreement| {
-        if row.unit.is_empty() { row.metric.clone() } else { format!("{}, {}", row.metric, row.unit) }
-    };
-    let widest = rows.iter().map(|row| metric(row).chars().count()).max().unwrap_or(0);
-    // Ten characters each for two means and the difference, and what interval, bound and verdict take.
-    let room = width.saturating_sub(2 + 3 * 10 + 18 + 9 + 13);
-    let label = widest.min(room.max(16)) + 1;
-    let head = format!(
-        "  {:<label$}{:>9} {:>9} {:>9}{:>18}{:>9}  verdict\n",
-        "",
-        cut(names[0], 9),
-        cut(names[1], 9),
-        "apart by",
-        "95 % interval",
-        "bound"
-    );
-    let mut text = head;
-    let mut above: Option<&[String]> = None;
-    for row in rows {
-        if above != Some(&row.params) && !row.params.is_empty() {
-            text += &format!("{}\n", cut(&row.params.join(" · "), width));
-        }
-        above = Some(&row.params);
-        text += &format!(
-            "  {:<label$}{:>9} {:>9} {:>9}{:>18}{:>9}  {}\n",
-            cut(&metric(row), label - 1),
-            number(row.first),
-            number(row.second),
-            signed(row.difference),
-            interval(row),
-            format!("±{}", number(row.bound)),
-            row.verdict.name()
+/// The table of a comparison, a row for each metric of each cell with its verdict; `names` are those of the reference and
+/// of what is held against it.
+pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> String {
+    let rows: Vec<Said> = by_cell(compared).into_iter().map(Said::of).collect();
+    let length = |text: &str| text.chars().count();
+    let widest =
+        |of: &dyn Fn(&Said) -> usize, least: usize| rows.iter().map(of).max().unwrap_or(0).max(least) + 2;
+    let measure = widest(&|said| length(&said.measure), 0).min(36);
+    let [reference, other] = [names[0], names[1]]
+        .map(|name| widest(&|said| length(&said.reference).max(length(&said.other)), length(name)));
+    let difference = widest(&|said| length(&said.difference), 10);
+    let interval = widest(&|said| length(&said.interval), 13);
+    let bound = widest(&|said| length(&said.bound), 5);
+    // Where there is no room the interval goes first, then the bound: the verdict holds both.
+    let fixed = 2 + measure + reference + other + difference + 2 + length("cannot tell");
+    let bound = if fixed + bound <= width { bound } else { 0 };
+    let interval = if fixed + bound + interval <= width { interval } else { 0 };
+    let line = |cells: [&str; 7]| {
+        let mut line = format!(
+            "  {:<measure$}{:>reference$}{:>other$}{:>difference$}",
+            cut(cells[0], measure - 1),
+            cells[1],
+            cells[2],
+            cells[3]
         );
+        for (cell, width) in
+            [(cells[4], interval), (cells[5], bound)].into_iter().filter(|(_, width)| *width > 0)
+        {
+            line += &format!("{cell:>width$}");
+        }
+        format!("{line}  {}", cells[6]).trim_end().to_string() + "\n"
+    };
+    let mut text = String::new();
+    let mut above: Option<&str> = None;
+    if !rows.is_empty() {
+        text += &line(["", names[0], names[1], "difference", "95 % interval", "bound", "verdict"]);
     }
-    text + &wrapped(&crate::sentence::agreement(rows), width)
+    for said in &rows {
+        if above != Some(&said.cell) && !said.cell.is_empty() {
+            text += &format!("{}\n", cut(&said.cell, width));
+        }
+        above = Some(&said.cell);
+        text += &line([
+            &said.measure,
+            &said.reference,
+            &said.other,
+            &said.difference,
+            &said.interval,
+            &said.bound,
+            said.verdict,
+        ]);
+    }
+    for (id, why) in &compared.left_out {
+        text += &wrapped(&format!("left out: {id}, {why}"), width);
+    }
+    text + &wrapped(&crate::sentence::agreement(&compared.rows), width)
 }
 
 /// The text in at most `width` characters.

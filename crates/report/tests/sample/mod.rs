@@ -2,10 +2,10 @@
 //! engines. Its numbers are formulas of the cell, so that every run of a test sees the same; none was measured.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use weir_record::Distribution;
+use weir_record::compare::{Bound, Comparison, Estimate};
+use weir_record::{Distribution, ParamInfo};
 use weir_report::model::{
-    Agreement, Chart, ClassNumbers, FlowNumbers, GroupNumbers, Ink, Lab, Line, LinkNumbers, RunNumbers,
-    RunSeries, Verdict,
+    Chart, ClassNumbers, FlowNumbers, GroupNumbers, Ink, Lab, Line, LinkNumbers, RunNumbers, RunSeries,
 };
 
 const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
@@ -34,7 +34,8 @@ pub(crate) fn lab(engines: &[&str], repeats: u32) -> Lab {
                     }
                 }
                 if engines.len() > 1 {
-                    lab.agreement.extend(verdicts(&params, r + q + c));
+                    let compared = lab.agreement.get_or_insert_default();
+                    compared.rows.extend(verdicts(&params, r + q + c));
                 }
             }
         }
@@ -164,23 +165,36 @@ fn one(
     }
 }
 
-fn verdicts(params: &[String], place: usize) -> Vec<Agreement> {
-    let row = |metric: &str, unit: &str, first: f64, difference: f64, bound: f64, verdict| Agreement {
-        params: params.to_vec(),
-        metric: metric.into(),
-        unit: unit.into(),
-        first,
-        second: first + difference,
-        difference,
-        interval: Some((difference - 0.2 * bound, difference + 0.2 * bound)),
-        bound,
-        verdict,
+fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
+    let levels = ["rate", "queue", "cc"].map(String::from);
+    let cell: Vec<ParamInfo> = levels
+        .into_iter()
+        .zip(params)
+        .map(|(level, value)| ParamInfo { level, value: value.clone() })
+        .collect();
+    let row = |metric: &str, group: Option<&str>, reference: f64, differences: &[f64], bound| {
+        let difference = Estimate::of(differences).unwrap();
+        let (Bound::Absolute(width) | Bound::Relative(width)) = bound;
+        let other = match bound {
+            Bound::Absolute(_) => reference + difference.mean,
+            Bound::Relative(_) => reference * (1.0 + difference.mean),
+        };
+        Comparison {
+            cell: Some(cell.clone()),
+            metric: metric.into(),
+            group: group.map(String::from),
+            reference: Some(reference),
+            other: Some(other),
+            difference: Some(difference),
+            bound,
+            verdict: difference.verdict(width),
+        }
     };
-    let delay = if place == 4 { (4.9, Verdict::Differ) } else { (0.4, Verdict::Agree) };
+    let delay = if place == 4 { [0.33, 0.331] } else { [0.03, 0.031] };
     vec![
-        row("utilisation", "%", 98.6, -0.3, 2.0, Verdict::Agree),
-        row("queue delay, mean", "ms", 14.6, delay.0, 2.2, delay.1),
-        row("goodput share of a", "%", 49.1, 9.2, 10.0, Verdict::CannotTell),
+        row("utilisation_percent", None, 98.6, &[-0.3, -0.31], Bound::Absolute(2.0)),
+        row("queue_delay_ms", None, 14.6, &delay, Bound::Relative(0.15)),
+        row("goodput_share_percent", Some("a"), 49.1, &[8.9, 9.5], Bound::Absolute(10.0)),
     ]
 }
 
