@@ -7,7 +7,7 @@ use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_transport::tcp::{Config, Connection, Flags, Info, Segment};
 
 /// What happens to the packets of one direction.
-#[derive(Default, Clone)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Script {
     pub(crate) drop: Vec<u64>,
     /// Packets (by number) that arrive this much later than they would.
@@ -99,7 +99,7 @@ pub(crate) struct Pair {
 }
 
 pub(crate) fn config(controller: &str) -> Config {
-    Config::new(controller.parse().unwrap())
+    Config::new(controller.parse().expect("a controller of the registry"))
 }
 
 impl Pair {
@@ -169,10 +169,10 @@ impl Pair {
         assert!(next >= self.now, "a timer lies in the past");
         self.now = next;
         if self.forth.next() == next {
-            let (_, _, segment, ecn) = self.forth.queue.pop_front().unwrap();
+            let (_, _, segment, ecn) = self.forth.queue.pop_front().expect("its time was just read");
             self.server.on_segment(&segment, ecn, next);
         } else if self.back.next() == next {
-            let (_, _, segment, ecn) = self.back.queue.pop_front().unwrap();
+            let (_, _, segment, ecn) = self.back.queue.pop_front().expect("its time was just read");
             self.client.on_segment(&segment, ecn, next);
         } else {
             self.client.on_timer(next);
