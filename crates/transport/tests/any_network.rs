@@ -16,7 +16,7 @@ fn script() -> impl Strategy<Value = Script> {
         late: late.into_iter().map(|(n, ms)| (n, Span::from_millis(ms))).collect(),
         twice,
         mark,
-        data_only: false,
+        ..Script::default()
     })
 }
 

@@ -252,6 +252,7 @@ impl Connection {
                 fin: segment.flags.has(Flags::FIN),
                 cwr: segment.flags.has(Flags::CWR),
                 ecn,
+                echo: segment.tsecr,
             };
             self.receiver.on_data(data, sender.rtt.srtt(), sender.rtt.rto(), now);
         } else if stale
@@ -324,7 +325,7 @@ impl Connection {
         let segment = Segment {
             seq: self.config.initial_sequence,
             ack: if answer { self.peer_sequence.wrapping_add(1) } else { 0 },
-            window: self.receiver.window.of_syn(1),
+            window: self.receiver.window.of_syn(1, now),
             tsval: ticks(now),
             tsecr: self.receiver.recent,
             flags,
@@ -356,7 +357,7 @@ impl Connection {
             _ => Ecn::NotEct,
         };
         if outgoing.len > 0 {
-            self.receiver.acks.interactive = true;
+            self.receiver.acks.on_data_sent(now);
         }
         (segment, codepoint)
     }

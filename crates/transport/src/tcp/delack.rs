@@ -27,8 +27,10 @@ pub(crate) struct Check {
     pub(crate) unacknowledged: u64,
     pub(crate) received_to: u64,
     pub(crate) gaps: bool,
-    /// Microseconds; `None` before a sample.
+    /// Smoothed RTT, microseconds; `None` before a sample.
     pub(crate) rtt: Option<u64>,
+    /// Eight times the smaller of that and the RTT that the receiver sees; 0 before a sample.
+    pub(crate) least_rtt8: u64,
 }
 
 /// The acknowledgement policy of one receiver.
@@ -42,8 +44,9 @@ pub(crate) struct DelayedAck {
     scheduled: bool,
     now_due: bool,
     /// Data was sent in answer lately: quick mode is off (`icsk_ack.pingpong`).
-    pub(crate) interactive: bool,
+    interactive: bool,
     largest: u64,
+    rto: u64,
     deadline: Time,
     compress: bool,
     compressed: u32,
@@ -63,6 +66,7 @@ impl DelayedAck {
             interactive: false,
             // The least that a peer is taken to send (`TCP_MSS_DEFAULT`).
             largest: 536,
+            rto: super::rto::RTO_INITIAL,
             deadline: Time::NEVER,
             compress,
             compressed: 0,
@@ -75,6 +79,7 @@ impl DelayedAck {
     /// In-order data arrived (`tcp_event_data_recv`).
     pub(crate) fn on_data(&mut self, len: u64, window: u64, rto: u64, now: Time) {
         self.scheduled = true;
+        self.rto = rto;
         self.largest = self.largest.max(len);
         if self.ato == 0 {
             self.quicken(window, MAX_QUICK);
@@ -127,8 +132,7 @@ impl DelayedAck {
             return true;
         }
         if !check.gaps {
-            self.delay(check.rtt, now);
-            return false;
+            return self.delay(check.rtt, now);
         }
         !self.compress_one(check, now)
     }
@@ -148,22 +152,42 @@ impl DelayedAck {
         }
         self.compressed += 1;
         if self.compress_deadline == Time::NEVER {
-            let part = check.rtt.map_or(COMPRESS, |rtt| Span::from_micros(rtt) / COMPRESS_PART);
+            let part = Span::from_micros(check.least_rtt8 / 8) / COMPRESS_PART;
             self.compress_deadline = now + part.min(COMPRESS);
         }
         true
     }
 
-    /// `tcp_send_delayed_ack`.
-    fn delay(&mut self, rtt: Option<u64>, now: Time) {
+    /// Largest payload seen in one segment.
+    pub(crate) fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// `tcp_send_delayed_ack`. Answers whether the timer that runs is so close that waiting is not worth it.
+    fn delay(&mut self, rtt: Option<u64>, now: Time) -> bool {
         let mut wait = self.ato;
         if wait > MIN {
-            let most = rtt.map_or(MAX / 2, |rtt| rtt.clamp(MIN, MAX / 2));
-            wait = wait.min(if self.interactive { MAX } else { most });
+            wait = wait.min(rtt.map_or(MAX, |rtt| jiffies::round_up(rtt).max(MIN)));
         }
-        let deadline = jiffies::deadline(now, wait.min(MAX));
+        let wait = wait.min(MAX);
+        if self.deadline != Time::NEVER && self.deadline <= now + Span::from_micros(wait / 4) {
+            return true;
+        }
         // A timer that runs is never put off.
-        self.deadline = self.deadline.min(deadline);
+        self.deadline = self.deadline.min(jiffies::deadline(now, wait));
+        false
+    }
+
+    /// The window has opened: the next acknowledgement is not delayed (`tcp_grow_window`).
+    pub(crate) fn tell_opening(&mut self) {
+        self.quick |= 1;
+    }
+
+    /// Data leaves: in answer to what has just come, it carries the acknowledgement (`tcp_event_data_sent`).
+    pub(crate) fn on_data_sent(&mut self, now: Time) {
+        if now.since(self.last_data).as_micros() < self.ato {
+            self.interactive = true;
+        }
     }
 
     /// An acknowledgement left, alone or with data (`tcp_event_ack_sent`).
@@ -204,7 +228,7 @@ impl DelayedAck {
             self.interactive = false;
             self.ato = MIN;
         } else {
-            self.ato = (self.ato * 2).min(MAX);
+            self.ato = (self.ato * 2).min(self.rto);
         }
         true
     }
@@ -215,7 +239,7 @@ mod tests {
     use super::*;
 
     fn check(unacknowledged: u64, gaps: bool) -> Check {
-        Check { unacknowledged, received_to: 1, gaps, rtt: Some(20_000) }
+        Check { unacknowledged, received_to: 1, gaps, rtt: Some(20_000), least_rtt8: 160_000 }
     }
 
     #[test]

@@ -35,6 +35,11 @@ impl Reassembly {
         self.ranges.iter().map(|range| range.1 - range.0).sum()
     }
 
+    /// How far the data reaches; 0 when there is none.
+    pub(crate) fn reaches(&self) -> u64 {
+        self.ranges.last().map_or(0, |range| range.1)
+    }
+
     /// The blocks to report, newest first.
     pub(crate) fn blocks(&self) -> &[Range] {
         &self.blocks[..self.count]

@@ -4,6 +4,7 @@
 use super::config::Config;
 use super::delack::{Check, DelayedAck, MAX_QUICK};
 use super::reassembly::Reassembly;
+use super::sender::ticks;
 use super::window::ReceiveWindow;
 use weir_base::{Ecn, Time};
 
@@ -26,7 +27,6 @@ pub(crate) struct Receiver {
     /// Newest timestamp to echo (`ts_recent`), and when it came.
     pub(crate) recent: u32,
     held: u64,
-    rtt: Option<u64>,
     /// An acknowledgement must leave now.
     pub(crate) ack_due: bool,
 }
@@ -39,6 +39,8 @@ pub(crate) struct Data {
     pub(crate) fin: bool,
     pub(crate) cwr: bool,
     pub(crate) ecn: Ecn,
+    /// The timestamp that it echoes.
+    pub(crate) echo: u32,
 }
 
 impl Receiver {
@@ -56,14 +58,15 @@ impl Receiver {
             ect_seen: false,
             recent: 0,
             held: 0,
-            rtt: None,
             ack_due: false,
         }
     }
 
     /// Takes in data. `rtt` is the smoothed one, `rto` the timeout, in microseconds.
     pub(crate) fn on_data(&mut self, data: Data, rtt: Option<u64>, rto: u64, now: Time) {
-        self.rtt = rtt;
+        if data.len >= self.acks.largest() {
+            self.window.sample_rtt(data.echo, ticks(now));
+        }
         let end = data.start + data.len;
         let end_with_fin = end + u64::from(data.fin);
         if data.cwr && self.ecn {
@@ -90,6 +93,9 @@ impl Receiver {
             self.reassembly.insert(data.start, end_with_fin);
             self.held = self.reassembly.held();
             self.acks.schedule();
+            if self.window.open(data.len, self.held) {
+                self.acks.tell_opening();
+            }
         } else {
             self.take_in_order(data.start, end_with_fin, rto, now);
         }
@@ -97,7 +103,8 @@ impl Receiver {
             unacknowledged: self.next - self.told,
             received_to: self.next,
             gaps: !self.reassembly.is_empty(),
-            rtt: self.rtt,
+            rtt,
+            least_rtt8: self.least_rtt8(rtt),
         };
         self.ack_due |= self.acks.check(check, now);
     }
@@ -118,11 +125,21 @@ impl Receiver {
         let fin_reached = self.fin.is_some_and(|fin| reached > fin);
         self.unread += reached - self.next - u64::from(fin_reached);
         self.next = reached;
-        self.acks.on_data(end - start.max(1), window, rto, now);
+        let len = end - start;
+        self.acks.on_data(len, window, rto, now);
+        if self.window.open(len, self.held) {
+            self.acks.tell_opening();
+        }
         if fin_reached {
             self.acks.demand();
         }
-        self.window.autotune(self.next, self.rtt, now);
+        let beyond = self.reassembly.reaches().saturating_sub(self.next);
+        self.window.autotune(self.next, beyond, now);
+    }
+
+    fn least_rtt8(&self, rtt: Option<u64>) -> u64 {
+        let (seen, smoothed) = (self.window.rtt8(), rtt.map_or(0, |rtt| rtt * 8));
+        if smoothed == 0 || seen == 0 { smoothed.max(seen) } else { smoothed.min(seen) }
     }
 
     /// `tcp_data_ecn_check`.

@@ -16,6 +16,8 @@ pub(crate) struct Script {
     pub(crate) twice: Vec<u64>,
     /// Packets (by number) that are marked CE.
     pub(crate) mark: Vec<u64>,
+    /// From this packet on nothing arrives for so long after it would have; then all comes at once, in order.
+    pub(crate) stall: Option<(u64, Span)>,
     /// Only packets with data count, and only they are touched.
     pub(crate) data_only: bool,
 }
@@ -25,6 +27,7 @@ pub(crate) struct Pipe {
     delay: Span,
     rate: Option<Rate>,
     free_at: Time,
+    stalled_to: Time,
     count: u64,
     order: u64,
     /// Arrival time and order, kept sorted.
@@ -39,6 +42,7 @@ impl Pipe {
             delay,
             rate,
             free_at: Time::ZERO,
+            stalled_to: Time::ZERO,
             count: 0,
             order: 0,
             queue: VecDeque::new(),
@@ -68,6 +72,10 @@ impl Pipe {
         if let Some(&(_, by)) = self.script.late.iter().find(|late| late.0 == number) {
             arrival += by;
         }
+        if let Some((_, by)) = self.script.stall.filter(|stall| stall.0 == number) {
+            self.stalled_to = arrival + by;
+        }
+        arrival = arrival.max(self.stalled_to);
         self.insert(arrival, segment, ecn);
         if self.script.twice.contains(&number) {
             self.insert(arrival, segment, ecn);
