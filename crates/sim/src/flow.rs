@@ -166,10 +166,12 @@ impl Flow {
                     send(Request::Datagram(length.get() as u32));
                     Event::Sent
                 }
-                Action::Open | Action::Write(_) | Action::WriteForever | Action::Close => match self.on_stream(action, now) {
-                    Some(event) => event,
-                    None => return,
-                },
+                Action::Open | Action::Write(_) | Action::WriteForever | Action::Close => {
+                    match self.on_stream(action, now) {
+                        Some(event) => event,
+                        None => return,
+                    }
+                }
             };
         }
     }

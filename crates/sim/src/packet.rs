@@ -110,7 +110,11 @@ impl SimPacket {
         if syn {
             options.push(TcpOptionElement::MaximumSegmentSize(1460));
             options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
-            options.extend([timestamps, TcpOptionElement::Noop, TcpOptionElement::WindowScale(CAPTURED_WINDOW_SCALE)]);
+            options.extend([
+                timestamps,
+                TcpOptionElement::Noop,
+                TcpOptionElement::WindowScale(CAPTURED_WINDOW_SCALE),
+            ]);
         } else {
             options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop, timestamps]);
             if let Some((first, rest)) = segment.sack().split_first() {
@@ -148,7 +152,9 @@ impl Wire for SimPacket {
     fn write_to(&self, frame: &mut Vec<u8>) {
         let protocol = if matches!(self.payload, Payload::Udp) { IpNumber::UDP } else { IpNumber::TCP };
         let body = self.length - 20;
-        let Ok(mut ip) = Ipv4Header::new(body, 64, protocol, address(self.from), address(self.to)) else { return };
+        let Ok(mut ip) = Ipv4Header::new(body, 64, protocol, address(self.from), address(self.to)) else {
+            return;
+        };
         ip.ecn = etherparse::IpEcn::try_new(self.ecn as u8).unwrap_or_default();
         ip.dont_fragment = true;
         ip.header_checksum = ip.calc_header_checksum();

@@ -42,13 +42,22 @@ pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
     let unable = |what: String, help: &str| Err(EngineError::Unable { what, help: help.into() });
     if Time::ZERO + run.duration > horizon {
         let (flows, most) = (run.flows.len(), horizon.since(Time::ZERO));
-        return unable(format!("with {flows} flows a run may last at most {most}"), "shorten the run or take fewer flows");
+        return unable(
+            format!("with {flows} flows a run may last at most {most}"),
+            "shorten the run or take fewer flows",
+        );
     }
     if run.network.nodes.len() > usize::from(u16::MAX) {
-        return unable(format!("{} nodes are too many", run.network.nodes.len()), "a run may have 65,535 nodes");
+        return unable(
+            format!("{} nodes are too many", run.network.nodes.len()),
+            "a run may have 65,535 nodes",
+        );
     }
     if run.network.mtu.get() > u64::from(u16::MAX) {
-        return unable(format!("an MTU of {} is too large", run.network.mtu), "an IP packet has at most 65,535 bytes");
+        return unable(
+            format!("an MTU of {} is too large", run.network.mtu),
+            "an IP packet has at most 65,535 bytes",
+        );
     }
     Ok(())
 }
@@ -119,7 +128,9 @@ impl<'a> World<'a> {
         let number = packet.flow as usize;
         let flow = &mut self.flows[number];
         match (&packet.payload, &mut flow.carrier) {
-            (Payload::Udp, _) => flow.read += u64::from(weir_base::Packet::wire_length(&packet) - UDP_HEADERS),
+            (Payload::Udp, _) => {
+                flow.read += u64::from(weir_base::Packet::wire_length(&packet) - UDP_HEADERS)
+            }
             (Payload::Tcp(segment), Carrier::Tcp(ends)) => {
                 let ecn = weir_base::Packet::ecn(&packet);
                 if host == flow.from {
@@ -147,14 +158,19 @@ impl<'a> World<'a> {
             APPLICATION => self.application(number, now),
             _ => {
                 let Carrier::Tcp(ends) = &mut self.flows[number].carrier else { return };
-                let connection = if which == SENDER { ends.sender.as_mut() } else { Some(&mut ends.receiver) };
+                let connection =
+                    if which == SENDER { ends.sender.as_mut() } else { Some(&mut ends.receiver) };
                 let Some(connection) = connection else { return };
                 let due = connection.next_timer();
                 if due > now {
                     return self.arm(number, which, due);
                 }
                 connection.on_timer(now);
-                if which == SENDER { self.after_sender(number, now) } else { self.after_receiver(number, now) }
+                if which == SENDER {
+                    self.after_sender(number, now)
+                } else {
+                    self.after_receiver(number, now)
+                }
             }
         }
     }
@@ -239,13 +255,19 @@ impl<'a> World<'a> {
     fn sample_transports(&mut self, now: Time) {
         for (number, flow) in self.flows.iter().enumerate() {
             let Carrier::Tcp(ends) = &flow.carrier else { continue };
-            let Some((sender, info)) = ends.sender.as_ref().and_then(|sender| Some((sender, sender.info()?))) else { continue };
+            let Some((sender, info)) = ends.sender.as_ref().and_then(|sender| Some((sender, sender.info()?)))
+            else {
+                continue;
+            };
             let flow = number as u32;
             self.recorder.transport(&TransportSample {
                 at: now,
                 flow,
                 cwnd: info.cwnd.into(),
-                ssthresh: info.ssthresh.filter(|segments| *segments < NO_THRESHOLD).map(|segments| segments as f64),
+                ssthresh: info
+                    .ssthresh
+                    .filter(|segments| *segments < NO_THRESHOLD)
+                    .map(|segments| segments as f64),
                 in_flight: info.in_flight.into(),
                 srtt: info.srtt.unwrap_or_default(),
                 min_rtt: info.min_rtt.unwrap_or_default(),
@@ -287,7 +309,14 @@ impl<'a> World<'a> {
 
 /// Hands every segment that a connection wants to send to the fabric.
 #[inline]
-fn send_all(end: &mut Connection, fabric: &mut Fabric<SimPacket>, flow: usize, from: usize, to: usize, now: Time) {
+fn send_all(
+    end: &mut Connection,
+    fabric: &mut Fabric<SimPacket>,
+    flow: usize,
+    from: usize,
+    to: usize,
+    now: Time,
+) {
     while let Some((segment, ecn)) = end.poll_transmit(now) {
         fabric.inject(from, SimPacket::tcp(segment, ecn, flow as u32, from, to), now);
     }

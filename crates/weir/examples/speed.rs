@@ -30,9 +30,15 @@ fn main() {
     let weir = std::env::args().nth(1).unwrap_or_else(|| "target/release/weir".into());
     let valgrind = Command::new("valgrind").arg("--version").output().is_ok();
     println!("# How fast the simulator is\n");
-    println!("`make bench` wrote this. One core, whole process with records, best of {REPEATS}; a packet is a data packet");
-    println!("that the bottleneck forwarded, with all that it causes. Instructions are callgrind's, per packet.\n");
-    println!("| lab | packets | wall, s | M packets/s | must hold | peak memory, MiB | instructions a packet |");
+    println!(
+        "`make bench` wrote this. One core, whole process with records, best of {REPEATS}; a packet is a data packet"
+    );
+    println!(
+        "that the bottleneck forwarded, with all that it causes. Instructions are callgrind's, per packet.\n"
+    );
+    println!(
+        "| lab | packets | wall, s | M packets/s | must hold | peak memory, MiB | instructions a packet |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for bench in &BENCHES {
         let folder = std::env::temp_dir().join(format!("weir-speed-{}", std::process::id()));
@@ -60,7 +66,14 @@ fn command(program: &str, before: &[&str], lab: &str, folder: &Path, seconds: Op
     words.push(program);
     let mut command = Command::new(words[0]);
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches").join(format!("{lab}.toml"));
-    command.args(&words[1..]).arg("run").arg(lab).args(["--no-report", "--rerun", "--jobs", "1", "--set", "run.warmup=0 s"]);
+    command.args(&words[1..]).arg("run").arg(lab).args([
+        "--no-report",
+        "--rerun",
+        "--jobs",
+        "1",
+        "--set",
+        "run.warmup=0 s",
+    ]);
     if let Some(seconds) = seconds {
         command.arg("--set").arg(format!("run.duration={seconds} s"));
     }

@@ -5,18 +5,23 @@ use std::path::PathBuf;
 
 /// A workbench for transport control: one lab file, run on a simulator and on real Linux, with one report.
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, max_term_width = 100, after_help = "\
+#[command(
+    name = "weir",
+    version,
+    max_term_width = 100,
+    after_help = "\
 Start here:
   weir new first.toml          a commented lab
   weir run first.toml          run it on the simulator
-  weir run first.toml --on sim,live")]
-pub struct Cli {
+  weir run first.toml --on sim,live"
+)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run a lab, write its records and report, print its table
     Run(RunArgs),
     /// Rebuild a result folder's report from its records
@@ -46,7 +51,7 @@ pub enum Command {
 
 /// Which engines run a lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EngineName {
+pub(crate) enum EngineName {
     /// The deterministic simulator
     Sim,
     /// Real Linux: network namespaces with kernel TCP
@@ -63,7 +68,7 @@ Examples:
 
 An interrupted run goes on where it stopped when the same command is given again.
 Exit status: 0 done; 1 a run failed or (--strict) was spoiled; 2 bad input; 130 interrupted.")]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// The lab file
     pub lab: PathBuf,
     /// Engines, separated by a comma
@@ -103,7 +108,7 @@ pub struct RunArgs {
 Examples:
   weir report results/quickstart
   weir report results/quickstart --warmup '5 s'     another warm-up, without running again")]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// A result folder
     pub folder: PathBuf,
     /// Cut off so much from the start of every run, instead of what the lab says
@@ -123,7 +128,7 @@ Examples:
 
 Verdicts: agree (the whole 95 % interval of the difference lies within the bound), differ, cannot tell.
 Exit status: 0 every verdict is `agree`; 1 otherwise.")]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// A result folder
     pub first: PathBuf,
     /// Another; without it the two engines of the first are compared
@@ -138,7 +143,7 @@ pub struct CompareArgs {
 
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Congestion controllers
     Controllers,
     /// Queue disciplines
@@ -151,7 +156,7 @@ pub enum Kind {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  weir list\n  weir list queues")]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// What to list; everything if left out
     pub kind: Option<Kind>,
     /// Print one JSON document
@@ -161,7 +166,7 @@ pub struct ListArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  weir describe pie\n  weir describe queue_delay_ms")]
-pub struct DescribeArgs {
+pub(crate) struct DescribeArgs {
     /// A name that `weir list` prints
     pub name: String,
     /// Print one JSON document
@@ -171,14 +176,14 @@ pub struct DescribeArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  weir new first.toml && weir run first.toml")]
-pub struct NewArgs {
+pub(crate) struct NewArgs {
     /// The file to write; it must not exist
     pub file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  weir export results/quickstart --out /tmp/tables")]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// A result folder
     pub folder: PathBuf,
     /// Where the tables go [default: <folder>/export]
@@ -188,7 +193,7 @@ pub struct ExportArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  weir doctor")]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

@@ -7,7 +7,7 @@ use weir_plan::Diagnostics;
 
 /// Why a command ends, and with which status.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     status: u8,
     message: String,
     help: Option<String>,
@@ -15,27 +15,27 @@ pub struct Failure {
 
 impl Failure {
     /// Something went wrong: status 1.
-    pub fn failed(message: impl Into<String>) -> Failure {
+    pub(crate) fn failed(message: impl Into<String>) -> Failure {
         Failure { status: 1, message: message.into(), help: None }
     }
 
     /// What was asked for cannot be done as it was asked: status 2.
-    pub fn bad_input(message: impl Into<String>, help: impl Into<String>) -> Failure {
+    pub(crate) fn bad_input(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure { status: 2, message: message.into(), help: Some(help.into()) }
     }
 
     /// Interrupted: status 130.
-    pub fn interrupted(message: impl Into<String>) -> Failure {
+    pub(crate) fn interrupted(message: impl Into<String>) -> Failure {
         Failure { status: 130, message: message.into(), help: None }
     }
 
     /// A status that says it all: the message was told already.
-    pub fn quiet(status: u8) -> Failure {
+    pub(crate) fn quiet(status: u8) -> Failure {
         Failure { status, message: String::new(), help: None }
     }
 
     /// Tells the person, and gives the exit status.
-    pub fn tell(self) -> ExitCode {
+    pub(crate) fn tell(self) -> ExitCode {
         if !self.message.is_empty() {
             eprintln!("weir: {}", self.message);
         }
@@ -66,12 +66,14 @@ impl From<ResultsError> for Failure {
                 Failure::bad_input(error.to_string(), "give a folder that `weir run` has written")
             }
             ResultsError::Folder(error) => error.into(),
-            ResultsError::Lab(_) => {
-                Failure::bad_input(error.to_string(), "it was written by another version of weir: run the lab again")
-            }
-            ResultsError::Records { .. } => {
-                Failure::bad_input(error.to_string(), "run the lab again with --rerun, or remove that run's folder")
-            }
+            ResultsError::Lab(_) => Failure::bad_input(
+                error.to_string(),
+                "it was written by another version of weir: run the lab again",
+            ),
+            ResultsError::Records { .. } => Failure::bad_input(
+                error.to_string(),
+                "run the lab again with --rerun, or remove that run's folder",
+            ),
         }
     }
 }
@@ -93,6 +95,6 @@ impl From<weir_report::ReportError> for Failure {
 }
 
 /// Width of the terminal that a person looks at, or 100.
-pub fn terminal_width() -> usize {
+pub(crate) fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).clamp(40, 200))
 }

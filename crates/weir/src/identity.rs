@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::OnceLock;
 
 /// The version, and a hash of the program itself.
-pub fn build() -> &'static str {
+pub(crate) fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
         let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();

@@ -56,10 +56,11 @@ fn entries(kind: Option<Kind>) -> Vec<Entry> {
 }
 
 /// Lists what a lab can name.
-pub fn list(args: &ListArgs) -> Result<(), Failure> {
+pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
     let entries = entries(args.kind);
     if args.json {
-        let row = |e: &Entry| json!({ "kind": e.kind, "name": e.name, "aliases": e.aliases, "summary": e.summary });
+        let row =
+            |e: &Entry| json!({ "kind": e.kind, "name": e.name, "aliases": e.aliases, "summary": e.summary });
         return print_json(&entries.iter().map(row).collect::<Vec<_>>());
     }
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
@@ -77,9 +78,10 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
 }
 
 /// Tells what something is.
-pub fn describe(args: &DescribeArgs) -> Result<(), Failure> {
+pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     let entries = entries(None);
-    let Some(entry) = entries.iter().find(|e| e.name == args.name || e.aliases.contains(&args.name.as_str())) else {
+    let Some(entry) = entries.iter().find(|e| e.name == args.name || e.aliases.contains(&args.name.as_str()))
+    else {
         let near = entries.iter().max_by_key(|e| (strsim::jaro_winkler(&e.name, &args.name) * 1e6) as u64);
         let near = near.map_or(String::new(), |entry| format!("did you mean `{}`? ", entry.name));
         return Err(Failure::bad_input(
@@ -104,7 +106,8 @@ pub fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     if matches!(entry.kind, "controller" | "queue" | "workload") {
         let key = if entry.kind == "controller" { "cc" } else { entry.kind };
         let _ = writeln!(text, "\nIn a lab:\n  {key} = \"{}\"", entry.name);
-        let first = entry.parameters.get("properties").and_then(Value::as_object).and_then(|p| p.iter().next());
+        let first =
+            entry.parameters.get("properties").and_then(Value::as_object).and_then(|p| p.iter().next());
         if let Some((name, about)) = first {
             let default = about.get("default").cloned().unwrap_or(Value::Null);
             let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {default} }}", entry.name);
@@ -114,7 +117,10 @@ pub fn describe(args: &DescribeArgs) -> Result<(), Failure> {
 }
 
 fn parameters(schema: &Value, text: &mut String) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty()) else { return };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty())
+    else {
+        return;
+    };
     text.push_str("\nParameters:\n");
     for (name, about) in properties {
         let default = about.get("default").map_or(String::new(), |default| format!(" = {default}"));

@@ -10,7 +10,7 @@ use weir_engine::{Outcome, Progress};
 const STEPS: f64 = 1000.0;
 
 /// The progress of all runs, on stderr.
-pub struct Line {
+pub(crate) struct Line {
     bar: ProgressBar,
     cells: Vec<String>,
     shares: Mutex<Vec<f64>>,
@@ -18,12 +18,14 @@ pub struct Line {
 
 impl Line {
     /// A line for these runs.
-    pub fn new(cells: Vec<String>) -> Line {
+    pub(crate) fn new(cells: Vec<String>) -> Line {
         let bar = ProgressBar::new(cells.len() as u64 * STEPS as u64);
         if std::io::stderr().is_terminal() {
             bar.set_style(
-                ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed} gone, about {eta} left")
-                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
+                ProgressStyle::with_template(
+                    "{bar:30} {percent:>3} %  {msg}  {elapsed} gone, about {eta} left",
+                )
+                .unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
             bar.enable_steady_tick(Duration::from_millis(250));
         } else {
@@ -34,7 +36,7 @@ impl Line {
     }
 
     /// Takes the line away.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -10,7 +10,7 @@ use weir_engine::Results;
 use weir_record::Summary;
 
 /// Rebuilds a folder's summary and report from its records.
-pub fn report(args: &ReportArgs) -> Result<(), Failure> {
+pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let results = Results::open(&args.folder)?;
     if let Some(warmup) = args.warmup {
         let shortest = results.runs.iter().map(|run| run.info.duration).min().unwrap_or(Span::MAX);
@@ -32,12 +32,16 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
 }
 
 /// Writes the HTML report of a folder.
-pub fn write_report(results: &Results, summary: &Summary, warmup: Option<Span>) -> Result<(), Failure> {
+pub(crate) fn write_report(
+    results: &Results,
+    summary: &Summary,
+    warmup: Option<Span>,
+) -> Result<(), Failure> {
     Ok(weir_report::write(results, summary, warmup)?)
 }
 
 /// Exports a folder's records as tables.
-pub fn export(args: &ExportArgs) -> Result<(), Failure> {
+pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
     let results = Results::open(&args.folder)?;
     let out = args.out.clone().unwrap_or_else(|| args.folder.join("export"));
     let cannot = |error: &dyn std::fmt::Display| Failure::failed(format!("{}: {error}", out.display()));
@@ -53,7 +57,7 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
 }
 
 /// Writes a commented lab to start from.
-pub fn new(args: &NewArgs) -> Result<(), Failure> {
+pub(crate) fn new(args: &NewArgs) -> Result<(), Failure> {
     let taken = |error: std::io::Error| {
         let help = "give a name that is not taken, in a folder that exists";
         Failure::bad_input(format!("{}: {error}", args.file.display()), help)

@@ -15,7 +15,7 @@ use weir_sim::Simulator;
 static CANCEL: AtomicBool = AtomicBool::new(false);
 
 /// Runs a lab.
-pub fn run(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let lab = Lab::load(&args.lab, &args.set)?;
     let engines = engines(&args.on);
     if args.dry_run {
@@ -35,7 +35,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             std::process::exit(130);
         }
     };
-    ctrlc::set_handler(interrupt).map_err(|error| Failure::failed(format!("cannot catch Ctrl-C: {error}")))?;
+    ctrlc::set_handler(interrupt)
+        .map_err(|error| Failure::failed(format!("cannot catch Ctrl-C: {error}")))?;
     let line = Line::new(cells.iter().map(|cell| cell_id(cell.engine.name(), cell.run)).collect());
     let jobs = args.jobs.or(std::thread::available_parallelism().ok()).map_or(1, |jobs| jobs.get());
     let tally = run_all(&cells, &folder, jobs, args.pcap.as_deref(), &CANCEL, &line)?;
@@ -112,13 +113,18 @@ const PACKETS_PER_SECOND: f64 = 3e6;
 /// The tree and an estimate, for `--dry-run`.
 fn outline(lab: &Lab, engines: &[Box<dyn Engine>]) -> String {
     let tree = lab.tree();
-    let mut text = format!("{}{}\n", lab.name(), lab.title().map_or(String::new(), |title| format!(": {title}")));
+    let mut text =
+        format!("{}{}\n", lab.name(), lab.title().map_or(String::new(), |title| format!(": {title}")));
     for (depth, (level, labels)) in tree.levels.iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{:indent$}{level}: {}", "", labels.join(" | "), indent = 2 * depth + 2);
     }
     let runs = tree.runs();
-    let _ = writeln!(text, "{} cells, {} repeats each: {runs} runs, {} of network time", tree.cells, tree.repeats, tree.simulated);
+    let _ = writeln!(
+        text,
+        "{} cells, {} repeats each: {runs} runs, {} of network time",
+        tree.cells, tree.repeats, tree.simulated
+    );
     for engine in engines {
         let seconds = if engine.runs_alone() {
             tree.simulated.as_secs_f64() + runs as f64 * 0.5

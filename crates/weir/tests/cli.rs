@@ -43,8 +43,10 @@ impl Place {
         self.command(args).output().unwrap()
     }
     fn files(&self) -> Vec<String> {
-        let mut names: Vec<_> =
-            fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }
@@ -86,7 +88,8 @@ fn a_run_writes_its_folder_and_ends_with_a_table() {
     for file in ["index.html", "summary.json", "lab.toml", "runs/sim-pie-r2/run.json"] {
         assert!(out.join(file).is_file(), "{file} is missing");
     }
-    let summary: serde_json::Value = serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+    let summary: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
     let runs = summary["runs"].as_array().unwrap();
     assert_eq!((summary["lab"].as_str(), runs.len()), (Some("lab"), 4));
     let flow = &runs[0]["flows"][0];
@@ -146,11 +149,21 @@ fn a_dry_run_prints_the_tree_and_writes_nothing() {
 #[test]
 fn an_interrupted_tree_keeps_what_is_finished_and_goes_on() {
     let place = Place::new();
-    fs::write(place.path("long.toml"), LAB.replace("repeats = 2", "repeats = 200").replace("'4 s'", "'60 s'")).unwrap();
-    let mut child = place.command(&["run", "long.toml", "--no-report"]).stderr(Stdio::piped()).spawn().unwrap();
+    fs::write(
+        place.path("long.toml"),
+        LAB.replace("repeats = 2", "repeats = 200").replace("'4 s'", "'60 s'"),
+    )
+    .unwrap();
+    let mut child =
+        place.command(&["run", "long.toml", "--no-report"]).stderr(Stdio::piped()).spawn().unwrap();
     let runs = place.path("results/long/runs");
     let finished = || {
-        fs::read_dir(&runs).into_iter().flatten().flatten().filter(|e| e.path().join("run.json").is_file()).count()
+        fs::read_dir(&runs)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|e| e.path().join("run.json").is_file())
+            .count()
     };
     let patience = Instant::now();
     while finished() < 3 && patience.elapsed() < Duration::from_secs(120) {
@@ -160,17 +173,23 @@ fn an_interrupted_tree_keeps_what_is_finished_and_goes_on() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let kept = finished();
     assert!((3..400).contains(&kept), "{kept}");
-    let unfinished = fs::read_dir(&runs).unwrap().flatten().filter(|e| !e.path().join("run.json").is_file()).count();
+    let unfinished =
+        fs::read_dir(&runs).unwrap().flatten().filter(|e| !e.path().join("run.json").is_file()).count();
     assert_eq!(unfinished, 0, "what was not finished is gone");
     let output = place.weir(&["run", "long.toml", "--no-report"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains(&format!("{} runs, {kept} kept", 400 - kept)), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains(&format!("{} runs, {kept} kept", 400 - kept)),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 #[test]
 fn a_folder_of_another_lab_is_not_touched_without_rerun() {
     let place = Place::new();
-    let run = |args: &[&str]| place.weir(&[&["run", "lab.toml", "--out", "out", "--no-report"], args].concat());
+    let run =
+        |args: &[&str]| place.weir(&[&["run", "lab.toml", "--out", "out", "--no-report"], args].concat());
     assert_eq!(status(&run(&[])), 0);
     let before = tree(&place.path("out"));
     let refused = run(&["--set", "run.seed=9"]);
@@ -210,7 +229,18 @@ fn a_capture_of_a_simulated_link_opens_in_wireshark() {
     let file = place.path("results/lab/runs/sim-pie-r1/down.pcap");
     let read = Command::new("tshark")
         .args(["-r", file.to_str().unwrap(), "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"])
-        .args(["-T", "fields", "-e", "ip.len", "-e", "tcp.checksum.status", "-e", "ip.checksum.status", "-c", "2000"])
+        .args([
+            "-T",
+            "fields",
+            "-e",
+            "ip.len",
+            "-e",
+            "tcp.checksum.status",
+            "-e",
+            "ip.checksum.status",
+            "-c",
+            "2000",
+        ])
         .output();
     let Ok(read) = read else {
         assert!(std::env::var_os("CI").is_none(), "CI must have tshark");
@@ -248,7 +278,9 @@ fn a_new_lab_loads_and_runs() {
 fn every_command_explains_itself_with_an_example() {
     let place = Place::new();
     let whole = text(&place.weir(&["--help"]).stdout);
-    for command in ["run", "report", "compare", "list", "describe", "new", "export", "schema", "doctor", "completions"] {
+    for command in
+        ["run", "report", "compare", "list", "describe", "new", "export", "schema", "doctor", "completions"]
+    {
         assert!(whole.contains(command), "{command}");
         let help = text(&place.weir(&[command, "--help"]).stdout);
         assert!(help.contains("Example"), "{command}: {help}");

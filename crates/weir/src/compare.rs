@@ -1,0 +1,52 @@
+//! `weir compare`: two results, or the two engines of one, side by side, with verdicts.
+
+use crate::cli::CompareArgs;
+use crate::failure::{Failure, terminal_width};
+use crate::{print, print_json};
+use weir_engine::Results;
+use weir_record::RunSummary;
+use weir_record::compare::{Compared, Rule, Verdict, compare as judge};
+
+/// Compares, prints the table, and fails unless everything agrees.
+pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let rules = args
+        .bound
+        .iter()
+        .map(|text| text.parse::<Rule>())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|message| Failure::bad_input(message, "for example --bound queue_delay_ms=15%"))?;
+    let first = Results::open(&args.first)?.summary(None)?;
+    let (reference, other, names) = match &args.second {
+        Some(second) => {
+            let other = Results::open(second)?.summary(None)?;
+            let names = [args.first.display().to_string(), second.display().to_string()];
+            (first.runs, other.runs, names)
+        }
+        None => {
+            let (live, sim): (Vec<RunSummary>, Vec<_>) = first.runs.into_iter().partition(|run| run.engine == "live");
+            if live.is_empty() || sim.is_empty() {
+                return Err(Failure::bad_input(
+                    format!("{} holds the runs of one engine only", args.first.display()),
+                    "run the lab with --on sim,live, or name a second result folder",
+                ));
+            }
+            (live, sim, ["live".into(), "sim".into()])
+        }
+    };
+    let compared: Compared = judge(&reference, &other, &Rule::defaults_but(rules));
+    if compared.rows.is_empty() {
+        return Err(Failure::bad_input(
+            "the two have no run in common",
+            "compare results of the same lab: runs are paired by what they chose on each level, and by repeat",
+        ));
+    }
+    if args.json {
+        print_json(&compared)?;
+    } else {
+        print(&weir_report::compare_table(&compared, [&names[0], &names[1]], terminal_width()))?;
+    }
+    match compared.verdict() {
+        Verdict::Agree => Ok(()),
+        _ => Err(Failure::quiet(1)),
+    }
+}
