@@ -10,8 +10,10 @@ const WINDOW: Span = Span::from_millis(100);
 const SLOTS: usize = 20;
 /// Length of a part.
 const SLOT: Span = Span::from_millis(5);
-/// From here on no spinning.
-const NO_SPIN: Span = Span::from_millis(75);
+/// From here on no spinning: many releases a second, each spun for, would use a core up for microseconds of punctuality.
+const NO_SPIN: Span = Span::from_millis(40);
+/// From here on releases are gathered: sleeping and waking for each would cost more than the work itself.
+const GATHER: Span = Span::from_millis(60);
 /// From here on sleep, whatever is due: 2 ms below the bound, so that the last piece of work fits in.
 const MUST_SLEEP: Span = Span::from_millis(88);
 
@@ -31,8 +33,10 @@ pub(crate) struct Budget {
 pub(crate) enum Allowance {
     /// Spinning before a release.
     Spin,
-    /// Work, but no spinning.
+    /// Sleeping until each release, but no spinning.
     Work,
+    /// Sleeping a little longer, so that several releases are done together.
+    Gather,
     /// Nothing: sleep first.
     Sleep,
 }
@@ -57,6 +61,7 @@ impl Budget {
         self.advance(now.as_nanos() / SLOT.as_nanos());
         match self.sum {
             sum if sum >= MUST_SLEEP => Allowance::Sleep,
+            sum if sum >= GATHER => Allowance::Gather,
             sum if sum >= NO_SPIN => Allowance::Work,
             _ => Allowance::Spin,
         }
@@ -104,8 +109,9 @@ mod tests {
         let mut budget = Budget::default();
         budget.busy(ms(0), ms(88));
         assert_eq!(budget.allowance(ms(88)), Allowance::Sleep);
-        assert_eq!(budget.allowance(ms(110)), Allowance::Work);
-        assert_eq!(budget.allowance(ms(150)), Allowance::Spin);
+        assert_eq!(budget.allowance(ms(120)), Allowance::Gather);
+        assert_eq!(budget.allowance(ms(140)), Allowance::Work);
+        assert_eq!(budget.allowance(ms(170)), Allowance::Spin);
         assert_eq!(budget.allowance(ms(1000)), Allowance::Spin);
     }
 }

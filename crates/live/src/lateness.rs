@@ -1,6 +1,6 @@
 //! How late packets were released, and what that makes of a run (issue: "a run is spoiled when ...").
 
-use weir_base::{Histogram, Span};
+use weir_base::{Histogram, Span, Time};
 
 /// A release later than this is a stall of the pump.
 const STALL: Span = Span::from_millis(1);
@@ -22,21 +22,24 @@ pub(crate) struct Lateness {
     pub(crate) releases: Histogram,
     stalled: Span,
     stalls: u64,
+    /// Until when time has been looked at for stalls.
+    seen: Time,
 }
 
 impl Lateness {
-    /// Counts one round of releases that ended together; `each` are their lateness.
-    pub(crate) fn round(&mut self, each: impl Iterator<Item = Span>) {
-        let mut worst = Span::ZERO;
-        for late in each {
-            self.releases.record(late);
-            worst = worst.max(late);
+    /// Counts one round of releases that ended together; `due` are the times at which they should have been made.
+    pub(crate) fn round(&mut self, due: impl Iterator<Item = Time>, now: Time) {
+        let mut first = now;
+        for due in due {
+            self.releases.record(now.since(due));
+            first = first.min(due);
         }
-        // All that was due during a stall is released in the round that ends it, the first of it latest.
-        if worst > STALL {
-            self.stalled += worst;
+        // Whatever was due during a stall comes late, in one round or several: time is counted once.
+        if now.since(first) > STALL {
+            self.stalled += now.since(first.max(self.seen));
             self.stalls += 1;
         }
+        self.seen = now;
     }
 
     /// The time covered by stalls of more than a millisecond.
@@ -118,25 +121,39 @@ mod tests {
         assert_eq!(Limits::new(second(), Span::from_millis(20), Some(us(100))).p99, us(100));
     }
 
+    /// Rounds that end one after another, with these delays, a hundred microseconds apart.
+    fn rounds(lateness: &mut Lateness, from: Time, rounds: &[&[Span]]) -> Time {
+        let mut now = from;
+        for round in rounds {
+            now += us(100);
+            lateness.round(round.iter().map(|late| now - *late), now);
+        }
+        now
+    }
+
     #[test]
     fn a_punctual_run_is_not_spoiled_and_a_late_one_is() {
         let limits = Limits::new(second(), Span::from_millis(20), None);
         let mut lateness = Lateness::default();
-        (0..1000).for_each(|_| lateness.round([us(20)].into_iter()));
+        let now = rounds(&mut lateness, Time::ZERO + second(), &[&[us(20)] as &[_]; 1000]);
         assert!(lateness.verdict(&limits).is_empty());
-        (0..20).for_each(|_| lateness.round([us(300), us(250)].into_iter()));
+        rounds(&mut lateness, now, &[&[us(300), us(250)] as &[_]; 20]);
         assert_eq!(lateness.verdict(&limits).len(), 1);
     }
 
     #[test]
-    fn stalls_are_added_up_once_for_each_round() {
+    fn time_in_which_the_pump_stalled_is_counted_once() {
         let limits = Limits::new(second(), Span::from_millis(20), None);
         let mut lateness = Lateness::default();
-        (0..10_000).for_each(|_| lateness.round([us(10)].into_iter()));
-        lateness.round([us(3000), us(2000), us(100)].into_iter());
-        assert_eq!((lateness.stalled(), lateness.stalls()), (us(3000), 1));
+        let now = rounds(&mut lateness, Time::ZERO + second(), &[&[us(10)] as &[_]; 10_000]);
+        // A stall of 3 ms, released in two rounds.
+        let now = now + us(3000);
+        lateness.round([us(3000), us(2000)].into_iter().map(|late| now - late), now);
+        let now = rounds(&mut lateness, now, &[&[us(1500)]]);
+        assert_eq!((lateness.stalled(), lateness.stalls()), (us(3100), 2));
         assert!(lateness.verdict(&limits).is_empty());
-        lateness.round([us(2500)].into_iter());
+        let now = now + us(2500);
+        lateness.round([now - us(2500)].into_iter(), now);
         assert_eq!(lateness.verdict(&limits).len(), 1);
     }
 }

@@ -24,6 +24,10 @@ use weir_plan::Run;
 
 /// How long before a due release the pump stops sleeping: what waking up takes at worst on an idle machine.
 const SPIN: Span = Span::from_micros(60);
+/// How long after the first of them releases are gathered when that is the only way to keep up.
+const GATHERING: Span = Span::from_micros(40);
+/// How seldom it looks into the ring at most while packets may wait there without harm.
+const RING_LOOK_UP: Span = Span::from_millis(1);
 /// How long it rests when its budget is used up.
 const REST: Span = Span::from_micros(500);
 /// The longest sleep, so that it notices when the run is cancelled.
@@ -90,6 +94,8 @@ struct Pump<'a> {
     pool: Pool,
     fabric: Fabric<LivePacket>,
     injector: Injector,
+    /// The shortest time in which a packet can cross the network.
+    lookahead: Span,
     /// Where the fabric stands in time.
     reached: Time,
     stamps: Stamps,
@@ -150,6 +156,7 @@ impl<'a> Pump<'a> {
             pool: Pool::new(directory, run.network.mtu.get() as usize),
             fabric: Fabric::new(&fabric_config(run)),
             injector: Injector::new(run),
+            lookahead: shortest_way(run),
             reached: Time::ZERO,
             stamps: setup.clock.stamps(),
             due: Vec::with_capacity(RELEASE_TURN),
@@ -183,18 +190,19 @@ impl<'a> Pump<'a> {
             self.budget.busy(busy_since, now);
             busy_since = now;
             let wait = self.next_time().min(end).since(now);
-            if allowance == Allowance::Sleep {
-                self.report.rests += 1;
-                self.sleep(REST, false)?;
-            } else if more || self.ring.ready() || wait.is_zero() {
-                continue;
-            } else if wait > SPIN {
-                self.sleep((wait - SPIN).min(LOOK_UP), true)?;
-            } else if allowance == Allowance::Spin {
-                self.spin(now + wait);
-                continue;
-            } else {
-                self.sleep(wait, true)?;
+            match allowance {
+                Allowance::Sleep => {
+                    self.report.rests += 1;
+                    self.sleep(REST, false)?;
+                }
+                _ if more || wait.is_zero() => continue,
+                Allowance::Gather => self.doze(wait + GATHERING)?,
+                Allowance::Work => self.doze(wait)?,
+                Allowance::Spin if wait > SPIN => self.doze(wait - SPIN)?,
+                Allowance::Spin => {
+                    self.spin(now + wait);
+                    continue;
+                }
             }
             busy_since = self.clock.now();
         }
@@ -204,6 +212,16 @@ impl<'a> Pump<'a> {
     /// When something is due next.
     fn next_time(&self) -> Time {
         self.fabric.next_time().min(self.injector.next_time()).min(self.next_sample)
+    }
+
+    /// Sleeps until something is to be done, so long at most. A packet that comes in now is due at a host only after the
+    /// shortest way through the network, and what happens to it until then depends on its stamp alone: while others are under
+    /// way, it may wait in the ring instead of waking the pump.
+    fn doze(&self, span: Span) -> io::Result<()> {
+        if self.lookahead < RING_LOOK_UP * 2 || self.fabric.next_time() == Time::NEVER {
+            return if self.ring.ready() { Ok(()) } else { self.sleep(span.min(LOOK_UP), true) };
+        }
+        self.sleep(span.min(RING_LOOK_UP), false)
     }
 
     /// Sleeps so long, or until a packet comes where it may wake the pump.
@@ -290,7 +308,7 @@ impl<'a> Pump<'a> {
                 .map(|delivery| (self.device_of_node[delivery.host], delivery.packet.ethernet()));
             self.report.refused += self.sender.send(frames);
             let now = self.clock.now();
-            self.report.lateness.round(self.due[..turn].iter().map(|delivery| now.since(delivery.at)));
+            self.report.lateness.round(self.due[..turn].iter().map(|delivery| delivery.at), now);
             self.due.drain(..turn);
         }
     }
@@ -306,4 +324,27 @@ impl<'a> Pump<'a> {
         });
         self.next_sample += self.run.sample;
     }
+}
+
+/// The least delay of any way between two hosts that exchange packets, whatever the schedules do to it.
+fn shortest_way(run: &Run) -> Span {
+    let ways = run.groups.iter().flat_map(|group| [(group.from, group.to), (group.to, group.from)]);
+    ways.map(|(from, to)| least_delay(run, from, to)).min().unwrap_or(Span::ZERO)
+}
+
+/// The least delay between two nodes (Bellman and Ford).
+fn least_delay(run: &Run, from: usize, to: usize) -> Span {
+    let mut least = vec![None; run.network.nodes.len()];
+    least[from] = Some(Span::ZERO);
+    for _ in 0..run.network.nodes.len() {
+        for link in &run.network.links {
+            let changes = link.schedule.iter().filter_map(|change| change.delay);
+            let delay = changes.fold(link.delay, Span::min);
+            let Some(reached) = least[link.from].map(|span: Span| span + delay) else { continue };
+            if least[link.to].is_none_or(|known| reached < known) {
+                least[link.to] = Some(reached);
+            }
+        }
+    }
+    least[to].unwrap_or(Span::ZERO)
 }
