@@ -1,0 +1,196 @@
+//! Live runs over real kernel TCP: bytes, marks, drops and sums, never times.
+//!
+//! Where namespaces are not permitted they are skipped, and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
+
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_engine::{Capture, Engine, EngineError, Outcome, Watch};
+use weir_live::{Live, Tally};
+use weir_plan::{Lab, Run};
+use weir_record::FlowEventKind::{Completed, Failed, Opened, Started};
+
+/// A test: its name, which states what it shows, and what it does.
+type Test = (&'static str, fn());
+
+const TESTS: [Test; 9] = [
+    ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
+    ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
+    ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
+    ("datagrams_injected_by_the_fabric_are_all_received", injected_datagrams_are_received),
+    ("datagrams_of_a_socket_carry_their_codepoint", socket_datagrams_carry_their_codepoint),
+    ("a_bulk_flow_stops_at_its_time_and_its_last_byte_is_read", a_bulk_flow_stops),
+    ("two_groups_on_a_shared_link_are_told_apart", two_groups_are_told_apart),
+    ("a_capture_holds_the_packets_of_its_link", a_capture_holds_the_packets),
+    ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
+];
+
+fn main() {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    if std::env::args().any(|argument| argument == "--list") {
+        TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
+        return;
+    }
+    if let Err(error) = weir_live::enter() {
+        println!("live runs: skipped, this process may not make namespaces: {error}");
+        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+        return;
+    }
+    for (name, test) in TESTS {
+        if wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())) {
+            test();
+            println!("test {name} ... ok");
+        }
+    }
+}
+
+/// The runs of a lab: a dumbbell of 10 Mbit/s and 20 ms with this text behind it.
+fn lab(text: &str) -> Run {
+    let text = format!(
+        "format = 1\n[run]\nduration = \"3 s\"\nwarmup = \"0 s\"\nstart_jitter = \"0 s\"\nhost_jitter = \"0 s\"\n{text}"
+    );
+    let lab = Lab::from_str(&text, "test.toml", ".".as_ref(), &[])
+        .unwrap_or_else(|e| panic!("{}", e.render(false, 100)));
+    lab.runs().remove(0)
+}
+
+const DUMBBELL: &str = "[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n";
+
+fn go(run: &Run) -> (Tally, Outcome) {
+    go_with(run, None)
+}
+
+fn go_with(run: &Run, capture: Option<Capture>) -> (Tally, Outcome) {
+    Live.check(run).unwrap();
+    let mut tally = Tally::new(run);
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture };
+    let outcome = Live.run(run, &mut tally, &watch).unwrap();
+    assert!(outcome.audit.balances(), "{:?} {:?}", outcome.audit, outcome.spoiled);
+    assert!(!tally.disordered, "records must come in the order of their times");
+    (tally, outcome)
+}
+
+fn events(tally: &Tally, flow: usize) -> Vec<weir_record::FlowEventKind> {
+    tally.flows[flow].events.iter().map(|(_, kind)| *kind).collect()
+}
+
+fn a_transfer_arrives_whole() {
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.a]\ncc = \"newreno\"\nworkload = {{ kind = \"transfer\", size = \"500 kB\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(tally.flows[0].sum.read_bytes, 500_000);
+    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
+    assert!(tally.transport_samples > 0);
+    assert_eq!(outcome.environment["ignored_frames"], 0, "nothing stray on the wire");
+    // SYN, SYN-ACK, data, ACKs and both FINs, all through the fabric.
+    assert!(outcome.audit.sent > 345, "{:?}", outcome.audit);
+}
+
+fn a_dropped_segment_is_sent_again() {
+    let run = lab(&format!(
+        "{DUMBBELL}queue = {{ kind = \"tail-drop\", limit = \"1000 packets\" }}\ndrop = [60, 61, 90]\n\
+         [traffic.a]\ncc = \"cubic\"\nworkload = {{ kind = \"transfer\", size = \"434.4 kB\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(outcome.audit.lost, 3);
+    assert_eq!(tally.flows[0].sum.retransmitted, 3);
+    assert_eq!(tally.flows[0].last.retransmissions, 3, "the kernel counts what the tap counts");
+    assert_eq!(tally.flows[0].sum.read_bytes, 434_400);
+    assert!(events(&tally, 0).contains(&Completed));
+}
+
+fn marks_reach_the_receiver() {
+    let run = lab(&format!(
+        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"2 ms\", tupdate = \"2 ms\", max_burst = \"0 s\", \
+         mark_ecnth = 1.0 }}\n[traffic.a]\ncc = \"newreno\"\necn = true\n"
+    ));
+    let (tally, _) = go(&run);
+    let link =
+        run.measured_links().map(|(index, _)| index).max_by_key(|index| tally.links[*index].marked).unwrap();
+    assert!(tally.links[link].marked > 0, "PIE marks a flow that keeps its queue above the target");
+    let received = tally.flows[0].sum.received_ce;
+    assert!(
+        received > 0 && received <= tally.links[link].marked,
+        "{received} of {}",
+        tally.links[link].marked
+    );
+}
+
+fn injected_datagrams_are_received() {
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.load]\nstop = \"2 s\"\n\
+         workload = {{ kind = \"udp\", rate = \"1.2 Mbit/s\", packet = \"1500 B\", ecn = \"ect1\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    // 100 a second, from 0 s on and before 2 s.
+    assert_eq!(outcome.audit.sent, 200);
+    assert_eq!(tally.flows[0].sum.received_packets, 200);
+    assert_eq!(tally.flows[0].sum.read_bytes, 200 * 1472);
+}
+
+fn socket_datagrams_carry_their_codepoint() {
+    let run = lab(&format!(
+        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"1 ms\", tupdate = \"1 ms\", max_burst = \"0 s\", \
+         mark_ecnth = 1.0 }}\n[traffic.load]\n\
+         workload = {{ kind = \"udp\", rate = \"12 Mbit/s\", packet = \"1200 B\", ecn = \"ect0\", source = \"socket\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert!(tally.flows[0].sum.received_ce > 0, "an ECT(0) datagram is marked, not dropped");
+    assert!(tally.flows[0].sum.read_bytes > 0 && tally.flows[0].sum.read_bytes % 1172 == 0);
+    assert!(outcome.environment.contains_key("datagram_gap_error_us"));
+}
+
+fn a_bulk_flow_stops() {
+    let run = lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"cubic\"\nstop = \"1 s\"\n"));
+    let (tally, _) = go(&run);
+    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
+    assert!(!events(&tally, 0).contains(&Failed));
+    let sum = &tally.flows[0].sum;
+    // 40 to 52 bytes of headers in each data packet; what was sent twice was read once.
+    assert!(sum.read_bytes > 0 && sum.read_bytes < sum.received_bytes, "{sum:?}");
+}
+
+fn two_groups_are_told_apart() {
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.a]\ncc = \"newreno\"\nflows = 2\nworkload = {{ kind = \"transfer\", size = \"100 kB\" }}\n\
+         [traffic.b]\ncc = \"cubic\"\nrtt = \"40 ms\"\necn = true\nworkload = {{ kind = \"transfer\", size = \"200 kB\" }}\n"
+    ));
+    let (tally, _) = go(&run);
+    let read: Vec<u64> = tally.flows.iter().map(|flow| flow.sum.read_bytes).collect();
+    assert_eq!(read, [100_000, 100_000, 200_000]);
+    assert!(tally.flows[0].sum.rtt_min.as_millis() >= 20 && tally.flows[2].sum.rtt_min.as_millis() >= 40);
+}
+
+fn a_capture_holds_the_packets() {
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.a]\ncc = \"newreno\"\nworkload = {{ kind = \"transfer\", size = \"50 kB\" }}\n"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.pcap");
+    let (link, _) = run.measured_links().next().unwrap();
+    let capture = Capture::create(link, &file).unwrap();
+    let (tally, _) = go_with(&run, Some(capture.clone()));
+    capture.finish().unwrap();
+    let expected = tally.links[link].sent_bytes + 16 * tally.links[link].arrived + 24;
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().len(),
+        expected,
+        "16 bytes before each packet, 24 before all"
+    );
+}
+
+fn a_cancelled_run_ends() {
+    let run = lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"cubic\"\n"));
+    let cancel = AtomicBool::new(false);
+    let progress = |share: f64| {
+        if share > 0.1 {
+            cancel.store(true, Ordering::Relaxed);
+        }
+    };
+    let watch = Watch { cancel: &cancel, progress: &progress, capture: None };
+    let mut tally = Tally::new(&run);
+    assert!(matches!(Live.run(&run, &mut tally, &watch), Err(EngineError::Cancelled)));
+    // The process itself is in the namespace that it was in: this address is no host's of the testbed.
+    assert!(UdpSocket::bind("10.0.0.1:0").is_err());
+}
