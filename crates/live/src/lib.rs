@@ -5,6 +5,7 @@ pub mod address;
 mod apps;
 mod budget;
 mod clock;
+pub mod doctor;
 mod engine;
 mod ethtool;
 mod inject;

@@ -4,6 +4,8 @@
 //! A namespace without a name shows in no list, so what remains is counted by what can still be made: the kernel limits the
 //! network namespaces of a user namespace (namespaces(7)). What single runs left would add up and soon be missing.
 
+#![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
+
 use rustix::thread::UnshareFlags;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};

@@ -2,6 +2,8 @@
 //!
 //! Where namespaces are not permitted they are skipped, and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 
+#![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
+
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_engine::{Capture, Engine, EngineError, Outcome, Watch};
