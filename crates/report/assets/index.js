@@ -72,6 +72,7 @@ weir.onLab((head, all) => {
     const delay = link.d ? [num(link.d[0]), el("span", { class: "under" }, "p99 " + num(link.d[5]))] : ["–"];
     const cells = [
       ...labels,
+      el("div", { class: "break", "aria-hidden": "true" }),
       ...(engines ? [el("div", { role: "cell", class: "which" }, el("span", { class: "engine " + head.engines[run.e] }, engineName[head.engines[run.e]] || head.engines[run.e]))] : []),
       el("div", { role: "cell", class: "n", "data-name": "used, %" }, num(link.u)),
       el("div", { role: "cell", class: "goodput", "data-name": "goodput, Mbit/s" }, goodput(run)),
@@ -114,6 +115,17 @@ weir.onLab((head, all) => {
     headRow.children[index].firstChild.focus();
   }
 
+  // The height that the fullest rows need at this width: rows that are drawn lazily all have it.
+  let height = 0;
+  function measure() {
+    const fullest = order.slice().sort((a, b) => text[b].length - text[a].length).slice(0, 4);
+    tree.style.setProperty("--row", "auto");
+    body.style.paddingTop = body.style.paddingBottom = "0";
+    body.replaceChildren(...fullest.map((index) => row(index, null)));
+    height = Math.max(40, ...[...body.children].map((node) => Math.ceil(node.getBoundingClientRect().height)));
+    tree.style.setProperty("--row", height + "px");
+  }
+
   let drawn = "";
   function draw() {
     const lazy = order.length > ALL_DRAWN;
@@ -121,7 +133,7 @@ weir.onLab((head, all) => {
     let first = 0;
     let last = order.length;
     if (lazy) {
-      const height = parseFloat(getComputedStyle(tree).getPropertyValue("--row")) || 64;
+      if (!height) measure();
       const top = body.getBoundingClientRect().top;
       first = Math.min(Math.max(0, Math.floor(-top / height) - 10), order.length);
       last = Math.min(order.length, Math.ceil((window.innerHeight - top) / height) + 10);
@@ -154,6 +166,7 @@ weir.onLab((head, all) => {
   window.addEventListener("scroll", later, { passive: true });
   window.addEventListener("resize", () => {
     drawn = "";
+    height = 0;
     later();
   });
   find.addEventListener("input", arrange);

@@ -44,13 +44,19 @@ fn browser() -> Option<PathBuf> {
 
 /// Opens a page and waits until its scripts are done.
 fn open(browser: &Path, page: &Path) -> Seen {
+    open_at(browser, page, "1280,1000")
+}
+
+/// The same in a window of another size.
+fn open_at(browser: &Path, page: &Path, size: &str) -> Seen {
     assert!(page.is_file(), "{} was not written", page.display());
     let scratch = tempfile::tempdir().unwrap();
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
     let status = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-dev-shm-usage", "--window-size=1280,1000", "--enable-logging=stderr"])
+        .args(["--disable-dev-shm-usage", "--enable-logging=stderr"])
+        .arg(format!("--window-size={size}"))
         // Virtual time runs until nothing is left to do; the timeout ends a page that never comes to rest.
         .args(["--virtual-time-budget=4000", "--timeout=60000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
@@ -131,6 +137,119 @@ fn every_metric_of_the_comparison_draws() {
             "{metric} was not chosen"
         );
     }
+}
+
+/// A copy of a page beside it, with a script that runs once the page is done and writes what it finds into `#found`.
+fn with_script(page: &Path, script: &str) -> PathBuf {
+    let html = std::fs::read_to_string(page).unwrap();
+    let copy = page.with_file_name("touched.html");
+    let script = format!(
+        "<p id=\"found\"></p><script>addEventListener('load', () => setTimeout(async () => {{ const found = [];\n\
+         const rest = () => new Promise((done) => setTimeout(done, 100));\n{script}\n\
+         document.getElementById('found').textContent = found.join(' '); }}, 300))</script></body>"
+    );
+    std::fs::write(&copy, html.replacen("</body>", &script, 1)).unwrap();
+    copy
+}
+
+fn found(seen: &Seen) -> String {
+    let rest = &seen.dom[seen.dom.find("<p id=\"found\">").unwrap() + 14..];
+    rest[..rest.find('<').unwrap()].into()
+}
+
+#[test]
+fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let lab = sample::lab(&["sim", "live"], 1);
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+    let page = folder.path().join(format!("report/both/{}.html", lab.runs[0].id));
+    let script = "
+        const inputs = document.querySelectorAll('.window input');
+        const over = document.querySelector('.u-over');
+        const box = over.getBoundingClientRect();
+        const mouse = (type, share, on) => on.dispatchEvent(new MouseEvent(type, { bubbles: true, button: 0, movementX: 9,
+            clientX: box.left + share * box.width, clientY: box.top + 20 }));
+        mouse('mousemove', 0.25, over); mouse('mousedown', 0.25, over); await rest();
+        mouse('mousemove', 0.5, over); await rest();
+        mouse('mouseup', 0.5, document); await rest();
+        found.push(inputs[0].value > 7 && inputs[0].value < 8, inputs[1].value > 14.5 && inputs[1].value < 15.5);
+        inputs[0].value = 2; inputs[1].value = 4; inputs[1].dispatchEvent(new Event('change'));
+        found.push(inputs[0].value, inputs[1].value);
+        document.querySelector('.window button').click();
+        found.push(inputs[0].value, inputs[1].value);
+        const line = document.querySelector('button.line');
+        line.click();
+        found.push(line.getAttribute('aria-pressed'));
+        const before = document.documentElement.dataset.theme;
+        document.getElementById('theme').click();
+        found.push(before !== document.documentElement.dataset.theme);
+        const numbers = document.querySelector('details.data');
+        numbers.open = true; numbers.dispatchEvent(new Event('toggle'));
+        found.push(numbers.querySelectorAll('tbody tr').length);";
+    let seen = open(&browser, &with_script(&page, script));
+    assert_sound("the page of both engines", &seen, sample::series(&lab.runs[0]).charts.len());
+    assert_eq!(found(&seen), "true true 2 4 0 30 false true 300");
+}
+
+#[test]
+fn no_page_is_wider_than_a_phone() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = sample::lab(&["sim", "live"], 2);
+    // What labs may hold: long names without a place to break.
+    lab.runs.iter_mut().for_each(|run| run.warnings = vec!["x".repeat(200)]);
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+    let id = &lab.runs[0].id;
+    let pages = [
+        "index.html".into(),
+        "report/compare.html".into(),
+        format!("report/sim/{id}.html"),
+        format!("report/both/{id}.html"),
+    ];
+    for page in pages {
+        let script = "found.push(innerWidth < 600, document.documentElement.scrollWidth <= innerWidth);";
+        let seen = open_at(&browser, &with_script(&folder.path().join(&page), script), "390,800");
+        assert_eq!(found(&seen), "true true", "{page}");
+    }
+}
+
+#[test]
+fn the_index_sorts_and_finds_and_the_tree_turns() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let lab = sample::lab(&["sim", "live"], 1);
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+    let script = "
+        const rows = () => [...document.querySelectorAll('#tree .run')];
+        found.push(rows().length);
+        const find = document.getElementById('find');
+        find.value = 'pie live'; find.dispatchEvent(new Event('input'));
+        found.push(rows().length, rows().every((row) => row.textContent.includes('PIE')));
+        find.value = 'spoiled'; find.dispatchEvent(new Event('input'));
+        found.push(rows().length);
+        find.value = ''; find.dispatchEvent(new Event('input'));
+        [...document.querySelectorAll('#tree .head button')].find((b) => b.textContent.startsWith('queue delay')).click();
+        const delays = rows().map((row) => parseFloat(row.querySelector('[data-name=\"delay, ms\"]').textContent));
+        found.push(delays.every((delay, i) => i === 0 || delay <= delays[i - 1]));";
+    let index = open(&browser, &with_script(&folder.path().join("index.html"), script));
+    assert_sound("the index", &index, 1);
+    assert_eq!(found(&index), "24 4 true 1 true");
+
+    let script = "
+        const columns = () => document.querySelectorAll('rect.over').length;
+        found.push(columns());
+        const only = document.querySelector('select[aria-label=\"Only this queue\"]');
+        only.value = '2'; only.dispatchEvent(new Event('change'));
+        found.push(columns());
+        document.querySelector('button[aria-label=\"Move cc outwards\"]').click();
+        found.push([...document.querySelectorAll('.level-control > .quiet')].slice(0, 3).map((n) => n.textContent).join('>'));
+        document.querySelector('button.engine.live').click();
+        found.push(document.querySelectorAll('rect.box.live').length, document.querySelectorAll('rect.box').length);";
+    let page = with_script(&folder.path().join("report/compare.html"), script);
+    let comparison = open(&browser, &page);
+    assert_sound("the comparison", &comparison, 1);
+    assert_eq!(found(&comparison), "12 4 rate&gt;cc&gt;queue 0 8");
 }
 
 #[test]
