@@ -23,7 +23,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             (first.runs, other.runs, names)
         }
         None => {
-            let (live, sim): (Vec<RunSummary>, Vec<_>) = first.runs.into_iter().partition(|run| run.engine == "live");
+            let (live, sim): (Vec<RunSummary>, Vec<_>) =
+                first.runs.into_iter().partition(|run| run.engine == "live");
             if live.is_empty() || sim.is_empty() {
                 return Err(Failure::bad_input(
                     format!("{} holds the runs of one engine only", args.first.display()),

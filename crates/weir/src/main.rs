@@ -2,6 +2,8 @@
 //! 2 bad input, 130 interrupted.
 
 mod cli;
+mod compare;
+mod doctor;
 mod failure;
 mod identity;
 mod list;
@@ -19,12 +21,13 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => results::report(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::List(args) => list::list(&args),
         Command::Describe(args) => list::describe(&args),
         Command::New(args) => results::new(&args),
         Command::Export(args) => results::export(&args),
-        Command::Compare(_) | Command::Doctor(_) => Ok(()),
         Command::Schema => print_json(&weir_plan::schema()),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut std::io::stdout());
             Ok(())

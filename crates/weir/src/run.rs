@@ -18,6 +18,11 @@ static CANCEL: AtomicBool = AtomicBool::new(false);
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let lab = Lab::load(&args.lab, &args.set)?;
     let engines = engines(&args.on);
+    if args.on.contains(&EngineName::Live) {
+        // An ordinary user's process moves into a user namespace; it must still have a single thread. Whether it worked
+        // is asked again, and told, by the engine's own check.
+        let _ = weir_live::enter();
+    }
     if args.dry_run {
         return print(&outline(&lab, &engines));
     }

@@ -1,0 +1,63 @@
+//! `weir doctor`: what this machine can do, what would spoil a result, and what to do about it.
+
+use crate::cli::DoctorArgs;
+use crate::failure::{Failure, terminal_width};
+use crate::{print, print_json};
+use std::fmt::Write;
+use std::io::IsTerminal;
+use weir_live::doctor::{Check, Status, examine};
+
+/// Looks at the machine and tells.
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
+    let privilege = weir_live::enter();
+    if std::io::stderr().is_terminal() {
+        eprintln!("weir: measuring the clock for two seconds ...");
+    }
+    let checks = examine(privilege);
+    if args.json { print_json(&checks) } else { print(&text(&checks, terminal_width())) }
+}
+
+fn text(checks: &[Check], width: usize) -> String {
+    let label = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let indent = label + 8;
+    let mut text = String::new();
+    for check in checks {
+        let status = match check.status {
+            Status::Ok => "ok",
+            Status::Warn => "note",
+            Status::Bad => "BAD",
+        };
+        // Writing to a String cannot fail.
+        let _ =
+            writeln!(text, "{status:4}  {:label$}  {}", check.name, folded(&check.finding, indent, width));
+        if !check.advice.is_empty() {
+            let _ = writeln!(text, "{:indent$}{}", "", folded(&check.advice, indent, width));
+        }
+    }
+    let of = |status| checks.iter().filter(|check| check.status == status).count();
+    let verdict = match (of(Status::Bad), of(Status::Warn)) {
+        (0, 0) => "This machine is fit for live runs.".to_owned(),
+        (0, notes) => format!("Live runs work here; {notes} findings may make their results worse."),
+        (bad, _) => format!("{bad} findings keep live runs from working or from being trusted."),
+    };
+    text + "\n" + &verdict + "\n"
+}
+
+/// Words folded at the width, further lines indented.
+fn folded(words: &str, indent: usize, width: usize) -> String {
+    let room = width.saturating_sub(indent).max(30);
+    let (mut text, mut column) = (String::new(), 0);
+    for word in words.split_whitespace() {
+        if column > 0 && column + 1 + word.chars().count() > room {
+            text += &format!("\n{:indent$}", "");
+            column = 0;
+        }
+        if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text += word;
+        column += word.chars().count();
+    }
+    text
+}
