@@ -251,6 +251,7 @@ impl Connection {
                 len: u64::from(segment.len),
                 fin: segment.flags.has(Flags::FIN),
                 cwr: segment.flags.has(Flags::CWR),
+                push: segment.flags.has(Flags::PSH),
                 ecn,
                 echo: segment.tsecr,
             };
@@ -344,6 +345,9 @@ impl Connection {
         let mut flags = Flags::ACK;
         if outgoing.fin {
             flags = flags.with(Flags::FIN);
+        }
+        if outgoing.push {
+            flags = flags.with(Flags::PSH);
         }
         if outgoing.cwr {
             flags = flags.with(Flags::CWR);

@@ -43,6 +43,8 @@ pub(crate) struct DelayedAck {
     /// Data has arrived that was not acknowledged.
     scheduled: bool,
     now_due: bool,
+    /// The sender has paused, as PSH or a short segment tells.
+    pushed: bool,
     /// Data was sent in answer lately: quick mode is off (`icsk_ack.pingpong`).
     interactive: bool,
     largest: u64,
@@ -63,6 +65,7 @@ impl DelayedAck {
             quick: 0,
             scheduled: false,
             now_due: false,
+            pushed: false,
             interactive: false,
             // The least that a peer is taken to send (`TCP_MSS_DEFAULT`).
             largest: 536,
@@ -137,6 +140,16 @@ impl DelayedAck {
         !self.compress_one(check, now)
     }
 
+    /// The sender has paused (`ICSK_ACK_PUSHED`).
+    pub(crate) fn see_push(&mut self) {
+        self.pushed = true;
+    }
+
+    /// The application has read all that came in order: whether it acknowledges at once (`tcp_cleanup_rbuf`).
+    pub(crate) fn after_read(&self, gaps: bool) -> bool {
+        self.scheduled && self.pushed && !self.interactive && !gaps
+    }
+
     /// Holds a duplicate back if it may be.
     fn compress_one(&mut self, check: Check, now: Time) -> bool {
         if !self.compress || self.compressed >= MOST_COMPRESSED {
@@ -200,6 +213,7 @@ impl DelayedAck {
         }
         self.scheduled = false;
         self.now_due = false;
+        self.pushed = false;
         self.deadline = Time::NEVER;
         self.compressed = 0;
         self.compress_deadline = Time::NEVER;

@@ -19,6 +19,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod timers;
+mod train;
 mod transmit;
 mod undo;
 mod window;

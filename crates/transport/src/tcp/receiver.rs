@@ -38,6 +38,7 @@ pub(crate) struct Data {
     pub(crate) len: u64,
     pub(crate) fin: bool,
     pub(crate) cwr: bool,
+    pub(crate) push: bool,
     pub(crate) ecn: Ecn,
     /// The timestamp that it echoes.
     pub(crate) echo: u32,
@@ -106,7 +107,10 @@ impl Receiver {
             rtt,
             least_rtt8: self.least_rtt8(rtt),
         };
-        self.ack_due |= self.acks.check(check, now);
+        if data.start < self.next && (data.push || data.len < self.acks.largest()) {
+            self.acks.see_push();
+        }
+        self.ack_due |= self.acks.check(check, now) || self.acks.after_read(check.gaps);
     }
 
     fn take_in_order(&mut self, start: u64, end: u64, rto: u64, now: Time) {

@@ -289,6 +289,7 @@ impl Scoreboard {
             let slot = self.slot(number);
             if self.slots[slot].has(SACKED) {
                 self.slots[slot].marks &= !SACKED;
+                self.unlist(slot);
                 self.append(slot as u32);
             }
         }

@@ -13,6 +13,8 @@ impl Flags {
     pub const FIN: Flags = Flags(0x01);
     /// Opens a connection.
     pub const SYN: Flags = Flags(0x02);
+    /// The sender has nothing more to add for now: the receiver is to hand on what it has.
+    pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number counts.
     pub const ACK: Flags = Flags(0x10);
     /// A congestion mark has arrived (RFC 3168).

@@ -125,6 +125,9 @@ pub(crate) struct Sender {
     pub(crate) forced: Forced,
     /// New segments since the queue was last found empty or blocked.
     pub(crate) burst: u32,
+    pub(crate) train: super::train::Train,
+    /// New data waits for a longer train.
+    pub(crate) deferred: bool,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
     pub(crate) round_end: u64,
@@ -182,6 +185,8 @@ impl Sender {
             rexmit: Rexmit::Nothing,
             forced: Forced::Nothing,
             burst: 0,
+            train: super::train::Train::default(),
+            deferred: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,
             round_end: 1,

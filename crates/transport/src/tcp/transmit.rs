@@ -1,7 +1,7 @@
 //! What leaves: segments forced by a timer, then retransmissions in sequence order (`tcp_xmit_retransmit_queue`), then new data
 //! (`tcp_write_xmit`), as far as the window, the receiver and the pacer allow.
 
-use super::scoreboard::{FIN, Sent};
+use super::scoreboard::{FIN, SACKED, Sent};
 use super::sender::{Forced, Rexmit, Sender, micros, ticks};
 use weir_base::{Bytes, Span, Time};
 use weir_control::{Phase, Restart};
@@ -15,6 +15,7 @@ pub(crate) struct Outgoing {
     /// New data: it may carry ECT and CWR.
     pub(crate) new: bool,
     pub(crate) cwr: bool,
+    pub(crate) push: bool,
 }
 
 impl Sender {
@@ -79,7 +80,9 @@ impl Sender {
 
     fn poll_forced(&mut self, now: Time) -> Option<Outgoing> {
         match std::mem::replace(&mut self.forced, Forced::Nothing) {
-            Forced::Head if self.board.out() > 0 => Some(self.resend(self.board.first(), true, now)),
+            Forced::Head if self.board.head().is_some_and(|head| !head.has(SACKED)) => {
+                Some(self.resend(self.board.first(), true, now))
+            }
             Forced::ProbeOld if self.board.out() > 0 => {
                 let outgoing = self.resend(self.board.next() - 1, false, now);
                 self.probe_sent(true, now);
@@ -93,7 +96,7 @@ impl Sender {
             }
             Forced::ZeroWindow => {
                 let start = self.una.saturating_sub(1);
-                Some(Outgoing { start, len: 0, fin: false, new: false, cwr: false })
+                Some(Outgoing { start, len: 0, fin: false, new: false, cwr: false, push: false })
             }
             _ => None,
         }
@@ -137,7 +140,7 @@ impl Sender {
         let len = sent.len - u16::from(fin);
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
         self.last_sent = now;
-        Outgoing { start: sent.start, len, fin, new: false, cwr: false }
+        Outgoing { start: sent.start, len, fin, new: false, cwr: false, push: false }
     }
 
     fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
@@ -152,6 +155,10 @@ impl Sender {
             || self.board.in_flight() >= self.cwnd()
             || self.next + u64::from(len) > self.window_end()
         {
+            return None;
+        }
+        if !self.train_ready(now) {
+            self.deferred = true;
             return None;
         }
         let outgoing = self.send_new(len, fin, now);
@@ -182,7 +189,8 @@ impl Sender {
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
         self.last_sent = now;
         let cwr = len > 0 && std::mem::take(&mut self.ecn.cwr_queued);
-        Outgoing { start, len, fin, new: true, cwr }
+        let push = self.train_sent();
+        Outgoing { start, len, fin, new: true, cwr, push }
     }
 
     fn tell_sent(&mut self, bytes: u64, retransmission: bool, now: Time) {
@@ -195,7 +203,10 @@ impl Sender {
 
     /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
     fn end_burst(&mut self, now: Time) {
-        let limited = self.has_new_data() && self.board.in_flight() >= self.cwnd();
+        self.end_train();
+        // Room for less than a train counts as none: a longer one was worth waiting for.
+        let room = self.cwnd().saturating_sub(self.board.in_flight());
+        let limited = self.has_new_data() && (room == 0 || self.deferred);
         if self.burst > 0 || limited {
             self.judge_window(limited, now);
         }
@@ -205,6 +216,7 @@ impl Sender {
             self.guard_window(now);
         }
         self.burst = 0;
+        self.deferred = false;
         let starved = self.written.saturating_sub(self.next) < u64::from(self.mss);
         if starved
             && !limited
