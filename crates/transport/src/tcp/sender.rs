@@ -130,6 +130,8 @@ pub(crate) struct Sender {
     pub(crate) deferred: bool,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
+    /// `last_sent` when the window was last taken back for idleness.
+    pub(crate) idle_since: Time,
     pub(crate) round_end: u64,
     pub(crate) ecn: EcnSender,
     pub(crate) counters: Counters,
@@ -189,6 +191,7 @@ impl Sender {
             deferred: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,
+            idle_since: Time::NEVER,
             round_end: 1,
             ecn: EcnSender::default(),
             counters: Counters::default(),

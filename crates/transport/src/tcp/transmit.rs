@@ -257,13 +257,17 @@ impl Sender {
     fn restart_after_idle(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
         let rto = Span::from_micros(self.rtt.rto());
-        if !self.slow_start_after_idle || self.own_recovery || idle <= rto || self.last_sent == now {
+        if !self.slow_start_after_idle
+            || self.own_recovery
+            || idle <= rto
+            || self.idle_since == self.last_sent
+        {
             return;
         }
         let initial_window = self.initial_window;
         self.controller.on_restart(&Restart::Idle { now, idle, rto, initial_window });
         self.usage.stamp = now;
         self.usage.used = 0;
-        self.last_sent = now;
+        self.idle_since = self.last_sent;
     }
 }

@@ -191,7 +191,11 @@ impl Pair {
 
     pub(crate) fn run_until(&mut self, limit: Time) {
         let mut steps = 0u64;
-        while self.step(limit) {
+        loop {
+            if !self.step(limit) {
+                self.now = limit;
+                break;
+            }
             steps += 1;
             assert!(steps < 20_000_000, "no end in sight at {}", self.now);
             if self.finished_at.is_some() && self.client.all_acknowledged() {
