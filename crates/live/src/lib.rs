@@ -14,6 +14,7 @@ mod load;
 pub mod namespace;
 mod netlink;
 mod packet;
+mod ping;
 mod pump;
 mod relay;
 mod ring;
@@ -24,4 +25,5 @@ mod testbed;
 
 pub use engine::Live;
 pub use namespace::{Privilege, enter, may_make_namespaces};
+pub use ping::ping;
 pub use tally::{FlowSums, LinkSums, Tally};

@@ -1,0 +1,115 @@
+//! An echo through an idle network (ICMP, RFC 792): how near the live engine's round-trip time comes to the configured one.
+//! The kernel of the far host answers; the near one measures from before the send call to after the receive call.
+
+use crate::address::address_of;
+use crate::clock::{Clock, claim_processor, timespec_of};
+use crate::packet::checksum;
+use crate::pump::{Setup, pump};
+use crate::relay::Relay;
+use crate::testbed::Testbed;
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use weir_base::{Histogram, Span};
+use weir_plan::Run;
+
+/// Length of an echo's ICMP part: what ping(8) sends.
+const LENGTH: usize = 64;
+const ECHO_REQUEST: u8 = 8;
+const ECHO_REPLY: u8 = 0;
+/// IPv4 header without options, which a raw socket hands over too.
+const IP_HEADER: usize = 20;
+/// An echo that takes longer is lost.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Sends so many echoes between the hosts of a run's first group, one after another with this pause, through the run's
+/// network without its traffic. Returns their round-trip times; echoes that were lost are not among them.
+///
+/// # Errors
+/// The testbed cannot be built.
+pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Histogram> {
+    let group =
+        run.groups.first().ok_or_else(|| io::Error::other("a run without groups has no hosts to ping"))?;
+    let testbed = Testbed::build(run)?;
+    let host = testbed.hosts.iter().find(|host| host.node == group.from);
+    let host = host.ok_or_else(|| io::Error::other("the first group does not begin at a host"))?;
+    let (ring, sender) = testbed.open_sockets(run.network.mtu.get() as usize)?;
+    let run = Run { flows: vec![], duration: Span::from_secs(3600), ..run.clone() };
+    let clock = Clock::starting_in(Span::from_millis(20));
+    let stop = AtomicBool::new(false);
+    let setup = Setup {
+        run: &run,
+        clock,
+        ring,
+        sender,
+        devices: testbed.hosts.iter().map(|host| (host.device, host.node)).collect(),
+        relay: Relay(channel().0),
+        read: &[],
+        cancel: &stop,
+        packets: None,
+        observer: None,
+    };
+    std::thread::scope(|scope| {
+        let pumping = scope.spawn(|| pump(setup));
+        let times =
+            host.namespace.inside(|| echo(SocketAddrV4::new(address_of(group.to), 0), count, pause, clock));
+        stop.store(true, Ordering::Release);
+        pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")))?;
+        times
+    })
+}
+
+/// Sends echoes from the namespace that the calling thread is in.
+fn echo(target: SocketAddrV4, count: u16, pause: Span, clock: Clock) -> io::Result<Histogram> {
+    let socket = rustix::net::socket_with(
+        AddressFamily::INET,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        Some(ipproto::ICMP),
+    )?;
+    rustix::net::connect(&socket, &target)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(TIMEOUT))?;
+    claim_processor();
+    std::thread::sleep(Duration::from_nanos(clock.until_start().as_nanos()));
+    let mut times = Histogram::new();
+    for sequence in 1..=count {
+        let sent = clock.now();
+        rustix::net::send(&socket, &request(sequence), SendFlags::empty())?;
+        if receive(&socket, sequence)? {
+            times.record(clock.now().since(sent));
+        }
+        let _ = rustix::event::poll(&mut [], Some(&timespec_of(pause)));
+    }
+    Ok(times)
+}
+
+fn request(sequence: u16) -> [u8; LENGTH] {
+    let mut packet = [0; LENGTH];
+    packet[0] = ECHO_REQUEST;
+    packet[6..8].copy_from_slice(&sequence.to_be_bytes());
+    let sum = checksum(&packet);
+    packet[2..4].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+/// Waits for the answer to an echo; false when it does not come.
+fn receive(socket: &OwnedFd, sequence: u16) -> io::Result<bool> {
+    let mut packet = [0; IP_HEADER + LENGTH];
+    loop {
+        match rustix::net::recv(socket, &mut packet, RecvFlags::empty()) {
+            Ok(_) => {
+                let icmp = &packet[IP_HEADER..];
+                if icmp[0] == ECHO_REPLY && icmp[6..8] == sequence.to_be_bytes() {
+                    return Ok(true);
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
