@@ -45,7 +45,7 @@ const BARS: [Bar; 7] = [
     Bar { name: "the same: lateness p99.9, us", bound: 1000.0, more: false, key: "hundred.p999" },
     Bar { name: "idle echo: p99 above the configured 20 ms, ms", bound: 0.3, more: false, key: "echo.p99" },
     Bar {
-        name: "1 Gbit/s, 20 ms, one CUBIC, 10 s: throughput, Mbit/s",
+        name: "1 Gbit/s, 20 ms, 16 CUBIC, 10 s: throughput, Mbit/s",
         bound: 900.0,
         more: true,
         key: "gigabit.throughput",
@@ -73,7 +73,7 @@ fn main() -> Result<(), Failure> {
     let privilege = weir_live::enter();
     if arguments.first().is_some_and(|first| first == AS_USER) {
         privilege?;
-        println!("{}", bulk("100 Mbit/s")?);
+        println!("{}", bulk("100 Mbit/s", 1)?);
         return Ok(());
     }
     let value_of = |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1));
@@ -89,8 +89,8 @@ fn main() -> Result<(), Failure> {
     for run in 1..=runs {
         eprintln!("measurement {run} of {runs}");
         measured.push(json!({
-            "hundred": bulk("100 Mbit/s")?,
-            "gigabit": bulk("1 Gbit/s")?,
+            "hundred": bulk("100 Mbit/s", 1)?,
+            "gigabit": bulk("1 Gbit/s", 16)?,
             "echo": echo()?,
             "user": as_user()?,
         }));
@@ -103,25 +103,28 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// One CUBIC flow at this rate, 20 ms and a queue of one BDP: ten seconds after two of warming up.
-fn dumbbell(rate: &str) -> Result<Run, Failure> {
+/// CUBIC flows at this rate, 20 ms and a queue of one BDP: ten seconds after two of warming up. At 1 Gbit/s there are sixteen,
+/// since one alone leaves slow start at half the rate (HyStart's train of ACKs is half an RTT long by then) and takes longer
+/// than the run to come up; that is CUBIC's accuracy, not the engine's.
+fn dumbbell(rate: &str, flows: u32) -> Result<Run, Failure> {
     let text = format!(
         "format = 1\n[run]\nduration = \"12 s\"\nwarmup = \"2 s\"\n[dumbbell]\nrate = \"{rate}\"\nrtt = \"20 ms\"\n\
-         queue = {{ kind = \"tail-drop\", limit = \"1 bdp\" }}\n[traffic.cubic]\ncc = \"cubic\"\n"
+         queue = {{ kind = \"tail-drop\", limit = \"1 bdp\" }}\n[traffic.cubic]\ncc = \"cubic\"\n\
+         flows = {flows}\n"
     );
     let lab = Lab::from_str(&text, "accuracy.toml", ".".as_ref(), &[]).map_err(|e| e.render(false, 100))?;
     lab.runs().into_iter().next().ok_or_else(|| "a lab without runs".into())
 }
 
-fn bulk(rate: &str) -> Result<Value, Failure> {
-    let run = dumbbell(rate)?;
+fn bulk(rate: &str, flows: u32) -> Result<Value, Failure> {
+    let run = dumbbell(rate, flows)?;
     let mut tally = Tally::new(&run);
     let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
     let outcome = Live.run(&run, &mut tally, &watch)?;
     let lateness = &outcome.environment["lateness_us"];
     Ok(json!({
-        "goodput": tally.goodput(0).mbit_per_sec(),
-        "throughput": tally.throughput(0).mbit_per_sec(),
+        "goodput": (0..run.flows.len()).map(|flow| tally.goodput(flow).mbit_per_sec()).sum::<f64>(),
+        "throughput": (0..run.flows.len()).map(|flow| tally.throughput(flow).mbit_per_sec()).sum::<f64>(),
         "p50": lateness["p50"],
         "p99": lateness["p99"],
         "p999": lateness["p99.9"],
@@ -132,7 +135,7 @@ fn bulk(rate: &str) -> Result<Value, Failure> {
 }
 
 fn echo() -> Result<Value, Failure> {
-    let run = dumbbell("100 Mbit/s")?;
+    let run = dumbbell("100 Mbit/s", 1)?;
     let times: Histogram = ping(&run, ECHOES, PAUSE)?;
     if times.count() < u64::from(ECHOES) {
         return Err(format!("of {ECHOES} echoes {} came back", times.count()).into());

@@ -23,7 +23,7 @@ use weir_record::{FlowEvent, FlowEventKind, Recorder};
 use weir_workload::{Action, Event, Needs, Workload};
 
 /// Most that is written or read for one flow before others get their turn.
-const TURN: usize = 256 * 1024;
+const TURN: usize = 64 * 1024;
 /// IP and UDP headers: what a datagram's payload is shorter by.
 const DATAGRAM_HEADERS: u64 = 28;
 /// How long the thread sleeps at most before it looks whether the run is over.

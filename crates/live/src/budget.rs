@@ -14,13 +14,13 @@ const SLOT: Span = Span::from_millis(5);
 const NO_SPIN: Span = Span::from_millis(40);
 /// From here on releases are gathered: sleeping and waking for each would cost more than the work itself.
 const GATHER: Span = Span::from_millis(60);
-/// From here on sleep, whatever is due: 2 ms below the bound, so that the last piece of work fits in.
-const MUST_SLEEP: Span = Span::from_millis(88);
+/// From here on sleep, whatever is due: 3 ms below the bound, so that the last turn of work fits in.
+const MUST_SLEEP: Span = Span::from_millis(87);
 
-/// Counts the time in which the pump was not asleep.
+/// Counts the processor time that the pump uses, what the kernel needs to put it to sleep and to wake it up included.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// Busy time of each slot; the slot of a time is its number modulo the length. One more than the window has.
+    /// Time used in each slot; the slot of a time is its number modulo the length. One more than the window has.
     slots: [Span; SLOTS + 1],
     /// Number of the newest slot.
     newest: u64,
@@ -42,18 +42,15 @@ pub(crate) enum Allowance {
 }
 
 impl Budget {
-    /// Counts a stretch of being busy; stretches come in order.
-    pub(crate) fn busy(&mut self, mut from: Time, to: Time) {
-        while from < to {
-            let slot = from.as_nanos() / SLOT.as_nanos();
-            self.advance(slot);
-            let end = Time::from_nanos((slot + 1) * SLOT.as_nanos()).min(to);
-            let span = end.since(from);
-            self.slots[slot as usize % (SLOTS + 1)] += span;
-            self.sum += span;
-            from = end;
-        }
-        self.peak = self.peak.max(self.sum.min(WINDOW));
+    /// Counts processor time that was used in the stretch that ends now. Times do not go back.
+    pub(crate) fn used(&mut self, span: Span, now: Time) {
+        let slot = now.as_nanos() / SLOT.as_nanos();
+        self.advance(slot);
+        self.slots[slot as usize % (SLOTS + 1)] += span;
+        self.sum += span;
+        // The oldest slot is more than a window ago at its beginning; without it the rest is a window at most.
+        let oldest = self.slots[(slot as usize + 1) % (SLOTS + 1)];
+        self.peak = self.peak.max(self.sum.saturating_sub(oldest));
     }
 
     /// What is allowed now.
@@ -97,8 +94,8 @@ mod tests {
         let mut budget = Budget::default();
         let mut now = ms(1000);
         while budget.allowance(now) != Allowance::Sleep {
-            budget.busy(now, now + Span::from_micros(100));
             now += Span::from_micros(100);
+            budget.used(Span::from_micros(100), now);
         }
         assert!(now <= ms(1090), "{now}");
         assert!(budget.peak() <= 0.9, "{}", budget.peak());
@@ -107,7 +104,7 @@ mod tests {
     #[test]
     fn rest_brings_the_allowance_back() {
         let mut budget = Budget::default();
-        budget.busy(ms(0), ms(88));
+        (1..=88).for_each(|at| budget.used(Span::from_millis(1), ms(at)));
         assert_eq!(budget.allowance(ms(88)), Allowance::Sleep);
         assert_eq!(budget.allowance(ms(120)), Allowance::Gather);
         assert_eq!(budget.allowance(ms(140)), Allowance::Work);

@@ -14,6 +14,7 @@ use crate::relay::Relay;
 use crate::ring::{ReceiveRing, Sender};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,8 +25,10 @@ use weir_plan::Run;
 
 /// How long before a due release the pump stops sleeping: what waking up takes at worst on an idle machine.
 const SPIN: Span = Span::from_micros(60);
+/// Below this, falling asleep and waking up takes more of the processor than waiting does.
+const NAP: Span = Span::from_micros(10);
 /// How long after the first of them releases are gathered when that is the only way to keep up.
-const GATHERING: Span = Span::from_micros(40);
+const GATHERING: Span = Span::from_micros(80);
 /// How seldom it looks into the ring at most while packets may wait there without harm.
 const RING_LOOK_UP: Span = Span::from_millis(1);
 /// How long it rests when its budget is used up.
@@ -100,7 +103,7 @@ struct Pump<'a> {
     reached: Time,
     stamps: Stamps,
     /// Packets that are due, in order.
-    due: Vec<Delivery<LivePacket>>,
+    due: VecDeque<Delivery<LivePacket>>,
     sampler: Sampler,
     packets: Option<PacketLog>,
     next_sample: Time,
@@ -159,7 +162,7 @@ impl<'a> Pump<'a> {
             lookahead: shortest_way(run),
             reached: Time::ZERO,
             stamps: setup.clock.stamps(),
-            due: Vec::with_capacity(RELEASE_TURN),
+            due: VecDeque::with_capacity(RELEASE_TURN),
             sampler: Sampler::new(run),
             packets: setup.packets,
             next_sample: Time::ZERO + run.sample,
@@ -173,38 +176,39 @@ impl<'a> Pump<'a> {
 
     fn work(&mut self, cancel: &AtomicBool) -> io::Result<()> {
         let end = Time::ZERO + self.run.duration;
-        let mut busy_since = self.clock.now();
+        let mut used = thread_time();
         while self.reached < end {
             if cancel.load(Ordering::Relaxed) {
                 self.report.cancelled = true;
                 return Ok(());
             }
-            let more = self.take_in(end);
+            // After a stall thousands may be due; they go out turn by turn, so that the budget is looked at in between.
+            let mut more = !self.due.is_empty();
+            if !more {
+                more = self.take_in(end);
+            }
             if !more {
                 let now = self.clock.now().min(end);
                 self.advance(now);
             }
             self.release();
             let now = self.clock.now();
-            let allowance = self.budget.allowance(now);
-            self.budget.busy(busy_since, now);
-            busy_since = now;
+            let before = std::mem::replace(&mut used, thread_time());
+            self.budget.used(used.saturating_sub(before), now);
             let wait = self.next_time().min(end).since(now);
-            match allowance {
+            match self.budget.allowance(now) {
                 Allowance::Sleep => {
                     self.report.rests += 1;
                     self.sleep(REST, false)?;
                 }
-                _ if more || wait.is_zero() => continue,
+                _ if more || !self.due.is_empty() || wait.is_zero() => continue,
                 Allowance::Gather => self.doze(wait + GATHERING)?,
-                Allowance::Work => self.doze(wait)?,
+                Allowance::Work if wait > NAP => self.doze(wait)?,
                 Allowance::Spin if wait > SPIN => self.doze(wait - SPIN)?,
-                Allowance::Spin => {
+                Allowance::Work | Allowance::Spin => {
                     self.spin(now + wait);
-                    continue;
                 }
             }
-            busy_since = self.clock.now();
         }
         Ok(())
     }
@@ -282,7 +286,7 @@ impl<'a> Pump<'a> {
         loop {
             let stop = self.injector.next_time().min(self.next_sample).min(until);
             while let Some(delivery) = self.fabric.advance(stop) {
-                self.due.push(delivery);
+                self.due.push_back(delivery);
             }
             self.reached = self.reached.max(stop);
             if stop == self.next_sample {
@@ -296,21 +300,23 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Hands everything that is due to its host, and measures how late that was.
+    /// Hands a turn of what is due to its hosts, and measures how late that was.
     fn release(&mut self) {
-        while !self.due.is_empty() {
-            let turn = self.due.len().min(RELEASE_TURN);
-            for delivery in &mut self.due[..turn] {
-                delivery.packet.address_to(mac_of(delivery.host));
-            }
-            let frames = self.due[..turn]
-                .iter()
-                .map(|delivery| (self.device_of_node[delivery.host], delivery.packet.ethernet()));
-            self.report.refused += self.sender.send(frames);
-            let now = self.clock.now();
-            self.report.lateness.round(self.due[..turn].iter().map(|delivery| delivery.at), now);
-            self.due.drain(..turn);
+        let turn = self.due.len().min(RELEASE_TURN);
+        if turn == 0 {
+            return;
         }
+        for delivery in self.due.range_mut(..turn) {
+            delivery.packet.address_to(mac_of(delivery.host));
+        }
+        let frames = self
+            .due
+            .range(..turn)
+            .map(|delivery| (self.device_of_node[delivery.host], delivery.packet.ethernet()));
+        self.report.refused += self.sender.send(frames);
+        let now = self.clock.now();
+        self.report.lateness.round(self.due.range(..turn).map(|delivery| delivery.at), now);
+        self.due.drain(..turn);
     }
 
     fn sample(&mut self, at: Time) {
