@@ -73,7 +73,7 @@ impl Sender {
     /// A new segment left: whether it carries PSH, as the end of a train or of what was written.
     pub(crate) fn train_sent(&mut self) -> bool {
         self.train.left = self.train.left.saturating_sub(1);
-        (self.train.left == 0 && self.train.long) || self.next >= self.written
+        (self.train.left == 0 && self.train.long) || (self.next >= self.written && !self.endless)
     }
 
     /// Sending has stopped: what comes next is another train.

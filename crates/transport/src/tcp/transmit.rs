@@ -145,7 +145,7 @@ impl Sender {
 
     fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
         if self.endless {
-            self.written = self.written.max(self.una + self.buffer.capacity());
+            self.fill_buffer();
         }
         let (len, fin) = self.next_segment()?;
         if self.board.out() == 0 {
@@ -167,6 +167,14 @@ impl Sender {
             self.prr.on_sent();
         }
         Some(outgoing)
+    }
+
+    /// The application is woken when a third of the buffer is free, and fills it (`sk_stream_write_space`).
+    fn fill_buffer(&mut self) {
+        let capacity = self.buffer.capacity();
+        if self.written.saturating_sub(self.una) <= capacity / 3 * 2 {
+            self.written = self.una + capacity;
+        }
     }
 
     fn send_new(&mut self, len: u16, fin: bool, now: Time) -> Outgoing {
