@@ -181,6 +181,7 @@ impl Sender {
             );
         }
         self.controller.on_ack(ack, &mut self.random);
+        self.read_window();
         self.buffer.expand(self.cwnd().max(self.rack.reordering + 1));
         let (window, srtt8) = (self.controller.window(), self.rtt.srtt8());
         let slow_start = self

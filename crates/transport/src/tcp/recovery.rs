@@ -118,6 +118,7 @@ impl Sender {
         self.probe_end = 0;
         let in_flight = self.bytes(self.board.in_flight());
         self.controller.on_enter_recovery(&Congestion { now, signal, in_flight });
+        self.read_window();
         self.ecn.cwr_queued = self.ecn.agreed;
     }
 
@@ -125,6 +126,7 @@ impl Sender {
     pub(crate) fn end_reduction(&mut self, now: Time) {
         self.usage.stamp = now;
         self.controller.on_exit_recovery(now);
+        self.read_window();
     }
 
     /// The peer echoes a congestion mark (`tcp_enter_cwr`).
@@ -172,6 +174,7 @@ impl Sender {
         }
         if self.undo.reversible {
             self.controller.on_undo(now);
+            self.read_window();
             self.ecn.cwr_queued = false;
         }
         self.counters.undos += 1;
@@ -274,6 +277,7 @@ impl Sender {
         let in_flight = self.bytes(self.board.in_flight());
         let next_sequence = self.next;
         self.controller.on_timeout(&Timeout { now, in_flight, next_sequence, reduce });
+        self.read_window();
         self.usage.stamp = now;
         if matches!(self.phase, Phase::Open | Phase::Disorder) && self.board.sacked >= super::rack::REORDERING
         {

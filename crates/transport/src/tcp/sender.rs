@@ -136,6 +136,7 @@ pub(crate) struct Sender {
     pub(crate) ecn: EcnSender,
     pub(crate) counters: Counters,
     pub(crate) controller: Box<dyn Controller>,
+    controller_segments: u32,
     pub(crate) own_recovery: bool,
     pub(crate) wants_sent: bool,
     pub(crate) random: Random,
@@ -153,7 +154,7 @@ impl Sender {
             paced: config.pacing,
         };
         let controller = config.controller.build(&start);
-        Sender {
+        let mut sender = Sender {
             mss: config.mss,
             initial_window: config.initial_window,
             slow_start_after_idle: config.slow_start_after_idle,
@@ -198,10 +199,13 @@ impl Sender {
             own_recovery: controller.recovery() == Recovery::Own,
             wants_sent: controller.wants_sent(),
             controller,
+            controller_segments: 1,
             random: Random::stream(config.seed, "controller"),
             pacer: super::pacer::Pacer::new(config.pacing),
             buffer: super::buffer::SendBuffer::new(config),
-        }
+        };
+        sender.read_window();
+        sender
     }
 
     /// The window in segments: PRR's while a reduction is under way, else the controller's; never none.
@@ -209,10 +213,15 @@ impl Sender {
         if self.reducing() && !self.own_recovery { self.prr.cwnd() } else { self.controller_cwnd() }
     }
 
-    /// The controller's window in segments.
+    /// The controller's window in segments, as of its last word.
     pub(crate) fn controller_cwnd(&self) -> u32 {
+        self.controller_segments
+    }
+
+    /// The controller has been told something: its window is read again. A division that no segment should pay for.
+    pub(crate) fn read_window(&mut self) {
         let segments = self.controller.window().get() / u64::from(self.mss);
-        segments.clamp(1, u64::from(u32::MAX)) as u32
+        self.controller_segments = segments.clamp(1, u64::from(u32::MAX)) as u32;
     }
 
     /// Whether the window is on its way down (`tcp_in_cwnd_reduction`).

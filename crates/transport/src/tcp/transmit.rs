@@ -184,6 +184,7 @@ impl Sender {
         if self.board.in_flight() == 0 {
             let idle = now.since(self.last_sent);
             self.controller.on_restart(&Restart::Transmit { now, idle });
+            self.read_window();
         }
         self.tell_sent(u64::from(len), false, now);
         let mut sent = Sent::new(start, len + u16::from(fin), fin, at);
@@ -206,6 +207,7 @@ impl Sender {
             let in_flight_before = self.bytes(self.board.in_flight());
             let bytes = Bytes::new(bytes);
             self.controller.on_sent(&weir_control::Sent { now, bytes, in_flight_before, retransmission });
+            self.read_window();
         }
     }
 
@@ -255,6 +257,7 @@ impl Sender {
             if self.phase == Phase::Open && !self.endless {
                 let initial_window = self.initial_window;
                 self.controller.on_restart(&Restart::Unused { now, used: self.usage.used, initial_window });
+                self.read_window();
                 self.usage.used = 0;
             }
             self.usage.stamp = now;
@@ -274,6 +277,7 @@ impl Sender {
         }
         let initial_window = self.initial_window;
         self.controller.on_restart(&Restart::Idle { now, idle, rto, initial_window });
+        self.read_window();
         self.usage.stamp = now;
         self.usage.used = 0;
         self.idle_since = self.last_sent;
