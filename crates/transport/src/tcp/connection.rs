@@ -54,7 +54,7 @@ pub struct Connection {
 pub struct Info {
     /// Congestion window in segments.
     pub cwnd: u32,
-    /// Slow-start threshold in segments, once the controller has one.
+    /// Slow-start threshold in segments, once there was a reduction.
     pub ssthresh: Option<u64>,
     /// Smoothed RTT.
     pub srtt: Option<Span>,
@@ -468,9 +468,10 @@ impl Connection {
     pub fn info(&self) -> Option<Info> {
         let sender = self.sender.as_deref()?;
         let mss = u64::from(sender.mss);
+        let threshold = sender.controller.slow_start_threshold();
         Some(Info {
             cwnd: sender.cwnd(),
-            ssthresh: sender.controller.slow_start_threshold().map(|threshold| threshold.get() / mss),
+            ssthresh: threshold.map(|threshold| threshold.get() / mss).filter(|&n| n < u64::from(u32::MAX)),
             srtt: sender.rtt.srtt().map(Span::from_micros),
             min_rtt: sender.min_rtt.value().map(Span::from_micros),
             rto: Span::from_micros(sender.rtt.rto()),
