@@ -206,7 +206,7 @@ weir.onLab((head, all) => {
     const inner = state.order[state.order.length - 1];
     const longest = inner === undefined ? 0 : Math.max(...list.map((leaf) => head.values[inner][leaf.p[inner]].length));
     const narrow = Math.max(20, marksIn * 13 + 8);
-    const wide = Math.min(220, Math.max(narrow, room / list.length));
+    const wide = Math.min(340, Math.max(narrow, room / list.length));
     const tilted = longest * LETTER > wide - 4;
     const leafRow = inner === undefined ? 0 : tilted ? Math.min(130, longest * LETTER + 10) : LABEL;
     const depth = state.order.length;

@@ -137,7 +137,18 @@ document.addEventListener("DOMContentLoaded", () => {
     over.addEventListener("pointercancel", done);
   }
 
-  function draw(chart, index) {
+  // Plots of internal states stand apart, two beside each other where there is room.
+  let inside = null;
+  function place(chart) {
+    if (!chart.title.startsWith("Inside")) return host;
+    if (!inside) {
+      inside = el("div", { class: "inside" });
+      host.append(el("h2", null, "Inside"), inside);
+    }
+    return inside;
+  }
+
+  function draw(chart) {
     const box = el("div", { class: "plot", role: "img", "aria-label": words(chart), "data-drawn": "false" });
     const values = [];
     const buttons = chart.lines.map((line, i) => {
@@ -156,7 +167,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const card = el("figure", { class: "card" },
       el("figcaption", null, el("h3", null, chart.title, el("span", { class: "quiet" }, ` ${chart.unit}`)), chart.note ? el("p", { class: "quiet" }, chart.note) : null),
       legend, box, table(chart));
-    host.append(card);
+    place(chart).append(card);
     const options = {
       ...size(box),
       legend: { show: false },
@@ -165,7 +176,7 @@ document.addEventListener("DOMContentLoaded", () => {
       scales: { x: { time: false, range: (_, low, high) => [low === times[0] ? 0 : low, high] }, y: { range: (_, low, high) => room(low, high) } },
       axes: [
         axis({ label: "time, s", labelSize: 18, size: 30 }),
-        axis({ label: `${chart.title.toLowerCase()}, ${chart.unit}`, labelSize: 18, size: 52, values: (_, list) => list.map((v) => (v === null ? "" : short(v))) }),
+        axis({ label: `${chart.title.split(": ").pop().toLowerCase()}, ${chart.unit}`, labelSize: 18, size: 52, values: (_, list) => list.map((v) => (v === null ? "" : short(v))) }),
       ],
       series: [{}, ...chart.lines.map((line) => ({
         label: line.name, show: !line.off, stroke: () => weir.colour(line.ink), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1,
@@ -192,7 +203,6 @@ document.addEventListener("DOMContentLoaded", () => {
     const plot = new uPlot(options, [times, ...chart.lines.map((line) => line.values)], box);
     touch(plot);
     plots.push(plot);
-    void index;
   }
 
   // From zero, with a little room above.

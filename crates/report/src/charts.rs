@@ -110,7 +110,7 @@ impl Source<'_> {
     fn goodput(&self) -> Chart {
         let mut lines = self.groups("goodput_mbps");
         if let Some((link, name)) = self.bottleneck() {
-            let name = format!("all that {name} carried");
+            let name = format!("carried by link {name}");
             lines.push(self.line("link_throughput_mbps", link, &name, Ink::Plain(0)).map(Line::thin));
         }
         if self.info.flows.len() > self.info.groups.len() {
@@ -145,7 +145,7 @@ impl Source<'_> {
         for (index, link) in
             (0..).zip(&self.info.links).filter(|(index, _)| Some(*index) != self.info.bottleneck)
         {
-            let name = format!("mean at {}", link.name);
+            let name = format!("mean at link {}", link.name);
             let line = self.line("queue_delay_ms", Subject::Link(index), &name, Ink::Plain(2));
             lines.push(line.map(Line::thin).map(Line::hidden));
         }

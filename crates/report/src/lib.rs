@@ -3,6 +3,7 @@
 //! metrics only; every page opens with a sentence made from the numbers ([`sentence`]).
 
 mod charts;
+mod environment;
 mod folder;
 mod html;
 pub mod model;

@@ -55,6 +55,12 @@ pub struct RunNumbers {
     pub spoiled: Vec<String>,
     /// What a reader should know.
     pub warnings: Vec<String>,
+    /// Where all packets went, in words.
+    pub audit: Option<String>,
+    /// What the engine measured of itself: names and values.
+    pub environment: Vec<(String, String)>,
+    /// More of that, which few will want to read: settings of each host.
+    pub settings: Vec<(String, String)>,
 }
 
 /// What a link and its queue did.

@@ -240,7 +240,7 @@ impl<'a> Pages<'a> {
         let share = |part: fn(&LinkNumbers) -> u64| link.and_then(|link| percent(part(link), link.arrived));
         let with = |value: Option<f64>, unit: &str| value.map(|value| number_with(value, unit));
         let of = link.map_or(String::new(), |link| match link.rate_mbps {
-            Some(rate) => format!("of {} at {}", rough_with(rate, "Mbit/s"), link.name),
+            Some(rate) => format!("of {}, link {}", rough_with(rate, "Mbit/s"), link.name),
             None => link.name.clone(),
         });
         let target = link
@@ -529,11 +529,24 @@ fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
     items.push(("duration".into(), rough_with(run.duration_s, "s")));
     items.push(("cut off as warm-up".into(), rough_with(run.warmup_s, "s")));
     items.push(("run".into(), run.id.clone()));
+    items.extend(run.audit.iter().map(|audit| ("packets".into(), audit.clone())));
+    items.extend(run.environment.iter().cloned());
     let rows: String = items
         .iter()
         .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value)))
         .collect();
-    format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl></section>\n")
+    let settings: String = run
+        .settings
+        .iter()
+        .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value)))
+        .collect();
+    let settings = match settings.is_empty() {
+        true => settings,
+        false => format!(
+            "<details><summary>Settings in force</summary><dl class=\"facts wide\">{settings}</dl></details>"
+        ),
+    };
+    format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl>{settings}</section>\n")
 }
 
 /// Whether a row of a comparison is of a run's cell.

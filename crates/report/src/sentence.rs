@@ -196,7 +196,8 @@ fn span_of(lab: &Lab) -> String {
         let sound: Vec<&RunNumbers> = lab.runs.iter().filter(|run| run.spoiled.is_empty()).collect();
         if sound.is_empty() { lab.runs.iter().collect() } else { sound }
     };
-    let engines: Vec<String> = lab.engines().into_iter().map(at_engine).collect();
+    let ran = |engine: &&str| sound.iter().any(|run| run.engine == *engine);
+    let engines: Vec<String> = lab.engines().into_iter().filter(ran).map(at_engine).collect();
     let over = format!("over {} runs {}", sound.len(), engines.join(" and "));
     let delay = |run: &RunNumbers| run.bottleneck().and_then(|link| link.delay_ms).map(|delay| delay.mean);
     let used = |run: &RunNumbers| run.bottleneck().and_then(|link| link.utilisation_percent);
@@ -206,11 +207,24 @@ fn span_of(lab: &Lab) -> String {
         let at = |found: Found<'_>| format!("{}{}", rough_with(found.0, "ms"), place(lab, found.1));
         format!("the queue averaged between {} and {}", at(low), at(high))
     });
-    let clauses: Vec<String> = [queue, uses].into_iter().flatten().collect();
+    let clauses: Vec<String> = [queue, uses, first_share(&sound)].into_iter().flatten().collect();
     match clauses.as_slice() {
         [] => capital(&format!("{over} no queue was measured.")),
-        clauses => capital(&format!("{over} {}.", clauses.join(", and "))),
+        [only] => capital(&format!("{over} {only}.")),
+        [rest @ .., last] => capital(&format!("{over} {}, and {last}.", rest.join(", "))),
     }
+}
+
+/// What the first of two groups took, where all runs have the same two under the same controllers.
+fn first_share(runs: &[&RunNumbers]) -> Option<String> {
+    let names = actors(&runs.first()?.groups);
+    if names.len() != 2 || runs.iter().any(|run| actors(&run.groups) != names) {
+        return None;
+    }
+    let shares = || runs.iter().map(|run| run.groups[0].share_percent);
+    let low = shares().min_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))??;
+    let high = shares().max_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))??;
+    Some(format!("{} took {} of it", names[0], spread(low, high)))
 }
 
 /// Two shares in percent, or one where both are written the same.
@@ -258,11 +272,14 @@ pub fn comparison(lab: &Lab) -> String {
         [low, .., high] => format!("from {} to {}", said(low), said(high)),
         _ => String::new(),
     };
-    let place = if lab.engines().len() > 1 { format!(", {}", at_engine(&engine)) } else { String::new() };
+    let means = if runs.len() > means.len() { Some("means over everything else".to_string()) } else { None };
+    let place = (lab.engines().len() > 1).then(|| at_engine(&engine));
+    let how: Vec<String> = means.into_iter().chain(place).collect();
+    let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
     let text = if ratio < EVEN {
-        format!("Queue delay hardly depended on what was varied, most on {level}: {values} (means{place}).")
+        format!("Queue delay hardly depended on what was varied, most on {level}: {values}{how}.")
     } else {
-        format!("Queue delay depended most on {level}: {values} (means over everything else{place}).")
+        format!("Queue delay depended most on {level}: {values}{how}.")
     };
     format!("{}{text}", spoiled_of(&lab.runs))
 }
@@ -445,7 +462,7 @@ mod tests {
         assert_eq!(
             plain(super::lab(&lab)),
             "One of 3 runs is spoiled, and marked so. Over 2 runs in the simulator the queue averaged between 15 ms \
-             (pie) and 48 ms (tail-drop), and the link was used to 99 %."
+             (pie) and 48 ms (tail-drop), the link was used to 99 %, and CUBIC took 62 % of it."
         );
     }
 

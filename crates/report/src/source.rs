@@ -1,6 +1,7 @@
 //! The thin layer between a result folder and the pages: a summary's metrics by their names, what only the plan knows (an
 //! AQM's target, which groups cross which link), and nothing computed twice.
 
+use crate::environment::{audit, facts};
 use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers};
 use weir_base::Span;
 use weir_engine::FinishedRun;
@@ -56,6 +57,8 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
     };
     let pair =
         |metric: &str| summary.pairs.first().and_then(|pair: &PairSummary| number(&pair.metrics, metric));
+    let outcome = run.map(|run| &run.file.outcome);
+    let (environment, settings) = outcome.map(|outcome| facts(&outcome.environment)).unwrap_or_default();
     RunNumbers {
         id: plain_id(&summary.id, &summary.engine).into(),
         engine: summary.engine.clone(),
@@ -73,6 +76,9 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         window_ratio: pair("window_ratio"),
         spoiled: summary.spoiled.clone(),
         warnings: summary.warnings.clone(),
+        audit: outcome.map(|outcome| audit(&outcome.audit)),
+        environment,
+        settings,
     }
 }
 
