@@ -30,7 +30,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const charts = new Map();
     runs.forEach((run, which) => {
       for (const chart of run.charts) {
-        if (!charts.has(chart.k)) charts.set(chart.k, { title: chart.t, unit: chart.u, note: chart.note, lines: [] });
+        if (!charts.has(chart.k)) charts.set(chart.k, { key: chart.k, title: chart.t, unit: chart.u, note: chart.note, lines: [] });
         for (const line of chart.lines) {
           charts.get(chart.k).lines.push({
             name: runs.length > 1 ? `${line.n}, ${labels[which] || names[which]}` : line.n,
@@ -43,14 +43,20 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   const end = times[times.length - 1] || 1;
-  const from = el("input", { type: "number", min: 0, max: end, step: "any", value: 0, "aria-label": "From, seconds" });
+  // The time that is cut off before metrics are computed. Plots begin after it, so that they show what the numbers tell of;
+  // the start of a run often dwarfs the rest.
+  const cut = Math.max(...runs.map((run) => run.w));
+  const begin = cut < end ? cut : 0;
+  const from = el("input", { type: "number", min: 0, max: end, step: "any", value: begin, "aria-label": "From, seconds" });
   const to = el("input", { type: "number", min: 0, max: end, step: "any", value: end, "aria-label": "To, seconds" });
   const whole = el("button", { type: "button", onclick: () => zoom(0, end) }, "Whole run");
+  const measured = el("button", { type: "button", onclick: () => zoom(begin, end) }, "After warm-up");
+  const opening = begin > 0 ? `The first ${num(begin)} s are cut off from all numbers and shaded in the plots. ` : "";
   host.append(
     el("div", { class: "bar" },
       el("h2", null, "Over time"),
-      el("div", { class: "window" }, el("label", null, "From ", from), el("label", null, " to ", to, " s"), whole)),
-    el("p", { class: "quiet hint" }, "Drag across a plot to zoom in all of them; double-click for the whole run. A name in a legend switches its line."),
+      el("div", { class: "window" }, el("label", null, "From ", from), el("label", null, " to ", to, " s"), begin > 0 ? measured : null, whole)),
+    el("p", { class: "quiet hint" }, opening + "Drag across a plot to zoom in all of them; double-click for the whole run. A name in a legend switches its line."),
   );
   let zooming = false;
   function zoom(low, high) {
@@ -71,12 +77,12 @@ document.addEventListener("DOMContentLoaded", () => {
   // What a plot shows, in words.
   function words(chart) {
     const said = chart.lines.filter((line) => !line.off).slice(0, 8).map((line) => {
-      const values = line.values.filter((value) => Number.isFinite(value));
+      const values = line.values.filter((value, i) => Number.isFinite(value) && times[i] > begin);
       if (!values.length) return `${line.name}: nothing measured`;
       const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
       return `${line.name}: mean ${num(mean)}, from ${num(Math.min(...values))} to ${num(Math.max(...values))}`;
     });
-    return `${chart.title} in ${chart.unit} over ${num(end)} seconds. ${said.join("; ")}.`;
+    return `${chart.title} in ${chart.unit} from ${num(begin)} to ${num(end)} seconds. ${said.join("; ")}.`;
   }
 
   function table(chart) {
@@ -96,10 +102,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
   // The time that is cut off before metrics are computed, shaded.
   function warmUp(plot) {
-    const until = Math.max(...runs.map((run) => run.w));
     const { left, top, width, height } = plot.bbox;
-    const right = Math.min(plot.valToPos(until, "x", true), left + width);
-    if (!(until > 0) || right <= left) return;
+    const right = Math.min(plot.valToPos(cut, "x", true), left + width);
+    if (!(cut > 0) || right <= left) return;
     plot.ctx.save();
     plot.ctx.fillStyle = weir.colour("shade");
     plot.ctx.fillRect(left, top, right - left, height);
@@ -140,10 +145,10 @@ document.addEventListener("DOMContentLoaded", () => {
   // Plots of internal states stand apart, two beside each other where there is room.
   let inside = null;
   function place(chart) {
-    if (!chart.title.startsWith("Inside")) return host;
+    if (!/^(queue|controllers)-/.test(chart.key)) return host;
     if (!inside) {
       inside = el("div", { class: "inside" });
-      host.append(el("h2", null, "Inside"), inside);
+      host.append(el("h2", null, "Inside the queue and the controllers"), inside);
     }
     return inside;
   }
@@ -221,7 +226,7 @@ document.addEventListener("DOMContentLoaded", () => {
   zooming = true;
   gather().forEach(draw);
   zooming = false;
-  zoom(0, end);
+  zoom(begin, end);
   weir.onTheme(() => plots.forEach((plot) => plot.redraw(false, true)));
   let waiting = 0;
   new ResizeObserver(() => {

@@ -139,7 +139,7 @@ impl Source<'_> {
         let classes: Vec<_> = classes.collect();
         for &class in classes.iter().filter(|_| classes.len() > 1) {
             let of = Subject::Class(self.info.bottleneck.unwrap_or_default(), class);
-            let name = format!("mean of {}", crate::pages::class_name(class.name()));
+            let name = format!("mean of {}", crate::tables::class_name(class.name()));
             lines.push(self.line("queue_delay_ms", of, &name, Ink::Class(class as usize)).map(Line::hidden));
         }
         for (index, link) in
@@ -225,7 +225,12 @@ impl Source<'_> {
                 Some(chart) => chart.lines.push(line),
                 None => {
                     let (title, unit) = titled(&series.name);
-                    charts.push(chart(&key, &format!("Inside the {whose}: {title}"), unit, vec![Some(line)]));
+                    charts.push(chart(
+                        &key,
+                        &format!("{}: {title}", if whose == "queue" { "Queue" } else { "Controllers" }),
+                        unit,
+                        vec![Some(line)],
+                    ));
                 }
             }
         }

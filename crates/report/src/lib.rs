@@ -13,6 +13,7 @@ mod script;
 pub mod sentence;
 mod source;
 mod table;
+mod tables;
 mod verdict;
 
 pub use table::{compare_table, table};

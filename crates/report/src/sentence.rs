@@ -128,7 +128,13 @@ fn groups_clause(groups: &[GroupNumbers], of_link: bool) -> Option<String> {
         all if all.iter().all(|(_, share)| *share <= 0.0) => Some("no application received anything".into()),
         [(name, share)] => Some(format!("{name} took {}{of_link}", written(*share))),
         [(a, more), (b, less)] if *less > 0.0 && more / less <= EVEN => {
-            Some(format!("{a} and {b} shared evenly ({} and {}{of_link})", written(*more), written(*less)))
+            let (more, less) = (written(*more), written(*less));
+            let each = if more == less {
+                format!("{more}{of_link} each")
+            } else {
+                format!("{more} and {less}{of_link}")
+            };
+            Some(format!("{a} and {b} shared evenly ({each})"))
         }
         [(a, most), rest @ ..] if rest.len() <= 2 => {
             let rest: Vec<String> =

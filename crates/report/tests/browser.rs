@@ -170,13 +170,16 @@ fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
         const box = over.getBoundingClientRect();
         const mouse = (type, share, on) => on.dispatchEvent(new MouseEvent(type, { bubbles: true, button: 0, movementX: 9,
             clientX: box.left + share * box.width, clientY: box.top + 20 }));
+        const whole = [...document.querySelectorAll('.window button')].find((b) => b.textContent === 'Whole run');
+        found.push(inputs[0].value, inputs[1].value);
+        whole.click(); await rest();
         mouse('mousemove', 0.25, over); mouse('mousedown', 0.25, over); await rest();
         mouse('mousemove', 0.5, over); await rest();
         mouse('mouseup', 0.5, document); await rest();
         found.push(inputs[0].value > 7 && inputs[0].value < 8, inputs[1].value > 14.5 && inputs[1].value < 15.5);
         inputs[0].value = 2; inputs[1].value = 4; inputs[1].dispatchEvent(new Event('change'));
         found.push(inputs[0].value, inputs[1].value);
-        document.querySelector('.window button').click();
+        whole.click();
         found.push(inputs[0].value, inputs[1].value);
         const line = document.querySelector('button.line');
         line.click();
@@ -189,7 +192,7 @@ fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
         found.push(numbers.querySelectorAll('tbody tr').length);";
     let seen = open(&browser, &with_script(&page, script));
     assert_sound("the page of both engines", &seen, sample::series(&lab.runs[0]).charts.len());
-    assert_eq!(found(&seen), "true true 2 4 0 30 false true 300");
+    assert_eq!(found(&seen), "5 30 true true 2 4 0 30 false true 300");
 }
 
 #[test]

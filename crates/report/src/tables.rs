@@ -1,0 +1,168 @@
+//! The tables of a run's page and of comparisons: links and their queues, verdicts, and how it was run.
+
+use crate::html::{Cell, Table, escape};
+use crate::model::{Lab, RunNumbers};
+use crate::number::{percent, rough_with};
+use crate::sentence::{engine_name, spelled};
+use crate::verdict::Said;
+use weir_record::Distribution;
+use weir_record::compare::{Compared, Comparison};
+
+pub(crate) fn links_table(run: &RunNumbers) -> String {
+    let mut table = Table::new(
+        "Links and their queues",
+        &[
+            "link",
+            "class",
+            "queue",
+            "rate, Mbit/s",
+            "used, %",
+            "delay mean, ms",
+            "p1",
+            "p25",
+            "p50",
+            "p75",
+            "p99",
+            "arrived, packets",
+            "dropped, %",
+            "marked, %",
+            "lost",
+        ],
+    );
+    for link in &run.links {
+        let delay = |pick: fn(&Distribution) -> f64| Cell::number(link.delay_ms.as_ref().map(pick));
+        table.row(vec![
+            Cell::text(&link.name),
+            Cell::text(""),
+            Cell::text(&spelled(&link.queue)),
+            Cell::given(link.rate_mbps),
+            Cell::number(link.utilisation_percent),
+            delay(|d| d.mean),
+            delay(|d| d.p1),
+            delay(|d| d.p25),
+            delay(|d| d.p50),
+            delay(|d| d.p75),
+            delay(|d| d.p99),
+            Cell::count(Some(link.arrived)),
+            Cell::number(percent(link.dropped, link.arrived)),
+            Cell::number(percent(link.marked, link.arrived)),
+            Cell::count(Some(link.lost)),
+        ]);
+        if link.classes.len() > 1 {
+            for class in &link.classes {
+                let delay = |pick: fn(&Distribution) -> f64| Cell::number(class.delay_ms.as_ref().map(pick));
+                table.row(vec![
+                    Cell::text(""),
+                    Cell::text(class_name(&class.class)),
+                    Cell::text(""),
+                    Cell::number(None),
+                    Cell::number(class.utilisation_percent),
+                    delay(|d| d.mean),
+                    delay(|d| d.p1),
+                    delay(|d| d.p25),
+                    delay(|d| d.p50),
+                    delay(|d| d.p75),
+                    delay(|d| d.p99),
+                    Cell::count(Some(class.arrived)),
+                    Cell::number(percent(class.dropped, class.arrived)),
+                    Cell::number(percent(class.marked, class.arrived)),
+                    Cell::count(None),
+                ]);
+            }
+        }
+    }
+    table.render()
+}
+
+/// A codepoint as RFC 3168 writes it.
+pub(crate) fn class_name(class: &str) -> &str {
+    match class {
+        "not-ect" => "Not-ECT",
+        "ect0" => "ECT(0)",
+        "ect1" => "ECT(1)",
+        "ce" => "CE",
+        other => other,
+    }
+}
+
+pub(crate) fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
+    let mut items: Vec<(String, String)> =
+        lab.levels.iter().cloned().zip(run.params.iter().cloned()).collect();
+    items.push(("engine".into(), engine_name(&run.engine).into()));
+    items.push(("repeat".into(), run.repeat.to_string()));
+    items.push(("seed".into(), run.seed.to_string()));
+    items.push(("duration".into(), rough_with(run.duration_s, "s")));
+    items.push(("cut off as warm-up".into(), rough_with(run.warmup_s, "s")));
+    items.push(("run".into(), run.id.clone()));
+    items.extend(run.audit.iter().map(|audit| ("packets".into(), audit.clone())));
+    items.extend(run.environment.iter().cloned());
+    let rows: String = items
+        .iter()
+        .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value)))
+        .collect();
+    let settings: String = run
+        .settings
+        .iter()
+        .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value)))
+        .collect();
+    let settings = match settings.is_empty() {
+        true => settings,
+        false => format!(
+            "<details><summary>Settings in force</summary><dl class=\"facts wide\">{settings}</dl></details>"
+        ),
+    };
+    format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl>{settings}</section>\n")
+}
+
+/// Whether a row of a comparison is of a run's cell.
+pub(crate) fn is_of(row: &Comparison, run: &RunNumbers) -> bool {
+    row.cell.as_ref().is_some_and(|cell| cell.iter().map(|param| &param.value).eq(&run.params))
+}
+
+pub(crate) fn agreement_table<'a>(rows: impl Iterator<Item = &'a Comparison>, with_cell: bool) -> String {
+    let head = [
+        "cell",
+        "measure",
+        engine_name("live"),
+        engine_name("sim"),
+        "simulator less live",
+        "95 % interval",
+        "bound",
+        "verdict",
+    ];
+    let mut table = Table::new("Agreement of the two engines", &head);
+    for row in rows {
+        let said = Said::of(row);
+        table.row(vec![
+            Cell::text(if with_cell { &said.cell } else { "" }),
+            Cell::text(&said.measure),
+            Cell::figure(said.reference),
+            Cell::figure(said.other),
+            Cell::figure(said.difference),
+            Cell::figure(said.interval),
+            Cell::figure(said.bound),
+            Cell::html(format!(
+                "<span class=\"verdict {}\">{}</span>",
+                said.verdict.replace(' ', "-"),
+                said.verdict
+            )),
+        ]);
+    }
+    table.render()
+}
+
+/// The runs that a comparison could not use, and why.
+pub(crate) fn left_out(compared: &Compared) -> String {
+    if compared.left_out.is_empty() {
+        return String::new();
+    }
+    let items: String = compared
+        .left_out
+        .iter()
+        .map(|(id, why)| format!("<li>{}: {}</li>", escape(id), escape(why)))
+        .collect();
+    format!(
+        "<details><summary>{} runs were left out</summary><ul>{items}</ul></details>\n",
+        compared.left_out.len()
+    )
+}
