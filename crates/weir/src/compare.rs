@@ -37,7 +37,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let compared: Compared = judge(&reference, &other, &Rule::defaults_but(rules));
     if let (true, Some((id, reason))) = (compared.rows.is_empty(), compared.left_out.first()) {
         return Err(Failure::bad_input(
-            format!("no run is left to compare; the first of {} left out, {id}: {reason}", compared.left_out.len()),
+            format!(
+                "no run is left to compare; the first of {} left out, {id}: {reason}",
+                compared.left_out.len()
+            ),
             "run again on an idle machine; `weir doctor` tells what spoils a live run",
         ));
     }
