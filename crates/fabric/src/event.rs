@@ -43,6 +43,13 @@ impl EventQueue {
         if self.len == 0 { Time::NEVER } else { Time::from_nanos(self.keys[0] >> self.source_bits) }
     }
 
+    /// All events, in no order: time and source.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, usize)> + '_ {
+        self.keys[..self.len].iter().map(|key| {
+            (Time::from_nanos(key >> self.source_bits), (key & ((1 << self.source_bits) - 1)) as usize)
+        })
+    }
+
     /// The soonest event: time and source.
     #[inline]
     pub fn peek(&self) -> Option<(Time, usize)> {

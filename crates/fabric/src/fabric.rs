@@ -203,6 +203,18 @@ impl<P: Wire> Fabric<P> {
         self.ready.front().map_or(self.events.next_time(), |delivery| delivery.at)
     }
 
+    /// No packet reaches a host before this, unless another one is handed in; [`Time::NEVER`] when nothing is inside. A
+    /// driver in real time may sleep until then: what happens inside is caught up with, at its own times.
+    pub fn next_arrival(&self) -> Time {
+        let ready = self.ready.front().map_or(Time::NEVER, |delivery| delivery.at);
+        // What a transmitter begins to send has the link's delay before it; a change of that delay is an event itself.
+        let earliest = |(at, number)| match self.source(number) {
+            Source::Transmitter(index) => at + self.links[index].delay(),
+            Source::Pipe(_) | Source::Edge(_) | Source::Schedule => at,
+        };
+        self.events.iter().map(earliest).fold(ready, Time::min)
+    }
+
     /// Does what is due up to and including `until`, and stops at the first packet that reaches a host.
     #[inline]
     pub fn advance(&mut self, until: Time) -> Option<Delivery<P>> {

@@ -303,6 +303,11 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// The propagation delay as it is now.
+    pub(crate) fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// Packets in the queue, held back or on the way.
     pub(crate) fn inside(&self) -> u64 {
         u64::from(self.queue.backlog().packets) + self.held.len() as u64 + self.pipe.len() as u64

@@ -211,6 +211,23 @@ fn advance_stops_at_the_time_it_is_given() {
 }
 
 #[test]
+fn what_goes_on_inside_is_not_an_arrival() {
+    let mut fabric = Fabric::new(&two_hops(|_| {}));
+    (1..=3).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
+    assert!(fabric.advance(ms(1)).is_none());
+    // The first is on the slow link, the second begins at 7 ms; nothing arrives before the first does.
+    assert_eq!((fabric.next_time(), fabric.next_arrival()), (ms(7), ms(17)));
+    let mut seen = vec![];
+    while fabric.next_arrival() != Time::NEVER {
+        let until = fabric.next_arrival();
+        while let Some(delivery) = fabric.advance(until) {
+            seen.push(delivery.at);
+        }
+    }
+    assert_eq!(seen, [ms(17), ms(23), ms(29)]);
+}
+
+#[test]
 fn a_way_that_takes_no_time_delivers_at_once() {
     let mut config = two_hops(|link| (link.rate, link.delay) = (None, Span::ZERO));
     config.links[0].delay = Span::ZERO;

@@ -213,9 +213,9 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// When something is due next.
+    /// When something is due next that must not wait: what goes on inside the fabric may, as long as no packet leaves it.
     fn next_time(&self) -> Time {
-        self.fabric.next_time().min(self.injector.next_time()).min(self.next_sample)
+        self.fabric.next_arrival().min(self.injector.next_time()).min(self.next_sample)
     }
 
     /// Sleeps until something is to be done, so long at most. A packet that comes in now is due at a host only after the
