@@ -11,9 +11,9 @@ const SLOTS: usize = 20;
 /// Length of a part.
 const SLOT: Span = Span::from_millis(5);
 /// From here on no spinning: many releases a second, each spun for, would use a core up for microseconds of punctuality.
-const NO_SPIN: Span = Span::from_millis(40);
+const NO_SPIN: Span = Span::from_millis(60);
 /// From here on releases are gathered: sleeping and waking for each would cost more than the work itself.
-const GATHER: Span = Span::from_millis(60);
+const GATHER: Span = Span::from_millis(72);
 /// From here on sleep, whatever is due: 3 ms below the bound, so that the last turn of work fits in.
 const MUST_SLEEP: Span = Span::from_millis(87);
 
@@ -106,9 +106,9 @@ mod tests {
         let mut budget = Budget::default();
         (1..=88).for_each(|at| budget.used(Span::from_millis(1), ms(at)));
         assert_eq!(budget.allowance(ms(88)), Allowance::Sleep);
-        assert_eq!(budget.allowance(ms(120)), Allowance::Gather);
-        assert_eq!(budget.allowance(ms(140)), Allowance::Work);
-        assert_eq!(budget.allowance(ms(170)), Allowance::Spin);
+        assert_eq!(budget.allowance(ms(111)), Allowance::Gather);
+        assert_eq!(budget.allowance(ms(126)), Allowance::Work);
+        assert_eq!(budget.allowance(ms(151)), Allowance::Spin);
         assert_eq!(budget.allowance(ms(1000)), Allowance::Spin);
     }
 }

@@ -72,7 +72,8 @@ const HOST_DROPS: [(&str, &str); 8] = [
     ("TcpExt", "TCPRcvQDrop"),
     ("TcpExt", "PFMemallocDrop"),
     ("TcpExt", "TCPOFODrop"),
-    ("Tcp", "InErrs"),
+    // Not InErrs: it also counts a SYN-ACK that comes again, as after a lost ACK.
+    ("Tcp", "InCsumErrors"),
     ("Udp", "RcvbufErrors"),
     ("Udp", "MemErrors"),
     ("Udp", "InCsumErrors"),
