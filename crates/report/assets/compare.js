@@ -198,7 +198,7 @@ weir.onLab((head, all) => {
   function chart(metric, series, list, cells, scale, shown) {
     const marksIn = metric.kind === "stack" ? shown.length : shown.length * series.length;
     const box = el("div", { class: "tree-plot", "data-drawn": "false" });
-    const scroll = el("div", { class: "tree-scroll", tabindex: 0, role: "img", "aria-label": summary(metric, series, list, cells) });
+    const scroll = el("div", { class: "tree-scroll", tabindex: 0, role: "group", "aria-label": summary(metric, series, list, cells) });
     const left = Math.min(110, Math.max(58, ...head.levels.map((name) => name.length * LETTER + 14)));
     figure.append(box);
     box.append(scroll);

@@ -51,7 +51,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const to = el("input", { type: "number", min: 0, max: end, step: "any", value: end, "aria-label": "To, seconds" });
   const whole = el("button", { type: "button", onclick: () => zoom(0, end) }, "Whole run");
   const measured = el("button", { type: "button", onclick: () => zoom(begin, end) }, "After warm-up");
-  const opening = begin > 0 ? `The first ${num(begin)} s are cut off from all numbers and shaded in the plots. ` : "";
+  const opening = begin > 0 ? `The first ${+begin.toPrecision(4)} s are cut off from all numbers and shaded in the plots. ` : "";
   host.append(
     el("div", { class: "bar" },
       el("h2", null, "Over time"),
@@ -82,7 +82,7 @@ document.addEventListener("DOMContentLoaded", () => {
       const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
       return `${line.name}: mean ${num(mean)}, from ${num(Math.min(...values))} to ${num(Math.max(...values))}`;
     });
-    return `${chart.title} in ${chart.unit} from ${num(begin)} to ${num(end)} seconds. ${said.join("; ")}.`;
+    return `${chart.title} in ${chart.unit} from ${+begin.toPrecision(4)} to ${+end.toPrecision(4)} seconds. ${said.join("; ")}.`;
   }
 
   function table(chart) {

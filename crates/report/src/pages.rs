@@ -17,6 +17,9 @@ const OPEN_FLOWS: usize = 12;
 /// Runs that the index lists for readers without scripts.
 const PLAIN_RUNS: usize = 500;
 
+/// The two that are held against each other: the reference first.
+const ENGINES: [&str; 2] = ["live Linux", "simulator"];
+
 /// What all pages of a lab have in common.
 pub(crate) struct Pages<'a> {
     pub lab: &'a Lab,
@@ -123,7 +126,7 @@ impl<'a> Pages<'a> {
         let mut body = self.legend();
         body += "<section id=\"compare\" aria-label=\"Comparison of all cells\"></section>\n";
         if let Some(compared) = &lab.agreement {
-            let said = escape(&sentence::agreement(&compared.rows));
+            let said = escape(&sentence::agreement(&compared.rows, ENGINES));
             let _ = writeln!(body, "<section id=\"agreement\"><h2>{said}</h2>");
             body += &agreement_table(by_cell(compared).into_iter(), true);
             body += &left_out(compared);
@@ -190,8 +193,11 @@ impl<'a> Pages<'a> {
             Some(compared) => compared.rows.iter().filter(|row| is_of(row, first)).collect(),
             None => Vec::new(),
         };
-        let said =
-            if rows.is_empty() { "Side by side".into() } else { sentence::agreement(rows.iter().copied()) };
+        let said = if rows.is_empty() {
+            "Side by side".into()
+        } else {
+            sentence::agreement(rows.iter().copied(), ENGINES)
+        };
         let _ = writeln!(body, "<section><h2>{}</h2>", escape(&said));
         body += &agreement_table(rows.into_iter(), false);
         body += &self.side_by_side(first, second);

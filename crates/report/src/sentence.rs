@@ -310,8 +310,8 @@ fn means_by(runs: &[&RunNumbers], level: usize) -> Means {
     means
 }
 
-/// How far two results agree, over some rows of their comparison.
-pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>) -> String {
+/// How far two results agree, over some rows of their comparison; `names` are the reference's and the other's.
+pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>, names: [&str; 2]) -> String {
     let rows: Vec<&Comparison> = rows.into_iter().collect();
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let (agree, differ, open) = (count(Verdict::Agree), count(Verdict::Differ), count(Verdict::CannotTell));
@@ -331,7 +331,8 @@ pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>) -> String {
         if let Some(row) = differing.max_by(|a, b| verdict::excess(a).total_cmp(&verdict::excess(b))) {
             let most = if differ > 1 { "most on " } else { "" };
             let (reference, other) = (verdict::mean(row, row.reference), verdict::mean(row, row.other));
-            text += &format!(" ({most}{}: {reference} against {other})", verdict::measure(row));
+            let [first, second] = names;
+            text += &format!(" ({most}{}: {first} {reference}, {second} {other})", verdict::measure(row));
         }
     }
     if open > 0 {
@@ -500,11 +501,11 @@ mod tests {
             verdict,
         };
         let two = [row(Verdict::Agree, 0.1), row(Verdict::Agree, 0.2)];
-        assert_eq!(agreement(&two), "The two agree on all 2 measures.");
+        assert_eq!(agreement(&two, ["live", "sim"]), "The two agree on all 2 measures.");
         let mixed = [row(Verdict::Agree, 0.1), row(Verdict::Differ, 4.0), row(Verdict::CannotTell, 2.0)];
         assert_eq!(
-            plain(agreement(&mixed)),
-            "The two agree on 1 of 3 measures and differ on 1 (queue delay: 15 ms against 19 ms); on 1 the repeats cannot \
+            plain(agreement(&mixed, ["live", "sim"])),
+            "The two agree on 1 of 3 measures and differ on 1 (queue delay: live 15 ms, sim 19 ms); on 1 the repeats cannot \
              tell."
         );
     }

@@ -313,7 +313,7 @@ pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> Str
     for (id, why) in &compared.left_out {
         text += &wrapped(&format!("left out: {id}, {why}"), width);
     }
-    text + &wrapped(&crate::sentence::agreement(&compared.rows), width)
+    text + &wrapped(&crate::sentence::agreement(&compared.rows, names), width)
 }
 
 /// The text in at most `width` characters.

@@ -123,30 +123,32 @@ pub(crate) fn agreement_table<'a>(rows: impl Iterator<Item = &'a Comparison>, wi
     let head = [
         "cell",
         "measure",
-        engine_name("live"),
+        "verdict",
         engine_name("sim"),
+        engine_name("live"),
         "simulator less live",
         "95 % interval",
         "bound",
-        "verdict",
     ];
     let mut table = Table::new("Agreement of the two engines", &head);
+    let mut above = String::new();
     for row in rows {
         let said = Said::of(row);
+        let again = if said.cell == above { " again" } else { "" };
+        let cell = format!("<span class=\"wrap{again}\">{}</span>", escape(&said.cell));
+        let verdict =
+            format!("<span class=\"verdict {}\">{}</span>", said.verdict.replace(' ', "-"), said.verdict);
         table.row(vec![
-            Cell::text(if with_cell { &said.cell } else { "" }),
+            Cell::html(if with_cell { cell } else { String::new() }),
             Cell::text(&said.measure),
-            Cell::figure(said.reference),
+            Cell::html(verdict),
             Cell::figure(said.other),
+            Cell::figure(said.reference),
             Cell::figure(said.difference),
             Cell::figure(said.interval),
             Cell::figure(said.bound),
-            Cell::html(format!(
-                "<span class=\"verdict {}\">{}</span>",
-                said.verdict.replace(' ', "-"),
-                said.verdict
-            )),
         ]);
+        above = said.cell;
     }
     table.render()
 }
