@@ -131,7 +131,7 @@ impl<P: Wire> Fabric<P> {
     fn source(&self, number: usize) -> Source {
         let links = 2 * self.links.len();
         if number < links {
-            if number % 2 == 0 { Source::Transmitter(number / 2) } else { Source::Pipe(number / 2) }
+            if number.is_multiple_of(2) { Source::Transmitter(number / 2) } else { Source::Pipe(number / 2) }
         } else if number < links + self.edges.len() {
             Source::Edge(number - links)
         } else {

@@ -155,7 +155,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub(crate) fn arrive(&mut self, mut packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         if self.rate.is_none() && self.drop.is_empty() && self.hold.is_empty() && self.held.is_empty() {
-            self.into_pipe(packet, now, now, watcher);
+            self.send_off(packet, now, now, watcher);
             return None;
         }
         self.arrivals += 1;
@@ -188,7 +188,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn take_in(&mut self, packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         if self.rate.is_none() {
-            self.into_pipe(packet, now, now, watcher);
+            self.send_off(packet, now, now, watcher);
             return None;
         }
         self.counters.arrived[packet.class() as usize] += 1;
@@ -238,13 +238,13 @@ impl<P: Packet> Link<P> {
             }
         }
         self.free_at = now + busy;
-        self.into_pipe(packet, self.free_at, now, watcher);
+        self.send_off(packet, self.free_at, now, watcher);
         if self.queue.backlog().packets > 0 { self.arm() } else { None }
     }
 
     /// Puts a packet on its way at `leaves`, unless the link loses it.
     #[inline]
-    fn into_pipe(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
+    fn send_off(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
         if self.loss > 0.0 && self.random.chance(self.loss) {
             self.lose(&packet, now, watcher);
             return;

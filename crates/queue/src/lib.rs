@@ -115,8 +115,8 @@ macro_rules! queues {
         }
 
         /// A queue discipline at work: one variant for each line of the registry, so that a packet is dispatched without
-        /// an indirect call.
-        #[allow(missing_docs)]
+        /// an indirect call. There is one for each link, so the size of the largest variant costs nothing.
+        #[allow(missing_docs, clippy::large_enum_variant)]
         #[derive(Debug)]
         pub enum Discipline<P> {
             $($Variant($module::$Type<P>),)+

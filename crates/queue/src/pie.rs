@@ -294,10 +294,9 @@ mod tests {
                 pie.enqueue(packet, arrival, fate);
                 arrival += gap;
             } else {
-                if let Some(packet) = pie.dequeue(departure, fate) {
-                    if departure > Time::ZERO + Span::from_secs(seconds / 2) {
-                        delays.push(departure.since(packet.arrived()).as_millis_f64());
-                    }
+                let half = Time::ZERO + Span::from_secs(seconds / 2);
+                if let Some(packet) = pie.dequeue(departure, fate).filter(|_| departure > half) {
+                    delays.push(departure.since(packet.arrived()).as_millis_f64());
                 }
                 departure += service;
             }

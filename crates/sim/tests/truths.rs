@@ -1,4 +1,5 @@
 //! What a person can work out by hand about one bottleneck, asked of the simulator.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::atomic::AtomicBool;
 use weir_engine::{Engine, Outcome, ResultFolder, Results, Watch};

@@ -1,5 +1,6 @@
 //! The contract of the command line: what it writes, what it refuses and with which status, and that one seed gives one
 //! result.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
