@@ -181,6 +181,10 @@ fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
         found.push(inputs[0].value, inputs[1].value);
         whole.click();
         found.push(inputs[0].value, inputs[1].value);
+        const finger = (type, share) => over.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerType: 'touch',
+            clientX: box.left + share * box.width, clientY: box.top + 20 }));
+        await rest(); finger('pointerdown', 0.5); finger('pointermove', 0.7); finger('pointerup', 0.75); await rest();
+        found.push(Math.round(inputs[0].value), Math.round(inputs[1].value * 2));
         const line = document.querySelector('button.line');
         line.click();
         found.push(line.getAttribute('aria-pressed'));
@@ -192,7 +196,7 @@ fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
         found.push(numbers.querySelectorAll('tbody tr').length);";
     let seen = open(&browser, &with_script(&page, script));
     assert_sound("the page of both engines", &seen, sample::series(&lab.runs[0]).charts.len());
-    assert_eq!(found(&seen), "5 30 true true 2 4 0 30 false true 300");
+    assert_eq!(found(&seen), "5 30 true true 2 4 0 30 15 45 false true 300");
 }
 
 #[test]
@@ -269,6 +273,25 @@ fn an_index_of_five_thousand_runs_draws_only_what_is_in_sight() {
     let comparison = open(&browser, &folder.path().join("report/compare.html"));
     assert_sound("the comparison", &comparison, 1);
     assert!(comparison.count("class=\"over\"") < 200, "columns in the page");
+}
+
+#[test]
+fn labs_of_one_run_or_none_have_sound_pages() {
+    let Some(browser) = browser() else { return };
+    let mut lab = sample::lab(&["sim"], 1);
+    lab.levels.clear();
+    lab.runs.truncate(1);
+    lab.runs[0].params.clear();
+    for (runs, plots) in [(1, 1), (0, 0)] {
+        lab.runs.truncate(runs);
+        let folder = tempfile::tempdir().unwrap();
+        weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+        let index = open(&browser, &folder.path().join("index.html"));
+        assert_eq!(index.console, [] as [String; 0], "console of the index of {runs} runs");
+        assert_eq!(index.count("aria-rowindex"), runs);
+        let comparison = open(&browser, &folder.path().join("report/compare.html"));
+        assert_sound("the comparison", &comparison, plots);
+    }
 }
 
 #[test]

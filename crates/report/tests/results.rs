@@ -67,8 +67,8 @@ fn results(path: &Path) -> Results {
     let folder = ResultFolder::open(path, lab.source(), "build", false).unwrap();
     for (run, delay) in lab.runs().iter().zip([60, 15]) {
         record(&folder.begin("sim", run).unwrap(), run, Span::from_millis(delay));
-        let mut outcome = Outcome::default();
-        outcome.audit = Audit { sent: 12, delivered: 10, dropped: 2, ..Audit::default() };
+        let audit = Audit { sent: 12, delivered: 10, dropped: 2, ..Audit::default() };
+        let mut outcome = Outcome { audit, ..Outcome::default() };
         if delay == 15 {
             outcome.spoiled = vec!["stalls cover 2 % of it".into()];
             outcome.environment.insert("lateness_us".into(), serde_json::json!({ "p99": 412.0 }));
