@@ -402,6 +402,8 @@ impl<'a> Apps<'a> {
             let _ = rustix::net::shutdown(socket, Shutdown::Write);
         }
         if !std::mem::replace(&mut state.complete, true) {
+            // What the sender had to do for it, up to the end.
+            self.sample_transport(flow, self.clock.now());
             self.event(flow, FlowEventKind::Completed);
         }
     }
@@ -435,17 +437,22 @@ impl<'a> Apps<'a> {
         self.relay.event(&FlowEvent { at: self.clock.now(), flow: flow as u32, kind });
     }
 
+    fn sample_transport(&mut self, flow: usize, now: Time) {
+        let socket = self.flows[flow].sockets.sender.as_ref();
+        if let Some(Ok(sample)) = socket.map(|socket| tcp_info::sample(socket.as_fd(), flow as u32, now)) {
+            self.relay.transport(&sample);
+        }
+    }
+
     /// Samples every open connection once a sample period, or more seldom when that would cost too much.
     fn sample_transports(&mut self, now: Time) {
         if now < self.next_sample {
             return;
         }
         let before = thread_time();
-        for (index, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.opened && !flow.complete) {
-            if let Some(Ok(sample)) =
-                flow.sockets.sender.as_ref().map(|socket| tcp_info::sample(socket.as_fd(), index as u32, now))
-            {
-                self.relay.transport(&sample);
+        for flow in 0..self.flows.len() {
+            if self.flows[flow].opened && !self.flows[flow].complete {
+                self.sample_transport(flow, now);
             }
         }
         let cost = thread_time().saturating_sub(before);

@@ -124,16 +124,33 @@ pub(crate) fn claim_processor() -> Scheduling {
     }
 }
 
-/// Keeps the process's pages in memory from their first use on. Returns whether that was allowed.
-pub(crate) fn lock_memory() -> bool {
-    use rustix::mm::MlockAllFlags;
-    // On fault only: without it, every thread's whole stack would be filled at once.
-    rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT).is_ok()
+/// Keeps the process's pages in memory from their first use on, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct MemoryLock {
+    held: bool,
 }
 
-/// Undoes [`lock_memory`].
-pub(crate) fn unlock_memory() {
-    let _ = rustix::mm::munlockall();
+impl MemoryLock {
+    /// Takes it, where that is allowed.
+    pub(crate) fn take() -> MemoryLock {
+        use rustix::mm::MlockAllFlags;
+        // On fault only: without it, every thread's whole stack would be filled at once.
+        let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+        MemoryLock { held: rustix::mm::mlockall(flags).is_ok() }
+    }
+
+    /// Whether it was allowed.
+    pub(crate) fn held(&self) -> bool {
+        self.held
+    }
+}
+
+impl Drop for MemoryLock {
+    fn drop(&mut self) {
+        if self.held {
+            let _ = rustix::mm::munlockall();
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
-use crate::clock::{Clock, Scheduling, lock_memory, unlock_memory};
+use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
@@ -100,7 +100,7 @@ impl Session<'_> {
         let read: Vec<AtomicU64> = run.flows.iter().map(|_| AtomicU64::new(0)).collect();
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let (records, inbox) = channel();
-        let memory_locked = lock_memory();
+        let memory = MemoryLock::take();
         let (load, backlog) = (Load::now(), backlog_drops());
         let packets = run.packets.then(PacketLog::default);
         let clock = Clock::starting_in(HEAD_START);
@@ -136,13 +136,12 @@ impl Session<'_> {
                 driving.join().unwrap_or_else(|_| Err(io::Error::other("the applications panicked")));
             io::Result::Ok((pumped, driven, usage, drops))
         })?;
-        unlock_memory();
         let (pumped, driven) = (pumped?, driven?);
         if pumped.cancelled {
             return Ok(None);
         }
         (self.watch.progress)(1.0);
-        Ok(Some(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops })))
+        Ok(Some(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked: memory.held(), drops })))
     }
 
     /// Writes records as they come, in the order of their times, until all senders are done.
