@@ -73,12 +73,17 @@ pub(crate) fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
 
-/// A value rounded to four significant digits: what scripts are given.
+/// A value rounded to four significant digits: what plots are given.
 pub(crate) fn significant(value: f64) -> f64 {
+    rounded(value, 4)
+}
+
+/// A value rounded to so many significant digits.
+pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    let digits = 3 - value.abs().log10().floor() as i32;
+    let digits = digits - 1 - value.abs().log10().floor() as i32;
     // A power of ten up to 22 is exact, so that the quotient is the float nearest to the decimal that is meant.
     let scale = 10f64.powi(digits.abs().min(22));
     if digits >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }

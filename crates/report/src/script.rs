@@ -2,7 +2,7 @@
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
 use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
-use crate::number::{compact, percent, significant};
+use crate::number::{compact, percent, rounded};
 use crate::sentence;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use weir_base::CODEPOINTS;
 use weir_record::Distribution;
 
-/// `report/lab.js`: one object with every run's numbers, short names and four digits each.
+/// `report/lab.js`: one object with every run's numbers, with short names.
 pub(crate) fn lab(lab: &Lab) -> String {
     let groups = lab.group_names();
     let engines = lab.engines();
@@ -110,12 +110,13 @@ fn one_class(class: &ClassNumbers) -> Value {
     ])
 }
 
+/// Six digits, as `summary.json` has them: a script that writes three rounds as the tables do.
 fn digits(value: Option<f64>) -> Option<f64> {
-    value.map(significant)
+    value.map(|value| rounded(value, 6))
 }
 
 fn distribution(of: Option<Distribution>) -> Option<[f64; 6]> {
-    of.map(|d| [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(significant))
+    of.map(|d| [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6)))
 }
 
 /// `report/<engine>/<id>.js`: the series of one run.
