@@ -93,11 +93,9 @@ impl ResultFolder {
             return Err(foreign("is a file"));
         }
         if occupied {
-            let Ok(before) = fs::read_to_string(path.join("lab.toml")) else {
-                return Err(FolderError::InTheWay {
-                    folder: path.display().to_string(),
-                    what: "holds files that are not weir's".into(),
-                });
+            let before = fs::read_to_string(path.join("lab.toml"));
+            let (Ok(before), true) = (before, is_results(path)) else {
+                return Err(foreign("holds files that are not weir's"));
             };
             if rerun {
                 let aside = sibling(path, "before");
@@ -169,12 +167,26 @@ impl ResultFolder {
         let _ = fs::remove_dir_all(self.path.join("runs").join(format!(".{}", cell_id(engine, run))));
     }
 
-    /// All runs are done: what `--rerun` had set aside is removed.
+    /// All runs are done: what `--rerun` had set aside is removed, but for what a person has put there, which comes back.
     pub fn complete(&mut self) {
-        if let Some(aside) = self.aside.take() {
-            let _ = fs::remove_dir_all(aside);
+        let Some(aside) = self.aside.take() else { return };
+        for entry in fs::read_dir(&aside).into_iter().flatten().flatten() {
+            let (name, path) = (entry.file_name(), entry.path());
+            let back = self.path.join(&name);
+            if !OURS.iter().any(|ours| name == *ours) && !back.exists() {
+                let _ = fs::rename(path, back);
+            }
         }
+        let _ = fs::remove_dir_all(aside);
     }
+}
+
+/// What weir itself writes into a result folder.
+const OURS: [&str; 6] = ["export", "index.html", "lab.toml", "report", "runs", "summary.json"];
+
+/// Whether a folder looks like results that weir wrote.
+pub(crate) fn is_results(path: &Path) -> bool {
+    path.join("lab.toml").is_file() && path.join("runs").is_dir()
 }
 
 /// What is known of the run in this folder; none when it holds no finished run.

@@ -1,6 +1,6 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
-use crate::folder::{FolderError, RunFile, cell_id, read_run, write_atomically};
+use crate::folder::{FolderError, RunFile, cell_id, is_results, read_run, write_atomically};
 use std::path::{Path, PathBuf};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab, Run};
@@ -35,7 +35,7 @@ pub struct FinishedRun {
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The folder holds no results of weir's.
-    #[error("{0} holds no results: there is no lab.toml in it")]
+    #[error("{0} holds no results: a lab.toml and runs/ should be in it")]
     NoResults(String),
     /// Its lab cannot be read.
     #[error("the lab that it holds cannot be read:\n{0}")]
@@ -63,7 +63,7 @@ impl Results {
     /// It is not a result folder.
     pub fn open(path: &Path) -> Result<Results, ResultsError> {
         let file = path.join("lab.toml");
-        if !file.is_file() {
+        if !is_results(path) {
             return Err(ResultsError::NoResults(path.display().to_string()));
         }
         let lab = Lab::load(&file, &[]).map_err(ResultsError::Lab)?;

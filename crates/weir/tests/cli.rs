@@ -86,7 +86,7 @@ fn a_run_writes_its_folder_and_ends_with_a_table() {
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("pie"), "{}", text(&output.stdout));
     let out = place.path("results/lab");
-    for file in ["index.html", "summary.json", "lab.toml", "runs/sim-pie-r2/run.json"] {
+    for file in ["index.html", "summary.json", "lab.toml", "runs/sim-pie_r2/run.json"] {
         assert!(out.join(file).is_file(), "{file} is missing");
     }
     let summary: serde_json::Value =
@@ -95,7 +95,7 @@ fn a_run_writes_its_folder_and_ends_with_a_table() {
     assert_eq!((summary["lab"].as_str(), runs.len()), (Some("lab"), 4));
     let flow = &runs[0]["flows"][0];
     assert_eq!((flow["group"].as_str(), flow["controller"].as_str()), (Some("a"), Some("cubic")));
-    assert!(flow["goodput_mbps"].as_f64().unwrap() > 1.0);
+    assert!(flow["goodput_mbps"].as_f64().unwrap() > 0.1);
 }
 
 #[test]
@@ -199,9 +199,17 @@ fn a_folder_of_another_lab_is_not_touched_without_rerun() {
     assert!(before == tree(&place.path("out")));
     assert_eq!(status(&run(&["--set", "run.seed=9", "--rerun"])), 0);
     assert!(before != tree(&place.path("out")));
+    fs::write(place.path("out/notes.txt"), "mine").unwrap();
+    assert_eq!(status(&run(&["--rerun"])), 0);
+    assert_eq!(
+        fs::read_to_string(place.path("out/notes.txt")).unwrap(),
+        "mine",
+        "a person's file comes back"
+    );
     assert_eq!(place.files(), ["lab.toml", "out"], "what was set aside is gone");
     fs::create_dir(place.path("precious")).unwrap();
     fs::write(place.path("precious/thesis.txt"), "years").unwrap();
+    fs::write(place.path("precious/lab.toml"), LAB).unwrap();
     assert_eq!(status(&place.weir(&["run", "lab.toml", "--out", "precious", "--rerun"])), 2);
     assert!(place.path("precious/thesis.txt").is_file());
 }
@@ -227,7 +235,7 @@ fn a_capture_of_a_simulated_link_opens_in_wireshark() {
     let place = Place::new();
     let output = place.weir(&["run", "lab.toml", "--pcap", "down", "--no-report"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    let file = place.path("results/lab/runs/sim-pie-r1/down.pcap");
+    let file = place.path("results/lab/runs/sim-pie_r1/down.pcap");
     let read = Command::new("tshark")
         .args(["-r", file.to_str().unwrap(), "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"])
         .args([
