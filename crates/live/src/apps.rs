@@ -22,7 +22,7 @@ use weir_plan::Run;
 use weir_record::{FlowEvent, FlowEventKind, Recorder};
 use weir_workload::{Action, Event, Needs, Workload};
 
-/// Most that is written or read for one flow before others get their turn.
+/// Most that is written in one call, and read for one flow before others get their turn.
 const TURN: usize = 64 * 1024;
 /// IP and UDP headers: what a datagram's payload is shorter by.
 const DATAGRAM_HEADERS: u64 = 28;
@@ -258,18 +258,17 @@ impl<'a> Apps<'a> {
         None
     }
 
-    /// Writes so many more bytes, as many as there is room for; the rest when there is more.
+    /// Writes so many more bytes, as many as there is room for; the rest when there is more. The socket is filled to the
+    /// brim, since the kernel tells of room again only when a third of it is free.
     fn write(&mut self, flow: usize, mut bytes: u64) -> Option<Event> {
-        let mut turn = TURN;
-        while bytes > 0 && turn > 0 {
+        while bytes > 0 {
             let state = &mut self.flows[flow];
             let socket = state.sockets.sender.as_ref()?;
-            let piece = usize::try_from(bytes).unwrap_or(TURN).min(turn);
+            let piece = usize::try_from(bytes).unwrap_or(TURN).min(TURN);
             match rustix::net::send(socket, &self.payload[..piece], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
             {
                 Ok(sent) => {
                     state.written += sent as u64;
-                    turn -= sent;
                     // `WriteForever` never comes to its end.
                     bytes = if bytes == u64::MAX { bytes } else { bytes - sent as u64 };
                 }
