@@ -37,7 +37,7 @@ install: build
 
 ## accuracy: how exact the live engine is on this machine (idle, as root); writes docs/accuracy.md
 accuracy: build
-	scripts/accuracy $(WEIR)
+	scripts/accuracy
 
 ## agreement: simulator against live kernel TCP; writes docs/agreement.md
 agreement: build

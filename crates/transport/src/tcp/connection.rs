@@ -32,6 +32,8 @@ struct Handshake {
     first_sent: Option<Time>,
     attempts: u32,
     send_due: bool,
+    /// The SYN-ACK is to be acknowledged, before any data (`tcp_rcv_synsent_state_process`).
+    answer_due: bool,
 }
 
 /// One endpoint of a connection.
@@ -115,6 +117,7 @@ impl Connection {
                 first_sent: None,
                 attempts: 0,
                 send_due: false,
+                answer_due: false,
             },
             peer_sequence: 0,
             sender: None,
@@ -169,7 +172,7 @@ impl Connection {
                 self.ecn_offered =
                     self.config.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
                 self.establish(segment, now);
-                self.receiver.ack_due = true;
+                self.handshake.answer_due = true;
             }
             // Our SYN-ACK was lost, or what answered it.
             State::SynReceived if segment.seq == self.peer_sequence => self.handshake.send_due = true,
@@ -293,6 +296,9 @@ impl Connection {
         self.now = now;
         if self.handshake.send_due {
             return Some(self.send_syn(now));
+        }
+        if std::mem::take(&mut self.handshake.answer_due) {
+            return Some((self.acknowledge(now), Ecn::NotEct));
         }
         let sender = self.sender.as_deref_mut()?;
         if let Some(outgoing) = sender.poll(now) {
