@@ -35,7 +35,9 @@ fn main() {
         }
         answers.insert((cell, run.info.engine.clone()), answer(run));
     }
-    println!("| controller | script | retransmissions sim / live | timeouts | window after recovery | completion, s | apart by | |");
+    println!(
+        "| controller | script | retransmissions sim / live | timeouts | window after recovery | completion, s | apart by | |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     let (mut same, mut all) = (0, 0);
     for cell in &cells {
@@ -45,7 +47,9 @@ fn main() {
         same += u32::from(agrees);
         all += 1;
     }
-    println!("\n{same} of {all} cells agree: equal counts, windows within one segment, completion within 5 %.");
+    println!(
+        "\n{same} of {all} cells agree: equal counts, windows within one segment, completion within 5 %."
+    );
 }
 
 fn print_row(cell: &str, sim: &Answer, live: &Answer) -> bool {
