@@ -6,8 +6,9 @@ use std::net::Ipv4Addr;
 use weir_base::FlowId;
 
 /// The port of flow 0 at both of its ends; flow `n` has the `n`-th after it. Below the range from which Linux takes ports of
-/// its own accord (32768 up) for the first 27,000 flows; beyond, every port in use is bound explicitly all the same.
-const FIRST_PORT: u16 = 5000;
+/// its own accord (32768 up) for the first 9,700 flows; beyond, every port in use is bound explicitly all the same. Nothing
+/// well known lives there that Wireshark would take the flow for.
+const FIRST_PORT: u16 = 23_000;
 /// The most flows that a run can have.
 pub const MAX_FLOWS: usize = (u16::MAX - FIRST_PORT) as usize;
 /// Where every host sends everything: exists only as a neighbour that is known for good.

@@ -84,24 +84,22 @@ fn address(node: u16) -> [u8; 4] {
     [10, high, low, 1]
 }
 
-/// Ports in captures: one end's is 5001, the other's tells the flow.
-const RECEIVER_PORT: u16 = 5001;
-const SENDER_PORTS: u32 = 10_000;
+/// Ports in captures: one for each flow, the same at both ends, as live runs have them; nothing well known lives there.
+const FIRST_PORT: u32 = 23_000;
+const PORTS: u32 = 20_000;
 
 impl SimPacket {
-    /// Ports of this packet. Which end it comes from is told by the order of its hosts' numbers, which is all that a
-    /// capture needs: both directions of a flow carry the same two ports.
-    fn ports(&self) -> (u16, u16) {
-        let sender = (SENDER_PORTS + self.flow % 50_000) as u16;
-        if self.from < self.to { (sender, RECEIVER_PORT) } else { (RECEIVER_PORT, sender) }
+    /// The port of this packet's flow.
+    fn port(&self) -> u16 {
+        (FIRST_PORT + self.flow % PORTS) as u16
     }
 
     fn tcp_header(&self, segment: &Segment) -> TcpHeader {
-        let (source, destination) = self.ports();
+        let port = self.port();
         let flag = |flag| segment.flags.has(flag);
         let syn = flag(Flags::SYN);
         let window = if syn { segment.window } else { segment.window >> CAPTURED_WINDOW_SCALE };
-        let mut header = TcpHeader::new(source, destination, segment.seq, window.min(0xffff) as u16);
+        let mut header = TcpHeader::new(port, port, segment.seq, window.min(0xffff) as u16);
         header.acknowledgment_number = segment.ack;
         (header.syn, header.fin, header.ack) = (syn, flag(Flags::FIN), flag(Flags::ACK));
         (header.ece, header.cwr) = (flag(Flags::ECE), flag(Flags::CWR));
@@ -168,9 +166,9 @@ impl Wire for SimPacket {
                 frame.extend_from_slice(&payload);
             }
             Payload::Udp => {
-                let (source, destination) = self.ports();
+                let port = self.port();
                 let payload = vec![0; usize::from(body).saturating_sub(8)];
-                if let Ok(udp) = UdpHeader::with_ipv4_checksum(source, destination, &ip, &payload) {
+                if let Ok(udp) = UdpHeader::with_ipv4_checksum(port, port, &ip, &payload) {
                     frame.extend_from_slice(&udp.to_bytes());
                     frame.extend_from_slice(&payload);
                 }
