@@ -1,4 +1,5 @@
-//! A simulated packet: small and `Copy`, so that it moves through queues and pipes by value.
+//! A simulated packet. What moves through queues and pipes is a pointer: a packet is moved a dozen times on its way, and
+//! eighty bytes each time cost more than one allocation.
 
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use weir_base::{Ecn, FlowId, Packet, Time};
@@ -11,21 +12,24 @@ pub(crate) const UDP_HEADERS: u32 = 20 + 8;
 const CAPTURED_WINDOW_SCALE: u8 = 10;
 
 /// What a packet carries.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) enum Payload {
     Tcp(Segment),
     Udp,
 }
 
 /// A packet on its way between two hosts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SimPacket {
-    pub(crate) payload: Payload,
+#[derive(Debug)]
+pub(crate) struct SimPacket(Box<Fields>);
+
+#[derive(Debug)]
+struct Fields {
+    payload: Payload,
     arrived: Time,
-    pub(crate) flow: u32,
+    flow: u32,
     /// Node of the host it comes from, and of the one it is for.
-    pub(crate) from: u16,
-    pub(crate) to: u16,
+    from: u16,
+    to: u16,
     length: u16,
     ecn: Ecn,
     class: Ecn,
@@ -41,40 +45,47 @@ impl SimPacket {
         SimPacket::new(Payload::Udp, length, ecn, flow, from, to)
     }
 
+    #[inline]
     fn new(payload: Payload, length: u32, ecn: Ecn, flow: u32, from: usize, to: usize) -> SimPacket {
         let (from, to, length) = (from as u16, to as u16, length as u16);
-        SimPacket { payload, arrived: Time::ZERO, flow, from, to, length, ecn, class: ecn }
+        let fields = Fields { payload, arrived: Time::ZERO, flow, from, to, length, ecn, class: ecn };
+        SimPacket(Box::new(fields))
+    }
+
+    #[inline]
+    pub(crate) fn payload(&self) -> &Payload {
+        &self.0.payload
     }
 }
 
 impl Packet for SimPacket {
     #[inline]
     fn wire_length(&self) -> u32 {
-        self.length.into()
+        self.0.length.into()
     }
     #[inline]
     fn flow(&self) -> FlowId {
-        FlowId(self.flow)
+        FlowId(self.0.flow)
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.ecn
+        self.0.ecn
     }
     #[inline]
     fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
+        self.0.ecn = Ecn::Ce;
     }
     #[inline]
     fn arrive(&mut self, now: Time) {
-        (self.arrived, self.class) = (now, self.ecn);
+        (self.0.arrived, self.0.class) = (now, self.0.ecn);
     }
     #[inline]
     fn arrived(&self) -> Time {
-        self.arrived
+        self.0.arrived
     }
     #[inline]
     fn class(&self) -> Ecn {
-        self.class
+        self.0.class
     }
 }
 
@@ -91,7 +102,7 @@ const PORTS: u32 = 20_000;
 impl SimPacket {
     /// The port of this packet's flow.
     fn port(&self) -> u16 {
-        (FIRST_PORT + self.flow % PORTS) as u16
+        (FIRST_PORT + self.0.flow % PORTS) as u16
     }
 
     fn tcp_header(&self, segment: &Segment) -> TcpHeader {
@@ -131,12 +142,12 @@ impl SimPacket {
 impl Wire for SimPacket {
     #[inline]
     fn destination(&self) -> usize {
-        self.to.into()
+        self.0.to.into()
     }
 
     #[inline]
     fn tcp(&self) -> Option<TcpView<'_>> {
-        let Payload::Tcp(segment) = &self.payload else { return None };
+        let Payload::Tcp(segment) = &self.0.payload else { return None };
         Some(TcpView {
             sequence: segment.seq,
             acknowledgement: segment.ack,
@@ -148,16 +159,16 @@ impl Wire for SimPacket {
     }
 
     fn write_to(&self, frame: &mut Vec<u8>) {
-        let protocol = if matches!(self.payload, Payload::Udp) { IpNumber::UDP } else { IpNumber::TCP };
-        let body = self.length - 20;
-        let Ok(mut ip) = Ipv4Header::new(body, 64, protocol, address(self.from), address(self.to)) else {
+        let protocol = if matches!(self.0.payload, Payload::Udp) { IpNumber::UDP } else { IpNumber::TCP };
+        let body = self.0.length - 20;
+        let Ok(mut ip) = Ipv4Header::new(body, 64, protocol, address(self.0.from), address(self.0.to)) else {
             return;
         };
-        ip.ecn = etherparse::IpEcn::try_new(self.ecn as u8).unwrap_or_default();
+        ip.ecn = etherparse::IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
         ip.dont_fragment = true;
         ip.header_checksum = ip.calc_header_checksum();
         frame.extend_from_slice(&ip.to_bytes());
-        match &self.payload {
+        match &self.0.payload {
             Payload::Tcp(segment) => {
                 let mut header = self.tcp_header(segment);
                 let payload = vec![0; usize::from(body).saturating_sub(header.header_len())];

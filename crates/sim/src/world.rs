@@ -6,7 +6,7 @@
 
 use crate::flow::{Carrier, Flow, Request};
 use crate::packet::{Payload, SimPacket, UDP_HEADERS};
-use weir_base::{Span, Time};
+use weir_base::{FlowId, Packet, Span, Time};
 use weir_engine::{Audit, Both, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config};
 use weir_fabric::{Delivery, EventQueue, Fabric, Observer};
 use weir_plan::Run;
@@ -125,14 +125,13 @@ impl<'a> World<'a> {
     #[inline]
     fn deliver(&mut self, delivery: Delivery<SimPacket>) {
         let Delivery { host, packet, at: now } = delivery;
-        let number = packet.flow as usize;
+        let FlowId(number) = packet.flow();
+        let number = number as usize;
         let flow = &mut self.flows[number];
-        match (&packet.payload, &mut flow.carrier) {
-            (Payload::Udp, _) => {
-                flow.read += u64::from(weir_base::Packet::wire_length(&packet) - UDP_HEADERS)
-            }
+        match (packet.payload(), &mut flow.carrier) {
+            (Payload::Udp, _) => flow.read += u64::from(packet.wire_length() - UDP_HEADERS),
             (Payload::Tcp(segment), Carrier::Tcp(ends)) => {
-                let ecn = weir_base::Packet::ecn(&packet);
+                let ecn = packet.ecn();
                 if host == flow.from {
                     if let Some(sender) = &mut ends.sender {
                         sender.on_segment(segment, ecn, now);

@@ -43,7 +43,28 @@ impl Sender {
     }
 
     /// The next segment that may leave now.
+    #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
+        // As at the receiving end of a flow, after every segment.
+        if self.at_rest() {
+            self.note_starvation();
+            return None;
+        }
+        self.poll_queues(now)
+    }
+
+    /// Whether nothing waits to be sent and the last burst is settled.
+    #[inline]
+    fn at_rest(&self) -> bool {
+        self.forced == Forced::Nothing
+            && self.rexmit == Rexmit::Nothing
+            && self.burst == 0
+            && !self.deferred
+            && !self.endless
+            && !self.has_new_data()
+    }
+
+    fn poll_queues(&mut self, now: Time) -> Option<Outgoing> {
         if self.forced != Forced::Nothing
             && let Some(outgoing) = self.poll_forced(now)
         {
@@ -227,13 +248,18 @@ impl Sender {
         }
         self.burst = 0;
         self.deferred = false;
+        if !limited {
+            self.note_starvation();
+        }
+    }
+
+    /// There is less to send than the window would allow (`tcp_rate_check_app_limited`).
+    #[inline]
+    fn note_starvation(&mut self) {
         let starved = self.written.saturating_sub(self.next) < u64::from(self.mss);
-        if starved
-            && !limited
-            && self.board.in_flight() < self.cwnd()
-            && self.board.lost <= self.board.retrans
-        {
-            self.delivery.limited_by_application(self.board.in_flight());
+        let in_flight = self.board.in_flight();
+        if starved && in_flight < self.cwnd() && self.board.lost <= self.board.retrans {
+            self.delivery.limited_by_application(in_flight);
         }
     }
 
