@@ -1,5 +1,5 @@
 //! A simulated packet. What moves through queues and pipes is a pointer: a packet is moved a dozen times on its way, and
-//! eighty bytes each time cost more than one allocation.
+//! eighty bytes each time cost more. Those that have arrived are used again.
 
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use weir_base::{Ecn, FlowId, Packet, Time};
@@ -35,23 +35,50 @@ struct Fields {
     class: Ecn,
 }
 
-impl SimPacket {
+/// Which flow a packet belongs to, and between which hosts it travels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    pub(crate) flow: usize,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+}
+
+/// Makes packets, of those that have arrived where there are any.
+#[derive(Debug, Default)]
+pub(crate) struct Pool(Vec<SimPacket>);
+
+impl Pool {
     #[inline]
-    pub(crate) fn tcp(segment: Segment, ecn: Ecn, flow: u32, from: usize, to: usize) -> SimPacket {
-        SimPacket::new(Payload::Tcp(segment), segment.packet_len(), ecn, flow, from, to)
+    pub(crate) fn tcp(&mut self, segment: Segment, ecn: Ecn, way: Way) -> SimPacket {
+        self.packet(Payload::Tcp(segment), segment.packet_len(), ecn, way)
     }
 
-    pub(crate) fn udp(length: u32, ecn: Ecn, flow: u32, from: usize, to: usize) -> SimPacket {
-        SimPacket::new(Payload::Udp, length, ecn, flow, from, to)
+    pub(crate) fn udp(&mut self, length: u32, ecn: Ecn, way: Way) -> SimPacket {
+        self.packet(Payload::Udp, length, ecn, way)
     }
 
     #[inline]
-    fn new(payload: Payload, length: u32, ecn: Ecn, flow: u32, from: usize, to: usize) -> SimPacket {
-        let (from, to, length) = (from as u16, to as u16, length as u16);
+    fn packet(&mut self, payload: Payload, length: u32, ecn: Ecn, way: Way) -> SimPacket {
+        let (from, to, length) = (way.from as u16, way.to as u16, length as u16);
+        let flow = way.flow as u32;
         let fields = Fields { payload, arrived: Time::ZERO, flow, from, to, length, ecn, class: ecn };
-        SimPacket(Box::new(fields))
+        match self.0.pop() {
+            Some(mut packet) => {
+                *packet.0 = fields;
+                packet
+            }
+            None => SimPacket(Box::new(fields)),
+        }
     }
 
+    /// A packet is done with.
+    #[inline]
+    pub(crate) fn take_back(&mut self, packet: SimPacket) {
+        self.0.push(packet);
+    }
+}
+
+impl SimPacket {
     #[inline]
     pub(crate) fn payload(&self) -> &Payload {
         &self.0.payload

@@ -5,7 +5,7 @@
 //! deadline and waits on.
 
 use crate::flow::{Carrier, Flow, Request};
-use crate::packet::{Payload, SimPacket, UDP_HEADERS};
+use crate::packet::{Payload, Pool, SimPacket, UDP_HEADERS, Way};
 use weir_base::{FlowId, Packet, Span, Time};
 use weir_engine::{Audit, Both, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config};
 use weir_fabric::{Delivery, EventQueue, Fabric, Observer};
@@ -30,6 +30,7 @@ pub(crate) struct World<'a> {
     run: &'a Run,
     recorder: &'a mut dyn Recorder,
     fabric: Fabric<SimPacket>,
+    pool: Pool,
     flows: Vec<Flow>,
     timers: EventQueue,
     /// For each timer, the time for which it is in the queue; [`Time::NEVER`] when it is not.
@@ -70,6 +71,7 @@ impl<'a> World<'a> {
             run,
             recorder,
             fabric: Fabric::new(&fabric_config(run)),
+            pool: Pool::default(),
             flows,
             timers: EventQueue::new(timers + 1),
             armed: vec![Time::NEVER; timers],
@@ -136,9 +138,11 @@ impl<'a> World<'a> {
                     if let Some(sender) = &mut ends.sender {
                         sender.on_segment(segment, ecn, now);
                     }
+                    self.pool.take_back(packet);
                     self.after_sender(number, now);
                 } else {
                     ends.receiver.on_segment(segment, ecn, now);
+                    self.pool.take_back(packet);
                     self.after_receiver(number, now);
                 }
             }
@@ -184,10 +188,10 @@ impl<'a> World<'a> {
             Carrier::Udp { ecn, exact } => Some((ecn, exact)),
             Carrier::Tcp(_) => None,
         };
-        let fabric = &mut self.fabric;
+        let (fabric, pool) = (&mut self.fabric, &mut self.pool);
         flow.woken(now, &mut |Request::Datagram(length)| {
             let Some((ecn, exact)) = udp else { return };
-            let packet = SimPacket::udp(length, ecn, number as u32, from, to);
+            let packet = pool.udp(length, ecn, Way { flow: number, from, to });
             if exact { fabric.inject_exact(from, packet, now) } else { fabric.inject(from, packet, now) }
         });
         let wake = flow.wake;
@@ -206,7 +210,8 @@ impl<'a> World<'a> {
         let wake = flow.wake;
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
         let Some(sender) = &mut ends.sender else { return };
-        send_all(sender, &mut self.fabric, number, flow.from, flow.to, now);
+        let way = Way { flow: number, from: flow.from, to: flow.to };
+        send_all(sender, &mut self.fabric, &mut self.pool, way, now);
         let due = sender.next_timer();
         let counts = sender.counts();
         if counts != flow.seen {
@@ -230,12 +235,13 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[number];
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
         flow.read += ends.receiver.take_read();
-        send_all(&mut ends.receiver, &mut self.fabric, number, flow.to, flow.from, now);
+        let way = Way { flow: number, from: flow.to, to: flow.from };
+        send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
         let due = ends.receiver.next_timer();
         if ends.receiver.finished() && !flow.completed {
             flow.completed = true;
             ends.receiver.close();
-            send_all(&mut ends.receiver, &mut self.fabric, number, flow.to, flow.from, now);
+            send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
             self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
         }
         self.arm(number, RECEIVER, due);
@@ -311,13 +317,12 @@ impl<'a> World<'a> {
 fn send_all(
     end: &mut Connection,
     fabric: &mut Fabric<SimPacket>,
-    flow: usize,
-    from: usize,
-    to: usize,
+    pool: &mut Pool,
+    way: Way,
     now: Time,
 ) {
     while let Some((segment, ecn)) = end.poll_transmit(now) {
-        fabric.inject(from, SimPacket::tcp(segment, ecn, flow as u32, from, to), now);
+        fabric.inject(way.from, pool.tcp(segment, ecn, way), now);
     }
 }
 

@@ -91,6 +91,13 @@ impl Sender {
         if arrival.ack > self.next || arrival.ack + u64::from(self.max_window) < self.una {
             return;
         }
+        // Nothing is out, as at the receiving end of a flow: only the window can have news.
+        if self.board.out() == 0 && arrival.ack == self.una && arrival.sack.is_empty() {
+            self.update_window(arrival);
+            self.window_probes = 0;
+            self.window_opened();
+            return;
+        }
         let mut effects = Effects { echoed: arrival.tsecr, ..Effects::default() };
         let mut tally = Tally::default();
         let (prior_una, prior_out) = (self.una, self.board.out());
@@ -106,7 +113,7 @@ impl Sender {
         }
         let prior_highest = self.highest_sacked();
         effects.has_data = arrival.has_data;
-        self.update_window(arrival, &mut effects);
+        effects.window_updated = self.update_window(arrival);
         if !arrival.sack.is_empty() {
             self.take_sack(arrival, prior_una, &mut effects, &mut tally, now);
         }
@@ -183,7 +190,7 @@ impl Sender {
         self.controller.on_ack(ack, &mut self.random);
         self.read_window();
         self.buffer.expand(self.cwnd().max(self.rack.reordering + 1));
-        let (window, srtt8) = (self.controller.window(), self.rtt.srtt8());
+        let (window, srtt8) = (self.controller_window, self.rtt.srtt8());
         let slow_start = self
             .controller
             .slow_start_threshold()
@@ -215,18 +222,19 @@ impl Sender {
         }
     }
 
-    /// `tcp_ack_update_window`.
-    fn update_window(&mut self, arrival: &Arrival<'_>, effects: &mut Effects) {
+    /// Takes the window over, and answers whether it is newer than the one known (`tcp_ack_update_window`).
+    #[inline]
+    fn update_window(&mut self, arrival: &Arrival<'_>) -> bool {
         let newer = arrival.ack > self.una
             || arrival.seq > self.window_from
             || (arrival.seq == self.window_from && (arrival.window > self.window || arrival.window == 0));
         if newer {
-            effects.window_updated = true;
             self.window_from = arrival.seq;
             self.window = arrival.window;
             self.max_window = self.max_window.max(arrival.window);
         }
         self.una = self.una.max(arrival.ack);
+        newer
     }
 
     /// Marks what the SACK blocks report (`tcp_sacktag_write_queue`).

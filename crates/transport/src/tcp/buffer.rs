@@ -17,12 +17,16 @@ pub(crate) struct SendBuffer {
     limit: u64,
     most: u64,
     mss: u64,
+    /// Memory that a segment takes.
+    per_segment: u64,
 }
 
 impl SendBuffer {
     pub(crate) fn new(config: &Config) -> SendBuffer {
         let (start, most) = config.send_buffer;
-        let mut buffer = SendBuffer { limit: start.get(), most: most.get(), mss: u64::from(config.mss) };
+        let mss = u64::from(config.mss);
+        let per_segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
+        let mut buffer = SendBuffer { limit: start.get(), most: most.get(), mss, per_segment };
         if start < most {
             buffer.expand(config.initial_window);
         }
@@ -36,8 +40,7 @@ impl SendBuffer {
 
     /// The window has grown to so many segments.
     pub(crate) fn expand(&mut self, segments: u32) {
-        let per_segment = (self.mss + HEADERS).next_power_of_two() + SK_BUFF;
-        let wanted = 2 * u64::from(segments.max(10)) * per_segment;
+        let wanted = 2 * u64::from(segments.max(10)) * self.per_segment;
         if wanted > self.limit {
             self.limit = wanted.min(self.most.max(self.limit));
         }

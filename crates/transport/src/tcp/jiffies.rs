@@ -9,8 +9,10 @@ use weir_base::{Span, Time};
 pub(crate) const JIFFY: Span = Span::from_millis(4);
 /// Entries of a wheel level less one: the longest delay that it holds, in its own units.
 const LEVEL: u64 = 63;
-/// Each level is eight times coarser than the one before (`LVL_CLK_DIV`).
-const COARSER: u64 = 8;
+/// Each level is eight times coarser than the one before (`LVL_CLK_SHIFT`).
+const COARSER_SHIFT: u32 = 3;
+/// Levels beyond the first.
+const LEVELS: u32 = 8;
 
 /// Whole jiffies, rounded up (`usecs_to_jiffies`), as microseconds.
 pub(crate) fn round_up(micros: u64) -> u64 {
@@ -20,12 +22,13 @@ pub(crate) fn round_up(micros: u64) -> u64 {
 /// When a timer of this length, set now, fires.
 pub(crate) fn deadline(now: Time, micros: u64) -> Time {
     let jiffies = micros.div_ceil(JIFFY.as_micros());
-    let mut unit = 1;
-    while jiffies >= LEVEL * unit && unit < COARSER.pow(8) {
-        unit *= COARSER;
+    // A unit of the level is a power of two.
+    let mut shift = 0;
+    while jiffies >= LEVEL << shift && shift < LEVELS * COARSER_SHIFT {
+        shift += COARSER_SHIFT;
     }
     let expires = now.as_nanos() / JIFFY.as_nanos() + jiffies;
-    Time::from_nanos((expires / unit + 1) * unit * JIFFY.as_nanos())
+    Time::from_nanos((((expires >> shift) + 1) << shift) * JIFFY.as_nanos())
 }
 
 #[cfg(test)]

@@ -29,9 +29,7 @@ impl Pacer {
             self.rate = given;
         } else if srtt8 > 0 {
             let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-            let bits =
-                u128::from(window.get()) * 8 * 8_000_000 * u128::from(percent) / (100 * u128::from(srtt8));
-            self.rate = Some(Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX)));
+            self.rate = Some(rate_of(window, srtt8, percent));
         }
     }
 
@@ -54,6 +52,22 @@ impl Pacer {
         let start = if self.next > now { self.next } else { now };
         self.next = start + length.saturating_sub(credit);
     }
+}
+
+/// So many per cent of a window each round trip. Eight bits a byte, and eight times 10^6 since the round trip is in eighths
+/// of microseconds.
+#[inline]
+fn rate_of(window: Bytes, srtt8: u64, percent: u64) -> Rate {
+    let (factor, divisor) = (64_000_000 * percent, 100 * srtt8);
+    // Nearly every window fits into 64 bits, where division is quicker.
+    let bits = match window.get().checked_mul(factor) {
+        Some(scaled) => scaled / divisor,
+        None => {
+            let bits = u128::from(window.get()) * u128::from(factor) / u128::from(divisor);
+            u64::try_from(bits).unwrap_or(u64::MAX)
+        }
+    };
+    Rate::from_bits_per_sec(bits)
 }
 
 #[cfg(test)]

@@ -136,6 +136,8 @@ pub(crate) struct Sender {
     pub(crate) ecn: EcnSender,
     pub(crate) counters: Counters,
     pub(crate) controller: Box<dyn Controller>,
+    /// The controller's window as of its last word, and what it is in segments.
+    pub(crate) controller_window: Bytes,
     controller_segments: u32,
     pub(crate) own_recovery: bool,
     pub(crate) wants_sent: bool,
@@ -199,6 +201,7 @@ impl Sender {
             own_recovery: controller.recovery() == Recovery::Own,
             wants_sent: controller.wants_sent(),
             controller,
+            controller_window: Bytes::ZERO,
             controller_segments: 1,
             random: Random::stream(config.seed, "controller"),
             pacer: super::pacer::Pacer::new(config.pacing),
@@ -218,10 +221,14 @@ impl Sender {
         self.controller_segments
     }
 
-    /// The controller has been told something: its window is read again. A division that no segment should pay for.
+    /// The controller has been told something: its window is read again. Only one that has changed is divided.
     pub(crate) fn read_window(&mut self) {
-        let segments = self.controller.window().get() / u64::from(self.mss);
-        self.controller_segments = segments.clamp(1, u64::from(u32::MAX)) as u32;
+        let window = self.controller.window();
+        if window != self.controller_window {
+            self.controller_window = window;
+            let segments = window.get() / u64::from(self.mss);
+            self.controller_segments = segments.clamp(1, u64::from(u32::MAX)) as u32;
+        }
     }
 
     /// Whether the window is on its way down (`tcp_in_cwnd_reduction`).
@@ -231,9 +238,9 @@ impl Sender {
 
     /// Whether the window is below the threshold (`tcp_in_slow_start`).
     pub(crate) fn in_slow_start(&self) -> bool {
-        self.controller
-            .slow_start_threshold()
-            .is_some_and(|threshold| u64::from(self.cwnd()) < threshold.get() / u64::from(self.mss))
+        // One segment more still fits below the threshold.
+        let more = (u64::from(self.cwnd()) + 1) * u64::from(self.mss);
+        self.controller.slow_start_threshold().is_some_and(|threshold| more <= threshold.get())
     }
 
     /// Whether the window was what limited sending (`tcp_is_cwnd_limited`).

@@ -22,6 +22,8 @@ const FIRST_READ: u64 = 10;
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiveWindow {
     buffer: u64,
+    /// Payload that the buffer holds.
+    payload: u64,
     most: u64,
     mss: u64,
     /// Largest window that may be told now (`rcv_ssthresh`).
@@ -46,6 +48,7 @@ impl ReceiveWindow {
         let most = most.max(buffer);
         let mut window = ReceiveWindow {
             buffer,
+            payload: payload(buffer, mss),
             most,
             mss,
             limit: 0,
@@ -58,13 +61,8 @@ impl ReceiveWindow {
             rtt8: 0,
             last_echo: 0,
         };
-        window.limit = (window.payload().min(UNSCALED) / mss * mss).max(mss);
+        window.limit = (window.payload.min(UNSCALED) / mss * mss).max(mss);
         window
-    }
-
-    /// Payload that the buffer holds.
-    fn payload(&self) -> u64 {
-        self.buffer * self.mss / TRUE_SIZE.max(self.mss)
     }
 
     /// The window of a SYN.
@@ -76,10 +74,10 @@ impl ReceiveWindow {
 
     /// The window to tell when `next` is expected and `held` bytes wait out of order.
     pub(crate) fn tell(&mut self, next: u64, held: u64) -> u32 {
-        let free = self.payload().saturating_sub(held).min(self.limit);
+        let free = self.payload.saturating_sub(held).min(self.limit);
         // Told in units of the scale, rounded up.
-        let unit = 1 << self.scale;
-        let window = free.max(self.edge.saturating_sub(next)).div_ceil(unit) * unit;
+        let below = (1 << self.scale) - 1;
+        let window = (free.max(self.edge.saturating_sub(next)) + below) & !below;
         self.edge = self.edge.max(next + window);
         window as u32
     }
@@ -97,7 +95,7 @@ impl ReceiveWindow {
     /// Data has come: the window opens by two segments while the buffer has room. Answers whether it did, which is worth an
     /// acknowledgement (`tcp_grow_window`).
     pub(crate) fn open(&mut self, len: u64, held: u64) -> bool {
-        let room = self.payload().saturating_sub(held).saturating_sub(self.limit);
+        let room = self.payload.saturating_sub(held).saturating_sub(self.limit);
         if len < SMALL || room == 0 {
             return false;
         }
@@ -138,10 +136,16 @@ impl ReceiveWindow {
             let wanted = window + growth.min(self.most) * 2 + beyond;
             let buffer = wanted * TRUE_SIZE.max(self.mss) / self.mss;
             self.buffer = self.buffer.max(buffer.min(self.most));
+            self.payload = payload(self.buffer, self.mss);
             self.read = read;
         }
         (self.read_from, self.measured_from) = (next, at);
     }
+}
+
+/// Payload that a buffer of this memory holds.
+fn payload(buffer: u64, mss: u64) -> u64 {
+    buffer * mss / TRUE_SIZE.max(mss)
 }
 
 /// The scale that lets 16 bits tell the largest window (`tcp_select_initial_window`).
