@@ -10,23 +10,18 @@ const SUB_BITS: u32 = 6;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u32>,
-    /// Lowest and highest bucket in use, so that clearing and writing touch only those.
-    used: Option<(usize, usize)>,
     count: u64,
     sum: u128,
     min: Span,
     max: Span,
 }
 
+/// Each octave has as many buckets as its leading bits have values; what is below the first octave is a bucket of its own.
+#[inline]
 fn bucket_of(span: Span) -> usize {
     let value = span.as_nanos();
-    let top = 63 - (value | 1).leading_zeros();
-    if top <= SUB_BITS {
-        value as usize
-    } else {
-        let shift = top - SUB_BITS;
-        (((shift as usize) + 1) << SUB_BITS) + ((value >> shift) as usize & ((1 << SUB_BITS) - 1))
-    }
+    let shift = 63 - SUB_BITS - (value | 1 << SUB_BITS).leading_zeros();
+    ((shift as usize) << SUB_BITS) + (value >> shift) as usize
 }
 
 /// The lowest value of a bucket and its width, in nanoseconds.
@@ -54,14 +49,10 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, span: Span) {
         let bucket = bucket_of(span);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
+        match self.counts.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.grow(bucket),
         }
-        self.counts[bucket] += 1;
-        self.used = Some(match self.used {
-            None => (bucket, bucket),
-            Some((low, high)) => (low.min(bucket), high.max(bucket)),
-        });
         if self.count == 0 || span < self.min {
             self.min = span;
         }
@@ -70,16 +61,34 @@ impl Histogram {
         self.sum += u128::from(span.as_nanos());
     }
 
+    /// Counts one span in a bucket that there was no room for yet.
+    #[cold]
+    fn grow(&mut self, bucket: usize) {
+        self.counts.resize(bucket + 1, 0);
+        self.counts[bucket] = 1;
+    }
+
+    /// The buckets between the smallest and the largest span: clearing and writing touch only those.
+    fn used(&self) -> std::ops::Range<usize> {
+        if self.count == 0 {
+            return 0..0;
+        }
+        let end = (bucket_of(self.max) + 1).min(self.counts.len());
+        bucket_of(self.min).min(end)..end
+    }
+
     /// Adds another histogram's counts to this one's.
     pub fn merge(&mut self, other: &Histogram) {
-        let Some((low, high)) = other.used else { return };
-        if high >= self.counts.len() {
-            self.counts.resize(high + 1, 0);
+        if other.count == 0 {
+            return;
         }
-        for bucket in low..=high {
+        let used = other.used();
+        if used.end > self.counts.len() {
+            self.counts.resize(used.end, 0);
+        }
+        for bucket in used {
             self.counts[bucket] = self.counts[bucket].saturating_add(other.counts[bucket]);
         }
-        self.used = Some(self.used.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
         self.count += other.count;
@@ -88,9 +97,8 @@ impl Histogram {
 
     /// Forgets everything; the buckets stay allocated.
     pub fn clear(&mut self) {
-        if let Some((low, high)) = self.used.take() {
-            self.counts[low..=high].fill(0);
-        }
+        let used = self.used();
+        self.counts[used].fill(0);
         (self.count, self.sum, self.min, self.max) = (0, 0, Span::ZERO, Span::ZERO);
     }
 
@@ -118,10 +126,12 @@ impl Histogram {
     /// The value below or at which a share `p` in `[0, 1]` of the spans lies (nearest rank, middle of its bucket,
     /// never outside what was seen); none when nothing was counted.
     pub fn percentile(&self, p: f64) -> Option<Span> {
-        let (low, high) = self.used?;
+        if self.count == 0 {
+            return None;
+        }
         let rank = (libm::ceil(p * self.count as f64) as u64).clamp(1, self.count);
         let mut seen = 0;
-        for bucket in low..=high {
+        for bucket in self.used() {
             seen += u64::from(self.counts[bucket]);
             if seen >= rank {
                 let (start, width) = bounds_of(bucket);
@@ -134,8 +144,7 @@ impl Histogram {
     /// The buckets that hold something: (bucket number, count), ascending. With the exact sum, smallest and largest they
     /// are all of it: see [`Histogram::from_parts`].
     pub fn buckets(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let (low, end) = self.used.map_or((0, 0), |(low, high)| (low, high + 1));
-        (low..end).filter(|&b| self.counts[b] > 0).map(|b| (b as u32, self.counts[b]))
+        self.used().filter(|&b| self.counts[b] > 0).map(|b| (b as u32, self.counts[b]))
     }
 
     /// Puts a histogram together again from what [`Histogram::buckets`], [`Histogram::sum`], [`Histogram::min`] and
@@ -169,7 +178,6 @@ impl Histogram {
             }
             self.counts[bucket] = self.counts[bucket].saturating_add(count);
             self.count += u64::from(count);
-            self.used = Some(self.used.map_or((bucket, bucket), |(l, h)| (l.min(bucket), h.max(bucket))));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::event::EventQueue;
 use crate::link::{Link, LinkCounters, Observer, Watcher};
-use crate::route::Routes;
+use crate::route::{Hop, Hops, Routes};
 use crate::tap::{FlowCounters, Taps};
 use crate::wire::Wire;
 use crate::{config, config::Config};
@@ -56,6 +56,8 @@ pub struct Fabric<P> {
     /// All links' changes, latest first.
     changes: Vec<(usize, config::Change)>,
     routes: Routes,
+    /// The routes with links that take no time left out, as things stand.
+    hops: Hops,
     events: EventQueue,
     taps: Taps,
     watcher: Watcher<P>,
@@ -93,12 +95,14 @@ impl<P: Wire> Fabric<P> {
             .flat_map(|(i, link)| link.schedule.iter().map(move |change| (i, *change)))
             .collect();
         changes.sort_by_key(|(link, change)| std::cmp::Reverse((change.at, *link)));
+        let routes = Routes::new(config);
         let mut fabric = Fabric {
             edges: config.nodes.iter().enumerate().map(edge).collect(),
             events: EventQueue::new(2 * links.len() + config.nodes.len() + 1),
+            hops: routes.hops(|link| links[link].through()),
             links,
             changes,
-            routes: Routes::new(config),
+            routes,
             taps: Taps::new(&config.flows, config.groups),
             watcher: None,
             ready: VecDeque::new(),
@@ -171,30 +175,30 @@ impl<P: Wire> Fabric<P> {
 
     /// Puts a packet that is at a node, and not at its destination, on the next link that takes time.
     #[inline]
-    fn forward(&mut self, mut node: usize, packet: P, now: Time) -> Option<Delivery<P>> {
-        let target = packet.destination();
-        while node != target {
-            let Some(index) = self.routes.link(node, target) else {
+    fn forward(&mut self, node: usize, packet: P, now: Time) -> Option<Delivery<P>> {
+        let host = packet.destination();
+        match self.hops.next(node, host) {
+            Hop::Link(index) => {
+                let link = &mut self.links[index];
+                let was_empty = link.pipe.is_empty();
+                if let Some(wake) = link.arrive(packet, now, &mut self.watcher) {
+                    self.events.push(wake, 2 * index);
+                }
+                if let Some(&(head, _)) = link.pipe.front().filter(|_| was_empty) {
+                    self.events.push(head, 2 * index + 1);
+                }
+                None
+            }
+            Hop::Arrived => {
+                self.delivered += 1;
+                self.taps.received(host, &packet, packet.tcp(), now);
+                Some(Delivery { host, packet, at: now })
+            }
+            Hop::Nowhere => {
                 self.unroutable += 1;
-                return None;
-            };
-            let link = &mut self.links[index];
-            if link.transparent {
-                node = link.to as usize;
-                continue;
+                None
             }
-            let was_empty = link.pipe.is_empty();
-            if let Some(wake) = link.arrive(packet, now, &mut self.watcher) {
-                self.events.push(wake, 2 * index);
-            }
-            if let Some(&(head, _)) = link.pipe.front().filter(|_| was_empty) {
-                self.events.push(head, 2 * index + 1);
-            }
-            return None;
         }
-        self.delivered += 1;
-        self.taps.received(target, &packet, packet.tcp(), now);
-        Some(Delivery { host: target, packet, at: now })
     }
 
     /// When something is due next; [`Time::NEVER`] when nothing is.
@@ -282,7 +286,11 @@ impl<P: Wire> Fabric<P> {
 
     fn change(&mut self, number: usize) {
         if let Some((index, change)) = self.changes.pop() {
+            let through = self.links[index].through();
             self.links[index].change(&change);
+            if self.links[index].through() != through {
+                self.hops = self.routes.hops(|link| self.links[link].through());
+            }
         }
         let next = self.changes.last().map(|(_, change)| Time::ZERO + change.at);
         self.next_or_none(next, number);

@@ -58,7 +58,7 @@ pub(crate) type Watcher<P> = Option<Box<dyn Observer<P> + Send>>;
 pub(crate) struct Link<P> {
     pub(crate) to: u32,
     /// Whether packets pass through without an event: no rate, no delay, nothing that could happen to them.
-    pub(crate) transparent: bool,
+    transparent: bool,
     index: usize,
     rate: Option<Rate>,
     delay: Span,
@@ -267,6 +267,11 @@ impl<P: Packet> Link<P> {
             && self.loss == 0.0
             && self.drop.is_empty()
             && self.hold.is_empty()
+    }
+
+    /// Where packets that pass through without an event come out, if this link is such.
+    pub(crate) fn through(&self) -> Option<usize> {
+        self.transparent.then_some(self.to as usize)
     }
 
     pub(crate) fn change(&mut self, change: &config::Change) {

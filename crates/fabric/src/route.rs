@@ -72,10 +72,59 @@ impl Routes {
         Routes { nodes, next }
     }
 
+    /// The routes without the links that packets pass without an event: `through` tells the far end of such a link.
+    pub(crate) fn hops(&self, through: impl Fn(usize) -> Option<usize>) -> Hops {
+        let hop = |from: usize, target: usize| {
+            let mut node = from;
+            while node != target {
+                let Some(link) = self.link(node, target) else { return NOWHERE };
+                match through(link) {
+                    Some(end) => node = end,
+                    None => return link as u32,
+                }
+            }
+            ARRIVED
+        };
+        let nodes = self.nodes;
+        Hops { nodes, next: (0..nodes * nodes).map(|index| hop(index / nodes, index % nodes)).collect() }
+    }
+
     /// The link from `node` towards `target`, if there is a way.
     #[inline]
     pub(crate) fn link(&self, node: usize, target: usize) -> Option<usize> {
         let link = self.next[node * self.nodes + target];
         (link != u32::MAX).then_some(link as usize)
+    }
+}
+
+/// What comes next on the way from a node to a host.
+pub(crate) enum Hop {
+    /// A link that takes time, or on which something may happen.
+    Link(usize),
+    /// The host: the rest of the way takes no time.
+    Arrived,
+    /// Nothing: no way leads there.
+    Nowhere,
+}
+
+const NOWHERE: u32 = u32::MAX;
+const ARRIVED: u32 = u32::MAX - 1;
+
+/// For each node and each host, what comes next; so that a packet costs one look, whatever the number of links that take
+/// no time.
+#[derive(Debug, Clone)]
+pub(crate) struct Hops {
+    nodes: usize,
+    next: Vec<u32>,
+}
+
+impl Hops {
+    #[inline]
+    pub(crate) fn next(&self, node: usize, target: usize) -> Hop {
+        match self.next[node * self.nodes + target] {
+            NOWHERE => Hop::Nowhere,
+            ARRIVED => Hop::Arrived,
+            link => Hop::Link(link as usize),
+        }
     }
 }

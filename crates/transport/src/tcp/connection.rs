@@ -7,7 +7,7 @@ use super::config::Config;
 use super::jiffies;
 use super::receiver::{Data, Receiver};
 use super::rto::RTO_INITIAL;
-use super::segment::{Flags, MAX_SACK, Segment};
+use super::segment::{Flags, MAX_SACK, Sack, Segment};
 use super::sender::{Forced, Sender, micros, ticks};
 use super::transmit::Outgoing;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
@@ -344,7 +344,7 @@ impl Connection {
     /// An acknowledgement without data.
     fn acknowledge(&mut self, now: Time) -> Segment {
         let next = self.sender.as_deref().map_or(1, |sender| sender.next);
-        self.segment(next, Flags::ACK, now)
+        self.segment(next, 0, Flags::ACK, now)
     }
 
     fn put_on_wire(&mut self, outgoing: Outgoing, now: Time) -> (Segment, Ecn) {
@@ -358,8 +358,7 @@ impl Connection {
         if outgoing.cwr {
             flags = flags.with(Flags::CWR);
         }
-        let mut segment = self.segment(outgoing.start, flags, now);
-        segment.len = outgoing.len;
+        let segment = self.segment(outgoing.start, outgoing.len, flags, now);
         let agreed = outgoing.new && outgoing.len > 0 && self.ecn_offered;
         let codepoint = match self.controller().map(Controller::codepoint) {
             Some(Codepoint::Ect0) if agreed => Ecn::Ect0,
@@ -373,25 +372,30 @@ impl Connection {
     }
 
     /// A segment at a position of ours, with all that the receiver has to say.
-    fn segment(&mut self, start: u64, flags: Flags, now: Time) -> Segment {
+    #[inline]
+    fn segment(&mut self, start: u64, len: u16, flags: Flags, now: Time) -> Segment {
         let receiver = &mut self.receiver;
         let peer = self.peer_sequence;
         let echo = if receiver.echoes() { Flags::ECE } else { Flags::NONE };
-        let mut segment = Segment {
+        let mut sack = Sack::default();
+        if let Some((start, end)) = receiver.reassembly.duplicate.take() {
+            sack.push(wire(start, peer), wire(end, peer));
+        }
+        for &(start, end) in receiver.reassembly.blocks() {
+            sack.push(wire(start, peer), wire(end, peer));
+        }
+        let window = receiver.tell_window();
+        receiver.on_ack_sent();
+        Segment {
             seq: wire(start, self.config.initial_sequence),
             ack: wire(receiver.next, peer),
-            window: receiver.tell_window(),
+            window,
             tsval: ticks(now),
             tsecr: receiver.recent,
+            sack,
+            len,
             flags: flags.with(echo),
-            ..Segment::default()
-        };
-        let duplicate = receiver.reassembly.duplicate.take();
-        for &(start, end) in duplicate.iter().chain(receiver.reassembly.blocks()) {
-            segment.push_sack(wire(start, peer), wire(end, peer));
         }
-        receiver.on_ack_sent();
-        segment
     }
 
     /// The application writes; answers how many bytes the send buffer has taken.

@@ -53,6 +53,16 @@ pub struct Sack {
     count: u8,
 }
 
+impl Sack {
+    /// Appends a block; what does not fit is left out.
+    pub fn push(&mut self, start: u32, end: u32) {
+        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+            *block = (start, end);
+            self.count += 1;
+        }
+    }
+}
+
 /// One segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
@@ -82,10 +92,7 @@ impl Segment {
 
     /// Appends a SACK block; what does not fit is left out.
     pub fn push_sack(&mut self, start: u32, end: u32) {
-        if let Some(block) = self.sack.blocks.get_mut(usize::from(self.sack.count)) {
-            *block = (start, end);
-            self.sack.count += 1;
-        }
+        self.sack.push(start, end);
     }
 
     /// How much sequence space it takes: payload, SYN and FIN.
