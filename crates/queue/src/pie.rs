@@ -159,6 +159,23 @@ impl<P: Packet> Pie<P> {
         false
     }
 
+    /// Takes all steps that are due.
+    fn catch_up(&mut self, now: Time) {
+        while now >= self.next_update {
+            self.calculate_probability();
+            self.next_update += self.config.tupdate;
+            let settled = self.packets.is_empty()
+                && self.probability == 0
+                && self.delay.is_zero()
+                && self.delay_before.is_zero();
+            if settled && now >= self.next_update {
+                // Nothing changes any more: skip the ticks that an idle time has left behind.
+                let ticks = now.since(self.next_update).as_nanos() / self.config.tupdate.as_nanos().max(1);
+                self.next_update += self.config.tupdate * ticks;
+            }
+        }
+    }
+
     /// One step of the controller (RFC 8033, section 4.2 with the scaling of section 5; Linux `pie_calculate_probability`).
     fn calculate_probability(&mut self) {
         let idle_guess = self.delay.is_zero() && self.backlog.packets > 0;
@@ -235,19 +252,10 @@ impl<P: Packet> Queue<P> for Pie<P> {
         Some(packet)
     }
 
+    #[inline]
     fn update(&mut self, now: Time) {
-        while now >= self.next_update {
-            self.calculate_probability();
-            self.next_update += self.config.tupdate;
-            let settled = self.packets.is_empty()
-                && self.probability == 0
-                && self.delay.is_zero()
-                && self.delay_before.is_zero();
-            if settled && now >= self.next_update {
-                // Nothing changes any more: skip the ticks that an idle time has left behind.
-                let ticks = now.since(self.next_update).as_nanos() / self.config.tupdate.as_nanos().max(1);
-                self.next_update += self.config.tupdate * ticks;
-            }
+        if now >= self.next_update {
+            self.catch_up(now);
         }
     }
 

@@ -314,13 +314,7 @@ impl<'a> World<'a> {
 
 /// Hands every segment that a connection wants to send to the fabric.
 #[inline]
-fn send_all(
-    end: &mut Connection,
-    fabric: &mut Fabric<SimPacket>,
-    pool: &mut Pool,
-    way: Way,
-    now: Time,
-) {
+fn send_all(end: &mut Connection, fabric: &mut Fabric<SimPacket>, pool: &mut Pool, way: Way, now: Time) {
     while let Some((segment, ecn)) = end.poll_transmit(now) {
         fabric.inject(way.from, pool.tcp(segment, ecn, way), now);
     }

@@ -19,6 +19,8 @@ pub(crate) struct SendBuffer {
     mss: u64,
     /// Memory that a segment takes.
     per_segment: u64,
+    /// Payload bytes that fit, in full segments that are each charged with their head.
+    capacity: u64,
 }
 
 impl SendBuffer {
@@ -26,23 +28,29 @@ impl SendBuffer {
         let (start, most) = config.send_buffer;
         let mss = u64::from(config.mss);
         let per_segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
-        let mut buffer = SendBuffer { limit: start.get(), most: most.get(), mss, per_segment };
+        let mut buffer = SendBuffer { limit: 0, most: most.get(), mss, per_segment, capacity: 0 };
+        buffer.set_limit(start.get());
         if start < most {
             buffer.expand(config.initial_window);
         }
         buffer
     }
 
-    /// Payload bytes that fit, in full segments that are each charged with their head.
+    fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+        self.capacity = (limit / (self.mss + CHARGE)).max(1) * self.mss;
+    }
+
+    /// Payload bytes that fit.
     pub(crate) fn capacity(&self) -> u64 {
-        (self.limit / (self.mss + CHARGE)).max(1) * self.mss
+        self.capacity
     }
 
     /// The window has grown to so many segments.
     pub(crate) fn expand(&mut self, segments: u32) {
         let wanted = 2 * u64::from(segments.max(10)) * self.per_segment;
         if wanted > self.limit {
-            self.limit = wanted.min(self.most.max(self.limit));
+            self.set_limit(wanted.min(self.most.max(self.limit)));
         }
     }
 }

@@ -189,16 +189,18 @@ impl Scoreboard {
     }
 
     /// Takes off the oldest segment and settles the counters.
-    pub(crate) fn pop(&mut self) -> Sent {
+    pub(crate) fn pop(&mut self) {
         let slot = self.slot(self.first);
         self.unlist(slot);
-        self.set_waiting(slot, false);
-        let sent = self.slots[slot];
-        self.sacked -= u32::from(sent.has(SACKED));
-        self.lost -= u32::from(sent.has(LOST));
-        self.retrans -= u32::from(sent.has(RETRANS));
+        let sent = &self.slots[slot];
+        let (sacked, lost, retrans) = (sent.has(SACKED), sent.has(LOST), sent.has(RETRANS));
+        self.sacked -= u32::from(sacked);
+        self.retrans -= u32::from(retrans);
+        if lost {
+            self.lost -= 1;
+            self.set_waiting(slot, false);
+        }
         self.first += 1;
-        sent
     }
 
     /// Marks a segment SACKed, with the bookkeeping of Linux `tcp_sacktag_one`. The caller has checked that it was not.
