@@ -152,6 +152,8 @@ pub(crate) enum Kind {
     Workloads,
     /// Metrics
     Metrics,
+    /// Labs in the folder `labs` below this one
+    Labs,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,9 @@ use crate::failure::Failure;
 use crate::{print, print_json};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::Path;
 use weir_base::Named;
+use weir_plan::Lab;
 use weir_record::METRICS;
 
 /// What can be named: its kind, and what the registry knows of it.
@@ -52,7 +54,35 @@ fn entries(kind: Option<Kind>) -> Vec<Entry> {
             more: vec![("unit", metric.unit.into()), ("source", metric.source.into())],
         }));
     }
+    if wanted(Kind::Labs) {
+        entries.extend(labs(Path::new("labs")));
+    }
     entries
+}
+
+/// The labs below a folder, by path; what cannot be read is listed with the reason.
+fn labs(folder: &Path) -> Vec<Entry> {
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let lab = |path: &Path| {
+        let summary = match Lab::load(path, &[]) {
+            Ok(lab) => lab.title().unwrap_or("no title").to_owned(),
+            Err(_) => format!("cannot be read: `weir run {} --dry-run` tells why", path.display()),
+        };
+        let name = path.display().to_string();
+        Entry { kind: "lab", name, aliases: vec![], summary, parameters: Value::Null, more: vec![] }
+    };
+    let of = |path: std::path::PathBuf| {
+        if path.is_dir() {
+            labs(&path)
+        } else if path.extension().is_some_and(|extension| extension == "toml") {
+            vec![lab(&path)]
+        } else {
+            vec![]
+        }
+    };
+    paths.into_iter().flat_map(of).collect()
 }
 
 /// Lists what a lab can name.
