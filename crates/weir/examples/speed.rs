@@ -24,7 +24,7 @@ const BENCHES: [Bench; 5] = [
     Bench { lab: "ten-thousand", least: None, counted_seconds: 2 },
 ];
 
-const REPEATS: usize = 7;
+const REPEATS: usize = 15;
 
 fn main() {
     let weir = std::env::args().nth(1).unwrap_or_else(|| "target/release/weir".into());
