@@ -126,6 +126,7 @@ pub(crate) struct Sender {
     /// New segments since the queue was last found empty or blocked.
     pub(crate) burst: u32,
     pub(crate) train: super::train::Train,
+    pub(crate) gso_max_segs: u16,
     /// New data waits for a longer train.
     pub(crate) deferred: bool,
     pub(crate) usage: Usage,
@@ -191,6 +192,7 @@ impl Sender {
             forced: Forced::Nothing,
             burst: 0,
             train: super::train::Train::default(),
+            gso_max_segs: config.gso_max_segs,
             deferred: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,

@@ -36,12 +36,12 @@ impl Sender {
         if halvings < 32 {
             bytes += 65_536 >> halvings;
         }
-        (bytes.min(LARGEST) / u64::from(self.mss)).max(LEAST)
+        (bytes.min(LARGEST) / u64::from(self.mss)).max(LEAST).min(self.gso_max_segs.into())
     }
 
     /// Whether the next new segment may leave now, as far as trains go. Windows have been checked.
     pub(crate) fn train_ready(&mut self, now: Time) -> bool {
-        if self.train.left > 0 {
+        if self.train.left > 0 || self.gso_max_segs == 1 {
             return true;
         }
         let mss = u64::from(self.mss);
