@@ -24,8 +24,8 @@ use weir_fabric::{Delivery, Fabric, Observer, Totals};
 use weir_plan::Run;
 
 /// How long before a due release the pump stops sleeping. Waking up takes some tens of microseconds on a machine of one's own
-/// and some hundreds on a virtual one whose host has other work: at 10 Mbit/s 250 us gave a 99th percentile of 55 to 120 us
-/// where 60 us gave 70 to 1200. It costs two fifths of a core there; the budget ends it before it costs more than it may.
+/// and some hundreds on a virtual one whose host has other work: in six runs each at 10 Mbit/s, taken in turns, the 99th percentile
+/// was 55 to 122 us and once 995 with 250 us, and 70 to 1,221 us and once 7,635 (host busy) with 60. It costs two fifths of a core there; the budget ends it before it costs more than it may.
 const SPIN: Span = Span::from_micros(250);
 /// Below this, falling asleep and waking up takes more of the processor than waiting does.
 const NAP: Span = Span::from_micros(10);
