@@ -1,13 +1,14 @@
 //! An echo through an idle network (ICMP, RFC 792): how near the live engine's round-trip time comes to the configured one.
-//! The kernel of the far host answers; the near one measures from before the send call to after the receive call.
+//! The kernel of the far host answers; the near one measures from before the send call to the kernel's receive stamp, as
+//! ping(8) does: how long this process then takes to wake up is no part of the network.
 
 use crate::address::address_of;
-use crate::clock::{Clock, claim_processor, timespec_of};
+use crate::clock::{Clock, claim_processor, nanos_of, timespec_of};
 use crate::packet::checksum;
 use crate::pump::{Setup, pump};
 use crate::relay::Relay;
 use crate::testbed::Testbed;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
 use std::net::SocketAddrV4;
@@ -23,6 +24,8 @@ const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
 /// IPv4 header without options, which a raw socket hands over too.
 const IP_HEADER: usize = 20;
+/// Reads a socket's stamp of the packet received last (socket(7)); the first call switches stamps on.
+const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 /// An echo that takes longer is lost.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -74,17 +77,28 @@ fn echo(target: SocketAddrV4, count: u16, pause: Span, clock: Clock) -> io::Resu
     rustix::net::connect(&socket, &target)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(TIMEOUT))?;
     claim_processor();
+    let _ = stamp(&socket);
     std::thread::sleep(Duration::from_nanos(clock.until_start().as_nanos()));
     let mut times = Histogram::new();
     for sequence in 1..=count {
         let sent = clock.now();
         rustix::net::send(&socket, &request(sequence), SendFlags::empty())?;
         if receive(&socket, sequence)? {
-            times.record(clock.now().since(sent));
+            times.record(clock.stamps().time(stamp(&socket)?).since(sent));
         }
         let _ = rustix::event::poll(&mut [], Some(&timespec_of(pause)));
     }
     Ok(times)
+}
+
+/// The kernel's receive stamp of the packet received last: nanoseconds of `CLOCK_REALTIME`.
+fn stamp(socket: &OwnedFd) -> io::Result<u64> {
+    let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer names a timespec, which is what this request fills in, and which lives until the call returns.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS, &raw mut stamp) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(nanos_of(stamp.tv_sec, stamp.tv_nsec))
 }
 
 fn request(sequence: u16) -> [u8; LENGTH] {
