@@ -14,7 +14,9 @@ mod window;
 
 pub use window::{NO_THRESHOLD, Window};
 
-use weir_base::{Bytes, Random, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 
 /// A congestion controller. All hooks but [`Controller::on_ack`] and [`Controller::window`] have default bodies.
 pub trait Controller: Send {
@@ -286,7 +288,8 @@ pub enum Recovery {
 }
 
 /// The codepoint that data segments carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Codepoint {
     /// None, even where the lab allows ECN.
     Off,
@@ -296,8 +299,20 @@ pub enum Codepoint {
     Ect1,
 }
 
+impl Codepoint {
+    /// As it stands in the IP header (RFC 3168, section 5).
+    pub fn as_ecn(self) -> Ecn {
+        match self {
+            Codepoint::Off => Ecn::NotEct,
+            Codepoint::Ect0 => Ecn::Ect0,
+            Codepoint::Ect1 => Ecn::Ect1,
+        }
+    }
+}
+
 /// How the receiver tells of marks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Feedback {
     /// ECE until CWR (RFC 3168).
     Classic,
@@ -323,6 +338,14 @@ macro_rules! controllers {
                 match self {
                     $(Config::$Variant(config) => Box::new($module::$Type::new(config, start)),)+
                 }
+            }
+
+            /// The codepoint that its packets carry and the feedback that it needs, unless a lab says otherwise.
+            pub fn signals(&self) -> (Codepoint, Feedback) {
+                let mss = Bytes::new(1448);
+                let start = Start { now: Time::ZERO, mss, initial_window: 10, paced: false };
+                let controller = self.build(&start);
+                (controller.codepoint(), controller.feedback())
             }
         }
     };

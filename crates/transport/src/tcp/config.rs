@@ -1,6 +1,7 @@
 //! What a connection is configured with: sizes, buffers and switches, with the defaults of Linux 6.18.
 
 use weir_base::Bytes;
+use weir_control::{Codepoint, Feedback};
 
 /// Configuration of one endpoint. Both ends of a connection should agree on `mss`.
 #[derive(Debug, Clone)]
@@ -13,6 +14,11 @@ pub struct Config {
     pub initial_window: u32,
     /// Whether ECN is asked for and granted (RFC 3168).
     pub ecn: bool,
+    /// The codepoint of packets that may be marked.
+    pub codepoint: Codepoint,
+    /// How this side tells of marks, and understands what the other side tells. Both ends have to be of one mind about
+    /// [`Feedback::Dctcp`], which nothing on the wire negotiates.
+    pub feedback: Feedback,
     /// Send buffer: start and largest value (Linux `tcp_wmem`). Equal values switch autotuning off.
     pub send_buffer: (Bytes, Bytes),
     /// Receive buffer: start and largest value (Linux `tcp_rmem`). Equal values switch autotuning off.
@@ -35,8 +41,11 @@ pub struct Config {
 impl Config {
     /// The defaults of Linux 6.18 with this controller.
     pub fn new(controller: weir_control::Config) -> Config {
+        let (codepoint, feedback) = controller.signals();
         Config {
             controller,
+            codepoint,
+            feedback,
             mss: 1448,
             initial_window: 10,
             ecn: false,

@@ -11,7 +11,7 @@ use super::segment::{Flags, MAX_SACK, Sack, Segment};
 use super::sender::{Forced, Sender, micros, ticks};
 use super::transmit::Outgoing;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
-use weir_control::{Codepoint, Controller, Phase};
+use weir_control::{Controller, Feedback, Phase};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -48,6 +48,8 @@ pub struct Connection {
     endless: bool,
     closing: bool,
     ecn_offered: bool,
+    /// An acknowledgement that says what was so before the last segment came.
+    early: Option<Segment>,
     now: Time,
 }
 
@@ -125,6 +127,7 @@ impl Connection {
             endless: false,
             closing: false,
             ecn_offered: false,
+            early: None,
             now: Time::ZERO,
         }
     }
@@ -187,7 +190,7 @@ impl Connection {
         self.handshake.send_due = false;
         let mut sender = Box::new(Sender::new(&self.config, now, segment.window));
         sender.ecn.agreed = self.ecn_offered;
-        self.receiver.ecn = self.ecn_offered;
+        self.receiver.feedback = self.ecn_offered.then_some(self.config.feedback);
         if let Some(rtt) = self.handshake_rtt(segment, now) {
             sender.handshake_rtt(now, rtt);
         }
@@ -249,6 +252,13 @@ impl Connection {
             }
         }
         if has_data {
+            if self.receiver.must_tell_first(seq, end, ecn) {
+                let next = sender.next;
+                let held_back = self.compose(next, 0, Flags::ACK, now);
+                self.early = Some(held_back);
+                self.receiver.on_told_first(seq);
+            }
+            let Some(sender) = self.sender.as_deref() else { return };
             let data = Data {
                 start: seq,
                 len: u64::from(segment.len),
@@ -298,7 +308,10 @@ impl Connection {
             return Some(self.send_syn(now));
         }
         if std::mem::take(&mut self.handshake.answer_due) {
-            return Some((self.acknowledge(now), Ecn::NotEct));
+            return Some((self.acknowledge(now), self.control_codepoint()));
+        }
+        if let Some(segment) = self.early.take() {
+            return Some((segment, self.control_codepoint()));
         }
         let sender = self.sender.as_deref_mut()?;
         if let Some(outgoing) = sender.poll(now) {
@@ -306,7 +319,7 @@ impl Connection {
         }
         if self.receiver.ack_due {
             let segment = self.acknowledge(now);
-            return Some((segment, Ecn::NotEct));
+            return Some((segment, self.control_codepoint()));
         }
         None
     }
@@ -338,7 +351,15 @@ impl Connection {
             flags,
             ..Segment::default()
         };
-        (segment, Ecn::NotEct)
+        let asked = self.config.feedback == Feedback::Dctcp && flags.has(Flags::ECE);
+        (segment, if asked { self.config.codepoint.as_ecn() } else { Ecn::NotEct })
+    }
+
+    /// The codepoint of packets that are no new data: capable where the feedback tells of marks on all packets, as Linux
+    /// has it for controllers that need ECN (`TCP_CONG_NEEDS_ECN`; RFC 8257, section 3.5).
+    fn control_codepoint(&self) -> Ecn {
+        let all = self.ecn_offered && self.config.feedback != Feedback::Classic;
+        if all { self.config.codepoint.as_ecn() } else { Ecn::NotEct }
     }
 
     /// An acknowledgement without data.
@@ -359,21 +380,25 @@ impl Connection {
             flags = flags.with(Flags::CWR);
         }
         let segment = self.segment(outgoing.start, outgoing.len, flags, now);
-        let agreed = outgoing.new && outgoing.len > 0 && self.ecn_offered;
-        let codepoint = match self.controller().map(Controller::codepoint) {
-            Some(Codepoint::Ect0) if agreed => Ecn::Ect0,
-            Some(Codepoint::Ect1) if agreed => Ecn::Ect1,
-            _ => Ecn::NotEct,
-        };
+        let new_data = outgoing.new && outgoing.len > 0 && self.ecn_offered;
+        let codepoint = if new_data { self.config.codepoint.as_ecn() } else { self.control_codepoint() };
         if outgoing.len > 0 {
             self.receiver.acks.on_data_sent(now);
         }
         (segment, codepoint)
     }
 
-    /// A segment at a position of ours, with all that the receiver has to say.
+    /// A segment at a position of ours that leaves now, with all that the receiver has to say.
     #[inline]
     fn segment(&mut self, start: u64, len: u16, flags: Flags, now: Time) -> Segment {
+        let segment = self.compose(start, len, flags, now);
+        self.receiver.on_ack_sent();
+        segment
+    }
+
+    /// A segment at a position of ours.
+    #[inline]
+    fn compose(&mut self, start: u64, len: u16, flags: Flags, now: Time) -> Segment {
         let receiver = &mut self.receiver;
         let peer = self.peer_sequence;
         let echo = if receiver.echoes() { Flags::ECE } else { Flags::NONE };
@@ -385,7 +410,6 @@ impl Connection {
             sack.push(wire(start, peer), wire(end, peer));
         }
         let window = receiver.tell_window();
-        receiver.on_ack_sent();
         Segment {
             seq: wire(start, self.config.initial_sequence),
             ack: wire(receiver.next, peer),

@@ -191,6 +191,11 @@ impl DelayedAck {
         false
     }
 
+    /// Whether an acknowledgement is held back (`ICSK_ACK_TIMER`).
+    pub(crate) fn is_delaying(&self) -> bool {
+        self.deadline != Time::NEVER
+    }
+
     /// The window has opened: the next acknowledgement is not delayed (`tcp_grow_window`).
     pub(crate) fn tell_opening(&mut self) {
         self.quick |= 1;

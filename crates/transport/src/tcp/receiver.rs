@@ -1,5 +1,6 @@
-//! The receiving half of a connection: what has arrived, what of it the application has not yet read, ECN echo (RFC 3168),
-//! and what the next acknowledgement says. Positions count from the peer's SYN.
+//! The receiving half of a connection: what has arrived, what of it the application has not yet read, ECN echo (RFC 3168, or
+//! RFC 8257 section 3.2 as Linux `dctcp_ece_ack_update` has it), and what the next acknowledgement says. Positions count from
+//! the peer's SYN.
 
 use super::config::Config;
 use super::delack::{Check, DelayedAck, MAX_QUICK};
@@ -7,6 +8,7 @@ use super::reassembly::Reassembly;
 use super::sender::ticks;
 use super::window::ReceiveWindow;
 use weir_base::{Ecn, Time};
+use weir_control::Feedback;
 
 pub(crate) struct Receiver {
     /// Next position expected.
@@ -19,9 +21,12 @@ pub(crate) struct Receiver {
     pub(crate) reassembly: Reassembly,
     pub(crate) acks: DelayedAck,
     pub(crate) window: ReceiveWindow,
-    pub(crate) ecn: bool,
-    /// ECE goes out until CWR comes in.
+    /// How marks are told; `None` where ECN was not agreed on.
+    pub(crate) feedback: Option<Feedback>,
+    /// ECE goes out: until CWR comes in, or as long as marks come in (DCTCP).
     echo: bool,
+    /// The last packet was marked (DCTCP's CE state).
+    ce: bool,
     /// Data with ECT or CE has been seen.
     ect_seen: bool,
     /// Newest timestamp to echo (`ts_recent`), and when it came.
@@ -54,8 +59,9 @@ impl Receiver {
             reassembly: Reassembly::default(),
             acks: DelayedAck::new(config.compress_sack),
             window: ReceiveWindow::new(config),
-            ecn: false,
+            feedback: None,
             echo: false,
+            ce: false,
             ect_seen: false,
             recent: 0,
             held: 0,
@@ -70,10 +76,10 @@ impl Receiver {
         }
         let end = data.start + data.len;
         let end_with_fin = end + u64::from(data.fin);
-        if data.cwr && self.ecn {
+        if data.cwr && matches!(self.feedback, Some(Feedback::Classic | Feedback::Dctcp)) {
             self.echo = false;
-            // The peer has reduced: it wants to hear of this segment at once.
-            self.acks.enter_quick(self.window.offered(self.next), 1);
+            // The peer has reduced, perhaps to a single segment: it is to hear of this one at once.
+            self.acks.demand();
         }
         if end_with_fin <= self.next {
             self.reassembly.note_duplicate(data.start, end_with_fin);
@@ -89,8 +95,8 @@ impl Receiver {
         if data.fin {
             self.fin.get_or_insert(end);
         }
-        self.see_codepoint(data.ecn);
         if data.start > self.next {
+            self.see_codepoint(data.ecn);
             self.reassembly.insert(data.start, end_with_fin);
             self.held = self.reassembly.held();
             self.acks.schedule();
@@ -98,7 +104,7 @@ impl Receiver {
                 self.acks.tell_opening();
             }
         } else {
-            self.take_in_order(data.start, end_with_fin, rto, now);
+            self.take_in_order(data, end_with_fin, rto, now);
         }
         let check = Check {
             unacknowledged: self.next - self.told,
@@ -113,7 +119,8 @@ impl Receiver {
         self.ack_due |= self.acks.check(check, now) || self.acks.after_read(check.gaps);
     }
 
-    fn take_in_order(&mut self, start: u64, end: u64, rto: u64, now: Time) {
+    fn take_in_order(&mut self, data: Data, end: u64, rto: u64, now: Time) {
+        let start = data.start;
         if start < self.next {
             self.reassembly.note_duplicate(start, self.next);
         }
@@ -131,6 +138,7 @@ impl Receiver {
         self.next = reached;
         let len = end - start;
         self.acks.on_data(len, window, rto, now);
+        self.see_codepoint(data.ecn);
         if self.window.open(len, self.held) {
             self.acks.tell_opening();
         }
@@ -146,10 +154,41 @@ impl Receiver {
         if smoothed == 0 || seen == 0 { smoothed.max(seen) } else { smoothed.min(seen) }
     }
 
+    /// Whether the acknowledgement that is held back must leave before this data is taken in: the data changes what ECE says
+    /// (RFC 8257, section 3.2).
+    pub(crate) fn must_tell_first(&self, start: u64, end: u64, ecn: Ecn) -> bool {
+        self.feedback == Some(Feedback::Dctcp)
+            && ecn.is_capable()
+            && (ecn == Ecn::Ce) != self.ce
+            && self.acks.is_delaying()
+            && end > self.next
+            && start < self.window.edge()
+    }
+
+    /// The acknowledgement that was held back leaves, as data comes in that starts here. It says what was so before it.
+    pub(crate) fn on_told_first(&mut self, start: u64) {
+        if start > self.next {
+            self.on_ack_sent();
+        }
+    }
+
+    /// ECE of DCTCP: the mark of the last packet. A change is told at once.
+    fn follow_mark(&mut self, ecn: Ecn) {
+        let marked = ecn == Ecn::Ce;
+        if ecn.is_capable() {
+            if marked != self.ce {
+                self.acks.demand();
+            }
+            (self.ce, self.echo) = (marked, marked);
+        }
+    }
+
     /// `tcp_data_ecn_check`.
     fn see_codepoint(&mut self, ecn: Ecn) {
-        if !self.ecn {
-            return;
+        match self.feedback {
+            None => return,
+            Some(Feedback::Dctcp) => self.follow_mark(ecn),
+            Some(_) => {}
         }
         match ecn {
             Ecn::Ce => {
