@@ -140,7 +140,8 @@ impl SimPacket {
         let mut header = TcpHeader::new(port, port, segment.seq, window.min(0xffff) as u16);
         header.acknowledgment_number = segment.ack;
         (header.syn, header.fin, header.ack) = (syn, flag(Flags::FIN), flag(Flags::ACK));
-        (header.ece, header.cwr) = (flag(Flags::ECE), flag(Flags::CWR));
+        // AE has taken the bit of the nonce (RFC 9768, section 3).
+        (header.ece, header.cwr, header.ns) = (flag(Flags::ECE), flag(Flags::CWR), flag(Flags::AE));
         let timestamps = TcpOptionElement::Timestamp(segment.tsval, segment.tsecr);
         let mut options = vec![];
         if syn {
@@ -162,6 +163,12 @@ impl SimPacket {
         }
         // Cannot fail: at most 12 + 2 + 26 bytes of options, of the 40 that a header has room for.
         let _ = header.set_options(&options);
+        let counters = segment.counters.to_option();
+        if !counters.is_empty() {
+            let mut raw = header.options.as_slice().to_vec();
+            raw.extend(counters);
+            let _ = header.set_options_raw(&raw);
+        }
         header
     }
 }

@@ -5,6 +5,7 @@ mod pair;
 use pair::{Pair, Script, config};
 use proptest::prelude::*;
 use weir_base::{Ecn, Rate, Span, Time};
+use weir_control::Feedback;
 use weir_transport::tcp::{Flags, Segment};
 
 /// A direction that drops, delays, doubles and marks some of its first 400 packets.
@@ -30,10 +31,12 @@ proptest! {
         bytes in 1u64..600_000,
         rtt in 1u64..200,
         (cubic, ecn, pacing, compress) in any::<(bool, bool, bool, bool)>(),
+        feedback in prop::sample::select(vec![Feedback::Classic, Feedback::Dctcp, Feedback::Accurate]),
         first in any::<u32>(),
     ) {
         let mut config = config(if cubic { "cubic" } else { "newreno" });
         config.ecn = ecn;
+        config.feedback = feedback;
         config.pacing = pacing;
         config.compress_sack = compress;
         config.initial_sequence = first;
@@ -71,7 +74,7 @@ proptest! {
                 len: if near { len % 3_000 } else { len },
                 flags: [Flags::SYN, Flags::FIN, Flags::ACK, Flags::ECE, Flags::CWR]
                     .into_iter()
-                    .filter(|flag| flags & flag.bits() != 0)
+                    .filter(|flag| u16::from(flags) & flag.bits() != 0)
                     .fold(Flags::NONE, Flags::with),
                 ..Segment::default()
             };

@@ -22,10 +22,19 @@ fn dctcp() -> Config {
     }
 }
 
+fn accurate() -> Config {
+    Config { feedback: Feedback::Accurate, codepoint: Codepoint::Ect1, ..dctcp() }
+}
+
 fn path(config: Config, mark: impl IntoIterator<Item = u64>) -> Pair {
+    path_back(config, mark, Script::default())
+}
+
+/// With something that happens to the acknowledgements.
+fn path_back(config: Config, mark: impl IntoIterator<Item = u64>, back: Script) -> Pair {
     let forth = Script { mark: mark.into_iter().collect(), data_only: true, ..Script::default() };
     let rate = Some(Rate::from_mbit_per_sec(10));
-    Pair::new(config, Span::from_millis(20), rate, forth, Script::default())
+    Pair::new(config, Span::from_millis(20), rate, forth, back)
 }
 
 /// The pure acknowledgements as the segment that they expect next, counted from 0, and whether they carry ECE.
@@ -66,6 +75,7 @@ fn ece_of_dctcp_tells_of_the_marked_segments_and_of_no_other() {
         assert_eq!(pair.read, 400 * MSS);
         assert_eq!(info.retransmitted, 0);
         assert_eq!(told_of(&pair), marked);
+        assert_eq!(info.delivered_ce, marked.len() as u64);
     }
 }
 
@@ -112,5 +122,96 @@ fn data_carries_the_codepoint_that_was_asked_for() {
         for (_, segment, ecn) in &pair.forth.log {
             assert_eq!(*ecn, if segment.len > 0 { expected } else { Ecn::NotEct });
         }
+    }
+}
+
+/// AE, CWR and ECE as one number.
+fn ace(flags: Flags) -> u16 {
+    (flags.bits() >> 6) & 7
+}
+
+#[test]
+fn accurate_ecn_is_agreed_on_as_rfc_9768_lays_down() {
+    let mut pair = path(accurate(), [2]);
+    pair.transfer(4 * MSS, Span::from_secs(20));
+    let forth: Vec<_> = pair.forth.log.iter().map(|(_, segment, ecn)| (ace(segment.flags), *ecn)).collect();
+    // The SYN asks; the acknowledgement tells that the SYN-ACK came without a codepoint; then the counter stands at 5.
+    assert_eq!(forth[..3], [(0b111, Ecn::NotEct), (0b010, Ecn::Ect1), (5, Ecn::Ect1)]);
+    assert!(forth[2..].iter().all(|one| *one == (5, Ecn::Ect1)));
+    let back: Vec<_> = pair.back.log.iter().map(|(_, segment, _)| ace(segment.flags)).collect();
+    // The SYN-ACK tells that the SYN came without one; the third segment was marked.
+    assert_eq!(back, [0b010, 5, 5, 6, 6]);
+    let option = |n: usize| pair.back.log[n].1.counters.to_option();
+    assert_eq!(option(0), [0u8; 0]);
+    // ECT(1) first: 1 and 1448 bytes of it, none marked, 1 stands for no ECT(0).
+    assert_eq!(option(1), [174, 11, 0, 5, 169, 0, 0, 0, 0, 0, 1]);
+    // 2896 bytes and one, 1448 marked.
+    assert_eq!(option(3), [174, 11, 0, 11, 81, 0, 5, 168, 0, 0, 1]);
+    let carried =
+        pair.forth.log.iter().filter(|(_, segment, _)| !segment.counters.to_option().is_empty()).count();
+    assert_eq!(carried, 0, "the sender receives no data that it could count");
+}
+
+#[test]
+fn accurate_ecn_falls_back_to_what_the_other_side_knows() {
+    let rate = Some(Rate::from_mbit_per_sec(10));
+    let between = |client: &Config, server: &Config| {
+        let mut pair = Pair::between(client.clone(), server.clone(), Span::from_millis(20), rate);
+        pair.transfer(20 * MSS, Span::from_secs(20));
+        let data = pair.forth.log.iter().find(|(_, segment, _)| segment.len > 0).unwrap();
+        (ace(pair.forth.log[0].1.flags), ace(pair.back.log[0].1.flags), data.2)
+    };
+    let classic = Config { feedback: Feedback::Classic, codepoint: Codepoint::Ect0, ..accurate() };
+    let without = Config { ecn: false, ..classic.clone() };
+    assert_eq!(between(&accurate(), &accurate()), (0b111, 0b010, Ecn::Ect1));
+    // The classic server takes AE for a reserved bit. What it echoes is not enough for ECT(1).
+    assert_eq!(between(&accurate(), &classic), (0b111, 0b001, Ecn::Ect0));
+    assert_eq!(between(&classic, &accurate()), (0b011, 0b001, Ecn::Ect0));
+    assert_eq!(between(&accurate(), &without), (0b111, 0b000, Ecn::NotEct));
+    assert_eq!(between(&without, &accurate()), (0b000, 0b000, Ecn::NotEct));
+}
+
+#[test]
+fn accurate_ecn_counts_every_mark_once() {
+    for marked in
+        [vec![], vec![60], (60..80).collect(), (0..400).collect(), (20..300).step_by(3).collect::<Vec<u64>>()]
+    {
+        let mut pair = path(accurate(), marked.clone());
+        let info = pair.transfer(400 * MSS, Span::from_secs(20));
+        assert_eq!((info.delivered_ce, info.retransmitted), (marked.len() as u64, 0));
+    }
+}
+
+#[test]
+fn accurate_ecn_counts_marks_whose_acknowledgements_were_lost() {
+    // Of ten acknowledgements nine are lost, some 20 segments: the three bits wrap twice between two of them.
+    let back = Script { drop: (40..60).filter(|n| n % 10 != 0).collect(), ..Script::default() };
+    let marked: Vec<u64> = (55..90).filter(|n| n % 10 != 0).collect();
+    let mut pair = path_back(accurate(), marked.clone(), back);
+    let info = pair.transfer(400 * MSS, Span::from_secs(20));
+    assert_eq!((info.delivered_ce, info.timeouts), (marked.len() as u64, 0));
+    let most = pair.gaps().into_iter().max();
+    assert!(most >= Some(17), "{most:?} segments between two acknowledgements that arrive");
+}
+
+#[test]
+fn accurate_ecn_counts_no_mark_twice_when_acknowledgements_overtake_each_other() {
+    let late = (40..200).step_by(4).map(|n| (n, Span::from_micros(5_300))).collect();
+    let marked: Vec<u64> = (40..360).filter(|n| n % 3 != 0).collect();
+    let mut pair = path_back(accurate(), marked.clone(), Script { late, ..Script::default() });
+    let info = pair.transfer(400 * MSS, Span::from_secs(20));
+    assert_eq!((info.delivered_ce, info.retransmitted), (marked.len() as u64, 0));
+}
+
+#[test]
+fn a_mark_reduces_the_window_once_a_round_trip_whatever_the_feedback() {
+    for feedback in [Feedback::Classic, Feedback::Dctcp, Feedback::Accurate] {
+        let mut pair = path(Config { feedback, ..accurate() }, [60, 62, 64]);
+        let info = pair.transfer(400 * MSS, Span::from_secs(20));
+        assert_eq!(info.ssthresh, Some(35), "{feedback:?}");
+        let told =
+            pair.forth.log.iter().skip(1).filter(|(_, segment, _)| segment.flags.has(Flags::CWR)).count();
+        // Of Accurate ECN the bit is part of the counter: 5 without it, 6 and 7 with it.
+        assert!(feedback == Feedback::Accurate || told == 1, "{told}");
     }
 }

@@ -2,6 +2,7 @@
 //! outstanding segments (SACK, then the cumulative number), then RTT, RACK, the states of recovery, the rate sample, and
 //! last the controller.
 
+use super::accurate::{Delivered, Told};
 use super::rate::Sampling;
 use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::sender::{Pending, Rexmit, Sender, micros, ticks, ticks_at};
@@ -21,6 +22,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) window: u32,
     pub(crate) has_data: bool,
     pub(crate) ece: bool,
+    /// What Accurate ECN tells.
+    pub(crate) told: Option<Told>,
     pub(crate) tsval: u32,
     pub(crate) tsecr: u32,
     pub(crate) sack: &'a [(u64, u64)],
@@ -94,6 +97,7 @@ impl Sender {
         // Nothing is out, as at the receiving end of a flow: only the window can have news.
         if self.board.out() == 0 && arrival.ack == self.una && arrival.sack.is_empty() {
             self.update_window(arrival);
+            self.hold_marks(arrival, 0);
             self.window_probes = 0;
             self.window_opened();
             return;
@@ -117,13 +121,16 @@ impl Sender {
         if !arrival.sack.is_empty() {
             self.take_sack(arrival, prior_una, &mut effects, &mut tally, now);
         }
-        effects.ece = arrival.ece && self.ecn.agreed;
+        effects.ece = arrival.ece && self.ecn.echoes;
         self.window_probes = 0;
         if prior_out == 0 {
+            self.hold_marks(arrival, 0);
             self.window_opened();
             return;
         }
         self.clean_queue(prior_una, prior_highest, &mut effects, &mut tally, now);
+        let counted = self.count_marks(arrival, (self.delivery.delivered - prior_delivered) as u32);
+        effects.ece |= counted.is_some_and(|(packets, _)| packets > 0);
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
         if self.probe_end != 0 {
             self.on_probe_ack(arrival.ack, &effects, now);
@@ -138,6 +145,15 @@ impl Sender {
         let newly = (self.delivery.delivered - prior_delivered) as u32;
         let losses = (self.board.total_lost - prior_lost) as u32;
         let rate = self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());
+        let (ce_packets, ce_bytes) = match counted {
+            Some((packets, bytes)) => {
+                let (held_packets, held_bytes) = std::mem::take(&mut self.ecn.held);
+                (packets + held_packets, bytes + held_bytes)
+            }
+            None if effects.ece => (newly, self.bytes(newly)),
+            None => (0, Bytes::ZERO),
+        };
+        self.counters.marked += u64::from(ce_packets);
         let round_start = effects.una_advanced && self.una > self.round_end;
         if round_start {
             self.round_end = self.next;
@@ -160,8 +176,8 @@ impl Sender {
                 tick: TICK,
             }),
             rate,
-            ce_packets: if effects.ece { newly } else { 0 },
-            ce_bytes: if effects.ece { self.bytes(newly) } else { Bytes::ZERO },
+            ce_packets,
+            ce_bytes,
             in_flight_before: self.bytes(in_flight_before),
             in_flight: self.bytes(self.board.in_flight()),
             next_sequence: self.next,
@@ -175,6 +191,24 @@ impl Sender {
         if rexmit != Rexmit::Nothing {
             self.rexmit = rexmit;
         }
+    }
+
+    /// Packets and bytes that Accurate ECN newly tells to be marked (`tcp_accecn_process`); `None` where it is not in use.
+    fn count_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> Option<(u32, Bytes)> {
+        let bytes = self.bytes(segments).get();
+        let known = self.ecn.accurate.as_mut()?;
+        let (packets, marked) = match &arrival.told {
+            Some(told) => known.take(told, &Delivered { segments, bytes, mss: self.mss.into() }),
+            None => (0, 0),
+        };
+        Some((packets, Bytes::new(marked)))
+    }
+
+    /// Marks told where the controller hears of no acknowledgement: they count with the next one. Answers whether there are any.
+    fn hold_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> bool {
+        let Some((packets, bytes)) = self.count_marks(arrival, segments) else { return false };
+        self.ecn.held = (self.ecn.held.0 + packets, self.ecn.held.1 + bytes);
+        packets > 0
     }
 
     /// The window moves (`tcp_cong_control`).
@@ -215,7 +249,9 @@ impl Sender {
         if arrival.sack.is_empty() {
             return;
         }
+        let delivered = self.delivery.delivered;
         self.take_sack(arrival, prior_una, effects, tally, now);
+        effects.ece = self.hold_marks(arrival, (self.delivery.delivered - delivered) as u32);
         let rexmit = self.alert(prior_una, effects, now);
         if rexmit != Rexmit::Nothing {
             self.rexmit = rexmit;

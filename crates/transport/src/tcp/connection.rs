@@ -2,16 +2,17 @@
 //! the segments that carry both their words. Simplified: simultaneous open and RST are left out, TIME-WAIT only answers what
 //! is sent again, and options are taken as agreed, since both ends are this code.
 
+use super::accurate::{self, Counted, Known, Told};
 use super::ack::Arrival;
 use super::config::Config;
 use super::jiffies;
 use super::receiver::{Data, Receiver};
 use super::rto::RTO_INITIAL;
-use super::segment::{Flags, MAX_SACK, Sack, Segment};
+use super::segment::{Counters, Flags, MAX_SACK, Sack, Segment};
 use super::sender::{Forced, Sender, micros, ticks};
 use super::transmit::Outgoing;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
-use weir_control::{Controller, Feedback, Phase};
+use weir_control::{Codepoint, Controller, Feedback, Phase};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -47,7 +48,10 @@ pub struct Connection {
     written: u64,
     endless: bool,
     closing: bool,
-    ecn_offered: bool,
+    /// The feedback that both sides have agreed on; `None` is no ECN.
+    agreed: Option<Feedback>,
+    /// The codepoint of the packet that the peer has opened with.
+    opened_with: Ecn,
     /// An acknowledgement that says what was so before the last segment came.
     early: Option<Segment>,
     now: Time,
@@ -90,6 +94,8 @@ pub struct Info {
     pub delivery_rate: Option<Rate>,
     /// Segments delivered.
     pub delivered: u64,
+    /// Segments known to have been marked, as the controller was told (`tcpi_delivered_ce`).
+    pub delivered_ce: u64,
     /// Bytes acknowledged.
     pub acknowledged: Bytes,
 }
@@ -126,7 +132,8 @@ impl Connection {
             written: 0,
             endless: false,
             closing: false,
-            ecn_offered: false,
+            agreed: None,
+            opened_with: Ecn::NotEct,
             early: None,
             now: Time::ZERO,
         }
@@ -136,7 +143,7 @@ impl Connection {
     pub fn on_segment(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
         self.now = now;
         if segment.flags.has(Flags::SYN) {
-            self.on_syn(segment, now);
+            self.on_syn(segment, ecn, now);
             return;
         }
         if !segment.flags.has(Flags::ACK) {
@@ -147,9 +154,11 @@ impl Connection {
                 return;
             }
             self.establish(segment, now);
-        }
-        if self.state == State::Established {
-            self.on_established(segment, ecn, now);
+            // The three bits of a mere acknowledgement told of the handshake, not of what was counted.
+            let counts = segment.len > 0;
+            self.on_established(segment, ecn, counts, now);
+        } else if self.state == State::Established {
+            self.on_established(segment, ecn, true, now);
         }
     }
 
@@ -157,12 +166,13 @@ impl Connection {
         u64::from(segment.ack.wrapping_sub(self.config.initial_sequence) as i32 > 0)
     }
 
-    fn on_syn(&mut self, segment: &Segment, now: Time) {
+    fn on_syn(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
         match self.state {
             State::Listen if !segment.flags.has(Flags::ACK) => {
                 self.peer_sequence = segment.seq;
                 self.receiver.recent = segment.tsval;
-                self.ecn_offered = self.config.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.opened_with = ecn;
+                self.agreed = self.grant(segment.flags);
                 self.state = State::SynReceived;
                 self.handshake.send_due = true;
             }
@@ -172,8 +182,8 @@ impl Connection {
             {
                 self.peer_sequence = segment.seq;
                 self.receiver.recent = segment.tsval;
-                self.ecn_offered =
-                    self.config.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+                self.opened_with = ecn;
+                self.agreed = self.granted(segment.flags);
                 self.establish(segment, now);
                 self.handshake.answer_due = true;
             }
@@ -184,13 +194,46 @@ impl Connection {
         }
     }
 
+    /// What is agreed on with a client that asks with these flags: Accurate ECN where both know it, else RFC 3168 (RFC 9768,
+    /// section 3.1).
+    fn grant(&self, asked: Flags) -> Option<Feedback> {
+        let classic = Flags::ECE.with(Flags::CWR);
+        match self.config.feedback {
+            _ if !self.config.ecn || !asked.has(classic) => None,
+            Feedback::Accurate if !asked.has(Flags::AE) => Some(Feedback::Classic),
+            feedback => Some(feedback),
+        }
+    }
+
+    /// What a server has agreed to that answers with these flags (RFC 9768, table 2).
+    fn granted(&self, answer: Flags) -> Option<Feedback> {
+        let asked_accurately = self.config.feedback == Feedback::Accurate;
+        match accurate::ace_of(answer) {
+            _ if !self.config.ecn => None,
+            0b010 | 0b011 | 0b100 | 0b110 if asked_accurately => Some(Feedback::Accurate),
+            0b001 | 0b101 if asked_accurately => Some(Feedback::Classic),
+            0b001 | 0b101 => Some(self.config.feedback),
+            _ => None,
+        }
+    }
+
     fn establish(&mut self, segment: &Segment, now: Time) {
         self.state = State::Established;
         self.handshake.deadline = Time::NEVER;
         self.handshake.send_due = false;
         let mut sender = Box::new(Sender::new(&self.config, now, segment.window));
-        sender.ecn.agreed = self.ecn_offered;
-        self.receiver.feedback = self.ecn_offered.then_some(self.config.feedback);
+        let accurate = self.agreed == Some(Feedback::Accurate);
+        sender.ecn.echoes = self.agreed.is_some() && !accurate;
+        self.receiver.feedback = self.agreed;
+        if accurate {
+            // The acknowledgement that ends the handshake tells of the SYN-ACK's mark.
+            let ends = !segment.flags.has(Flags::SYN) && segment.len == 0;
+            let told_of_mark = ends && accurate::ace_of(segment.flags) == accurate::handshake_ace(Ecn::Ce);
+            sender.ecn.accurate = Some(Known::after(told_of_mark));
+            // What a server is opened with is the SYN, and no SYN is counted.
+            let counted = if segment.flags.has(Flags::SYN) { self.opened_with } else { Ecn::NotEct };
+            self.receiver.counted = Some(Counted::after(counted));
+        }
         if let Some(rtt) = self.handshake_rtt(segment, now) {
             sender.handshake_rtt(now, rtt);
         }
@@ -214,7 +257,8 @@ impl Connection {
         }
     }
 
-    fn on_established(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
+    /// `counts`: the three bits of Accurate ECN tell of what was counted.
+    fn on_established(&mut self, segment: &Segment, ecn: Ecn, counts: bool, now: Time) {
         let Some(sender) = self.sender.as_deref_mut() else { return };
         let seq = position(segment.seq, self.peer_sequence, self.receiver.next);
         let Some(seq) = seq else { return };
@@ -222,7 +266,16 @@ impl Connection {
         let end = seq + u64::from(segment.sequence_len());
         // Wholly old: answered, but its acknowledgement does not count (`tcp_validate_incoming`).
         let stale = end < self.receiver.told();
+        let mut told = None;
         if !stale {
+            if let Some(counted) = &mut self.receiver.counted {
+                let newer = (segment.tsval.wrapping_sub(self.receiver.recent) as i32) > 0;
+                let ace = accurate::ace_of(segment.flags);
+                told = counts.then_some(Told { ace, counters: segment.counters, newer });
+                if counted.count(ecn, segment.len.into()) && segment.len > 0 {
+                    self.receiver.acks.demand();
+                }
+            }
             if seq <= self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
                 self.receiver.recent = segment.tsval;
             }
@@ -244,6 +297,7 @@ impl Connection {
                     window: segment.window,
                     has_data,
                     ece: segment.flags.has(Flags::ECE),
+                    told,
                     tsval: segment.tsval,
                     tsecr: segment.tsecr,
                     sack: &blocks[..count],
@@ -308,7 +362,12 @@ impl Connection {
             return Some(self.send_syn(now));
         }
         if std::mem::take(&mut self.handshake.answer_due) {
-            return Some((self.acknowledge(now), self.control_codepoint()));
+            let mut segment = self.acknowledge(now);
+            if self.agreed == Some(Feedback::Accurate) {
+                segment.flags =
+                    Flags::ACK.with(accurate::flags_of(accurate::handshake_ace(self.opened_with)));
+            }
+            return Some((segment, self.control_codepoint()));
         }
         if let Some(segment) = self.early.take() {
             return Some((segment, self.control_codepoint()));
@@ -335,12 +394,17 @@ impl Connection {
         let mut flags = Flags::SYN;
         if answer {
             flags = flags.with(Flags::ACK);
-            if self.ecn_offered {
-                flags = flags.with(Flags::ECE);
-            }
+            flags = flags.with(match self.agreed {
+                Some(Feedback::Accurate) => accurate::flags_of(accurate::handshake_ace(self.opened_with)),
+                Some(Feedback::Classic | Feedback::Dctcp) => Flags::ECE,
+                None => Flags::NONE,
+            });
         } else if self.config.ecn && self.handshake.attempts <= 2 {
             // Given up after a lost SYN, as a box on the way may not know ECN (RFC 3168, section 6.1.1.1).
             flags = flags.with(Flags::ECE).with(Flags::CWR);
+            if self.config.feedback == Feedback::Accurate {
+                flags = flags.with(Flags::AE);
+            }
         }
         let segment = Segment {
             seq: self.config.initial_sequence,
@@ -356,10 +420,25 @@ impl Connection {
     }
 
     /// The codepoint of packets that are no new data: capable where the feedback tells of marks on all packets, as Linux
-    /// has it for controllers that need ECN (`TCP_CONG_NEEDS_ECN`; RFC 8257, section 3.5).
+    /// has it for controllers that need ECN (`TCP_CONG_NEEDS_ECN`; RFC 8257, section 3.5) and for Accurate ECN
+    /// (`tcp_ecn_send`).
     fn control_codepoint(&self) -> Ecn {
-        let all = self.ecn_offered && self.config.feedback != Feedback::Classic;
-        if all { self.config.codepoint.as_ecn() } else { Ecn::NotEct }
+        match self.agreed {
+            Some(Feedback::Dctcp | Feedback::Accurate) => self.config.codepoint.as_ecn(),
+            Some(Feedback::Classic) | None => Ecn::NotEct,
+        }
+    }
+
+    /// The codepoint of new data. ECT(1) promises an answer to each mark, which the fallback to RFC 3168 cannot give (RFC 9331,
+    /// section 4.3).
+    fn data_codepoint(&self) -> Ecn {
+        match (self.agreed, self.config.codepoint) {
+            (None, _) => Ecn::NotEct,
+            (Some(Feedback::Classic), Codepoint::Ect1) if self.config.feedback == Feedback::Accurate => {
+                Ecn::Ect0
+            }
+            (Some(_), codepoint) => codepoint.as_ecn(),
+        }
     }
 
     /// An acknowledgement without data.
@@ -380,8 +459,8 @@ impl Connection {
             flags = flags.with(Flags::CWR);
         }
         let segment = self.segment(outgoing.start, outgoing.len, flags, now);
-        let new_data = outgoing.new && outgoing.len > 0 && self.ecn_offered;
-        let codepoint = if new_data { self.config.codepoint.as_ecn() } else { self.control_codepoint() };
+        let new_data = outgoing.new && outgoing.len > 0;
+        let codepoint = if new_data { self.data_codepoint() } else { self.control_codepoint() };
         if outgoing.len > 0 {
             self.receiver.acks.on_data_sent(now);
         }
@@ -401,7 +480,7 @@ impl Connection {
     fn compose(&mut self, start: u64, len: u16, flags: Flags, now: Time) -> Segment {
         let receiver = &mut self.receiver;
         let peer = self.peer_sequence;
-        let echo = if receiver.echoes() { Flags::ECE } else { Flags::NONE };
+        let echo = receiver.echo();
         let mut sack = Sack::default();
         if let Some((start, end)) = receiver.reassembly.duplicate.take() {
             sack.push(wire(start, peer), wire(end, peer));
@@ -410,7 +489,7 @@ impl Connection {
             sack.push(wire(start, peer), wire(end, peer));
         }
         let window = receiver.tell_window();
-        Segment {
+        let mut segment = Segment {
             seq: wire(start, self.config.initial_sequence),
             ack: wire(receiver.next, peer),
             window,
@@ -419,7 +498,15 @@ impl Connection {
             sack,
             len,
             flags: flags.with(echo),
+            counters: Counters::NONE,
+        };
+        if let Some(counted) = &mut receiver.counted {
+            if let Some((counters, matter)) = counted.option() {
+                segment.add_counters(counters, matter, self.config.mss);
+            }
+            counted.on_told(segment.counters != Counters::NONE);
         }
+        segment
     }
 
     /// The application writes; answers how many bytes the send buffer has taken.
@@ -521,6 +608,7 @@ impl Connection {
             pacing_rate: sender.pacer.rate(),
             delivery_rate: sender.delivery.rate(sender.mss),
             delivered: sender.delivery.delivered,
+            delivered_ce: sender.counters.marked,
             acknowledged: Bytes::new(sender.una.saturating_sub(1)),
         })
     }

@@ -1,6 +1,7 @@
 //! TCP as Linux 6.18 runs it, as a pure state machine: [`Connection`] takes segments and times and answers with segments and
 //! the next time. Data is not carried, only its length.
 
+mod accurate;
 mod ack;
 mod buffer;
 mod config;
@@ -26,4 +27,4 @@ mod window;
 
 pub use config::Config;
 pub use connection::{Connection, Info};
-pub use segment::{Flags, MAX_SACK, Sack, Segment};
+pub use segment::{Counters, Flags, MAX_SACK, Sack, Segment};

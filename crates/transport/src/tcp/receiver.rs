@@ -2,9 +2,11 @@
 //! RFC 8257 section 3.2 as Linux `dctcp_ece_ack_update` has it), and what the next acknowledgement says. Positions count from
 //! the peer's SYN.
 
+use super::accurate::{Counted, flags_of};
 use super::config::Config;
 use super::delack::{Check, DelayedAck, MAX_QUICK};
 use super::reassembly::Reassembly;
+use super::segment::Flags;
 use super::sender::ticks;
 use super::window::ReceiveWindow;
 use weir_base::{Ecn, Time};
@@ -27,6 +29,8 @@ pub(crate) struct Receiver {
     echo: bool,
     /// The last packet was marked (DCTCP's CE state).
     ce: bool,
+    /// Marks are counted (Accurate ECN).
+    pub(crate) counted: Option<Counted>,
     /// Data with ECT or CE has been seen.
     ect_seen: bool,
     /// Newest timestamp to echo (`ts_recent`), and when it came.
@@ -62,6 +66,7 @@ impl Receiver {
             feedback: None,
             echo: false,
             ce: false,
+            counted: None,
             ect_seen: false,
             recent: 0,
             held: 0,
@@ -192,12 +197,15 @@ impl Receiver {
         }
         match ecn {
             Ecn::Ce => {
+                self.ect_seen = true;
+                if self.counted.is_some() {
+                    return;
+                }
                 if !self.echo {
                     // The first mark is told at once.
                     self.acks.enter_quick(self.window.offered(self.next), 2);
                 }
                 self.echo = true;
-                self.ect_seen = true;
             }
             Ecn::NotEct => {
                 // A retransmission (never ECT) from a sender that uses ECT: something was lost.
@@ -209,9 +217,14 @@ impl Receiver {
         }
     }
 
-    /// Whether acknowledgements carry ECE.
-    pub(crate) fn echoes(&self) -> bool {
-        self.echo
+    /// What the flags of an acknowledgement tell of marks.
+    #[inline]
+    pub(crate) fn echo(&self) -> Flags {
+        match &self.counted {
+            Some(counted) => flags_of(counted.ace()),
+            None if self.echo => Flags::ECE,
+            None => Flags::NONE,
+        }
     }
 
     /// The window to tell now.

@@ -119,7 +119,7 @@ impl Sender {
         let in_flight = self.bytes(self.board.in_flight());
         self.controller.on_enter_recovery(&Congestion { now, signal, in_flight });
         self.read_window();
-        self.ecn.cwr_queued = self.ecn.agreed;
+        self.ecn.cwr_queued = self.ecn.echoes;
     }
 
     /// `tcp_end_cwnd_reduction`.
@@ -286,7 +286,7 @@ impl Sender {
         self.phase = Phase::Loss;
         self.high_seq = self.next;
         self.probe_end = 0;
-        self.ecn.cwr_queued = self.ecn.agreed;
+        self.ecn.cwr_queued = self.ecn.echoes;
         self.frto = new_recovery || self.expirations > 0;
     }
 

@@ -4,7 +4,7 @@
 
 /// The flags of a header that the endpoint uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// None.
@@ -21,6 +21,8 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// The window has been reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768): with CWR and ECE one counter of three bits, of which it is the highest.
+    pub const AE: Flags = Flags(0x100);
 
     /// Whether all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
@@ -30,8 +32,8 @@ impl Flags {
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
-    /// The bits as they stand in byte 13 of the header.
-    pub const fn bits(self) -> u8 {
+    /// The bits as they stand in the bytes 12 and 13 of the header, the low 12 of them.
+    pub const fn bits(self) -> u16 {
         self.0
     }
 }
@@ -63,6 +65,82 @@ impl Sack {
     }
 }
 
+/// The option of Accurate ECN (RFC 9768, section 3.2.3): how many payload bytes came with each codepoint, 24 bits of each
+/// counter, as they stand on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    bytes: [u8; 9],
+    /// 0 where there is no option; else 3 when ECT(0) goes first, 3 more when ECT(1) does, less the counters left out.
+    form: u8,
+}
+
+/// Counters that the option may hold.
+const COUNTERS: u8 = 3;
+/// Kinds of the option whose first counter is ECT(0), and ECT(1) (RFC 9768, section 5).
+const ACCURATE_KINDS: [u8; 2] = [172, 174];
+/// What a header holds beside its 20 bytes.
+const MOST_OPTIONS: u32 = 40;
+
+impl Counters {
+    /// No option.
+    pub const NONE: Counters = Counters { bytes: [0; 9], form: 0 };
+
+    /// All three counters.
+    pub fn new(ect0: u32, ce: u32, ect1: u32, ect1_first: bool) -> Counters {
+        let order = if ect1_first { [ect1, ce, ect0] } else { [ect0, ce, ect1] };
+        let mut bytes = [0; 9];
+        for (into, counter) in bytes.chunks_exact_mut(3).zip(order) {
+            into.copy_from_slice(&counter.to_be_bytes()[1..]);
+        }
+        Counters { bytes, form: if ect1_first { 2 * COUNTERS } else { COUNTERS } }
+    }
+
+    /// Counters that are there.
+    fn count(self) -> u8 {
+        if self.form > COUNTERS { self.form - COUNTERS } else { self.form }
+    }
+
+    /// The counter of bytes with CE, if it is there: the second one in either order.
+    pub fn ce(&self) -> Option<u32> {
+        let [.., high, middle, low, _, _, _] = self.bytes;
+        (self.count() >= 2).then(|| u32::from_be_bytes([0, high, middle, low]))
+    }
+
+    /// Bytes that it takes with padding.
+    fn len(self) -> u32 {
+        match self.count() {
+            0 => 0,
+            // Kind, length and three bytes each.
+            count => (2 + 3 * u32::from(count)).next_multiple_of(4),
+        }
+    }
+
+    /// What of it fits into so many bytes: the last counters are left out first.
+    fn within(self, room: u32) -> Counters {
+        let mut fitting = self;
+        while fitting.len() > room {
+            fitting = if fitting.count() == 1 {
+                Counters::NONE
+            } else {
+                Counters { form: fitting.form - 1, ..fitting }
+            };
+        }
+        fitting
+    }
+
+    /// The option as it stands in the header, without padding; empty where there is none.
+    pub fn to_option(&self) -> Vec<u8> {
+        let count = usize::from(self.count());
+        if count == 0 {
+            return vec![];
+        }
+        let kind = ACCURATE_KINDS[usize::from(self.form > COUNTERS)];
+        let mut option = vec![kind, 2 + 3 * count as u8];
+        option.extend_from_slice(&self.bytes[..3 * count]);
+        option
+    }
+}
+
 /// One segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
@@ -82,6 +160,8 @@ pub struct Segment {
     pub len: u16,
     /// Header flags.
     pub flags: Flags,
+    /// Bytes counted by codepoint, where Accurate ECN is agreed on.
+    pub counters: Counters,
 }
 
 impl Segment {
@@ -95,6 +175,23 @@ impl Segment {
         self.sack.push(start, end);
     }
 
+    /// Takes in the option of Accurate ECN as far as there is room beside timestamps and SACK blocks, and beside the payload
+    /// in a segment that holds `mss` bytes. For counters that `matter`, a third block makes room (Linux
+    /// `tcp_options_fit_accecn`).
+    pub fn add_counters(&mut self, counters: Counters, matter: bool, mss: u16) {
+        if matter && self.sack.count == MAX_SACK as u8 {
+            self.sack.count -= 1;
+        }
+        let header = MOST_OPTIONS - self.options_len();
+        let payload = u32::from(mss.saturating_sub(self.len));
+        self.counters = counters.within(header.min(if self.len == 0 { MOST_OPTIONS } else { payload }));
+    }
+
+    fn options_len(&self) -> u32 {
+        // Blocks of eight bytes after four of padding, kind and length.
+        TIMESTAMPS + if self.sack.count == 0 { 0 } else { 4 + 8 * u32::from(self.sack.count) }
+    }
+
     /// How much sequence space it takes: payload, SYN and FIN.
     pub fn sequence_len(&self) -> u32 {
         u32::from(self.len) + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
@@ -102,12 +199,8 @@ impl Segment {
 
     /// Bytes of the IPv4 packet that carries it.
     pub fn packet_len(&self) -> u32 {
-        let options = if self.flags.has(Flags::SYN) {
-            SYN_OPTIONS
-        } else {
-            // Blocks of eight bytes after four of padding, kind and length.
-            TIMESTAMPS + if self.sack.count == 0 { 0 } else { 4 + 8 * u32::from(self.sack.count) }
-        };
+        let options =
+            if self.flags.has(Flags::SYN) { SYN_OPTIONS } else { self.options_len() + self.counters.len() };
         HEADERS + options + u32::from(self.len)
     }
 }
@@ -132,5 +225,36 @@ mod tests {
         assert_eq!(ack.sack(), &[(0, 1), (1, 2), (2, 3)]);
         assert_eq!(ack.packet_len(), 80);
         assert!(size_of::<Segment>() <= 64);
+    }
+
+    #[test]
+    fn counters_take_what_room_the_blocks_leave() {
+        let counters = Counters::new(1, 2, 3, false);
+        // Blocks, whether the counters matter, bytes of the packet, blocks and counters in it.
+        for (blocks, matter, length, kept, told) in [
+            (0, false, 64, 0, 3),
+            (1, false, 76, 1, 3),
+            (2, false, 80, 2, 2),
+            (3, false, 80, 3, 0),
+            (3, true, 80, 2, 2),
+        ] {
+            let mut ack = Segment { flags: Flags::ACK, ..Segment::default() };
+            (0..blocks).for_each(|n| ack.push_sack(n, n + 1));
+            ack.add_counters(counters, matter, 1448);
+            assert_eq!((ack.packet_len(), ack.sack().len(), ack.counters.count()), (length, kept, told));
+        }
+        // A full segment has no room for them.
+        let mut data = Segment { len: 1448, flags: Flags::ACK, ..Segment::default() };
+        data.add_counters(counters, true, 1448);
+        assert_eq!(data.counters, Counters::NONE);
+    }
+
+    #[test]
+    fn the_option_is_as_rfc_9768_lays_it_out() {
+        assert_eq!(Counters::new(0x10203, 5, 1, false).to_option(), [172, 11, 1, 2, 3, 0, 0, 5, 0, 0, 1]);
+        let ect1_first = Counters::new(1, 5, 0xffffff, true);
+        assert_eq!(ect1_first.to_option(), [174, 11, 255, 255, 255, 0, 0, 5, 0, 0, 1]);
+        assert_eq!(ect1_first.within(8).to_option(), [174, 8, 255, 255, 255, 0, 0, 5]);
+        assert_eq!((ect1_first.ce(), ect1_first.within(7).ce()), (Some(5), None));
     }
 }

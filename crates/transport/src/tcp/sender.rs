@@ -73,12 +73,18 @@ pub(crate) struct Counters {
     pub(crate) recoveries: u64,
     pub(crate) undos: u64,
     pub(crate) probes: u64,
+    pub(crate) marked: u64,
 }
 
-/// ECN, seen from the sender (RFC 3168).
-#[derive(Debug, Clone, Copy, Default)]
+/// ECN, seen from the sender (RFC 3168, RFC 9768).
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EcnSender {
-    pub(crate) agreed: bool,
+    /// ECE tells of marks, and CWR answers.
+    pub(crate) echoes: bool,
+    /// Counters tell of them.
+    pub(crate) accurate: Option<super::accurate::Known>,
+    /// Marked packets and bytes that the controller is yet to be told of.
+    pub(crate) held: (u32, Bytes),
     /// The next new segment carries CWR.
     pub(crate) cwr_queued: bool,
 }

@@ -126,6 +126,12 @@ impl Pair {
         }
     }
 
+    /// A client and a server that are not set up alike.
+    pub(crate) fn between(client: Config, server: Config, rtt: Span, rate: Option<Rate>) -> Pair {
+        let (forth, back) = (Script::default(), Script::default());
+        Pair { server: Connection::server(server), ..Pair::new(client, rtt, rate, forth, back) }
+    }
+
     /// Sends so many bytes and closes; runs until all has arrived or the time is up.
     pub(crate) fn transfer(&mut self, bytes: u64, limit: Span) -> Info {
         self.to_write = bytes;
@@ -208,6 +214,14 @@ impl Pair {
     pub(crate) fn data_sent(&self) -> Vec<(Time, u32, u16)> {
         let data = self.forth.log.iter().filter(|(_, segment, _)| segment.len > 0);
         data.map(|(at, segment, _)| (*at, segment.seq, segment.len)).collect()
+    }
+
+    /// Full segments that each arriving acknowledgement of the server adds to the one before.
+    pub(crate) fn gaps(&self) -> Vec<u32> {
+        let arrived = |number: &usize| !self.back.script.drop.contains(&(*number as u64));
+        let acks: Vec<u32> =
+            (0..self.back.log.len()).filter(arrived).map(|number| self.back.log[number].1.ack).collect();
+        acks.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]) / 1448).collect()
     }
 
     /// Pure acknowledgements from the server.
