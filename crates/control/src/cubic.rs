@@ -137,7 +137,12 @@ impl Cubic {
         Cubic {
             window,
             curve: Curve::default(),
-            hystart: HyStart::new(config.hystart_detect, config.hystart_ack_delta, start),
+            hystart: HyStart::new(
+                config.hystart_detect,
+                config.hystart_ack_delta,
+                config.hystart_low_window,
+                start,
+            ),
             friendly_scale: u64::from(8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta)),
             cube_factor: (1 << (10 + 3 * TIME_SHIFT)) / cube_scale,
             cube_scale,
@@ -159,7 +164,6 @@ impl Cubic {
         if self.config.hystart
             && !self.hystart.found()
             && self.window.in_slow_start()
-            && self.window.cwnd >= self.config.hystart_low_window
             && self.hystart.update(ack, rtt, self.curve.delay_min, &self.window)
         {
             self.window.ssthresh = self.window.cwnd;

@@ -36,6 +36,8 @@ const PACING_PERCENT: (u64, u64) = (200, 120);
 pub(crate) struct HyStart {
     detect: Detect,
     ack_delta: u64,
+    /// Smaller windows are not judged, in segments.
+    low_window: u32,
     paced: bool,
     found: bool,
     round_start: u64,
@@ -50,11 +52,12 @@ pub(crate) struct HyStart {
 }
 
 impl HyStart {
-    pub(crate) fn new(detect: Detect, ack_delta: Span, start: &Start) -> HyStart {
+    pub(crate) fn new(detect: Detect, ack_delta: Span, low_window: u32, start: &Start) -> HyStart {
         let now = start.now.since(Time::ZERO).as_micros();
         HyStart {
             detect,
             ack_delta: ack_delta.as_micros(),
+            low_window,
             paced: start.paced,
             found: false,
             round_start: now,
@@ -85,11 +88,15 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// Takes an RTT sample in microseconds; true when slow start is to end here. `delay_min` is the smallest RTT seen.
+    /// Takes an RTT sample in microseconds; true when slow start is to end here. `delay_min` is the smallest RTT seen. Rounds
+    /// are counted from the first on, also while the window is too small to be judged.
     pub(crate) fn update(&mut self, ack: &Ack, rtt: u64, delay_min: u64, window: &Window) -> bool {
         let now = ack.now.since(Time::ZERO).as_micros();
         if ack.acknowledged > self.end {
             self.begin_round(now, ack.next_sequence);
+        }
+        if window.cwnd < self.low_window {
+            return false;
         }
         if self.detect != Detect::Delay && self.train_is_long(now, delay_min, window) {
             self.found = true;
@@ -149,7 +156,7 @@ mod tests {
         Window::new(&Start { initial_window: cwnd, ..start() })
     }
     fn hystart(detect: Detect, paced: bool) -> HyStart {
-        HyStart::new(detect, Span::from_millis(2), &Start { paced, ..start() })
+        HyStart::new(detect, Span::from_millis(2), 16, &Start { paced, ..start() })
     }
     /// An acknowledgement within the round that ends at `end` segments.
     fn ack_of(now: Time, acknowledged: u64, end: u64) -> Ack {
@@ -202,6 +209,18 @@ mod tests {
         // (40 ms and 1 ms for bursts) / 2; the whole of it where segments are paced.
         assert_eq!(train_is_found_at(false, 1), Some(21));
         assert_eq!(train_is_found_at(true, 1), Some(42));
+    }
+
+    #[test]
+    fn a_round_that_began_with_a_small_window_counts_from_its_start() {
+        let mut hystart = hystart(Detect::AckTrain, false);
+        hystart.after_ack(&ack_of(ms(0), 0, 0));
+        let mut update =
+            |at, n, end, cwnd| hystart.update(&ack_of(ms(at), n, end), 40_000, 40_000, &window_of(cwnd));
+        assert!(!update(0, 1, 10, 10));
+        assert!(!update(100, 11, 30, 14));
+        assert!(!update(101, 12, 32, 15));
+        assert_eq!((102..200).find(|&at| update(at, 13, 34, 16)), Some(121));
     }
 
     #[test]

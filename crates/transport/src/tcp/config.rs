@@ -23,6 +23,8 @@ pub struct Config {
     pub send_buffer: (Bytes, Bytes),
     /// Receive buffer: start and largest value (Linux `tcp_rmem`). Equal values switch autotuning off.
     pub receive_buffer: (Bytes, Bytes),
+    /// Whether windows are scaled (RFC 7323, section 2; Linux `tcp_window_scaling`): none is above 65,535 bytes otherwise.
+    pub window_scaling: bool,
     /// Whether to pace although the controller gives no rate: at 200 % of window over smoothed RTT in slow start, at
     /// 120 % after it (Linux `tcp_update_pacing_rate`).
     pub pacing: bool,
@@ -51,6 +53,7 @@ impl Config {
             ecn: false,
             send_buffer: (Bytes::new(16_384), Bytes::new(4 << 20)),
             receive_buffer: (Bytes::new(131_072), Bytes::new(32 << 20)),
+            window_scaling: true,
             pacing: false,
             slow_start_after_idle: true,
             compress_sack: true,

@@ -222,6 +222,7 @@ impl Connection {
         self.handshake.deadline = Time::NEVER;
         self.handshake.send_due = false;
         let mut sender = Box::new(Sender::new(&self.config, now, segment.window));
+        self.receiver.window.begin(now);
         let accurate = self.agreed == Some(Feedback::Accurate);
         sender.ecn.echoes = self.agreed.is_some() && !accurate;
         self.receiver.feedback = self.agreed;
@@ -409,7 +410,7 @@ impl Connection {
         let segment = Segment {
             seq: self.config.initial_sequence,
             ack: if answer { self.peer_sequence.wrapping_add(1) } else { 0 },
-            window: self.receiver.window.of_syn(1, now),
+            window: self.receiver.window.of_syn(1, answer),
             tsval: ticks(now),
             tsecr: self.receiver.recent,
             flags,

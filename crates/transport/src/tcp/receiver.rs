@@ -105,9 +105,10 @@ impl Receiver {
             self.reassembly.insert(data.start, end_with_fin);
             self.held = self.reassembly.held();
             self.acks.schedule();
-            if self.window.open(data.len, self.held) {
+            if self.window.open(data.len, self.held, false) {
                 self.acks.tell_opening();
             }
+            self.window.hold(self.reassembly.reaches().saturating_sub(self.next));
         } else {
             self.take_in_order(data, end_with_fin, rto, now);
         }
@@ -142,9 +143,12 @@ impl Receiver {
         self.unread += reached - self.next - u64::from(fin_reached);
         self.next = reached;
         let len = end - start;
+        if data.len > self.acks.largest() {
+            self.window.measure(data.len);
+        }
         self.acks.on_data(len, window, rto, now);
         self.see_codepoint(data.ecn);
-        if self.window.open(len, self.held) {
+        if self.window.open(len, self.held, true) {
             self.acks.tell_opening();
         }
         if fin_reached {

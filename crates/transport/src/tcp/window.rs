@@ -1,7 +1,7 @@
-//! The receive window (`tcp_grow_window`, `tcp_rcv_space_adjust`, `__tcp_select_window`): what of the receive buffer is free, less
-//! the memory that buffers cost beside their payload. It opens with the first segments as far as the buffer allows, and the
-//! buffer grows with what the application reads in a round trip. The application reads at once, so only out-of-order data
-//! takes room.
+//! The receive window (`tcp_grow_window`, `tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `__tcp_select_window`): what of the receive
+//! buffer is free, less the memory that buffers cost beside their payload. It opens with the first segments as far as the
+//! buffer allows, and the buffer grows with what the application reads in a round trip. The application reads at once, so only
+//! out-of-order data takes room.
 
 use super::config::Config;
 use super::sender::micros;
@@ -9,28 +9,39 @@ use weir_base::Time;
 
 /// Memory of an MTU-sized buffer: a page fragment of 2 KiB and a `sk_buff`.
 const TRUE_SIZE: u64 = 2304;
+/// Payload in 256 bytes of memory before the first segment tells (`TCP_DEFAULT_SCALING_RATIO`).
+const FIRST_RATIO: u64 = 128;
+/// Bits of that ratio (`TCP_RMEM_TO_WIN_SCALE`).
+const RATIO_SHIFT: u32 = 8;
 /// Largest window of a SYN, which is not scaled.
 const UNSCALED: u64 = 65_535;
 /// Segments with less payload do not open the window (`tcp_event_data_recv`).
 const SMALL: u64 = 128;
-/// Options that the MSS of the SYN does not count.
+/// Timestamps, which the MSS of a SYN does not count.
 const OPTIONS: u64 = 12;
 /// What is taken to be read in a round trip at first, in segments (`TCP_INIT_CWND`).
 const FIRST_READ: u64 = 10;
+/// Largest shift (RFC 7323, section 2.3).
+const MOST_SCALE: u32 = 14;
 
 /// The window of one receiver.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiveWindow {
     buffer: u64,
-    /// Payload that the buffer holds.
-    payload: u64,
     most: u64,
     mss: u64,
+    /// Payload in 256 bytes of memory (`scaling_ratio`).
+    ratio: u64,
+    /// Payload that the buffer holds (`window_clamp`).
+    clamp: u64,
     /// Largest window that may be told now (`rcv_ssthresh`).
     limit: u64,
     /// Right edge as told to the peer: it never moves back (RFC 9293, section 3.8.6.2.1).
     edge: u64,
+    /// The window as told last (`rcv_wnd`).
+    told: u64,
     scale: u32,
+    scales: bool,
     autotunes: bool,
     /// What was read in the last round trip, and where and when the next measurement began (`rcvq_space`).
     read: u64,
@@ -44,41 +55,89 @@ pub(crate) struct ReceiveWindow {
 impl ReceiveWindow {
     pub(crate) fn new(config: &Config) -> ReceiveWindow {
         let (buffer, most) = (config.receive_buffer.0.get(), config.receive_buffer.1.get());
-        let mss = u64::from(config.mss);
         let most = most.max(buffer);
         let mut window = ReceiveWindow {
             buffer,
-            payload: payload(buffer, mss),
             most,
-            mss,
+            mss: u64::from(config.mss),
+            ratio: FIRST_RATIO,
+            clamp: 0,
             limit: 0,
             edge: 0,
-            scale: scale(most),
+            told: 0,
+            scale: if config.window_scaling { scale(most) } else { 0 },
+            scales: config.window_scaling,
             autotunes: buffer < most,
-            read: FIRST_READ * mss,
+            read: 0,
             read_from: 1,
             measured_from: 0,
             rtt8: 0,
             last_echo: 0,
         };
-        window.limit = (window.payload.min(UNSCALED) / mss * mss).max(mss);
+        window.clamp = window.payload(buffer).min(UNSCALED << window.scale);
+        window.limit = window.clamp;
         window
     }
 
-    /// The window of a SYN.
-    pub(crate) fn of_syn(&mut self, next: u64, now: Time) -> u32 {
-        self.edge = next + self.limit.min(UNSCALED);
+    /// Payload that so much memory holds (`tcp_win_from_space`).
+    fn payload(&self, memory: u64) -> u64 {
+        (memory * self.ratio) >> RATIO_SHIFT
+    }
+
+    /// The window of a SYN: whole segments, of which the one that answers knows that they carry timestamps
+    /// (`tcp_select_initial_window`).
+    pub(crate) fn of_syn(&mut self, next: u64, answers: bool) -> u32 {
+        let segment = if answers { self.mss } else { self.mss + OPTIONS };
+        if self.clamp > segment {
+            self.limit = self.clamp / segment * segment;
+        }
+        self.told = self.limit;
+        self.edge = next + self.told;
+        self.limit.min(UNSCALED) as u32
+    }
+
+    /// The connection is established (`tcp_init_buffer_space`): one segment is kept back, and the first round trip begins.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.limit = self.limit.min(self.clamp.saturating_sub(self.mss).max(2 * self.mss));
+        self.read = self.limit.min(self.told).min(FIRST_READ * self.mss).max(1);
         self.measured_from = micros(now);
-        (self.edge - next) as u32
+    }
+
+    /// A segment longer than any before shows how much of the memory is payload (`tcp_measure_rcv_mss`).
+    pub(crate) fn measure(&mut self, len: u64) {
+        let ratio = ((len.min(TRUE_SIZE) << RATIO_SHIFT) / TRUE_SIZE).max(1);
+        if ratio == self.ratio {
+            return;
+        }
+        self.ratio = ratio;
+        let before = self.clamp;
+        self.clamp = self.payload(self.buffer);
+        // As `tcp_set_window_clamp` has it.
+        self.limit = if self.clamp < before {
+            self.limit.min(self.clamp)
+        } else {
+            self.limit.max(self.told.min(self.clamp))
+        };
+        self.read = self.read.min(self.clamp).max(1);
     }
 
     /// The window to tell when `next` is expected and `held` bytes wait out of order.
     pub(crate) fn tell(&mut self, next: u64, held: u64) -> u32 {
-        let free = self.payload.saturating_sub(held).min(self.limit);
-        // Told in units of the scale, rounded up.
-        let below = (1 << self.scale) - 1;
-        let window = (free.max(self.edge.saturating_sub(next)) + below) & !below;
+        let free = self.payload(self.buffer).saturating_sub(held).min(self.limit);
+        let offered = self.offered(next);
+        let window = if self.scales {
+            // Told in units of the scale, rounded up.
+            let below = (1 << self.scale) - 1;
+            (free.max(offered) + below) & !below
+        } else {
+            // Whole segments, and a new number only when there is one more (`__tcp_select_window`).
+            let stays = offered <= free && offered + self.mss > free;
+            let free = if stays { offered } else { free / self.mss * self.mss };
+            free.max(offered)
+        };
+        let window = window.min(UNSCALED << self.scale);
         self.edge = self.edge.max(next + window);
+        self.told = window;
         window as u32
     }
 
@@ -92,18 +151,21 @@ impl ReceiveWindow {
         self.edge.saturating_sub(next)
     }
 
-    /// Data has come: the window opens by two segments while the buffer has room. Answers whether it did, which is worth an
-    /// acknowledgement (`tcp_grow_window`).
-    pub(crate) fn open(&mut self, len: u64, held: u64) -> bool {
-        let room = self.payload.saturating_sub(held).saturating_sub(self.limit);
+    /// Data has come: the window opens by two segments while the buffer has room. What is in order waits to be read beside
+    /// the `held` bytes out of order. Answers whether it did, which is worth an acknowledgement (`tcp_grow_window`).
+    pub(crate) fn open(&mut self, len: u64, held: u64, in_order: bool) -> bool {
+        let (waiting, held) = if in_order { (TRUE_SIZE, held) } else { (0, held.saturating_sub(len)) };
+        let space = self.payload(self.buffer.saturating_sub(waiting)).saturating_sub(held);
+        let room = space.min(self.clamp).saturating_sub(self.limit);
         if len < SMALL || room == 0 {
             return false;
         }
-        self.limit += room.min(2 * (self.mss + OPTIONS).max(len));
+        self.limit += room.min(2 * self.mss.max(len));
         true
     }
 
-    /// The echo of a timestamp on a full segment tells the receiver's RTT (`tcp_rcv_rtt_measure_ts`).
+    /// The echo of a timestamp on a full segment tells the receiver's RTT (`tcp_rcv_rtt_measure_ts`): the smallest, or a mean
+    /// of larger ones (`tcp_rcv_rtt_update`).
     pub(crate) fn sample_rtt(&mut self, echo: u32, ticks: u32) {
         if echo == 0 || echo == self.last_echo {
             return;
@@ -114,7 +176,8 @@ impl ReceiveWindow {
             return;
         }
         let sample = u64::from(sample) * 1_000;
-        self.rtt8 = if self.rtt8 == 0 { sample << 3 } else { self.rtt8 - (self.rtt8 >> 3) + sample };
+        let smaller = self.rtt8 == 0 || sample << 3 < self.rtt8;
+        self.rtt8 = if smaller { sample << 3 } else { self.rtt8 - (self.rtt8 >> 3) + sample };
     }
 
     /// Eight times the receiver's RTT in microseconds, 0 before a sample.
@@ -123,34 +186,44 @@ impl ReceiveWindow {
     }
 
     /// The application has read up to `next`: once a round trip the buffer grows to hold twice what came in it, and as
-    /// much more as the rate has grown (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`). `beyond` is how far out-of-order data reaches.
+    /// much more as the rate has grown (`tcp_rcv_space_adjust`). `beyond` is how far out-of-order data reaches.
     pub(crate) fn autotune(&mut self, next: u64, beyond: u64, now: Time) {
         let at = micros(now);
-        if !self.autotunes || self.rtt8 == 0 || at.saturating_sub(self.measured_from) < self.rtt8 >> 3 {
+        if self.rtt8 == 0 || at.saturating_sub(self.measured_from) < self.rtt8 >> 3 {
             return;
         }
         let read = next.saturating_sub(self.read_from);
         if read > self.read {
-            let window = 2 * read;
-            let growth = window.saturating_mul(read - self.read) / self.read;
-            let wanted = window + growth.min(self.most) * 2 + beyond;
-            let buffer = wanted * TRUE_SIZE.max(self.mss) / self.mss;
-            self.buffer = self.buffer.max(buffer.min(self.most));
-            self.payload = payload(self.buffer, self.mss);
-            self.read = read;
+            self.grow(read, beyond);
         }
         (self.read_from, self.measured_from) = (next, at);
     }
-}
 
-/// Payload that a buffer of this memory holds.
-fn payload(buffer: u64, mss: u64) -> u64 {
-    buffer * mss / TRUE_SIZE.max(mss)
+    /// Data has come out of order, reaching so far `beyond`: the buffer has to hold it too.
+    pub(crate) fn hold(&mut self, beyond: u64) {
+        self.grow(self.read, beyond);
+    }
+
+    /// `tcp_rcvbuf_grow`.
+    fn grow(&mut self, read: u64, beyond: u64) {
+        let before = std::mem::replace(&mut self.read, read);
+        if !self.autotunes {
+            return;
+        }
+        let window = 2 * read;
+        let growth = window.saturating_mul(read - before) / before;
+        let wanted = window + growth.min(self.most) * 2 + beyond;
+        let buffer = ((wanted << RATIO_SHIFT) / self.ratio).min(self.most);
+        if buffer > self.buffer {
+            self.buffer = buffer;
+            self.clamp = self.payload(buffer);
+        }
+    }
 }
 
 /// The scale that lets 16 bits tell the largest window (`tcp_select_initial_window`).
 fn scale(most: u64) -> u32 {
-    (0..14).find(|scale| most >> scale <= UNSCALED).unwrap_or(14)
+    (0..MOST_SCALE).find(|scale| most >> scale <= UNSCALED).unwrap_or(MOST_SCALE)
 }
 
 #[cfg(test)]
@@ -164,21 +237,49 @@ mod tests {
         ReceiveWindow::new(&config)
     }
 
+    /// A server's, when the connection is established.
+    fn begun(start: u64, most: u64) -> ReceiveWindow {
+        let mut window = window(start, most);
+        window.of_syn(1, true);
+        window.begin(Time::ZERO);
+        window
+    }
+
     #[test]
-    fn a_syn_offers_whole_segments_below_64_kib() {
-        assert_eq!(window(131_072, 6 << 20).of_syn(1, Time::ZERO), 65_160);
+    fn a_syn_offers_whole_segments_of_half_the_buffer() {
+        // As captured from Linux 6.18.
+        assert_eq!(window(131_072, 6 << 20).of_syn(1, false), 64_240);
+        assert_eq!(window(131_072, 6 << 20).of_syn(1, true), 65_160);
+        assert_eq!(window(4 << 20, 4 << 20).of_syn(1, true), 65_535);
     }
 
     #[test]
     fn the_first_segments_open_the_window_to_what_the_buffer_holds() {
-        let mut window = window(131_072, 131_072);
-        window.of_syn(1, Time::ZERO);
-        let mut opened = 0;
-        while window.open(1448, 0) {
-            opened += 1;
+        // Told by Linux 6.18 after each of the first segments, in units of 128.
+        let mut window = begun(131_072, 6 << 20);
+        window.measure(1448);
+        let mut told = vec![];
+        for n in 1..=7 {
+            window.open(1448, 0, true);
+            told.push(window.tell(1 + n * 1448, 0) / 128);
         }
-        assert_eq!(opened, 6);
-        assert_eq!(window.tell(1, 0), (131_072 * 1448 / 2304u32).div_ceil(4) * 4);
+        assert_eq!(told, [532, 555, 577, 600, 623, 629, 629]);
+    }
+
+    #[test]
+    fn without_scaling_the_window_is_whole_segments_below_64_kib() {
+        let mut config = Config::new("newreno".parse().unwrap());
+        config.window_scaling = false;
+        config.receive_buffer = (Bytes::new(131_072), Bytes::new(6 << 20));
+        let mut window = ReceiveWindow::new(&config);
+        assert_eq!(window.of_syn(1, true), 65_160);
+        window.begin(Time::ZERO);
+        window.measure(1448);
+        for n in 1..100 {
+            window.open(1448, 0, true);
+            let told = window.tell(1 + n * 1448, 0);
+            assert!((63_712..=65_535).contains(&told), "{told}");
+        }
     }
 
     #[test]
@@ -190,13 +291,30 @@ mod tests {
 
     #[test]
     fn the_buffer_grows_with_what_comes_in_a_round_trip_up_to_its_limit() {
-        let mut window = window(131_072, 6 << 20);
-        window.of_syn(1, Time::ZERO);
+        let mut window = begun(131_072, 6 << 20);
+        window.measure(1448);
         window.sample_rtt(1, 21);
         window.autotune(28_961, 0, Time::ZERO + Span::from_millis(20));
-        // Twice 28,960, and twice that again since the rate has doubled.
-        assert_eq!(window.buffer, 57_920 * 3 * 2304 / 1448);
+        // Twice 28,960, and twice that again since the rate has doubled; 160 of 256 bytes are payload.
+        assert_eq!(window.buffer, 57_920 * 3 * 256 / 160);
         window.autotune(1 << 30, 0, Time::ZERO + Span::from_millis(40));
         assert_eq!(window.buffer, 6 << 20);
+    }
+
+    #[test]
+    fn the_buffer_grows_with_what_comes_out_of_order() {
+        let mut window = begun(131_072, 6 << 20);
+        window.measure(1448);
+        window.hold(200_000);
+        assert_eq!(window.buffer, (2 * 14_480 + 200_000) * 256 / 160);
+    }
+
+    #[test]
+    fn the_receivers_rtt_falls_at_once_and_rises_slowly() {
+        let mut window = begun(131_072, 6 << 20);
+        for (echo, now, expected) in [(1, 41, 40_000), (50, 98, 41_000), (60, 90, 30_000)] {
+            window.sample_rtt(echo, now);
+            assert_eq!(window.rtt8() >> 3, expected);
+        }
     }
 }
