@@ -13,6 +13,10 @@ pub struct EventQueue {
     keys: Vec<u64>,
     len: usize,
     source_bits: u32,
+    /// The bits of a key that are the source's number.
+    source_mask: u64,
+    /// Time of the last event taken off, to see that time never goes back.
+    #[cfg(debug_assertions)]
     now: u64,
 }
 
@@ -22,7 +26,14 @@ impl EventQueue {
     /// A queue for sources `0..sources`.
     pub fn new(sources: usize) -> EventQueue {
         let source_bits = usize::BITS - sources.max(2).saturating_sub(1).leading_zeros();
-        EventQueue { keys: vec![u64::MAX; ARITY + 1], len: 0, source_bits, now: 0 }
+        EventQueue {
+            keys: vec![u64::MAX; ARITY + 1],
+            len: 0,
+            source_bits,
+            source_mask: (1 << source_bits) - 1,
+            #[cfg(debug_assertions)]
+            now: 0,
+        }
     }
 
     /// The latest time that it can hold.
@@ -32,7 +43,8 @@ impl EventQueue {
 
     #[inline]
     fn key(&self, at: Time, source: usize) -> u64 {
-        debug_assert!(at.as_nanos() >= self.now, "time goes back: {} after {}", at.as_nanos(), self.now);
+        #[cfg(debug_assertions)]
+        assert!(at.as_nanos() >= self.now, "time goes back: {} after {}", at.as_nanos(), self.now);
         debug_assert!(at <= self.horizon() && source >> self.source_bits == 0);
         (at.as_nanos() << self.source_bits) | source as u64
     }
@@ -45,18 +57,24 @@ impl EventQueue {
 
     /// All events, in no order: time and source.
     pub fn iter(&self) -> impl Iterator<Item = (Time, usize)> + '_ {
-        self.keys[..self.len].iter().map(|key| {
-            (Time::from_nanos(key >> self.source_bits), (key & ((1 << self.source_bits) - 1)) as usize)
-        })
+        self.keys[..self.len].iter().map(|key| self.event(*key))
+    }
+
+    #[inline]
+    fn event(&self, key: u64) -> (Time, usize) {
+        (Time::from_nanos(key >> self.source_bits), (key & self.source_mask) as usize)
+    }
+
+    /// The soonest event, if it is due at `until` or before.
+    #[inline]
+    pub fn due(&self, until: Time) -> Option<(Time, usize)> {
+        self.peek().filter(|(at, _)| *at <= until)
     }
 
     /// The soonest event: time and source.
     #[inline]
     pub fn peek(&self) -> Option<(Time, usize)> {
-        let key = self.keys[0];
-        (self.len > 0).then(|| {
-            (Time::from_nanos(key >> self.source_bits), (key & ((1 << self.source_bits) - 1)) as usize)
-        })
+        (self.len > 0).then(|| self.event(self.keys[0]))
     }
 
     /// Adds an event. A source may be in the queue more than once.
@@ -85,7 +103,7 @@ impl EventQueue {
         if self.len == 0 {
             return;
         }
-        self.now = self.keys[0] >> self.source_bits;
+        self.passed();
         self.len -= 1;
         let last = std::mem::replace(&mut self.keys[self.len], u64::MAX);
         if self.len > 0 {
@@ -97,31 +115,52 @@ impl EventQueue {
     #[inline]
     pub fn replace(&mut self, at: Time, source: usize) {
         let key = self.key(at, source);
-        self.now = self.keys[0] >> self.source_bits;
+        self.passed();
         self.sift_down(key);
     }
 
+    /// The soonest event goes.
+    #[inline]
+    fn passed(&mut self) {
+        #[cfg(debug_assertions)]
+        {
+            self.now = self.keys[0] >> self.source_bits;
+        }
+    }
+
+    /// Puts a key in the place of the root, and down to where it belongs.
     #[inline]
     fn sift_down(&mut self, key: u64) {
-        let mut hole = 0;
-        loop {
-            let first = hole * ARITY + 1;
-            let Some(&[a, b, c, d]) =
-                self.keys.get(first..first + ARITY).and_then(|k| k.first_chunk::<ARITY>())
-            else {
-                break;
-            };
-            let (left, at_left) = if b < a { (b, 1) } else { (a, 0) };
-            let (right, at_right) = if d < c { (d, 3) } else { (c, 2) };
-            let (least, at) = if right < left { (right, at_right) } else { (left, at_left) };
+        // The root and its children, of a known number: mostly there are no others.
+        let Some(top) = self.keys.first_chunk_mut::<{ ARITY + 1 }>() else { return };
+        let [root, children @ ..] = top;
+        let (least, at) = least_of(children);
+        if least >= key {
+            *root = key;
+            return;
+        }
+        *root = least;
+        let (mut hole, mut first) = (1 + at, (1 + at) * ARITY + 1);
+        while first < self.len {
+            let Some(children) = self.keys.get(first..).and_then(|keys| keys.first_chunk()) else { break };
+            let (least, at) = least_of(children);
             if least >= key {
                 break;
             }
             self.keys[hole] = least;
             hole = first + at;
+            first = hole * ARITY + 1;
         }
         self.keys[hole] = key;
     }
+}
+
+/// The least of a node's children, and which it is; without a branch.
+#[inline]
+fn least_of(&[a, b, c, d]: &[u64; ARITY]) -> (u64, usize) {
+    let (left, at_left) = if b < a { (b, 1) } else { (a, 0) };
+    let (right, at_right) = if d < c { (d, 3) } else { (c, 2) };
+    if right < left { (right, at_right) } else { (left, at_left) }
 }
 
 #[cfg(test)]

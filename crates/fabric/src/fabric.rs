@@ -165,7 +165,7 @@ impl<P: Wire> Fabric<P> {
     }
 
     /// A packet leaves a host: the tap sees it, and it takes the first link.
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, host: usize, packet: P, now: Time) {
         self.taps.sent(host, &packet, packet.tcp(), now);
         if let Some(delivery) = self.forward(host, packet, now) {
@@ -174,7 +174,7 @@ impl<P: Wire> Fabric<P> {
     }
 
     /// Puts a packet that is at a node, and not at its destination, on the next link that takes time.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, node: usize, packet: P, now: Time) -> Option<Delivery<P>> {
         let host = packet.destination();
         match self.hops.next(node, host) {
@@ -225,10 +225,7 @@ impl<P: Wire> Fabric<P> {
         if let Some(delivery) = self.ready.pop_front() {
             return Some(delivery);
         }
-        while let Some((now, number)) = self.events.peek() {
-            if now > until {
-                break;
-            }
+        while let Some((now, number)) = self.events.due(until) {
             let delivery = match self.source(number) {
                 Source::Transmitter(index) => {
                     self.transmit(index, now);
@@ -272,7 +269,7 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, index: usize, now: Time) {
         let link = &mut self.links[index];
         let was_empty = link.pipe.is_empty();

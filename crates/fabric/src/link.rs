@@ -68,6 +68,8 @@ pub(crate) struct Link<P> {
     queue: Discipline<P>,
     /// When the transmitter is done with what it has.
     free_at: Time,
+    /// The size of the packet sent last and how long it took: nearly always that of the next one.
+    last_sent: (u64, Span),
     /// Whether the transmitter has an event in the queue.
     pub(crate) armed: bool,
     pub(crate) pipe: VecDeque<(Time, P)>,
@@ -132,6 +134,7 @@ impl<P: Packet> Link<P> {
             measured: config.measured,
             queue: config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64)),
             free_at: Time::ZERO,
+            last_sent: (0, Span::ZERO),
             armed: false,
             pipe: VecDeque::new(),
             last_arrival: Time::ZERO,
@@ -152,7 +155,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet arrives. Returns when the transmitter wants an event, if it wants a new one; the pipe may have a new head.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(&mut self, mut packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         if self.rate.is_none() && self.drop.is_empty() && self.hold.is_empty() && self.held.is_empty() {
             self.send_off(packet, now, now, watcher);
@@ -170,22 +173,27 @@ impl<P: Packet> Link<P> {
             self.held.push((by, packet));
             return None;
         }
-        let mut wake = self.take_in(packet, now, watcher);
-        if !self.held.is_empty() {
-            for (left, _) in &mut self.held {
-                *left -= 1;
-            }
-            while let Some(due) = self.held.iter().position(|(left, _)| *left == 0) {
-                let (_, mut packet) = self.held.remove(due);
-                packet.arrive(now);
-                wake = wake.or(self.take_in(packet, now, watcher));
-            }
+        let wake = self.take_in(packet, now, watcher);
+        if self.held.is_empty() { wake } else { wake.or(self.release_held(now, watcher)) }
+    }
+
+    /// Another packet has passed those that are held back.
+    #[cold]
+    fn release_held(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        let mut wake = None;
+        for (left, _) in &mut self.held {
+            *left -= 1;
+        }
+        while let Some(due) = self.held.iter().position(|(left, _)| *left == 0) {
+            let (_, mut packet) = self.held.remove(due);
+            packet.arrive(now);
+            wake = wake.or(self.take_in(packet, now, watcher));
         }
         wake
     }
 
     /// A packet enters the queue, and is sent at once if nothing stands before it.
-    #[inline]
+    #[inline(always)]
     fn take_in(&mut self, packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         if self.rate.is_none() {
             self.send_off(packet, now, now, watcher);
@@ -215,7 +223,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Begins to send the next packet. Returns when the transmitter wants its next event: only while packets wait.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         self.armed = false;
         let mut ledger = Ledger {
@@ -227,7 +235,11 @@ impl<P: Packet> Link<P> {
         let packet = self.queue.dequeue(now, &mut ledger)?;
         let class = packet.class() as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
-        let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
+        if bytes != self.last_sent.0 {
+            let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
+            self.last_sent = (bytes, busy);
+        }
+        let busy = self.last_sent.1;
         self.counters.sent[class] += 1;
         self.counters.sent_bytes[class] += bytes;
         self.counters.busy += busy;
@@ -243,7 +255,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Puts a packet on its way at `leaves`, unless the link loses it.
-    #[inline]
+    #[inline(always)]
     fn send_off(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
         if self.loss > 0.0 && self.random.chance(self.loss) {
             self.lose(&packet, now, watcher);
@@ -278,6 +290,7 @@ impl<P: Packet> Link<P> {
         let at = Time::ZERO + change.at;
         self.count_capacity(at);
         self.rate = change.rate.or(self.rate);
+        self.last_sent = (0, Span::ZERO);
         self.delay = change.delay.unwrap_or(self.delay);
         self.loss = change.loss.unwrap_or(self.loss);
         self.transparent = self.is_transparent() && self.pipe.is_empty();

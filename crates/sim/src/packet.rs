@@ -11,20 +11,14 @@ pub(crate) const UDP_HEADERS: u32 = 20 + 8;
 /// Window scale that captures show on SYNs; the simulator's windows are whole numbers of bytes and need none.
 const CAPTURED_WINDOW_SCALE: u8 = 10;
 
-/// What a packet carries.
-#[derive(Debug)]
-pub(crate) enum Payload {
-    Tcp(Segment),
-    Udp,
-}
-
 /// A packet on its way between two hosts.
 #[derive(Debug)]
 pub(crate) struct SimPacket(Box<Fields>);
 
 #[derive(Debug)]
 struct Fields {
-    payload: Payload,
+    /// Means something where `tcp` is set.
+    segment: Segment,
     arrived: Time,
     flow: u32,
     /// Node of the host it comes from, and of the one it is for.
@@ -33,6 +27,7 @@ struct Fields {
     length: u16,
     ecn: Ecn,
     class: Ecn,
+    tcp: bool,
 }
 
 /// Which flow a packet belongs to, and between which hosts it travels.
@@ -44,44 +39,75 @@ pub(crate) struct Way {
 }
 
 /// Makes packets, of those that have arrived where there are any.
-#[derive(Debug, Default)]
-pub(crate) struct Pool(Vec<SimPacket>);
+#[derive(Debug)]
+pub(crate) struct Pool {
+    /// The next one to leave.
+    next: SimPacket,
+    arrived: Vec<SimPacket>,
+}
+
+impl Default for Pool {
+    fn default() -> Pool {
+        Pool { next: SimPacket::new(), arrived: Vec::new() }
+    }
+}
 
 impl Pool {
+    /// Where the segment of the next packet is written; an earlier one stands there.
     #[inline]
-    pub(crate) fn tcp(&mut self, segment: Segment, ecn: Ecn, way: Way) -> SimPacket {
-        self.packet(Payload::Tcp(segment), segment.packet_len(), ecn, way)
+    pub(crate) fn segment(&mut self) -> &mut Segment {
+        &mut self.next.0.segment
+    }
+
+    /// The packet with the segment that was written last.
+    #[inline]
+    pub(crate) fn tcp(&mut self, ecn: Ecn, way: Way) -> SimPacket {
+        let length = self.next.0.segment.packet_len();
+        self.take(true, length, ecn, way)
     }
 
     pub(crate) fn udp(&mut self, length: u32, ecn: Ecn, way: Way) -> SimPacket {
-        self.packet(Payload::Udp, length, ecn, way)
+        self.take(false, length, ecn, way)
     }
 
     #[inline]
-    fn packet(&mut self, payload: Payload, length: u32, ecn: Ecn, way: Way) -> SimPacket {
-        let (from, to, length) = (way.from as u16, way.to as u16, length as u16);
-        let flow = way.flow as u32;
-        let fields = Fields { payload, arrived: Time::ZERO, flow, from, to, length, ecn, class: ecn };
-        match self.0.pop() {
-            Some(mut packet) => {
-                *packet.0 = fields;
-                packet
-            }
-            None => SimPacket(Box::new(fields)),
-        }
+    fn take(&mut self, tcp: bool, length: u32, ecn: Ecn, way: Way) -> SimPacket {
+        let fields = &mut *self.next.0;
+        fields.arrived = Time::ZERO;
+        fields.flow = way.flow as u32;
+        (fields.from, fields.to, fields.length) = (way.from as u16, way.to as u16, length as u16);
+        (fields.ecn, fields.class, fields.tcp) = (ecn, ecn, tcp);
+        let following = self.arrived.pop().unwrap_or_else(SimPacket::new);
+        std::mem::replace(&mut self.next, following)
     }
 
     /// A packet is done with.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: SimPacket) {
-        self.0.push(packet);
+        self.arrived.push(packet);
     }
 }
 
 impl SimPacket {
+    #[cold]
+    fn new() -> SimPacket {
+        SimPacket(Box::new(Fields {
+            segment: Segment::default(),
+            arrived: Time::ZERO,
+            flow: 0,
+            from: 0,
+            to: 0,
+            length: 0,
+            ecn: Ecn::NotEct,
+            class: Ecn::NotEct,
+            tcp: false,
+        }))
+    }
+
+    /// The segment that it carries, if it is TCP.
     #[inline]
-    pub(crate) fn payload(&self) -> &Payload {
-        &self.0.payload
+    pub(crate) fn segment(&self) -> Option<&Segment> {
+        self.0.tcp.then_some(&self.0.segment)
     }
 }
 
@@ -181,7 +207,7 @@ impl Wire for SimPacket {
 
     #[inline]
     fn tcp(&self) -> Option<TcpView<'_>> {
-        let Payload::Tcp(segment) = &self.0.payload else { return None };
+        let segment = self.segment()?;
         Some(TcpView {
             sequence: segment.seq,
             acknowledgement: segment.ack,
@@ -193,7 +219,7 @@ impl Wire for SimPacket {
     }
 
     fn write_to(&self, frame: &mut Vec<u8>) {
-        let protocol = if matches!(self.0.payload, Payload::Udp) { IpNumber::UDP } else { IpNumber::TCP };
+        let protocol = if self.0.tcp { IpNumber::TCP } else { IpNumber::UDP };
         let body = self.0.length - 20;
         let Ok(mut ip) = Ipv4Header::new(body, 64, protocol, address(self.0.from), address(self.0.to)) else {
             return;
@@ -202,15 +228,15 @@ impl Wire for SimPacket {
         ip.dont_fragment = true;
         ip.header_checksum = ip.calc_header_checksum();
         frame.extend_from_slice(&ip.to_bytes());
-        match &self.0.payload {
-            Payload::Tcp(segment) => {
+        match self.segment() {
+            Some(segment) => {
                 let mut header = self.tcp_header(segment);
                 let payload = vec![0; usize::from(body).saturating_sub(header.header_len())];
                 header.checksum = header.calc_checksum_ipv4(&ip, &payload).unwrap_or(0);
                 frame.extend_from_slice(&header.to_bytes());
                 frame.extend_from_slice(&payload);
             }
-            Payload::Udp => {
+            None => {
                 let port = self.port();
                 let payload = vec![0; usize::from(body).saturating_sub(8)];
                 if let Ok(udp) = UdpHeader::with_ipv4_checksum(port, port, &ip, &payload) {

@@ -5,7 +5,7 @@
 //! deadline and waits on.
 
 use crate::flow::{Carrier, Flow, Request};
-use crate::packet::{Payload, Pool, SimPacket, UDP_HEADERS, Way};
+use crate::packet::{Pool, SimPacket, UDP_HEADERS, Way};
 use weir_base::{FlowId, Packet, Span, Time};
 use weir_engine::{Audit, Both, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config};
 use weir_fabric::{Delivery, EventQueue, Fabric, Observer};
@@ -130,24 +130,19 @@ impl<'a> World<'a> {
         let FlowId(number) = packet.flow();
         let number = number as usize;
         let flow = &mut self.flows[number];
-        match (packet.payload(), &mut flow.carrier) {
-            (Payload::Udp, _) => flow.read += u64::from(packet.wire_length() - UDP_HEADERS),
-            (Payload::Tcp(segment), Carrier::Tcp(ends)) => {
-                let ecn = packet.ecn();
-                if host == flow.from {
-                    if let Some(sender) = &mut ends.sender {
-                        sender.on_segment(segment, ecn, now);
-                    }
-                    self.pool.take_back(packet);
-                    self.after_sender(number, now);
-                } else {
-                    ends.receiver.on_segment(segment, ecn, now);
-                    self.pool.take_back(packet);
-                    self.after_receiver(number, now);
-                }
+        let sending_end = host == flow.from;
+        let Some(segment) = packet.segment() else {
+            flow.read += u64::from(packet.wire_length() - UDP_HEADERS);
+            return self.pool.take_back(packet);
+        };
+        if let Carrier::Tcp(ends) = &mut flow.carrier {
+            let end = if sending_end { ends.sender.as_mut() } else { Some(&mut ends.receiver) };
+            if let Some(end) = end {
+                end.on_segment(segment, packet.ecn(), now);
             }
-            (Payload::Tcp(_), Carrier::Udp { .. }) => {}
         }
+        self.pool.take_back(packet);
+        if sending_end { self.after_sender(number, now) } else { self.after_receiver(number, now) }
     }
 
     /// A host's timer has fired.
@@ -239,12 +234,22 @@ impl<'a> World<'a> {
         send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
         let due = ends.receiver.next_timer();
         if ends.receiver.finished() && !flow.completed {
-            flow.completed = true;
-            ends.receiver.close();
-            send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
-            self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
+            self.complete(number, now);
         }
         self.arm(number, RECEIVER, due);
+    }
+
+    /// All that the sender had has arrived: the receiver closes too.
+    #[cold]
+    fn complete(&mut self, number: usize, now: Time) {
+        let flow = &mut self.flows[number];
+        flow.completed = true;
+        if let Carrier::Tcp(ends) = &mut flow.carrier {
+            let way = Way { flow: number, from: flow.to, to: flow.from };
+            ends.receiver.close();
+            send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
+        }
+        self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
     }
 
     /// Makes sure that a timer fires at `due` or before.
@@ -315,8 +320,8 @@ impl<'a> World<'a> {
 /// Hands every segment that a connection wants to send to the fabric.
 #[inline]
 fn send_all(end: &mut Connection, fabric: &mut Fabric<SimPacket>, pool: &mut Pool, way: Way, now: Time) {
-    while let Some((segment, ecn)) = end.poll_transmit(now) {
-        fabric.inject(way.from, pool.tcp(segment, ecn, way), now);
+    while let Some(ecn) = end.transmit_into(pool.segment(), now) {
+        fabric.inject(way.from, pool.tcp(ecn, way), now);
     }
 }
 

@@ -225,10 +225,8 @@ impl Sender {
         self.read_window();
         self.buffer.expand(self.cwnd().max(self.rack.reordering + 1));
         let (window, srtt8) = (self.controller_window, self.rtt.srtt8());
-        let slow_start = self
-            .controller
-            .slow_start_threshold()
-            .is_some_and(|threshold| window.get() < threshold.get() / 2);
+        let slow_start =
+            self.controller_threshold.is_some_and(|threshold| window.get() < threshold.get() / 2);
         self.pacer.update(self.controller.pacing_rate(), window, srtt8, slow_start);
     }
 
@@ -258,18 +256,32 @@ impl Sender {
         }
     }
 
+    /// Nothing is out and nothing more is acknowledged: only the window can have news.
+    #[inline]
+    pub(crate) fn on_window(&mut self, seq: u64, window: u32) {
+        self.take_window(self.una, seq, window);
+        self.window_probes = 0;
+        self.window_opened();
+    }
+
     /// Takes the window over, and answers whether it is newer than the one known (`tcp_ack_update_window`).
     #[inline]
     fn update_window(&mut self, arrival: &Arrival<'_>) -> bool {
-        let newer = arrival.ack > self.una
-            || arrival.seq > self.window_from
-            || (arrival.seq == self.window_from && (arrival.window > self.window || arrival.window == 0));
-        if newer {
-            self.window_from = arrival.seq;
-            self.window = arrival.window;
-            self.max_window = self.max_window.max(arrival.window);
-        }
+        let newer = self.take_window(arrival.ack, arrival.seq, arrival.window);
         self.una = self.una.max(arrival.ack);
+        newer
+    }
+
+    #[inline]
+    fn take_window(&mut self, ack: u64, seq: u64, window: u32) -> bool {
+        let newer = ack > self.una
+            || seq > self.window_from
+            || (seq == self.window_from && (window > self.window || window == 0));
+        if newer {
+            self.window_from = seq;
+            self.window = window;
+            self.max_window = self.max_window.max(window);
+        }
         newer
     }
 

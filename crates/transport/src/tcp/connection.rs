@@ -8,7 +8,7 @@ use super::config::Config;
 use super::jiffies;
 use super::receiver::{Data, Receiver};
 use super::rto::RTO_INITIAL;
-use super::segment::{Counters, Flags, MAX_SACK, Sack, Segment};
+use super::segment::{Counters, Flags, MAX_SACK, Segment};
 use super::sender::{Forced, Sender, micros, ticks};
 use super::transmit::Outgoing;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
@@ -260,6 +260,9 @@ impl Connection {
 
     /// `counts`: the three bits of Accurate ECN tell of what was counted.
     fn on_established(&mut self, segment: &Segment, ecn: Ecn, counts: bool, now: Time) {
+        if self.on_next_data(segment, ecn, now) {
+            return;
+        }
         let Some(sender) = self.sender.as_deref_mut() else { return };
         let seq = position(segment.seq, self.peer_sequence, self.receiver.next);
         let Some(seq) = seq else { return };
@@ -309,7 +312,8 @@ impl Connection {
         if has_data {
             if self.receiver.must_tell_first(seq, end, ecn) {
                 let next = sender.next;
-                let held_back = self.compose(next, 0, Flags::ACK, now);
+                let mut held_back = Segment::default();
+                self.compose(&mut held_back, next, 0, Flags::ACK, now);
                 self.early = Some(held_back);
                 self.receiver.on_told_first(seq);
             }
@@ -329,6 +333,39 @@ impl Connection {
         {
             self.receiver.ack_due = true;
         }
+    }
+
+    /// Takes in what most segments with data are, and answers whether it was that: the next ones in order, with nothing
+    /// special about them, from a peer to which nothing is out (header prediction, `tcp_rcv_established`).
+    #[inline(always)]
+    fn on_next_data(&mut self, segment: &Segment, ecn: Ecn, now: Time) -> bool {
+        let Some(sender) = self.sender.as_deref_mut() else { return false };
+        let seq = self.receiver.next;
+        let predicted = segment.len > 0
+            && segment.seq == wire(seq, self.peer_sequence)
+            && segment.ack == wire(sender.una, self.config.initial_sequence)
+            && (segment.flags == Flags::ACK || segment.flags == Flags::ACK.with(Flags::PSH))
+            && segment.sack().is_empty()
+            && self.agreed.is_none()
+            && sender.board.out() == 0;
+        if !predicted {
+            return false;
+        }
+        if seq == self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
+            self.receiver.recent = segment.tsval;
+        }
+        sender.on_window(seq, segment.window);
+        let data = Data {
+            start: seq,
+            len: u64::from(segment.len),
+            fin: false,
+            cwr: false,
+            push: segment.flags.has(Flags::PSH),
+            ecn,
+            echo: segment.tsecr,
+        };
+        self.receiver.on_data(data, sender.rtt.srtt(), sender.rtt.rto(), now);
+        true
     }
 
     /// Deadlines have come.
@@ -358,28 +395,38 @@ impl Connection {
     /// The next segment that leaves now, with the codepoint of its packet. To be called until it answers `None` after every
     /// other call that may have changed something.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Segment, Ecn)> {
+        let mut segment = Segment::default();
+        self.transmit_into(&mut segment, now).map(|ecn| (segment, ecn))
+    }
+
+    /// As [`Connection::poll_transmit`], but the segment is written in place; it is left as it was when nothing leaves.
+    #[inline]
+    pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
         self.now = now;
         if self.handshake.send_due {
-            return Some(self.send_syn(now));
+            let (syn, ecn) = self.send_syn(now);
+            *segment = syn;
+            return Some(ecn);
         }
         if std::mem::take(&mut self.handshake.answer_due) {
-            let mut segment = self.acknowledge(now);
+            self.acknowledge(segment, now);
             if self.agreed == Some(Feedback::Accurate) {
                 segment.flags =
                     Flags::ACK.with(accurate::flags_of(accurate::handshake_ace(self.opened_with)));
             }
-            return Some((segment, self.control_codepoint()));
+            return Some(self.control_codepoint());
         }
-        if let Some(segment) = self.early.take() {
-            return Some((segment, self.control_codepoint()));
+        if let Some(early) = self.early.take() {
+            *segment = early;
+            return Some(self.control_codepoint());
         }
         let sender = self.sender.as_deref_mut()?;
         if let Some(outgoing) = sender.poll(now) {
-            return Some(self.put_on_wire(outgoing, now));
+            return Some(self.put_on_wire(outgoing, segment, now));
         }
         if self.receiver.ack_due {
-            let segment = self.acknowledge(now);
-            return Some((segment, self.control_codepoint()));
+            self.acknowledge(segment, now);
+            return Some(self.control_codepoint());
         }
         None
     }
@@ -443,12 +490,12 @@ impl Connection {
     }
 
     /// An acknowledgement without data.
-    fn acknowledge(&mut self, now: Time) -> Segment {
+    fn acknowledge(&mut self, segment: &mut Segment, now: Time) {
         let next = self.sender.as_deref().map_or(1, |sender| sender.next);
-        self.segment(next, 0, Flags::ACK, now)
+        self.fill(segment, next, 0, Flags::ACK, now);
     }
 
-    fn put_on_wire(&mut self, outgoing: Outgoing, now: Time) -> (Segment, Ecn) {
+    fn put_on_wire(&mut self, outgoing: Outgoing, segment: &mut Segment, now: Time) -> Ecn {
         let mut flags = Flags::ACK;
         if outgoing.fin {
             flags = flags.with(Flags::FIN);
@@ -459,55 +506,51 @@ impl Connection {
         if outgoing.cwr {
             flags = flags.with(Flags::CWR);
         }
-        let segment = self.segment(outgoing.start, outgoing.len, flags, now);
+        self.fill(segment, outgoing.start, outgoing.len, flags, now);
         let new_data = outgoing.new && outgoing.len > 0;
         let codepoint = if new_data { self.data_codepoint() } else { self.control_codepoint() };
         if outgoing.len > 0 {
             self.receiver.acks.on_data_sent(now);
         }
-        (segment, codepoint)
+        codepoint
     }
 
-    /// A segment at a position of ours that leaves now, with all that the receiver has to say.
+    /// Writes a segment at a position of ours that leaves now, with all that the receiver has to say.
     #[inline]
-    fn segment(&mut self, start: u64, len: u16, flags: Flags, now: Time) -> Segment {
-        let segment = self.compose(start, len, flags, now);
+    fn fill(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
+        self.compose(segment, start, len, flags, now);
         self.receiver.on_ack_sent();
-        segment
     }
 
-    /// A segment at a position of ours.
+    /// Writes a segment at a position of ours.
     #[inline]
-    fn compose(&mut self, start: u64, len: u16, flags: Flags, now: Time) -> Segment {
+    fn compose(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
         let receiver = &mut self.receiver;
         let peer = self.peer_sequence;
         let echo = receiver.echo();
-        let mut sack = Sack::default();
+        // All fields are named, since an earlier segment may stand there.
+        let Segment { seq, ack, window, tsval, tsecr, sack, len: payload, flags: bits, counters } = segment;
+        *seq = wire(start, self.config.initial_sequence);
+        *ack = wire(receiver.next, peer);
+        *window = receiver.tell_window();
+        *tsval = ticks(now);
+        *tsecr = receiver.recent;
+        *payload = len;
+        *bits = flags.with(echo);
+        *counters = Counters::NONE;
+        sack.clear();
         if let Some((start, end)) = receiver.reassembly.duplicate.take() {
             sack.push(wire(start, peer), wire(end, peer));
         }
         for &(start, end) in receiver.reassembly.blocks() {
             sack.push(wire(start, peer), wire(end, peer));
         }
-        let window = receiver.tell_window();
-        let mut segment = Segment {
-            seq: wire(start, self.config.initial_sequence),
-            ack: wire(receiver.next, peer),
-            window,
-            tsval: ticks(now),
-            tsecr: receiver.recent,
-            sack,
-            len,
-            flags: flags.with(echo),
-            counters: Counters::NONE,
-        };
         if let Some(counted) = &mut receiver.counted {
             if let Some((counters, matter)) = counted.option() {
                 segment.add_counters(counters, matter, self.config.mss);
             }
             counted.on_told(segment.counters != Counters::NONE);
         }
-        segment
     }
 
     /// The application writes; answers how many bytes the send buffer has taken.

@@ -22,6 +22,9 @@ pub(crate) fn round_up(micros: u64) -> u64 {
 /// When a timer of this length, set now, fires.
 pub(crate) fn deadline(now: Time, micros: u64) -> Time {
     let jiffies = micros.div_ceil(JIFFY.as_micros());
+    if jiffies < LEVEL {
+        return Time::from_nanos((now.as_nanos() / JIFFY.as_nanos() + jiffies + 1) * JIFFY.as_nanos());
+    }
     // A unit of the level is a power of two.
     let mut shift = 0;
     while jiffies >= LEVEL << shift && shift < LEVELS * COARSER_SHIFT {

@@ -13,29 +13,42 @@ const AVOIDANCE_PERCENT: u64 = 120;
 pub(crate) struct Pacer {
     always: bool,
     rate: Option<Rate>,
+    /// What the rate is to be derived from, where nothing needs it yet.
+    basis: Option<Basis>,
     enforced: bool,
     next: Time,
 }
 
+/// What Linux derives a pacing rate from.
+#[derive(Debug, Clone, Copy)]
+struct Basis {
+    window: Bytes,
+    srtt8: u64,
+    percent: u64,
+}
+
 impl Pacer {
     pub(crate) fn new(always: bool) -> Pacer {
-        Pacer { always, rate: None, enforced: always, next: Time::ZERO }
+        Pacer { always, rate: None, basis: None, enforced: always, next: Time::ZERO }
     }
 
     /// Takes the controller's rate or, without one, derives Linux's from the window.
     pub(crate) fn update(&mut self, given: Option<Rate>, window: Bytes, srtt8: u64, slow_start: bool) {
         self.enforced = self.always || given.is_some();
         if given.is_some() {
-            self.rate = given;
+            (self.rate, self.basis) = (given, None);
         } else if srtt8 > 0 {
             let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-            self.rate = Some(rate_of(window, srtt8, percent));
+            self.basis = Some(Basis { window, srtt8, percent });
+            if self.enforced {
+                self.rate = self.rate();
+            }
         }
     }
 
-    /// The rate, whether enforced or not.
+    /// The rate, whether enforced or not. A division, so one that is not enforced is derived when it is asked for.
     pub(crate) fn rate(&self) -> Option<Rate> {
-        self.rate
+        self.basis.map(|Basis { window, srtt8, percent }| rate_of(window, srtt8, percent)).or(self.rate)
     }
 
     /// When the next segment may leave.

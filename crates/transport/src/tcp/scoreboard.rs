@@ -1,6 +1,9 @@
 //! What is outstanding: a ring of sent segments indexed by segment number, with the marks of Linux (`TCPCB_*`), the counters
 //! that follow from them, and the list in order of transmission that RACK walks (`tsorted_sent_queue`). A second ring of bits
 //! says which segments are lost and wait for retransmission, so that the next one is found without a scan of the window.
+//!
+//! While nothing is SACKed, lost or sent again, the order of transmission is that of the ring, and the list is not kept: it
+//! is linked when something first disturbs it, and left again when all that was out then is gone.
 
 /// Marks of a segment.
 pub(crate) const SACKED: u8 = 1;
@@ -59,6 +62,10 @@ pub(crate) struct Scoreboard {
     mask: usize,
     first: u64,
     next: u64,
+    /// Whether the ring is the list in order of transmission: then nothing is linked.
+    in_order: bool,
+    /// No segment from this one on has left its place in the list.
+    disturbed_to: u64,
     /// Ends of the list in order of transmission.
     oldest: u32,
     newest: u32,
@@ -82,6 +89,8 @@ impl Scoreboard {
             mask: 0,
             first: 0,
             next: 0,
+            in_order: true,
+            disturbed_to: 0,
             oldest: NONE,
             newest: NONE,
             hint: 0,
@@ -133,7 +142,29 @@ impl Scoreboard {
         let slot = self.slot(self.next);
         self.slots[slot] = sent;
         self.next += 1;
-        self.append(slot as u32);
+        if self.in_order {
+            self.slots[slot].marks |= LISTED;
+        } else {
+            self.append(slot as u32);
+        }
+    }
+
+    /// A segment is about to leave its place in the list.
+    #[inline]
+    fn disturb(&mut self) {
+        if self.in_order {
+            self.link_all();
+        }
+        self.disturbed_to = self.next;
+    }
+
+    #[cold]
+    fn link_all(&mut self) {
+        self.in_order = false;
+        (self.oldest, self.newest) = (NONE, NONE);
+        for number in self.first..self.next {
+            self.append(self.slot(number) as u32);
+        }
     }
 
     fn grow(&mut self) {
@@ -150,14 +181,16 @@ impl Scoreboard {
                 waiting[to / 64] |= 1 << (to % 64);
             }
         }
-        let relocate = |slot: u32| if slot == NONE { NONE } else { moved[slot as usize] };
-        for number in self.first..self.next {
-            let sent = &mut slots[number as usize & mask];
-            if sent.has(LISTED) {
-                (sent.prev, sent.next) = (relocate(sent.prev), relocate(sent.next));
+        if !self.in_order {
+            let relocate = |slot: u32| if slot == NONE { NONE } else { moved[slot as usize] };
+            for number in self.first..self.next {
+                let sent = &mut slots[number as usize & mask];
+                if sent.has(LISTED) {
+                    (sent.prev, sent.next) = (relocate(sent.prev), relocate(sent.next));
+                }
             }
+            (self.oldest, self.newest) = (relocate(self.oldest), relocate(self.newest));
         }
-        (self.oldest, self.newest) = (relocate(self.oldest), relocate(self.newest));
         (self.slots, self.waiting, self.mask) = (slots, waiting, mask);
     }
 
@@ -191,7 +224,10 @@ impl Scoreboard {
     /// Takes off the oldest segment and settles the counters.
     pub(crate) fn pop(&mut self) {
         let slot = self.slot(self.first);
-        self.unlist(slot);
+        if !self.in_order {
+            self.unlist(slot);
+            self.in_order = self.first + 1 >= self.disturbed_to;
+        }
         let sent = &self.slots[slot];
         let (sacked, lost, retrans) = (sent.has(SACKED), sent.has(LOST), sent.has(RETRANS));
         self.sacked -= u32::from(sacked);
@@ -205,6 +241,7 @@ impl Scoreboard {
 
     /// Marks a segment SACKed, with the bookkeeping of Linux `tcp_sacktag_one`. The caller has checked that it was not.
     pub(crate) fn mark_sacked(&mut self, number: u64) {
+        self.disturb();
         let slot = self.slot(number);
         self.unlist(slot);
         self.set_waiting(slot, false);
@@ -259,6 +296,7 @@ impl Scoreboard {
     /// Records that a segment leaves again now: it becomes the newest. `counted` is false for a probe, which Linux does not
     /// count as a retransmission in flight (`tcp_send_loss_probe`).
     pub(crate) fn mark_resent(&mut self, number: u64, now: u64, counted: bool) {
+        self.disturb();
         let slot = self.slot(number);
         self.unlist(slot);
         self.append(slot as u32);
@@ -287,6 +325,7 @@ impl Scoreboard {
 
     /// Forgets all SACKs: the receiver has thrown away what it had reported (RFC 2018, section 8).
     pub(crate) fn forget_sacks(&mut self) {
+        self.disturb();
         for number in self.first..self.next {
             let slot = self.slot(number);
             if self.slots[slot].has(SACKED) {
@@ -344,14 +383,21 @@ impl Scoreboard {
 
     /// Walks the segments in order of transmission while `visit` answers `true`; it is told the number.
     pub(crate) fn oldest_sent(&self) -> Option<u64> {
+        if self.in_order {
+            return (self.first != self.next).then_some(self.first);
+        }
         self.number_of(self.oldest)
     }
     /// The segment sent after this one.
     pub(crate) fn sent_after(&self, number: u64) -> Option<u64> {
+        if self.in_order {
+            return (number + 1 < self.next).then_some(number + 1);
+        }
         self.number_of(self.get(number).next)
     }
     /// Takes a segment off the list in order of transmission until it is sent again.
     pub(crate) fn leave_list(&mut self, number: u64) {
+        self.disturb();
         let slot = self.slot(number);
         self.unlist(slot);
     }
@@ -361,5 +407,46 @@ impl Scoreboard {
             let ahead = (slot as usize).wrapping_sub(self.first as usize) & self.mask;
             self.first + ahead as u64
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u16 = 1000;
+
+    fn send(board: &mut Scoreboard, segments: u64) {
+        for _ in 0..segments {
+            let number = board.next();
+            board.push(Sent::new(1 + number * u64::from(MSS), MSS, false, number));
+        }
+    }
+    fn in_order_of_transmission(board: &Scoreboard) -> Vec<u64> {
+        std::iter::successors(board.oldest_sent(), |&number| board.sent_after(number)).collect()
+    }
+
+    #[test]
+    fn the_order_of_transmission_is_that_of_the_ring_until_a_segment_leaves_its_place() {
+        let mut board = Scoreboard::new(MSS);
+        send(&mut board, 5);
+        board.pop();
+        assert_eq!(in_order_of_transmission(&board), [1, 2, 3, 4]);
+        board.mark_sacked(3);
+        board.mark_lost(1);
+        assert_eq!(in_order_of_transmission(&board), [1, 2, 4]);
+        board.mark_resent(1, 5, true);
+        // The ring grows from 16 slots to 32 with the list in use.
+        send(&mut board, 20);
+        let expected: Vec<u64> = [2, 4, 1].into_iter().chain(5..25).collect();
+        assert_eq!(in_order_of_transmission(&board), expected);
+        // Once all that was out at the retransmission is gone, it is the ring again.
+        (0..4).for_each(|_| board.pop());
+        assert_eq!(in_order_of_transmission(&board), (5..25).collect::<Vec<_>>());
+        send(&mut board, 1);
+        board.leave_list(5);
+        assert_eq!(in_order_of_transmission(&board), (6..26).collect::<Vec<_>>());
+        (0..21).for_each(|_| board.pop());
+        assert_eq!((board.out(), board.oldest_sent()), (0, None));
     }
 }

@@ -49,13 +49,31 @@ const TIMESTAMPS: u32 = 12;
 const SYN_OPTIONS: u32 = 20;
 
 /// The SACK blocks of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Sack {
     blocks: [(u32, u32); MAX_SACK],
     count: u8,
 }
 
+impl PartialEq for Sack {
+    /// What stands behind the last block is left over from an earlier use.
+    fn eq(&self, other: &Sack) -> bool {
+        self.blocks() == other.blocks()
+    }
+}
+impl Eq for Sack {}
+
 impl Sack {
+    /// The blocks, newest first.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// Takes all blocks away.
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
     /// Appends a block; what does not fit is left out.
     pub fn push(&mut self, start: u32, end: u32) {
         if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
@@ -167,7 +185,7 @@ pub struct Segment {
 impl Segment {
     /// The SACK blocks, newest first; a DSACK comes before all others (RFC 2883).
     pub fn sack(&self) -> &[(u32, u32)] {
-        &self.sack.blocks[..usize::from(self.sack.count)]
+        self.sack.blocks()
     }
 
     /// Appends a SACK block; what does not fit is left out.

@@ -146,6 +146,8 @@ pub(crate) struct Sender {
     /// The controller's window as of its last word, and what it is in segments.
     pub(crate) controller_window: Bytes,
     controller_segments: u32,
+    /// The controller's threshold as of its last word.
+    pub(crate) controller_threshold: Option<Bytes>,
     pub(crate) own_recovery: bool,
     pub(crate) wants_sent: bool,
     pub(crate) random: Random,
@@ -211,6 +213,7 @@ impl Sender {
             controller,
             controller_window: Bytes::ZERO,
             controller_segments: 1,
+            controller_threshold: None,
             random: Random::stream(config.seed, "controller"),
             pacer: super::pacer::Pacer::new(config.pacing),
             buffer: super::buffer::SendBuffer::new(config),
@@ -231,6 +234,7 @@ impl Sender {
 
     /// The controller has been told something: its window is read again. Only one that has changed is divided.
     pub(crate) fn read_window(&mut self) {
+        self.controller_threshold = self.controller.slow_start_threshold();
         let window = self.controller.window();
         if window != self.controller_window {
             self.controller_window = window;
@@ -248,7 +252,7 @@ impl Sender {
     pub(crate) fn in_slow_start(&self) -> bool {
         // One segment more still fits below the threshold.
         let more = (u64::from(self.cwnd()) + 1) * u64::from(self.mss);
-        self.controller.slow_start_threshold().is_some_and(|threshold| more <= threshold.get())
+        self.controller_threshold.is_some_and(|threshold| more <= threshold.get())
     }
 
     /// Whether the window was what limited sending (`tcp_is_cwnd_limited`).

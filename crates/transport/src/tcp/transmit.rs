@@ -64,7 +64,23 @@ impl Sender {
             && !self.has_new_data()
     }
 
+    #[inline(always)]
     fn poll_queues(&mut self, now: Time) -> Option<Outgoing> {
+        if (self.forced != Forced::Nothing || self.rexmit != Rexmit::Nothing)
+            && let Some(outgoing) = self.poll_first(now)
+        {
+            return Some(outgoing);
+        }
+        let outgoing = self.poll_new(now);
+        if outgoing.is_none() {
+            self.end_burst(now);
+        }
+        outgoing
+    }
+
+    /// What comes before new data.
+    #[inline(never)]
+    fn poll_first(&mut self, now: Time) -> Option<Outgoing> {
         if self.forced != Forced::Nothing
             && let Some(outgoing) = self.poll_forced(now)
         {
@@ -85,11 +101,7 @@ impl Sender {
                 self.rexmit = Rexmit::Nothing;
             }
         }
-        let outgoing = self.poll_new(now);
-        if outgoing.is_none() {
-            self.end_burst(now);
-        }
-        outgoing
+        None
     }
 
     /// When the pacer lets something go that nothing else holds back.
@@ -164,6 +176,7 @@ impl Sender {
         Outgoing { start: sent.start, len, fin, new: false, cwr: false, push: false }
     }
 
+    #[inline(always)]
     fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
         if self.endless {
             self.fill_buffer();
@@ -198,6 +211,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn send_new(&mut self, len: u16, fin: bool, now: Time) -> Outgoing {
         let at = micros(now);
         let start = self.next;
