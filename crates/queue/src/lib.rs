@@ -7,6 +7,7 @@
 
 mod limit;
 mod pie;
+mod step;
 mod tail_drop;
 #[cfg(test)]
 mod testing;
@@ -160,4 +161,5 @@ macro_rules! queues {
 queues! {
     TailDrop(tail_drop::TailDrop) = "tail-drop" | "fifo" | "droptail": "First in, first out; what does not fit is dropped";
     Pie(pie::Pie) = "pie": "Proportional integral controller enhanced (RFC 8033), with the defaults of Linux sch_pie";
+    Step(step::Step) = "step": "First in, first out; marks above a threshold (RFC 8257 section 4.1; the step of L4S)";
 }

@@ -1,0 +1,251 @@
+//! A step: first in, first out, and every ECN-capable packet that finds more than the threshold is marked. By the length of the
+//! queue on arrival this is what DCTCP is made for (RFC 8257, section 4.1; Alizadeh et al., "Data Center TCP", 2010, section
+//! 3.1, where the threshold is K); by the time spent in the queue, at its end, it is the step of L4S (RFC 9332, section 2.4).
+
+use crate::limit::Room;
+use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weir_base::{Bytes, Packet, Random, Span, Time};
+
+/// Parameters of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How much it holds, the packet being sent not counted.
+    pub limit: Limit,
+    /// Above this much packets are marked (K). A time counts as the bytes that the link sends in it, and packets, by
+    /// `sojourn`, as the time that it needs for them: both at its initial rate.
+    pub threshold: Limit,
+    /// What is compared with the threshold.
+    pub measure: Measure,
+    /// Whether packets that cannot be marked are dropped instead, as a switch does that has RED at this threshold; else they
+    /// pass.
+    pub drop_incapable: bool,
+}
+
+/// What is compared with a step's threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The length of the queue that a packet finds on arrival.
+    Length,
+    /// The time that a packet has spent in the queue when it leaves.
+    Sojourn,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            limit: Limit::Packets(1000),
+            // What the paper of 2010 uses at 1 Gbit/s (section 3.5).
+            threshold: Limit::Packets(20),
+            measure: Measure::Length,
+            drop_incapable: false,
+        }
+    }
+}
+
+/// A threshold resolved for one link.
+#[derive(Debug, Clone, Copy)]
+enum Threshold {
+    Length(Room),
+    Sojourn(Span),
+}
+
+/// A first-in, first-out queue with a step.
+#[derive(Debug)]
+pub struct Step<P> {
+    packets: VecDeque<P>,
+    backlog: Backlog,
+    room: Room,
+    threshold: Threshold,
+    drop_incapable: bool,
+}
+
+impl<P: Packet> Step<P> {
+    pub(crate) fn new(config: &Config, link: &Link, _: Random) -> Step<P> {
+        Step {
+            packets: VecDeque::new(),
+            backlog: Backlog::default(),
+            room: config.limit.resolve(link),
+            threshold: match config.measure {
+                Measure::Length => Threshold::Length(config.threshold.resolve(link)),
+                Measure::Sojourn => Threshold::Sojourn(time_of(config.threshold, link)),
+            },
+            drop_incapable: config.drop_incapable,
+        }
+    }
+
+    /// Whether a packet that arrives finds more than the threshold.
+    #[inline]
+    fn is_long(&self) -> bool {
+        match self.threshold {
+            Threshold::Length(Room::Packets(packets)) => self.backlog.packets > packets,
+            Threshold::Length(Room::Bytes(bytes)) => self.backlog.bytes > bytes,
+            Threshold::Sojourn(_) => false,
+        }
+    }
+
+    /// Whether a packet that leaves has waited for longer than the threshold.
+    #[inline]
+    fn is_late(&self, packet: &P, now: Time) -> bool {
+        matches!(self.threshold, Threshold::Sojourn(most) if now.since(packet.arrived()) > most)
+    }
+
+    /// Marks a packet that is above the threshold; gives it back unless it was dropped.
+    #[inline]
+    fn signal(&self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        if packet.ecn().is_capable() {
+            packet.mark_ce();
+            fate.marked(&packet, now);
+        } else if self.drop_incapable {
+            fate.dropped(packet, DropReason::Signal, now);
+            return None;
+        }
+        Some(packet)
+    }
+}
+
+/// A threshold as the time that the link needs for it.
+fn time_of(threshold: Limit, link: &Link) -> Span {
+    match threshold {
+        Limit::Time(span) => span,
+        _ => match threshold.resolve(link) {
+            Room::Packets(packets) => {
+                link.rate.time_to_send(Bytes::new(u64::from(packets).saturating_mul(link.mtu.get())))
+            }
+            Room::Bytes(bytes) => link.rate.time_to_send(bytes),
+        },
+    }
+}
+
+impl<P: Packet> Queue<P> for Step<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
+        if !self.room.fits(self.backlog, packet.wire_length()) {
+            fate.dropped(packet, DropReason::Full, now);
+            return;
+        }
+        let packet = if self.is_long() { self.signal(packet, now, fate) } else { Some(packet) };
+        if let Some(packet) = packet {
+            self.backlog.add(&packet);
+            self.packets.push_back(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        loop {
+            let packet = self.packets.pop_front()?;
+            self.backlog.remove(&packet);
+            if !self.is_late(&packet, now) {
+                return Some(packet);
+            }
+            if let Some(packet) = self.signal(packet, now, fate) {
+                return Some(packet);
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TestFate, TestPacket};
+    use weir_base::{Ecn, Rate};
+
+    /// A packet of 1500 bytes takes 1.2 ms.
+    const LINK: Link = Link {
+        rate: Rate::from_mbit_per_sec(10),
+        base_rtt: Some(Span::from_millis(20)),
+        mtu: Bytes::new(1500),
+    };
+
+    fn step(config: Config) -> Step<TestPacket> {
+        Step::new(&config, &LINK, Random::stream(1, "step"))
+    }
+    fn threshold(text: &str) -> Config {
+        Config { threshold: text.parse().unwrap(), ..Config::default() }
+    }
+    /// So many packets arrive at once; which of them are marked on arrival, counted from 1.
+    fn marked_on_arrival(config: Config, count: u64) -> Vec<u64> {
+        let (mut step, mut fate) = (step(config), TestFate::default());
+        (1..=count)
+            .filter(|_| {
+                let before = fate.marked;
+                step.enqueue(TestPacket::new(1500, Ecn::Ect0), Time::ZERO, &mut fate);
+                fate.marked > before
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_packet_that_finds_more_than_the_threshold_is_marked() {
+        assert_eq!(marked_on_arrival(threshold("3 packets"), 6), [5, 6]);
+        // 4500 bytes are three packets of 1500; 5 ms are 6250 bytes, more than four; half a BDP of 16.7 packets are 9.
+        assert_eq!(marked_on_arrival(threshold("4.5 kB"), 6), [5, 6]);
+        assert_eq!(marked_on_arrival(threshold("5 ms"), 6), [6]);
+        assert_eq!(marked_on_arrival(threshold("0.5 bdp"), 12), [11, 12]);
+    }
+
+    #[test]
+    fn by_sojourn_a_packet_is_marked_when_it_leaves_late() {
+        let config = Config { measure: Measure::Sojourn, ..threshold("2 ms") };
+        let (mut step, mut fate) = (step(config), TestFate::default());
+        for _ in 0..4 {
+            step.enqueue(TestPacket::new(1500, Ecn::Ect1), Time::ZERO, &mut fate);
+        }
+        assert_eq!(fate.marked, 0);
+        // One leaves each 1.2 ms: after 0, 1.2, 2.4 and 3.6 ms; then one at exactly the threshold.
+        let left: Vec<Ecn> = (0..4)
+            .map(|n| step.dequeue(Time::ZERO + Span::from_micros(1200 * n), &mut fate).unwrap().ecn)
+            .collect();
+        assert_eq!(left, [Ecn::Ect1, Ecn::Ect1, Ecn::Ce, Ecn::Ce]);
+        step.enqueue(TestPacket::new(1500, Ecn::Ect1), Time::ZERO, &mut fate);
+        assert_eq!(step.dequeue(Time::ZERO + Span::from_millis(2), &mut fate).unwrap().ecn, Ecn::Ect1);
+    }
+
+    #[test]
+    fn packets_as_a_sojourn_are_the_time_that_the_link_needs_for_them() {
+        assert_eq!(time_of(Limit::Packets(10), &LINK), Span::from_millis(12));
+        assert_eq!(time_of(Limit::Bytes(Bytes::new(15_000)), &LINK), Span::from_millis(12));
+        assert_eq!(time_of(Limit::Time(Span::from_millis(1)), &LINK), Span::from_millis(1));
+    }
+
+    #[test]
+    fn what_cannot_be_marked_passes_or_is_dropped() {
+        for (drop_incapable, dropped) in [(false, 0), (true, 2)] {
+            let config = Config { drop_incapable, ..threshold("3 packets") };
+            let (mut step, mut fate) = (step(config), TestFate::default());
+            for _ in 0..6 {
+                step.enqueue(TestPacket::new(1500, Ecn::NotEct), Time::ZERO, &mut fate);
+            }
+            assert_eq!((fate.dropped, fate.dropped_full, fate.marked), (dropped, 0, 0));
+        }
+        // Of four late ones the last is late too: nothing leaves.
+        let config = Config { drop_incapable: true, measure: Measure::Sojourn, ..threshold("2 ms") };
+        let (mut step, mut fate) = (step(config), TestFate::default());
+        for _ in 0..4 {
+            step.enqueue(TestPacket::new(1500, Ecn::NotEct), Time::ZERO, &mut fate);
+        }
+        assert_eq!(step.dequeue(Time::ZERO + Span::from_millis(3), &mut fate), None);
+        assert_eq!((fate.dropped, step.backlog()), (4, Backlog::default()));
+    }
+
+    #[test]
+    fn without_room_even_a_capable_packet_is_dropped() {
+        let config = Config { limit: Limit::Packets(5), ..threshold("3 packets") };
+        let (mut step, mut fate) = (step(config), TestFate::default());
+        for _ in 0..8 {
+            step.enqueue(TestPacket::new(1500, Ecn::Ect0), Time::ZERO, &mut fate);
+        }
+        assert_eq!((fate.dropped_full, fate.marked), (3, 1));
+        assert_eq!(step.backlog(), Backlog { packets: 5, bytes: Bytes::new(7500) });
+    }
+}
