@@ -5,10 +5,13 @@
 //! bits in the kernel, from windows of a million segments on, are held in 64 here.
 
 use crate::hystart::{Detect, HyStart};
-use crate::{Ack, Congestion, Controller, Restart, Start, Timeout, Window};
+use crate::hystart_plus_plus::HyStartPlusPlus;
+use crate::jiffies::{HZ, ticks};
+use crate::windowed::Windowed;
+use crate::{Ack, Restart, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use weir_base::{Bytes, Random, Span, Time};
+use weir_base::{Random, Span, Time};
 
 /// Parameters of CUBIC, named as the module parameters of `tcp_cubic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +39,8 @@ pub struct Config {
     pub hystart_low_window: u32,
     /// Most time between acknowledgements of one train.
     pub hystart_ack_delta: Span,
+    /// Whether the first slow start ends by HyStart++ (RFC 9406) and no other by HyStart; Linux has it nowhere.
+    pub hystart_plus_plus: bool,
 }
 
 impl Default for Config {
@@ -50,6 +55,7 @@ impl Default for Config {
             hystart_detect: Detect::Both,
             hystart_low_window: 16,
             hystart_ack_delta: Span::from_millis(2),
+            hystart_plus_plus: false,
         }
     }
 }
@@ -67,8 +73,6 @@ fn within<'de, D: Deserializer<'de>>(deserializer: D, name: &str, most: u32) -> 
     }
 }
 
-/// Kernel ticks per second; the kernels of Debian and Ubuntu LTS are built so.
-const HZ: u64 = 250;
 /// Unit of `beta` (Linux `BICTCP_BETA_SCALE`).
 const BETA_SCALE: u32 = 1024;
 /// The cubic function's time is in 2^-10 s (Linux `BICTCP_HZ`).
@@ -80,11 +84,6 @@ const MIN_COUNT: u32 = 2;
 /// The smallest threshold in segments.
 const MIN_THRESHOLD: u32 = 2;
 
-/// The clock in kernel ticks (Linux `tcp_jiffies32`).
-fn ticks(now: Time) -> u64 {
-    now.as_nanos() / (1_000_000_000 / HZ)
-}
-
 /// A connection under CUBIC.
 #[derive(Debug)]
 pub(crate) struct Cubic {
@@ -92,6 +91,8 @@ pub(crate) struct Cubic {
     window: Window,
     curve: Curve,
     hystart: HyStart,
+    /// HyStart++, until the first slow start has ended.
+    hystart_plus_plus: Option<HyStartPlusPlus>,
     /// Segments that Reno, made fair, needs to acknowledge for one more, as a multiple of the window in 1/8
     /// (Linux `beta_scale`).
     friendly_scale: u64,
@@ -128,7 +129,8 @@ struct Curve {
 impl Cubic {
     pub(crate) fn new(config: &Config, start: &Start) -> Cubic {
         let mut window = Window::new(start);
-        if !config.hystart && config.initial_ssthresh > 0 {
+        let plus_plus = config.hystart_plus_plus;
+        if !config.hystart && !plus_plus && config.initial_ssthresh > 0 {
             window.ssthresh = config.initial_ssthresh;
         }
         // A configuration made by hand, not read, may hold what the reader refuses.
@@ -143,10 +145,11 @@ impl Cubic {
                 config.hystart_low_window,
                 start,
             ),
+            hystart_plus_plus: plus_plus.then(|| HyStartPlusPlus::new(start)),
             friendly_scale: u64::from(8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta)),
             cube_factor: (1 << (10 + 3 * TIME_SHIFT)) / cube_scale,
             cube_scale,
-            config: Config { beta, ..config.clone() },
+            config: Config { beta, hystart: config.hystart && !plus_plus, ..config.clone() },
         }
     }
 
@@ -201,23 +204,6 @@ impl Cubic {
         curve.cnt = curve.cnt.max(MIN_COUNT);
     }
 
-    /// The threshold after a loss; ends the epoch (Linux `cubictcp_recalc_ssthresh`).
-    fn reduced(&mut self) -> u32 {
-        let cwnd = self.window.cwnd;
-        let scaled = |numerator: u32, denominator: u32| {
-            // At most `cwnd`, since the numerator is never larger than the denominator.
-            (u64::from(cwnd) * u64::from(numerator) / u64::from(denominator)) as u32
-        };
-        let beta = self.config.beta;
-        self.curve.epoch_start = None;
-        self.curve.last_max_cwnd = if cwnd < self.curve.last_max_cwnd && self.config.fast_convergence {
-            scaled(BETA_SCALE + beta, 2 * BETA_SCALE)
-        } else {
-            cwnd
-        };
-        scaled(beta, BETA_SCALE).max(MIN_THRESHOLD)
-    }
-
     /// Sending begins again: time without sending does not count on the curve (Linux `cubictcp_cwnd_event`).
     fn skip_idle(&mut self, now: Time, idle: Span) {
         if let Some(start) = &mut self.curve.epoch_start {
@@ -270,16 +256,29 @@ impl Curve {
     }
 }
 
-impl Controller for Cubic {
-    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
+impl Windowed for Cubic {
+    fn base(&self) -> &Window {
+        &self.window
+    }
+    fn base_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
         self.sample(ack);
         self.hystart.after_ack(ack);
+        if let Some(hystart) = &mut self.hystart_plus_plus {
+            hystart.watch(ack, &mut self.window);
+        }
         if !ack.may_grow || !ack.cwnd_limited {
             return;
         }
         let mut delivered = ack.delivered_segments;
         if self.window.in_slow_start() {
-            delivered = self.window.slow_start(delivered);
+            delivered = match &mut self.hystart_plus_plus {
+                Some(hystart) => hystart.slow_start(&mut self.window, delivered),
+                None => self.window.slow_start(delivered),
+            };
             if delivered == 0 {
                 return;
             }
@@ -288,38 +287,36 @@ impl Controller for Cubic {
         self.window.additive_increase(self.curve.cnt, delivered);
     }
 
-    fn on_enter_recovery(&mut self, congestion: &Congestion) {
-        let ssthresh = self.reduced();
-        self.window.reduce(ssthresh, congestion);
+    /// The threshold after a loss or a mark; ends the epoch (Linux `cubictcp_recalc_ssthresh`). An undo brings the window
+    /// back, not the curve: the kernel leaves `last_max_cwnd` lowered too.
+    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+        self.hystart_plus_plus = None;
+        let cwnd = self.window.cwnd;
+        let scaled = |numerator: u32, denominator: u32| {
+            // At most `cwnd`, since the numerator is never larger than the denominator.
+            (u64::from(cwnd) * u64::from(numerator) / u64::from(denominator)) as u32
+        };
+        let beta = self.config.beta;
+        self.curve.epoch_start = None;
+        self.curve.last_max_cwnd = if cwnd < self.curve.last_max_cwnd && self.config.fast_convergence {
+            scaled(BETA_SCALE + beta, 2 * BETA_SCALE)
+        } else {
+            cwnd
+        };
+        scaled(beta, BETA_SCALE).max(MIN_THRESHOLD)
     }
-    fn on_exit_recovery(&mut self, _: Time) {
-        self.window.end_reduction();
-    }
-    /// The window comes back, not the curve: the kernel leaves `last_max_cwnd` lowered too.
-    fn on_undo(&mut self, _: Time) {
-        self.window.undo();
-    }
-    fn on_timeout(&mut self, timeout: &Timeout) {
-        let ssthresh = if timeout.reduce { Some(self.reduced()) } else { None };
-        self.window.collapse(ssthresh, timeout);
+    fn collapsed(&mut self, timeout: &Timeout) {
         self.curve = Curve::default();
         self.hystart.reset(timeout.now, timeout.next_sequence);
+        self.hystart_plus_plus = None;
     }
-    fn on_restart(&mut self, restart: &Restart) {
-        if let Restart::Transmit { now, idle } = *restart {
+    fn restarts(&mut self, restart: &Restart) {
+        if let Restart::Transmit { now, idle, .. } = *restart {
             self.skip_idle(now, idle);
         }
-        self.window.restart(restart);
     }
 
-    fn window(&self) -> Bytes {
-        self.window.bytes()
-    }
-    fn slow_start_threshold(&self) -> Option<Bytes> {
-        Some(self.window.threshold())
-    }
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("cwnd_segments", f64::from(self.window.cwnd));
+    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("cnt", f64::from(self.curve.cnt));
         report("w_max_segments", f64::from(self.curve.last_max_cwnd));
         report("origin_segments", f64::from(self.curve.origin));
@@ -330,6 +327,9 @@ impl Controller for Cubic {
         report("reno_segments", f64::from(self.curve.tcp_cwnd));
         report("delay_min_ms", self.curve.delay_min as f64 / 1e3);
         report("hystart_found", f64::from(u8::from(self.hystart.found())));
+        if let Some(hystart) = &self.hystart_plus_plus {
+            hystart.describe(report);
+        }
     }
 }
 

@@ -2,15 +2,20 @@
 //! Source: RFC 5681, and Linux 6.18 `net/ipv4/tcp_cong.c` (`tcp_reno`), which counts in whole segments. What NewReno
 //! (RFC 6582) adds, staying in recovery until everything outstanding is acknowledged, is the transport's work.
 
-use crate::{Ack, Congestion, Controller, Restart, Start, Timeout, Window};
+use crate::hystart_plus_plus::HyStartPlusPlus;
+use crate::windowed::Windowed;
+use crate::{Ack, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::{Bytes, Random, Time};
+use weir_base::{Random, Time};
 
-/// Parameters of Reno: none.
+/// Parameters of Reno.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {}
+pub struct Config {
+    /// Whether the first slow start ends early by HyStart++ (RFC 9406); Linux has it nowhere.
+    pub hystart_plus_plus: bool,
+}
 
 /// The smallest threshold, in segments (RFC 5681, equation 4).
 const MIN_THRESHOLD: u32 = 2;
@@ -19,11 +24,15 @@ const MIN_THRESHOLD: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct NewReno {
     window: Window,
+    hystart: Option<HyStartPlusPlus>,
 }
 
 impl NewReno {
-    pub(crate) fn new(_: &Config, start: &Start) -> NewReno {
-        NewReno { window: Window::new(start) }
+    pub(crate) fn new(config: &Config, start: &Start) -> NewReno {
+        NewReno {
+            window: Window::new(start),
+            hystart: config.hystart_plus_plus.then(|| HyStartPlusPlus::new(start)),
+        }
     }
 
     /// Half the window (Linux `tcp_reno_ssthresh`).
@@ -32,57 +41,59 @@ impl NewReno {
     }
 }
 
-impl Controller for NewReno {
+impl Windowed for NewReno {
+    fn base(&self) -> &Window {
+        &self.window
+    }
+    fn base_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
     /// Linux `tcp_reno_cong_avoid`.
-    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
+    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.watch(ack, &mut self.window);
+        }
         if !ack.may_grow || !ack.cwnd_limited {
             return;
         }
         let mut delivered = ack.delivered_segments;
         if self.window.in_slow_start() {
-            delivered = self.window.slow_start(delivered);
+            delivered = match &mut self.hystart {
+                Some(hystart) => hystart.slow_start(&mut self.window, delivered),
+                None => self.window.slow_start(delivered),
+            };
         }
         if delivered > 0 {
             self.window.additive_increase(self.window.cwnd, delivered);
         }
     }
 
-    fn on_enter_recovery(&mut self, congestion: &Congestion) {
-        self.window.reduce(self.halved(), congestion);
+    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+        self.hystart = None;
+        self.halved()
     }
-    fn on_exit_recovery(&mut self, _: Time) {
-        self.window.end_reduction();
-    }
-    fn on_undo(&mut self, _: Time) {
-        self.window.undo();
-    }
-    fn on_timeout(&mut self, timeout: &Timeout) {
-        self.window.collapse(timeout.reduce.then(|| self.halved()), timeout);
-    }
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart(restart);
+    fn collapsed(&mut self, _: &Timeout) {
+        self.hystart = None;
     }
 
-    fn window(&self) -> Bytes {
-        self.window.bytes()
-    }
-    fn slow_start_threshold(&self) -> Option<Bytes> {
-        Some(self.window.threshold())
-    }
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("cwnd_segments", f64::from(self.window.cwnd));
+    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("cwnd_cnt", f64::from(self.window.cwnd_cnt));
+        if let Some(hystart) = &self.hystart {
+            hystart.describe(report);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Controller;
     use crate::testing::{Link, MSS, Path, ack, loss, ms, start, timeout};
-    use weir_base::{Rate, Span};
+    use weir_base::{Bytes, Rate, Span};
 
     fn reno() -> (NewReno, Random) {
-        (NewReno::new(&Config {}, &start()), Random::stream(1, "reno"))
+        (NewReno::new(&Config::default(), &start()), Random::stream(1, "reno"))
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! application that always has more. Lost segments are not sent again; newer data takes their place.
 
 use crate::{
-    Ack, Codepoint, Config, Congestion, Controller, Phase, RateSample, Recovery, RttSample, Sent, Signal,
-    Start, Timeout,
+    Ack, Codepoint, Config, Congestion, Controller, Delivered, Phase, RateSample, Recovery, RttSample, Sent,
+    Signal, Start, Timeout,
 };
 use std::collections::VecDeque;
 use weir_base::{Bytes, Random, Rate, Span, Time};
@@ -16,7 +16,7 @@ const MIN_RTO: Span = Span::from_millis(200);
 
 /// The start of a connection: 10 segments, no pacing.
 pub(crate) fn start() -> Start {
-    Start { now: Time::ZERO, mss: MSS, initial_window: 10, paced: false }
+    Start { now: Time::ZERO, mss: MSS, initial_window: 10, paced: false, rtt: None }
 }
 
 /// An instant in milliseconds.
@@ -37,6 +37,10 @@ pub(crate) fn ack(now: Time, segments: u32) -> Ack {
         min_rtt: None,
         timestamps: None,
         rate: None,
+        delivered: 0,
+        lost_segments: 0,
+        lost: 0,
+        departure: now,
         ce_packets: 0,
         ce_bytes: Bytes::ZERO,
         in_flight_before: Bytes::ZERO,
@@ -60,14 +64,33 @@ pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
     }
 }
 
+/// So many segments delivered at a time, none of them marked.
+pub(crate) fn delivered(now: Time, segments: u32) -> Delivered {
+    Delivered {
+        now,
+        segments,
+        acked_segments: segments,
+        ce_packets: 0,
+        rtt: None,
+        next_sequence: 0,
+        acknowledged: 0,
+        phase: Phase::Open,
+    }
+}
+
 /// A loss at a time.
 pub(crate) fn loss(now: Time) -> Congestion {
     Congestion { now, signal: Signal::Loss, in_flight: Bytes::ZERO }
 }
 
+/// An ECN echo at a time.
+pub(crate) fn mark(now: Time) -> Congestion {
+    Congestion { signal: Signal::Ecn, ..loss(now) }
+}
+
 /// A timeout that is answered with a reduction.
 pub(crate) fn timeout(now: Time) -> Timeout {
-    Timeout { now, in_flight: Bytes::ZERO, next_sequence: 0, reduce: true }
+    Timeout { now, in_flight: Bytes::ZERO, next_sequence: 0, reduce: true, delivered: 0, lost: 0 }
 }
 
 /// A value out of a controller's state.
@@ -104,6 +127,7 @@ struct Flight {
     marked: bool,
     prior_delivered: u64,
     prior_delivered_at: Time,
+    first_sent: Time,
 }
 
 /// Proportional rate reduction, in segments (RFC 6937 with its conservative bound).
@@ -145,6 +169,8 @@ pub(crate) struct Path {
     srtt: Option<Span>,
     min_rtt: Option<Span>,
     delivered_at: Time,
+    /// When the newest segment that was delivered had been sent.
+    first_sent: Time,
     round_end: u64,
     /// Recovery, or a reduction, until this offset is acknowledged.
     recovery_end: Option<u64>,
@@ -178,6 +204,7 @@ impl Path {
             srtt: None,
             min_rtt: None,
             delivered_at: Time::ZERO,
+            first_sent: Time::ZERO,
             round_end: 0,
             recovery_end: None,
             prr: Prr::default(),
@@ -272,12 +299,13 @@ impl Path {
             marked: marked && !dropped,
             prior_delivered: self.delivered,
             prior_delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
         });
         self.next_sequence += MSS.get();
         self.prr.out += 1;
         self.prr.allowance = self.prr.allowance.saturating_sub(1);
         if let Some(rate) = self.controller.pacing_rate() {
-            self.next_send = self.now + rate.time_to_send(MSS);
+            self.next_send = self.next_send.max(self.now) + rate.time_to_send(MSS);
         }
     }
 
@@ -294,6 +322,7 @@ impl Path {
         self.drops += u64::from(losses);
         self.marks += u64::from(flight.marked);
         let acknowledged = flight.sequence + MSS.get();
+        self.tell_delivered(&flight, acknowledged);
         self.leave_recovery(acknowledged);
         if news {
             self.congestion(Signal::Loss, in_flight_before);
@@ -305,12 +334,26 @@ impl Path {
         self.controller.on_ack(&ack, &mut self.random);
     }
 
+    fn tell_delivered(&mut self, flight: &Flight, acknowledged: u64) {
+        if self.controller.wants_delivered() {
+            self.controller.on_delivered(&Delivered {
+                ce_packets: u32::from(flight.marked),
+                rtt: Some(RttSample { rtt: self.now.since(flight.sent), delayed: false }),
+                next_sequence: self.next_sequence,
+                acknowledged,
+                phase: self.phase,
+                ..delivered(self.now, 1)
+            });
+        }
+    }
+
     fn make_ack(&mut self, flight: &Flight, losses: u32, in_flight_before: Bytes, acknowledged: u64) -> Ack {
         let rtt = self.now.since(flight.sent);
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         self.delivered += 1;
         self.delivered_at = self.now;
+        self.first_sent = flight.sent;
         let round_start = acknowledged > self.round_end;
         if round_start {
             self.round_end = self.next_sequence;
@@ -321,11 +364,15 @@ impl Path {
             min_rtt: self.min_rtt,
             rate: Some(RateSample {
                 delivered: (self.delivered - flight.prior_delivered) as u32,
-                interval: self.now.since(flight.prior_delivered_at),
+                interval: self.now.since(flight.prior_delivered_at).max(flight.sent.since(flight.first_sent)),
                 prior_delivered: flight.prior_delivered,
                 losses,
                 app_limited: false,
             }),
+            delivered: self.delivered,
+            lost_segments: losses,
+            lost: self.drops,
+            departure: self.next_send.max(self.now),
             ce_packets: u32::from(flight.marked),
             ce_bytes: if flight.marked { MSS } else { Bytes::ZERO },
             in_flight_before,
@@ -369,6 +416,8 @@ impl Path {
             in_flight: Bytes::ZERO,
             next_sequence: self.next_sequence,
             reduce: true,
+            delivered: self.delivered,
+            lost: self.drops,
         });
     }
 }

@@ -1,6 +1,7 @@
 //! CUBIC against values worked out by hand from RFC 9438's formulas and the kernel's integers.
 
 use super::*;
+use crate::Controller;
 use crate::testing::{Link, Path, ack_with_rtt, loss, ms, start, state_of, timeout};
 use weir_base::Rate;
 
@@ -158,9 +159,9 @@ fn time_without_sending_does_not_count_on_the_curve() {
     let mut cubic = after_loss(&Config::default(), 1000);
     round(&mut cubic, ms(2000), Span::from_millis(100));
     assert_eq!(state_of(&cubic, "epoch_start_s"), Some(2.0));
-    cubic.on_restart(&Restart::Transmit { now: ms(8000), idle: Span::from_millis(3000) });
+    cubic.on_restart(&Restart::Transmit { now: ms(8000), idle: Span::from_millis(3000), app_limited: false });
     assert_eq!(state_of(&cubic, "epoch_start_s"), Some(5.0));
-    cubic.on_restart(&Restart::Transmit { now: ms(9000), idle: Span::from_millis(8000) });
+    cubic.on_restart(&Restart::Transmit { now: ms(9000), idle: Span::from_millis(8000), app_limited: false });
     assert_eq!(state_of(&cubic, "epoch_start_s"), Some(9.0));
 }
 

@@ -82,6 +82,10 @@ impl Tally {
     fn reorder(&mut self, position: u64) {
         self.reordered = Some(self.reordered.map_or(position, |low| low.min(position)));
     }
+
+    fn rtt_sample(&self, effects: &Effects) -> Option<RttSample> {
+        self.rtt.map(|rtt| RttSample { rtt: Span::from_micros(rtt), delayed: effects.maybe_delayed })
+    }
 }
 
 fn widen(range: &mut Option<(u64, u64)>, at: u64) {
@@ -129,9 +133,30 @@ impl Sender {
             return;
         }
         self.clean_queue(prior_una, prior_highest, &mut effects, &mut tally, now);
-        let counted = self.count_marks(arrival, (self.delivery.delivered - prior_delivered) as u32);
+        let newly = (self.delivery.delivered - prior_delivered) as u32;
+        let counted = self.count_marks(arrival, newly);
         effects.ece |= counted.is_some_and(|(packets, _)| packets > 0);
+        let (ce_packets, ce_bytes) = match counted {
+            Some((packets, bytes)) => {
+                let (held_packets, held_bytes) = std::mem::take(&mut self.ecn.held);
+                (packets + held_packets, bytes + held_bytes)
+            }
+            None if effects.ece => (newly, self.bytes(newly)),
+            None => (0, Bytes::ZERO),
+        };
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
+        if self.wants_delivered {
+            self.controller.on_delivered(&weir_control::Delivered {
+                now,
+                segments: newly,
+                acked_segments: tally.acked_segments,
+                ce_packets,
+                rtt: tally.rtt_sample(&effects),
+                next_sequence: self.next,
+                acknowledged: self.una,
+                phase: self.phase,
+            });
+        }
         if self.probe_end != 0 {
             self.on_probe_ack(arrival.ack, &effects, now);
         }
@@ -142,17 +167,8 @@ impl Sender {
         if effects.set_timer {
             self.set_timer(now);
         }
-        let newly = (self.delivery.delivered - prior_delivered) as u32;
         let losses = (self.board.total_lost - prior_lost) as u32;
         let rate = self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());
-        let (ce_packets, ce_bytes) = match counted {
-            Some((packets, bytes)) => {
-                let (held_packets, held_bytes) = std::mem::take(&mut self.ecn.held);
-                (packets + held_packets, bytes + held_bytes)
-            }
-            None if effects.ece => (newly, self.bytes(newly)),
-            None => (0, Bytes::ZERO),
-        };
         self.counters.marked += u64::from(ce_packets);
         let round_start = effects.una_advanced && self.una > self.round_end;
         if round_start {
@@ -164,9 +180,7 @@ impl Sender {
             sacked: Bytes::new(tally.sacked_bytes),
             delivered_segments: newly,
             acked_segments: tally.acked_segments,
-            rtt: tally
-                .rtt
-                .map(|rtt| RttSample { rtt: Span::from_micros(rtt), delayed: effects.maybe_delayed }),
+            rtt: tally.rtt_sample(&effects),
             srtt: self.rtt.srtt().map(Span::from_micros),
             min_rtt: self.min_rtt.value().map(Span::from_micros),
             timestamps: (arrival.tsecr != 0).then(|| Timestamps {
@@ -176,6 +190,10 @@ impl Sender {
                 tick: TICK,
             }),
             rate,
+            delivered: self.delivery.delivered,
+            lost_segments: losses,
+            lost: self.board.total_lost,
+            departure: self.pacer.ready_at().max(now),
             ce_packets,
             ce_bytes,
             in_flight_before: self.bytes(in_flight_before),
@@ -223,6 +241,9 @@ impl Sender {
         }
         self.controller.on_ack(ack, &mut self.random);
         self.read_window();
+        if self.own_recovery && self.controller.holds_back() {
+            self.delivery.limited_by_application(self.board.in_flight());
+        }
         self.buffer.expand(self.cwnd().max(self.rack.reordering + 1));
         let (window, srtt8) = (self.controller_window, self.rtt.srtt8());
         let slow_start =

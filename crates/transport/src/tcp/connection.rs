@@ -221,7 +221,8 @@ impl Connection {
         self.state = State::Established;
         self.handshake.deadline = Time::NEVER;
         self.handshake.send_due = false;
-        let mut sender = Box::new(Sender::new(&self.config, now, segment.window));
+        let rtt = self.handshake_rtt(segment, now);
+        let mut sender = Box::new(Sender::new(&self.config, now, segment.window, rtt));
         self.receiver.window.begin(now);
         let accurate = self.agreed == Some(Feedback::Accurate);
         sender.ecn.echoes = self.agreed.is_some() && !accurate;
@@ -234,9 +235,6 @@ impl Connection {
             // What a server is opened with is the SYN, and no SYN is counted.
             let counted = if segment.flags.has(Flags::SYN) { self.opened_with } else { Ecn::NotEct };
             self.receiver.counted = Some(Counted::after(counted));
-        }
-        if let Some(rtt) = self.handshake_rtt(segment, now) {
-            sender.handshake_rtt(now, rtt);
         }
         sender.counters.retransmitted = u64::from(self.handshake.attempts.saturating_sub(1));
         sender.counters.timeouts = sender.counters.retransmitted;

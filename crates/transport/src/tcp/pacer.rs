@@ -7,6 +7,8 @@ use weir_base::{Bytes, Rate, Span, Time};
 const SLOW_START_PERCENT: u64 = 200;
 /// Pacing after it (`tcp_pacing_ca_ratio`).
 const AVOIDANCE_PERCENT: u64 = 120;
+/// The first segments of a connection are not held back: the pacing begins with this one (`tcp_update_skb_after_send`).
+const FIRST_PACED: u32 = 10;
 
 /// Holds segments back to a rate.
 #[derive(Debug, Clone)]
@@ -17,6 +19,8 @@ pub(crate) struct Pacer {
     basis: Option<Basis>,
     enforced: bool,
     next: Time,
+    /// Data segments sent, as far as it matters.
+    sent: u32,
 }
 
 /// What Linux derives a pacing rate from.
@@ -29,7 +33,7 @@ struct Basis {
 
 impl Pacer {
     pub(crate) fn new(always: bool) -> Pacer {
-        Pacer { always, rate: None, basis: None, enforced: always, next: Time::ZERO }
+        Pacer { always, rate: None, basis: None, enforced: always, next: Time::ZERO, sent: 0 }
     }
 
     /// Takes the controller's rate or, without one, derives Linux's from the window.
@@ -58,6 +62,12 @@ impl Pacer {
 
     /// A segment of so many payload bytes left.
     pub(crate) fn on_sent(&mut self, bytes: Bytes, now: Time) {
+        if self.sent < FIRST_PACED {
+            self.sent += u32::from(bytes > Bytes::ZERO);
+        }
+        if self.sent < FIRST_PACED {
+            return;
+        }
         let Some(rate) = self.rate.filter(|_| self.enforced) else { return };
         let length = rate.time_to_send(bytes);
         // A late start is made up for by at most half a segment's time.
@@ -90,13 +100,27 @@ mod tests {
     #[test]
     fn segments_keep_the_rate_and_nothing_waits_without_one() {
         let mut pacer = Pacer::new(false);
-        pacer.on_sent(Bytes::new(1250), Time::ZERO);
-        assert_eq!(pacer.ready_at(), Time::ZERO);
+        for _ in 0..FIRST_PACED {
+            pacer.on_sent(Bytes::new(1250), Time::ZERO);
+            assert_eq!(pacer.ready_at(), Time::ZERO);
+        }
         pacer.update(Some(Rate::from_mbit_per_sec(10)), Bytes::ZERO, 0, false);
         pacer.on_sent(Bytes::new(1250), Time::ZERO);
         assert_eq!(pacer.ready_at(), Time::ZERO + Span::from_millis(1));
         pacer.on_sent(Bytes::new(1250), Time::ZERO + Span::from_micros(1_200));
         assert_eq!(pacer.ready_at(), Time::ZERO + Span::from_millis(2));
+    }
+
+    #[test]
+    fn the_first_nine_segments_are_not_held_back() {
+        let mut pacer = Pacer::new(false);
+        pacer.update(Some(Rate::from_mbit_per_sec(10)), Bytes::ZERO, 0, false);
+        for _ in 0..9 {
+            pacer.on_sent(Bytes::new(1250), Time::ZERO);
+        }
+        assert_eq!(pacer.ready_at(), Time::ZERO);
+        pacer.on_sent(Bytes::new(1250), Time::ZERO);
+        assert_eq!(pacer.ready_at(), Time::ZERO + Span::from_millis(1));
     }
 
     #[test]

@@ -107,6 +107,11 @@ impl Delivery {
         self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
     }
 
+    /// Whether the application limits sending (`tp->app_limited`).
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited != 0
+    }
+
     /// The last sample as a rate of payload, as `tcp_info` tells it.
     pub(crate) fn rate(&self, mss: u16) -> Option<Rate> {
         let (delivered, interval, _) = self.best;

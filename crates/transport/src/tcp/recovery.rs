@@ -276,7 +276,8 @@ impl Sender {
         }
         let in_flight = self.bytes(self.board.in_flight());
         let next_sequence = self.next;
-        self.controller.on_timeout(&Timeout { now, in_flight, next_sequence, reduce });
+        let (delivered, lost) = (self.delivery.delivered, self.board.total_lost);
+        self.controller.on_timeout(&Timeout { now, in_flight, next_sequence, reduce, delivered, lost });
         self.read_window();
         self.usage.stamp = now;
         if matches!(self.phase, Phase::Open | Phase::Disorder) && self.board.sacked >= super::rack::REORDERING

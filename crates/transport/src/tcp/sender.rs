@@ -150,19 +150,21 @@ pub(crate) struct Sender {
     pub(crate) controller_threshold: Option<Bytes>,
     pub(crate) own_recovery: bool,
     pub(crate) wants_sent: bool,
+    pub(crate) wants_delivered: bool,
     pub(crate) random: Random,
     pub(crate) pacer: super::pacer::Pacer,
     pub(crate) buffer: super::buffer::SendBuffer,
 }
 
 impl Sender {
-    /// The sender of a connection that has just been established.
-    pub(crate) fn new(config: &Config, now: Time, window: u32) -> Sender {
+    /// The sender of a connection that has just been established, with what the handshake took, in microseconds.
+    pub(crate) fn new(config: &Config, now: Time, window: u32, rtt: Option<u64>) -> Sender {
         let start = Start {
             now,
             mss: Bytes::new(u64::from(config.mss)),
             initial_window: config.initial_window,
             paced: config.pacing,
+            rtt: rtt.map(Span::from_micros),
         };
         let controller = config.controller.build(&start);
         let mut sender = Sender {
@@ -210,6 +212,7 @@ impl Sender {
             counters: Counters::default(),
             own_recovery: controller.recovery() == Recovery::Own,
             wants_sent: controller.wants_sent(),
+            wants_delivered: controller.wants_delivered(),
             controller,
             controller_window: Bytes::ZERO,
             controller_segments: 1,
@@ -219,7 +222,19 @@ impl Sender {
             buffer: super::buffer::SendBuffer::new(config),
         };
         sender.read_window();
+        if let Some(rtt) = rtt {
+            sender.handshake_rtt(now, rtt);
+        }
+        sender.pace_from_start();
         sender
+    }
+
+    /// A controller that paces does so from its first segment.
+    fn pace_from_start(&mut self) {
+        let given = self.controller.pacing_rate();
+        if given.is_some() {
+            self.pacer.update(given, self.controller_window, self.rtt.srtt8(), false);
+        }
     }
 
     /// The window in segments: PRR's while a reduction is under way, else the controller's; never none.
@@ -271,7 +286,7 @@ impl Sender {
     }
 
     /// A round-trip sample of the handshake.
-    pub(crate) fn handshake_rtt(&mut self, now: Time, rtt: u64) {
+    fn handshake_rtt(&mut self, now: Time, rtt: u64) {
         self.sample_min_rtt(now, rtt);
         self.rtt.sample(rtt, self.una, self.next);
     }

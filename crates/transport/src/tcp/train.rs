@@ -8,7 +8,7 @@ use weir_control::Phase;
 
 /// A train holds what the pacing rate sends in a 1024th of a second (`sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
-/// At least so many segments (`tcp_min_tso_segs`).
+/// At least so many segments, unless the controller says otherwise (`tcp_min_tso_segs`).
 const LEAST: u64 = 2;
 /// Largest train in bytes (`GSO_LEGACY_MAX_SIZE` less headers).
 const LARGEST: u64 = 65_536 - 320;
@@ -36,7 +36,9 @@ impl Sender {
         if halvings < 32 {
             bytes += 65_536 >> halvings;
         }
-        (bytes.min(LARGEST) / u64::from(self.mss)).max(LEAST).min(self.gso_max_segs.into())
+        let mss = u64::from(self.mss);
+        let least = self.controller.send_quantum().map_or(LEAST, |bytes| bytes.get() / mss);
+        (bytes.min(LARGEST) / mss).max(least).max(1).min(self.gso_max_segs.into())
     }
 
     /// Whether the next new segment may leave now, as far as trains go. Windows have been checked.

@@ -218,7 +218,8 @@ impl Sender {
         let idle = self.board.out() == 0;
         if self.board.in_flight() == 0 {
             let idle = now.since(self.last_sent);
-            self.controller.on_restart(&Restart::Transmit { now, idle });
+            let app_limited = self.delivery.is_app_limited();
+            self.controller.on_restart(&Restart::Transmit { now, idle, app_limited });
             self.read_window();
         }
         self.tell_sent(u64::from(len), false, now);

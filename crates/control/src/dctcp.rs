@@ -1,0 +1,281 @@
+//! DCTCP: the receiver echoes each mark, and once a window the sender comes down by half the smoothed share of marked
+//! segments; a loss is answered as Reno answers it. Source: RFC 8257, in the integers of Linux 6.18
+//! `net/ipv4/tcp_dctcp.c`. The receiver's half, the accurate echo (section 3.2), is the transport's work.
+//!
+//! Without ECN nothing is marked and it is Reno, as in Linux.
+
+use crate::windowed::Windowed;
+use crate::{Ack, Delivered, Feedback, Phase, Signal, Start, Timeout, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use weir_base::{Random, Time};
+
+/// Parameters of DCTCP, named as the module parameters of `tcp_dctcp`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Weight of the newest window in the share of marks, as a power of 1/2: g is 1/2^shift_g (0 to 10). RFC 8257,
+    /// section 4.2, recommends 1/16.
+    #[serde(deserialize_with = "shift")]
+    #[schemars(range(min = 0, max = 10))]
+    pub dctcp_shift_g: u32,
+    /// The share of marks that is taken for granted at first, in 1/1024 (0 to 1024): at 1024 the first mark halves the
+    /// window.
+    #[serde(deserialize_with = "share")]
+    #[schemars(range(min = 0, max = 1024))]
+    pub dctcp_alpha_on_init: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { dctcp_shift_g: 4, dctcp_alpha_on_init: MAX_ALPHA }
+    }
+}
+
+fn shift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    at_most(deserializer, "dctcp_shift_g", ALPHA_SHIFT)
+}
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    at_most(deserializer, "dctcp_alpha_on_init", MAX_ALPHA)
+}
+fn at_most<'de, D: Deserializer<'de>>(deserializer: D, name: &str, most: u32) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        value if value <= most => Ok(value),
+        value => Err(D::Error::custom(format!("{name} is {value}, expected 0 to {most}"))),
+    }
+}
+
+/// Alpha counts in 2^-10.
+const ALPHA_SHIFT: u32 = 10;
+/// All segments are marked (Linux `DCTCP_MAX_ALPHA`).
+const MAX_ALPHA: u32 = 1 << ALPHA_SHIFT;
+/// The smallest threshold, in segments.
+const MIN_THRESHOLD: u32 = 2;
+
+/// A connection under DCTCP.
+#[derive(Debug)]
+pub(crate) struct Dctcp {
+    window: Window,
+    shift_g: u32,
+    /// Smoothed share of marked segments, in 1/1024.
+    alpha: u32,
+    /// The window of observation ends when this offset is acknowledged.
+    observed_until: u64,
+    /// Segments delivered in it, and those of them that were marked.
+    delivered: u64,
+    marked: u64,
+    phase: Phase,
+}
+
+impl Dctcp {
+    pub(crate) fn new(config: &Config, start: &Start) -> Dctcp {
+        Dctcp {
+            window: Window::new(start),
+            shift_g: config.dctcp_shift_g.min(ALPHA_SHIFT),
+            alpha: config.dctcp_alpha_on_init.min(MAX_ALPHA),
+            observed_until: 0,
+            delivered: 0,
+            marked: 0,
+            phase: Phase::Open,
+        }
+    }
+
+    /// `alpha = (1 - g) alpha + g F` (RFC 8257, section 3.3; Linux `dctcp_update_alpha`). A share below 2^-10 is none, and the
+    /// last sixteenths decay one by one.
+    fn update_alpha(&mut self) {
+        let decay = match self.alpha >> self.shift_g {
+            0 => self.alpha,
+            decay => decay,
+        };
+        let news = (self.marked << (ALPHA_SHIFT - self.shift_g)) / self.delivered.max(1);
+        self.alpha =
+            u32::try_from(u64::from(self.alpha - decay) + news).map_or(MAX_ALPHA, |a| a.min(MAX_ALPHA));
+    }
+
+    /// Half of what may be in flight (Linux `dctcp_react_to_loss`).
+    fn halved(cwnd: u32) -> u32 {
+        (cwnd / 2).max(MIN_THRESHOLD)
+    }
+}
+
+impl Windowed for Dctcp {
+    fn base(&self) -> &Window {
+        &self.window
+    }
+    fn base_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+    fn needs(&self) -> Feedback {
+        Feedback::Dctcp
+    }
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn delivered(&mut self, delivered: &Delivered) {
+        self.delivered += u64::from(delivered.segments);
+        self.marked += u64::from(delivered.ce_packets);
+        if delivered.acknowledged >= self.observed_until {
+            self.update_alpha();
+            self.observed_until = delivered.next_sequence;
+            (self.delivered, self.marked) = (0, 0);
+        }
+    }
+
+    /// Growth is Reno's (Linux `tcp_reno_cong_avoid`).
+    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+        // A loss while the window comes down for marks halves what is left of it: what was in flight.
+        if ack.phase == Phase::Recovery && self.phase == Phase::Reduction {
+            let in_flight = ack.in_flight_before.get().div_ceil(self.window.mss().get());
+            let left = u32::try_from(in_flight).map_or(self.window.cwnd, |n| n.min(self.window.cwnd));
+            self.window.ssthresh = Dctcp::halved(left);
+            self.window.cwnd = self.window.ssthresh;
+        }
+        self.phase = ack.phase;
+        if !ack.may_grow || !ack.cwnd_limited {
+            return;
+        }
+        let mut delivered = ack.delivered_segments;
+        if self.window.in_slow_start() {
+            delivered = self.window.slow_start(delivered);
+        }
+        if delivered > 0 {
+            self.window.additive_increase(self.window.cwnd, delivered);
+        }
+    }
+
+    /// Marks take `alpha / 2` of the window (RFC 8257, section 3.3; Linux `dctcp_ssthresh`), a loss half of it (section
+    /// 3.5).
+    fn reduced(&mut self, signal: Signal, _: Time) -> u32 {
+        let cwnd = self.window.cwnd;
+        match signal {
+            Signal::Loss => Dctcp::halved(cwnd),
+            Signal::Ecn => {
+                let cut = (u64::from(cwnd) * u64::from(self.alpha)) >> (ALPHA_SHIFT + 1);
+                (cwnd - cut as u32).max(MIN_THRESHOLD)
+            }
+        }
+    }
+    fn collapsed(&mut self, _: &Timeout) {
+        self.phase = Phase::Loss;
+    }
+
+    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("alpha", f64::from(self.alpha) / f64::from(MAX_ALPHA));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Link, MSS, Path, ack, delivered, loss, mark, ms, start, state_of, timeout};
+    use crate::{Codepoint, Controller};
+    use weir_base::{Bytes, Rate, Span};
+
+    fn dctcp(cwnd: u32, alpha: u32) -> Dctcp {
+        let config = Config { dctcp_alpha_on_init: alpha, ..Config::default() };
+        let mut dctcp = Dctcp::new(&config, &start());
+        (dctcp.window.cwnd, dctcp.window.ssthresh) = (cwnd, cwnd);
+        dctcp
+    }
+
+    /// A window of 100 segments is delivered, so many of them marked; alpha after it.
+    fn window_with(dctcp: &mut Dctcp, marked: u32) -> u32 {
+        dctcp.observed_until = 100;
+        for (segments, ce_packets, acknowledged) in [(marked, marked, 50), (100 - marked, 0, 100)] {
+            dctcp.on_delivered(&Delivered { ce_packets, acknowledged, ..delivered(ms(0), segments) });
+        }
+        dctcp.alpha
+    }
+
+    #[test]
+    fn alpha_is_the_smoothed_share_of_marks_in_the_kernels_integers() {
+        // 1024 - 64 + (50 << 6) / 100 = 992, then 992 - 62 + 0 = 930.
+        let mut dctcp = dctcp(100, 1024);
+        assert_eq!(window_with(&mut dctcp, 50), 992);
+        assert_eq!(window_with(&mut dctcp, 0), 930);
+        // All marked: 930 - 58 + 64.
+        assert_eq!(window_with(&mut dctcp, 100), 936);
+    }
+
+    #[test]
+    fn the_last_sixteenths_of_alpha_are_forgotten_at_once() {
+        let mut dctcp = dctcp(100, 15);
+        assert_eq!(window_with(&mut dctcp, 0), 0);
+        // A mark in a hundred adds 0.64 of 1/1024: nothing, as in Linux.
+        assert_eq!(window_with(&mut dctcp, 1), 0);
+        assert_eq!(window_with(&mut dctcp, 2), 1);
+    }
+
+    #[test]
+    fn marks_take_half_of_alpha_and_a_loss_takes_half() {
+        for (alpha, expected) in [(1024, 50), (512, 75), (64, 97), (0, 100)] {
+            let mut dctcp = dctcp(100, alpha);
+            dctcp.on_enter_recovery(&mark(ms(0)));
+            assert_eq!((dctcp.window.cwnd, dctcp.window.ssthresh), (expected, expected), "alpha {alpha}");
+        }
+        let mut lossy = dctcp(100, 64);
+        lossy.on_enter_recovery(&loss(ms(0)));
+        assert_eq!(lossy.window.cwnd, 50);
+        let mut late = dctcp(100, 64);
+        late.on_timeout(&timeout(ms(0)));
+        assert_eq!((late.window.cwnd, late.window.ssthresh), (1, 50));
+        assert_eq!(dctcp(2, 1024).reduced(Signal::Ecn, ms(0)), 2);
+    }
+
+    #[test]
+    fn a_loss_while_the_window_comes_down_for_marks_halves_what_is_left() {
+        let mut dctcp = dctcp(100, 512);
+        let mut random = Random::stream(1, "dctcp");
+        dctcp.on_enter_recovery(&mark(ms(0)));
+        let reduction = Ack { phase: Phase::Reduction, may_grow: false, ..ack(ms(1), 1) };
+        dctcp.on_ack(&reduction, &mut random);
+        assert_eq!(dctcp.window.cwnd, 75);
+        let in_flight_before = Bytes::new(60 * MSS.get());
+        dctcp.on_ack(&Ack { phase: Phase::Recovery, in_flight_before, ..reduction }, &mut random);
+        assert_eq!((dctcp.window.cwnd, dctcp.window.ssthresh), (30, 30));
+    }
+
+    #[test]
+    fn an_undo_brings_back_what_a_loss_took_but_not_what_marks_did() {
+        let mut lossy = dctcp(100, 512);
+        lossy.on_enter_recovery(&loss(ms(0)));
+        lossy.on_undo(ms(1));
+        assert_eq!(lossy.window.cwnd, 100);
+        let mut marked = dctcp(100, 512);
+        marked.on_enter_recovery(&mark(ms(0)));
+        marked.on_undo(ms(1));
+        assert_eq!(marked.window.cwnd, 75);
+    }
+
+    #[test]
+    fn it_asks_for_every_mark_and_sends_ect_0() {
+        let dctcp = dctcp(10, 1024);
+        assert_eq!((dctcp.feedback(), dctcp.codepoint()), (Feedback::Dctcp, Codepoint::Ect0));
+    }
+
+    #[test]
+    fn alone_behind_a_step_it_keeps_the_queue_near_the_threshold() {
+        // 100 Mbit/s and 8 ms hold 100 segments. K must be above a seventh of that (RFC 8257, section 4.1, by the analysis
+        // of 2010): with 30 the queue never empties. The window saws between W* + 1 = 100 + 30 + 1 and
+        // (1 - alpha / 2) of it, where alpha = sqrt(2 / W*) = 0.124: down by 8 segments.
+        let link = Link {
+            rate: Rate::from_mbit_per_sec(100),
+            rtt: Span::from_millis(8),
+            buffer: 1000,
+            mark: Some(30),
+        };
+        let mut path = Path::new("dctcp", link);
+        path.trace(Span::from_secs(3), 1);
+        let before = path.delivered;
+        let windows = path.trace(Span::from_millis(5), 400);
+        let (least, most) = (windows.iter().min().copied().unwrap(), windows.iter().max().copied().unwrap());
+        assert!((118..=126).contains(&least), "{least}");
+        assert!((131..=135).contains(&most), "{most}");
+        // Full: 25,000 segments of 1000 bytes in 2 s.
+        assert!(path.delivered - before >= 24_990, "{}", path.delivered - before);
+        let alpha = state_of(path.controller.as_ref(), "alpha").unwrap();
+        assert!((0.08..0.20).contains(&alpha), "{alpha}");
+        assert_eq!(path.drops, 0);
+    }
+}

@@ -1,0 +1,218 @@
+//! HyStart++ (RFC 9406): when the round trips of a round have grown, slow start goes on four times slower, in Conservative
+//! Slow Start (CSS). If the growth proves transient, slow start resumes; after five rounds of CSS it is over. Used in the
+//! first slow start only, as section 4.3 recommends.
+//!
+//! Windows are counted in segments here, where the RFC counts bytes.
+
+use crate::{Ack, Start, Window};
+use weir_base::Span;
+
+/// Bounds of the growth in RTT that counts (section 4.3).
+const MIN_RTT_THRESH: Span = Span::from_millis(4);
+const MAX_RTT_THRESH: Span = Span::from_millis(16);
+/// Between the bounds it is this part of the last round's smallest RTT.
+const MIN_RTT_DIVISOR: u64 = 8;
+/// RTT samples of a round before it is judged.
+const N_RTT_SAMPLE: u32 = 8;
+/// How much slower the window grows in CSS.
+const CSS_GROWTH_DIVISOR: u32 = 4;
+/// Rounds of CSS after which slow start is over.
+const CSS_ROUNDS: u32 = 5;
+/// Segments that one acknowledgement may add where nothing is paced (`L`).
+const UNPACED_LIMIT: u32 = 8;
+
+/// Conservative slow start.
+#[derive(Debug, Clone, Copy)]
+struct Conservative {
+    /// Smallest RTT of the round in which it was entered; a smaller one resumes slow start.
+    baseline: Span,
+    /// Rounds that have begun in it, the one in which it was entered included.
+    rounds: u32,
+    /// Segments acknowledged that the window has not yet grown for.
+    credit: u32,
+}
+
+/// A slow start under HyStart++.
+#[derive(Debug)]
+pub(crate) struct HyStartPlusPlus {
+    /// Segments that one acknowledgement may add.
+    limit: u32,
+    /// The round ends when this offset is acknowledged.
+    window_end: u64,
+    last_round: Option<Span>,
+    this_round: Option<Span>,
+    samples: u32,
+    conservative: Option<Conservative>,
+}
+
+impl HyStartPlusPlus {
+    pub(crate) fn new(start: &Start) -> HyStartPlusPlus {
+        HyStartPlusPlus {
+            limit: if start.paced { u32::MAX } else { UNPACED_LIMIT },
+            window_end: 0,
+            last_round: None,
+            this_round: None,
+            samples: 0,
+            conservative: None,
+        }
+    }
+
+    /// Grows the window for so many delivered segments; what is left over counts in congestion avoidance.
+    pub(crate) fn slow_start(&mut self, window: &mut Window, delivered: u32) -> u32 {
+        let counted = delivered.min(self.limit);
+        match &mut self.conservative {
+            None => window.slow_start(counted),
+            Some(css) => {
+                css.credit += counted;
+                let grown = css.credit / CSS_GROWTH_DIVISOR;
+                css.credit %= CSS_GROWTH_DIVISOR;
+                window.slow_start(grown)
+            }
+        }
+    }
+
+    /// Takes the RTT sample of an acknowledgement, and ends slow start by a threshold at the window where it is over.
+    pub(crate) fn watch(&mut self, ack: &Ack, window: &mut Window) {
+        if !window.in_slow_start() {
+            return;
+        }
+        if ack.acknowledged >= self.window_end {
+            self.begin_round(ack.next_sequence);
+            if self.conservative.is_some_and(|css| css.rounds > CSS_ROUNDS) {
+                window.ssthresh = window.cwnd;
+                return;
+            }
+        }
+        let Some(sample) = ack.rtt else { return };
+        let least = self.this_round.map_or(sample.rtt, |least| least.min(sample.rtt));
+        self.this_round = Some(least);
+        self.samples += 1;
+        if self.samples >= N_RTT_SAMPLE {
+            self.judge(least);
+        }
+    }
+
+    fn begin_round(&mut self, next_sequence: u64) {
+        self.window_end = next_sequence;
+        self.last_round = self.this_round.take();
+        self.samples = 0;
+        if let Some(css) = &mut self.conservative {
+            css.rounds += 1;
+        }
+    }
+
+    /// The round has enough samples: has the delay grown, or was it nothing?
+    fn judge(&mut self, least: Span) {
+        match (self.conservative, self.last_round) {
+            (Some(css), _) if least < css.baseline => self.conservative = None,
+            (None, Some(last)) => {
+                let growth = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                if least >= last + growth {
+                    self.conservative = Some(Conservative { baseline: least, rounds: 1, credit: 0 });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("css_rounds", self.conservative.map_or(0.0, |css| f64::from(css.rounds)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack_with_rtt, ms, start};
+
+    const SEGMENT: u64 = 1000;
+
+    /// A slow start that is driven round by round.
+    struct Rounds {
+        hystart: HyStartPlusPlus,
+        window: Window,
+        acknowledged: u64,
+    }
+
+    impl Rounds {
+        fn new(initial_window: u32) -> Rounds {
+            let start = crate::Start { initial_window, ..start() };
+            Rounds { hystart: HyStartPlusPlus::new(&start), window: Window::new(&start), acknowledged: 0 }
+        }
+
+        /// A whole window is acknowledged one by one with this RTT, in milliseconds; the window after it.
+        fn round(&mut self, rtt: u64) -> u32 {
+            let sent = u64::from(self.window.cwnd);
+            let next_sequence = (self.acknowledged + 2 * sent) * SEGMENT;
+            for _ in 0..sent {
+                self.acknowledged += 1;
+                let acknowledged = self.acknowledged * SEGMENT;
+                let ack =
+                    Ack { acknowledged, next_sequence, ..ack_with_rtt(ms(0), 1, Span::from_millis(rtt)) };
+                self.hystart.watch(&ack, &mut self.window);
+                if self.window.in_slow_start() {
+                    self.hystart.slow_start(&mut self.window, 1);
+                }
+            }
+            // The next round begins with what the first acknowledgement of this one let go.
+            self.hystart.window_end = (self.acknowledged + 1) * SEGMENT;
+            self.window.cwnd
+        }
+    }
+
+    #[test]
+    fn the_window_doubles_while_the_delay_does_not_grow() {
+        let mut rounds = Rounds::new(16);
+        assert_eq!([rounds.round(40), rounds.round(40), rounds.round(44)], [32, 64, 128]);
+        assert!(rounds.hystart.conservative.is_none());
+    }
+
+    #[test]
+    fn an_eighth_more_slows_it_down_to_a_quarter_and_five_rounds_of_that_end_it() {
+        let mut rounds = Rounds::new(16);
+        rounds.round(40);
+        // 45 ms are an eighth more. The first seven of 32 samples still add one each, the eighth begins CSS, and with it 25
+        // samples add six, one of them being left over.
+        assert_eq!(rounds.round(45), 32 + 7 + 6);
+        // 46 segments, with the one left over, add 11; then each round a quarter.
+        assert_eq!(rounds.round(45), 45 + 11);
+        assert_eq!(rounds.round(45), 56 + 14);
+        assert_eq!(rounds.round(45), 70 + 18);
+        assert_eq!(rounds.round(45), 88 + 22);
+        assert!(rounds.window.in_slow_start());
+        // The round in which it began counts: the sixth ends slow start with its first acknowledgement.
+        assert_eq!(rounds.round(45), 110);
+        assert_eq!(rounds.window.ssthresh, 110);
+    }
+
+    #[test]
+    fn a_growth_that_was_transient_resumes_slow_start() {
+        let mut rounds = Rounds::new(16);
+        rounds.round(40);
+        assert_eq!(rounds.round(45), 45);
+        // Two credits, then one of each four; from the eighth sample on one for each.
+        let resumed = rounds.round(44);
+        assert!(rounds.hystart.conservative.is_none());
+        assert_eq!(resumed, 45 + 2 + 38);
+    }
+
+    #[test]
+    fn the_growth_that_counts_is_at_least_4_and_at_most_16_ms() {
+        for (before, after, slowed) in [(8, 11, false), (8, 12, true), (400, 415, false), (400, 416, true)] {
+            let mut rounds = Rounds::new(16);
+            rounds.round(before);
+            rounds.round(after);
+            assert_eq!(rounds.hystart.conservative.is_some(), slowed, "{before} ms to {after} ms");
+        }
+    }
+
+    #[test]
+    fn one_acknowledgement_adds_at_most_eight_segments_unless_segments_are_paced() {
+        for (paced, expected) in [(false, 18), (true, 30)] {
+            let start = crate::Start { paced, ..start() };
+            let mut window = Window::new(&start);
+            HyStartPlusPlus::new(&start).slow_start(&mut window, 20);
+            assert_eq!(window.cwnd, expected);
+        }
+    }
+}
