@@ -318,8 +318,9 @@ impl Controller for Prague {
         Feedback::Accurate
     }
     fn send_quantum(&self) -> Option<Bytes> {
-        let segments =
-            self.pacing_rate.map_or(0, |rate| (rate.bits_per_sec() / 8 / (self.mss + HEADERS)) >> BURST_SHIFT);
+        let segments = self
+            .pacing_rate
+            .map_or(0, |rate| (rate.bits_per_sec() / 8 / (self.mss + HEADERS)) >> BURST_SHIFT);
         Some(Bytes::new(segments.max(LEAST_BURST).saturating_mul(self.mss)))
     }
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {

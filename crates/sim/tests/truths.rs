@@ -1,41 +1,10 @@
 //! What a person can work out by hand about one bottleneck, asked of the simulator.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::sync::atomic::AtomicBool;
-use weir_engine::{Engine, Outcome, ResultFolder, Results, Watch};
-use weir_plan::Lab;
-use weir_record::{Distribution, ParquetRecorder, RunSummary, Value};
-use weir_sim::Simulator;
+mod simulate;
 
-/// Runs a lab and gives the summary of each run.
-fn simulate(lab: &str) -> Vec<RunSummary> {
-    let folder = tempfile::tempdir().unwrap();
-    let lab = Lab::from_str(&format!("format = 1\n{lab}"), "truth.toml", folder.path(), &[]).unwrap();
-    let out = ResultFolder::open(&folder.path().join("out"), lab.source(), "test", false).unwrap();
-    for run in lab.runs() {
-        let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
-        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
-        let outcome: Outcome = Simulator.run(&run, &mut recorder, &watch).unwrap();
-        assert!(outcome.audit.balances(), "{:?}", outcome.audit);
-        recorder.finish().unwrap();
-        out.commit("sim", &run, outcome).unwrap();
-    }
-    Results::open(out.path()).unwrap().summary(None).unwrap().runs
-}
-
-fn number(value: Value) -> f64 {
-    match value {
-        Value::Number(number) => number,
-        other => panic!("not a number: {other:?}"),
-    }
-}
-
-fn distribution(value: Value) -> Distribution {
-    match value {
-        Value::Distribution(distribution) => distribution,
-        other => panic!("not a distribution: {other:?}"),
-    }
-}
+use simulate::{distribution, number, simulate};
+use weir_record::{RunSummary, Value};
 
 const ONE_FLOW: &str = "
 [run]

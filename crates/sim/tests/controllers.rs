@@ -1,0 +1,142 @@
+//! Every controller alone on a standard set of links, as a reviewed table, and what a person can work out by hand about BBR.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod simulate;
+
+use simulate::{distribution, number, simulate};
+use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
+use weir_engine::{Engine, Watch};
+use weir_plan::Lab;
+use weir_record::{
+    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    TransportSample,
+};
+use weir_sim::Simulator;
+
+/// One flow for 20 s; `CC`, `ECN`, `RATE`, `RTT` and `QUEUE` are filled in.
+const ALONE: &str = "
+[run]
+duration = '20 s'
+warmup = '5 s'
+[dumbbell]
+rate = 'RATE'
+rtt = 'RTT'
+queue = QUEUE
+[traffic.flow]
+cc = 'CC'
+ecn = ECN
+";
+
+/// Rate, RTT, queue and whether ECN is on.
+const LINKS: [(&str, &str, &str, bool); 3] = [
+    ("10 Mbit/s", "40 ms", "{ kind = 'tail-drop', limit = '1 bdp' }", false),
+    ("50 Mbit/s", "20 ms", "{ kind = 'tail-drop', limit = '0.25 bdp' }", false),
+    ("100 Mbit/s", "10 ms", "{ kind = 'step', threshold = '20 packets' }", true),
+];
+
+#[test]
+fn every_controller_alone_on_the_standard_links() {
+    let mut table = String::from("controller | rate, RTT | utilisation % | queue ms | retransmissions\n");
+    for member in weir_control::Config::members() {
+        for (rate, rtt, queue, ecn) in LINKS {
+            let lab = ALONE.replace("RATE", rate).replace("RTT", rtt).replace("QUEUE", queue);
+            let lab = lab.replace("CC", member.name).replace("ECN", if ecn { "true" } else { "false" });
+            let run = &simulate(&lab)[0];
+            let delay = distribution(run.metrics.get("queue_delay_ms")).mean;
+            let used = number(run.metrics.get("utilisation_percent"));
+            let again = number(run.groups[0].metrics.get("retransmissions"));
+            writeln!(table, "{} | {rate}, {rtt} | {used:.1} | {delay:.2} | {again}", member.name).unwrap();
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// Keeps what the sender tells of itself.
+#[derive(Default)]
+struct Senders(Vec<TransportSample>);
+
+impl Recorder for Senders {
+    fn link(&mut self, _: &LinkSample) {}
+    fn delay(&mut self, _: &DelaySample) {}
+    fn flow(&mut self, _: &FlowSample) {}
+    fn rtt(&mut self, _: &RttSample) {}
+    fn transport(&mut self, sample: &TransportSample) {
+        self.0.push(sample.clone());
+    }
+    fn state(&mut self, _: &StateSample) {}
+    fn event(&mut self, _: &FlowEvent) {}
+    fn packet(&mut self, _: &PacketRecord) {}
+}
+
+/// The sender's samples of the only run of a lab.
+fn senders(lab: &str) -> Vec<TransportSample> {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = Lab::from_str(&format!("format = 1\n{lab}"), "bbr.toml", folder.path(), &[]).unwrap();
+    let mut senders = Senders::default();
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+    Simulator.run(&lab.runs()[0], &mut senders, &watch).unwrap();
+    senders.0
+}
+
+#[test]
+fn bbr_keeps_two_bdp_in_flight_at_most_and_four_segments_for_200_ms_every_ten_seconds() {
+    // 20 Mbit/s and 40 ms hold 66.7 packets of 1500 bytes. Twice that, rounded up, with three trains of two, made even and
+    // two more for probing, are 142; the RTT seen is longer by a packet or two (0.6 ms each), aggregation may add a few.
+    let samples = senders(
+        "
+[run]
+duration = '25 s'
+warmup = '0 s'
+sample = '10 ms'
+start_jitter = '0 s'
+host_jitter = '0 s'
+[dumbbell]
+rate = '20 Mbit/s'
+rtt = '40 ms'
+queue = { kind = 'tail-drop', limit = '1000 packets' }
+[traffic.flow]
+cc = 'bbr'
+",
+    );
+    let at = |sample: &TransportSample| sample.at.as_secs_f64();
+    let steady = samples.iter().filter(|sample| at(sample) > 2.0);
+    let most = steady.map(|sample| sample.in_flight).fold(0.0, f64::max);
+    assert!((68.0..=150.0).contains(&most), "{most} in flight");
+    // Times at which ProbeRTT holds the window at four segments.
+    let low: Vec<f64> = samples.iter().filter(|sample| sample.cwnd == 4.0).map(at).collect();
+    let starts: Vec<f64> =
+        (0..low.len()).filter(|&i| i == 0 || low[i] - low[i - 1] > 1.0).map(|i| low[i]).collect();
+    assert_eq!(starts.len(), 2, "{starts:?}");
+    assert!((10.0..11.0).contains(&starts[0]), "{starts:?}");
+    assert!((10.0..11.0).contains(&(starts[1] - starts[0])), "{starts:?}");
+    for start in starts {
+        let length = low.iter().filter(|&&time| time >= start && time < start + 1.0).count();
+        // In tens of milliseconds: 200 ms from when four are in flight, which takes a round trip, and a round on top at most.
+        assert!((20..=32).contains(&length), "{length} samples at four segments from {start} s");
+    }
+}
+
+#[test]
+fn bbr_fills_a_clean_link_but_for_probe_rtt_and_leaves_a_deep_buffer_empty() {
+    let run = &simulate(
+        "
+[run]
+duration = '30 s'
+warmup = '5 s'
+[dumbbell]
+rate = '20 Mbit/s'
+rtt = '40 ms'
+queue = { kind = 'tail-drop', limit = '8 bdp' }
+[traffic.flow]
+cc = 'bbr'
+",
+    )[0];
+    let used = number(run.metrics.get("utilisation_percent"));
+    // Two dips of about 250 ms in 25 s.
+    assert!(used > 97.0, "{used}");
+    let delay = distribution(run.metrics.get("queue_delay_ms"));
+    // Probing adds a quarter of 40 ms for a round.
+    assert!(delay.p50 < 4.0 && delay.p99 < 16.0, "{delay:?}");
+    assert_eq!(number(run.groups[0].metrics.get("retransmissions")), 0.0);
+}

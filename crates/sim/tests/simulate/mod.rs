@@ -1,0 +1,47 @@
+//! What the tests of whole runs share: a lab is simulated, and its summary read.
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use weir_engine::{Engine, Outcome, ResultFolder, Results, Watch};
+use weir_plan::Lab;
+use weir_record::{Distribution, ParquetRecorder, RunSummary, Value};
+use weir_sim::Simulator;
+
+/// Runs a lab and gives the summary of each run.
+pub fn simulate(lab: &str) -> Vec<RunSummary> {
+    let folder = tempfile::tempdir().unwrap();
+    simulate_into(lab, folder.path())
+}
+
+/// Runs a lab into a folder, and gives the summary of each run.
+pub fn simulate_into(lab: &str, folder: &Path) -> Vec<RunSummary> {
+    let lab = Lab::from_str(&format!("format = 1\n{lab}"), "truth.toml", folder, &[]).unwrap();
+    let out = ResultFolder::open(&folder.join("out"), lab.source(), "test", false).unwrap();
+    for run in lab.runs() {
+        let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
+        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+        let outcome: Outcome = Simulator.run(&run, &mut recorder, &watch).unwrap();
+        assert!(outcome.audit.balances(), "{:?}", outcome.audit);
+        recorder.finish().unwrap();
+        out.commit("sim", &run, outcome).unwrap();
+    }
+    Results::open(out.path()).unwrap().summary(None).unwrap().runs
+}
+
+/// The number that a metric is.
+pub fn number(value: Value) -> f64 {
+    match value {
+        Value::Number(number) => number,
+        Value::Count(count) => count as f64,
+        other => panic!("not a number: {other:?}"),
+    }
+}
+
+/// The distribution that a metric is.
+pub fn distribution(value: Value) -> Distribution {
+    match value {
+        Value::Distribution(distribution) => distribution,
+        other => panic!("not a distribution: {other:?}"),
+    }
+}
