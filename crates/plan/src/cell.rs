@@ -128,9 +128,12 @@ impl Cell {
         }
         let extra = rtt.saturating_sub(route.rtt);
         let (from, to) = network::attach(&mut self.network, name, &route, extra, self.timing.host_jitter);
+        let cc = traffic.cc.unwrap_or_else(|| weir_control::Config::Cubic(Default::default()));
+        // As the kernel does for controllers that need it (TCP_CONG_NEEDS_ECN).
+        let needs_ecn = cc.signals().1 != weir_control::Feedback::Classic;
         let tcp = Tcp {
-            cc: traffic.cc.unwrap_or_else(|| weir_control::Config::Cubic(Default::default())),
-            ecn: traffic.ecn.unwrap_or(false),
+            cc,
+            ecn: traffic.ecn.unwrap_or(needs_ecn),
             send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
             receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
             pacing: traffic.pacing.unwrap_or(false),

@@ -286,7 +286,7 @@ pub(crate) struct Traffic {
     pub(crate) workload: weir_workload::Config,
     /// Congestion controller; by default "cubic".
     pub(crate) cc: Option<weir_control::Config>,
-    /// Whether TCP negotiates ECN; by default false.
+    /// Whether TCP negotiates ECN; by default only where the controller needs it, as DCTCP and Prague do.
     pub(crate) ecn: Option<bool>,
     /// Which way the data flows.
     pub(crate) direction: Direction,

@@ -168,19 +168,30 @@ fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
 }
 
 /// The limit of a discipline, whichever it is: the parameter of that name.
-fn limit(queue: &weir_queue::Config) -> Option<Limit> {
-    serde_json::to_value(queue).ok()?.get("limit")?.as_str()?.parse().ok()
+fn limit(queue: &weir_queue::Config, name: &str) -> Option<Limit> {
+    serde_json::to_value(queue).ok()?.get(name)?.as_str()?.parse().ok()
+}
+
+/// Where a discipline's parameter is written: the path ends with the direction, whether the lab tells directions apart or
+/// not.
+fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec<&'a str> {
+    let both = [&path[..path.len() - 1], &[name]].concat();
+    if reader.has(&both) { both } else { [path, &[name]].concat() }
 }
 
 fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
-    // The path ends with the direction, whether the lab tells directions apart or not.
-    let both = [&path[..path.len() - 1], &["limit"]].concat();
-    let path = if reader.has(&both) { both } else { [path, &["limit"]].concat() };
-    match limit(queue) {
-        Some(Limit::Bdp(_)) if path[0] == "chain" && !reader.has(&["chain", "base_rtt"]) => {
-            let help = "add base_rtt = \"20 ms\" under [chain], or write the limit in packets, bytes or time";
+    for name in ["limit", "threshold"] {
+        let bdp = matches!(limit(queue, name), Some(Limit::Bdp(_)));
+        if bdp && path[0] == "chain" && !reader.has(&["chain", "base_rtt"]) {
+            let path = parameter_of(reader, path, name);
+            let help = format!(
+                "add base_rtt = \"20 ms\" under [chain], or write the {name} in packets, bytes or time"
+            );
             reader.wrong(&path, "a chain has no round-trip time of its own to compute a bdp from", help);
         }
+    }
+    let path = parameter_of(reader, path, "limit");
+    match limit(queue, "limit") {
         Some(Limit::Packets(packets)) if packets > MOST_QUEUED => {
             reader.wrong(
                 &path,

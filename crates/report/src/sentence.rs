@@ -16,13 +16,14 @@ const FULL_PERCENT: f64 = 90.0;
 
 /// The spelling that the literature uses for an algorithm; one that is not listed is written as in the lab file.
 pub fn spelled(kind: &str) -> String {
-    const SPELLINGS: [(&str, &str); 17] = [
+    const SPELLINGS: [(&str, &str); 18] = [
         ("bbr", "BBR"),
         ("codel", "CoDel"),
         ("cubic", "CUBIC"),
         ("dctcp", "DCTCP"),
         ("dualpi2", "DualPI2"),
         ("fq-codel", "FQ-CoDel"),
+        ("htcp", "H-TCP"),
         ("ledbat", "LEDBAT"),
         ("newreno", "NewReno"),
         ("pi2", "PI2"),

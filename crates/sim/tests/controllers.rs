@@ -62,7 +62,7 @@ impl Recorder for Senders {
     fn flow(&mut self, _: &FlowSample) {}
     fn rtt(&mut self, _: &RttSample) {}
     fn transport(&mut self, sample: &TransportSample) {
-        self.0.push(sample.clone());
+        self.0.push(*sample);
     }
     fn state(&mut self, _: &StateSample) {}
     fn event(&mut self, _: &FlowEvent) {}

@@ -9,13 +9,13 @@ use weir_record::{Distribution, ParquetRecorder, RunSummary, Value};
 use weir_sim::Simulator;
 
 /// Runs a lab and gives the summary of each run.
-pub fn simulate(lab: &str) -> Vec<RunSummary> {
+pub(crate) fn simulate(lab: &str) -> Vec<RunSummary> {
     let folder = tempfile::tempdir().unwrap();
     simulate_into(lab, folder.path())
 }
 
 /// Runs a lab into a folder, and gives the summary of each run.
-pub fn simulate_into(lab: &str, folder: &Path) -> Vec<RunSummary> {
+pub(crate) fn simulate_into(lab: &str, folder: &Path) -> Vec<RunSummary> {
     let lab = Lab::from_str(&format!("format = 1\n{lab}"), "truth.toml", folder, &[]).unwrap();
     let out = ResultFolder::open(&folder.join("out"), lab.source(), "test", false).unwrap();
     for run in lab.runs() {
@@ -30,7 +30,7 @@ pub fn simulate_into(lab: &str, folder: &Path) -> Vec<RunSummary> {
 }
 
 /// The number that a metric is.
-pub fn number(value: Value) -> f64 {
+pub(crate) fn number(value: Value) -> f64 {
     match value {
         Value::Number(number) => number,
         Value::Count(count) => count as f64,
@@ -39,7 +39,7 @@ pub fn number(value: Value) -> f64 {
 }
 
 /// The distribution that a metric is.
-pub fn distribution(value: Value) -> Distribution {
+pub(crate) fn distribution(value: Value) -> Distribution {
     match value {
         Value::Distribution(distribution) => distribution,
         other => panic!("not a distribution: {other:?}"),
