@@ -1,6 +1,5 @@
 //! A fabric from a run: the plan's network in the fabric's words. Both engines start here.
 
-use weir_base::{Packet, Span};
 use weir_fabric as fabric;
 use weir_plan::Run;
 
@@ -47,8 +46,3 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
 
 /// The flow number of packets that belong to no flow of the plan.
 pub const NO_FLOW: u32 = u32::MAX;
-
-/// How long a packet has been at the queue that holds it.
-pub(crate) fn sojourn<P: Packet>(packet: &P, now: weir_base::Time) -> Span {
-    now.since(packet.arrived())
-}

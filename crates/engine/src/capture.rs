@@ -1,6 +1,7 @@
 //! A packet capture of one link, for Wireshark: each packet as its transmission begins, from its IP header on
 //! (pcap with nanosecond stamps, link type RAW).
 
+use crate::EngineError;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_base::Time;
 use weir_fabric::{Observer, PacketEvent, Wire};
+use weir_plan::Run;
 
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness, TsResolution};
@@ -26,6 +28,31 @@ struct Sink {
 }
 
 impl Capture {
+    /// The link of this name, if a run can capture it.
+    ///
+    /// # Errors
+    /// The run has no such link.
+    pub fn find_link(run: &Run, link: &str) -> Result<usize, EngineError> {
+        if let Some((index, _)) = run.measured_links().find(|(_, measured)| measured.name == link) {
+            return Ok(index);
+        }
+        let names: Vec<_> = run.measured_links().map(|(_, measured)| measured.name.as_str()).collect();
+        Err(EngineError::Unable {
+            what: format!("there is no link `{link}` to capture"),
+            help: format!("the links of this run are {}", names.join(", ")),
+        })
+    }
+
+    /// A capture of the link of this name, in `<link>.pcap` in a folder.
+    ///
+    /// # Errors
+    /// The run has no such link, or the file cannot be made.
+    pub fn of_link(run: &Run, link: &str, folder: &Path) -> Result<Capture, EngineError> {
+        let index = Capture::find_link(run, link)?;
+        Capture::create(index, &folder.join(format!("{link}.pcap")))
+            .map_err(|error| EngineError::Failed(error.to_string()))
+    }
+
     /// A capture of the link of this index.
     ///
     /// # Errors

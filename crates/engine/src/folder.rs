@@ -1,11 +1,15 @@
 //! The result folder: `lab.toml` as run, `runs/<id>/` with `run.json` and Parquet, then `summary.json` and the report.
 //!
+//! Labs of many short runs have a folder a shard instead (see [`Place`]).
+//!
 //! A run's folder appears whole or not at all: it is written under another name and renamed when it is done. Finished runs
 //! of the same lab by the same build are kept, which is how an interrupted tree resumes; anything else in the way is refused
 //! with the way out, and `--rerun` sets the old results aside until the new ones are complete.
 
 use crate::Outcome;
+use crate::place::{self, Place, remove_unfinished};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -66,7 +70,7 @@ impl FolderError {
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> FolderError + '_ {
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FolderError + '_ {
     move |error| FolderError::Io { path: path.display().to_string(), error }
 }
 
@@ -77,6 +81,8 @@ pub struct ResultFolder {
     build: String,
     /// Results that were set aside by `--rerun`, to be removed when the new ones are complete.
     aside: Option<PathBuf>,
+    /// The runs that were there when it was opened, by id.
+    found: HashMap<String, (RunFile, Place)>,
 }
 
 impl ResultFolder {
@@ -85,7 +91,8 @@ impl ResultFolder {
     /// # Errors
     /// It holds results of another lab or build, or something else entirely; or it cannot be written.
     pub fn open(path: &Path, lab: &str, build: &str, rerun: bool) -> Result<ResultFolder, FolderError> {
-        let mut folder = ResultFolder { path: path.to_owned(), build: build.to_owned(), aside: None };
+        let (to, build) = (path.to_owned(), build.to_owned());
+        let mut folder = ResultFolder { path: to, build, aside: None, found: HashMap::new() };
         let foreign =
             |what: &str| FolderError::InTheWay { folder: path.display().to_string(), what: what.into() };
         let occupied = path.is_dir() && fs::read_dir(path).map_err(at(path))?.next().is_some();
@@ -109,6 +116,7 @@ impl ResultFolder {
         let runs = path.join("runs");
         fs::create_dir_all(&runs).map_err(at(&runs))?;
         remove_unfinished(&runs).map_err(at(&runs))?;
+        folder.found = place::find(&runs);
         write_atomically(&path.join("lab.toml"), lab.as_bytes()).map_err(at(path))?;
         Ok(folder)
     }
@@ -124,7 +132,7 @@ impl ResultFolder {
     /// Its folder holds another run, or one by another build.
     pub fn holds(&self, engine: &str, run: &Run) -> Result<bool, FolderError> {
         let id = cell_id(engine, run);
-        let Some(file) = read_run(&self.path.join("runs").join(&id)) else { return Ok(false) };
+        let Some((file, _)) = self.found.get(&id) else { return Ok(false) };
         let foreign =
             |what: String| Err(FolderError::InTheWay { folder: self.path.display().to_string(), what });
         if file.build != self.build {
@@ -134,6 +142,17 @@ impl ResultFolder {
             return foreign(format!("holds another run under the name {id}"));
         }
         Ok(true)
+    }
+
+    /// Where the records of a run are that was here when the folder was opened.
+    pub(crate) fn place(&self, engine: &str, run: &Run) -> Option<&Place> {
+        self.found.get(&cell_id(engine, run)).map(|(_, place)| place)
+    }
+
+    /// What is known of a run that has just ended.
+    pub(crate) fn describe(&self, engine: &str, run: &Run, outcome: Outcome) -> RunFile {
+        let (id, build) = (cell_id(engine, run), self.build.clone());
+        RunFile { id, engine: engine.into(), build, outcome, run: run.clone() }
     }
 
     /// Makes an empty folder for a run's records; it becomes visible with [`ResultFolder::commit`].
@@ -154,11 +173,10 @@ impl ResultFolder {
     pub fn commit(&self, engine: &str, run: &Run, outcome: Outcome) -> Result<PathBuf, FolderError> {
         let id = cell_id(engine, run);
         let (draft, path) = (self.path.join("runs").join(format!(".{id}")), self.path.join("runs").join(&id));
-        let file =
-            RunFile { id, engine: engine.into(), build: self.build.clone(), outcome, run: run.clone() };
+        let file = self.describe(engine, run, outcome);
         let text = serde_json::to_string_pretty(&file).map_err(io::Error::other).map_err(at(&draft))?;
         fs::write(draft.join("run.json"), text + "\n").map_err(at(&draft))?;
-        fs::rename(&draft, &path).map_err(at(&path))?;
+        place::replace(&draft, &path)?;
         Ok(path)
     }
 
@@ -211,15 +229,4 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().map_or_else(|| "results".into(), |name| name.to_string_lossy());
     path.with_file_name(format!(".{name}.{suffix}"))
-}
-
-/// Removes what an interrupted session left: folders of runs that were not finished.
-fn remove_unfinished(runs: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(runs)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with('.') {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
-    Ok(())
 }

@@ -1,15 +1,17 @@
-//! Runs of a lab side by side: as many at once as there are jobs, live ones alone. A run that fails or panics is reported
-//! and harms no other.
+//! Runs of a lab side by side: as many at once as there are jobs, live ones alone. A run that fails or panics is tried
+//! again, then reported, and harms no other.
 
 use crate::capture::Capture;
-use crate::folder::{FolderError, ResultFolder, cell_id};
+use crate::folder::{FolderError, ResultFolder, RunFile, cell_id};
+use crate::results::FinishedRun;
+use crate::shards::{self, Shards};
 use crate::{Engine, EngineError, Outcome, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 use weir_plan::Run;
-use weir_record::ParquetRecorder;
+use weir_record::{Gathered, ParquetRecorder, Recorder, Records};
 
 /// A run on an engine.
 #[derive(Clone, Copy)]
@@ -18,6 +20,30 @@ pub struct Cell<'a> {
     pub engine: &'a dyn Engine,
     /// What is run.
     pub run: &'a Run,
+    /// The run's place in the lab's tree.
+    pub number: usize,
+    /// Whether it is to be run now; otherwise it is left as it is.
+    pub wanted: bool,
+}
+
+/// How the cells are run.
+#[derive(Debug, Clone, Copy)]
+pub struct Jobs<'a> {
+    /// Simulated runs side by side.
+    pub threads: usize,
+    /// Capture the packets of the link of this name, in `<link>.pcap` beside the records.
+    pub capture: Option<&'a str>,
+    /// How often a run that failed is tried again.
+    pub retries: u32,
+    /// Run what is wanted even where it is there already.
+    pub again: bool,
+}
+
+impl Default for Jobs<'_> {
+    /// One after the other, each tried twice.
+    fn default() -> Self {
+        Jobs { threads: 1, capture: None, retries: 1, again: false }
+    }
 }
 
 /// What has come of a tree of runs.
@@ -27,6 +53,8 @@ pub struct Tally {
     pub done: usize,
     /// Runs that were there already.
     pub kept: usize,
+    /// Runs that failed at first and were done when tried again.
+    pub retried: usize,
     /// Runs that failed: id and reason.
     pub failed: Vec<(String, String)>,
     /// Whether it was told to stop.
@@ -37,120 +65,245 @@ pub struct Tally {
 pub trait Progress: Sync {
     /// A share in `[0, 1]` of the run of this place in the list is done.
     fn share(&self, cell: usize, share: f64);
+    /// The run of this place is there already, or is not wanted.
+    fn kept(&self, _cell: usize) {}
     /// The run of this place has ended, well or not.
     fn ended(&self, cell: usize, outcome: Result<&Outcome, &str>);
+    /// A run of a sharded lab is finished, and its records are at hand.
+    fn recorded(&self, _run: &FinishedRun, _records: &Records) {}
+    /// Some time has passed, and no run is under way that must have the machine for itself.
+    fn tick(&self) {}
 }
 
-/// Runs all cells that are not in the folder yet. Live cells run one at a time; simulated ones on `jobs` threads. With
-/// `capture`, the packets of the link of that name are captured in `<link>.pcap` beside the records.
+/// How often [`Progress::tick`] is called and shards that wait are looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Runs all cells that are wanted and not in the folder yet. Live cells run one at a time; simulated ones side by side. The
+/// runs of large labs are kept in shards, those of others in a folder each.
 ///
 /// # Errors
-/// The folder holds runs that must not be mixed with these.
+/// The folder holds runs that must not be mixed with these, or a shard cannot be written.
 pub fn run_all(
     cells: &[Cell<'_>],
     folder: &ResultFolder,
-    jobs: usize,
-    capture: Option<&str>,
+    jobs: &Jobs<'_>,
     cancel: &AtomicBool,
     progress: &dyn Progress,
 ) -> Result<Tally, FolderError> {
     let mut tally = Tally::default();
     let mut waiting = vec![];
     for (place, cell) in cells.iter().enumerate() {
-        if folder.holds(cell.engine.name(), cell.run)? {
-            tally.kept += 1;
-            progress.share(place, 1.0);
-        } else {
+        let there = folder.holds(cell.engine.name(), cell.run)?;
+        if cell.wanted && (!there || jobs.again) {
             waiting.push(place);
+        } else {
+            tally.kept += usize::from(there);
+            progress.kept(place);
         }
     }
+    // A capture is a file of its own, so its run has a folder.
+    let size = shards::size(cells).filter(|_| jobs.capture.is_none());
+    let shards = size.map(|size| Shards::new(cells, size, folder, &waiting));
     let (alone, together): (Vec<usize>, Vec<usize>) =
         waiting.into_iter().partition(|&place| cells[place].engine.runs_alone());
-    let tally = Mutex::new(tally);
-    for (places, threads) in [(together, jobs), (alone, 1)] {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if cancel.load(Ordering::Relaxed) {
-                    break;
-                }
-                let result = run_cell(&cells[place], place, folder, capture, cancel, progress);
-                let mut tally = tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                match &result {
-                    Ok(_) => tally.done += 1,
-                    Err(EngineError::Cancelled) => continue,
-                    Err(error) => {
-                        let id = cell_id(cells[place].engine.name(), cells[place].run);
-                        tally.failed.push((id, error.to_string()));
-                    }
-                }
-                drop(tally);
-                match result {
-                    Ok(outcome) => progress.ended(place, Ok(&outcome)),
-                    Err(error) => progress.ended(place, Err(&error.to_string())),
-                }
-            }
-        };
-        let threads = threads.clamp(1, places.len().max(1));
-        std::thread::scope(|scope| {
-            // The first worker is this thread: a single run costs no thread.
-            (1..threads).for_each(|_| drop(scope.spawn(work)));
-            work();
-        });
+    let session = Session {
+        cells,
+        folder,
+        jobs,
+        shards,
+        cancel,
+        progress,
+        tally: Mutex::new(tally),
+        broken: Mutex::new(None),
+    };
+    session.run(&together, jobs.threads);
+    session.run(&alone, 1);
+    if let Some(shards) = &session.shards {
+        session.noted(shards.save(true));
     }
-    let mut tally = tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(error) = session.broken.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        return Err(error);
+    }
+    let mut tally = session.tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     tally.cancelled = cancel.load(Ordering::Relaxed);
     tally.failed.sort();
     Ok(tally)
 }
 
-fn run_cell(
-    cell: &Cell<'_>,
-    place: usize,
-    folder: &ResultFolder,
-    capture: Option<&str>,
-    cancel: &AtomicBool,
-    progress: &dyn Progress,
-) -> Result<Outcome, EngineError> {
-    let failed = |error: &dyn std::fmt::Display| EngineError::Failed(error.to_string());
-    let engine = cell.engine.name();
-    let path = folder.begin(engine, cell.run).map_err(|e| failed(&e))?;
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        let mut recorder = ParquetRecorder::create(&path).map_err(|e| failed(&e))?;
-        let capture = capture.map(|link| start_capture(cell.run, link, &path)).transpose()?;
-        let share = |share| progress.share(place, share);
-        let watch = Watch { cancel, progress: &share, capture: capture.clone() };
-        let outcome = cell.engine.run(cell.run, &mut recorder, &watch)?;
-        recorder.finish().map_err(|e| failed(&e))?;
-        if let Some(capture) = capture {
-            capture.finish().map_err(|e| failed(&e))?;
+/// Everything that the threads share.
+struct Session<'a> {
+    cells: &'a [Cell<'a>],
+    folder: &'a ResultFolder,
+    jobs: &'a Jobs<'a>,
+    shards: Option<Shards>,
+    cancel: &'a AtomicBool,
+    progress: &'a dyn Progress,
+    tally: Mutex<Tally>,
+    /// Why results can no longer be written.
+    broken: Mutex<Option<FolderError>>,
+}
+
+impl Session<'_> {
+    /// Runs the cells at these places on so many threads.
+    fn run(&self, places: &[usize], threads: usize) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if self.cancel.load(Ordering::Relaxed) || self.broken().is_some() {
+                    break;
+                }
+                self.cell(place);
+                if self.cells[place].engine.runs_alone() {
+                    self.progress.tick();
+                }
+            }
+        };
+        let threads = threads.clamp(1, places.len().max(1));
+        let watched = places.len() > 1 && !places.iter().any(|&place| self.cells[place].engine.runs_alone());
+        let over = AtomicBool::new(false);
+        let keep = || {
+            while !over.load(Ordering::Relaxed) {
+                std::thread::park_timeout(TICK);
+                if let Some(shards) = &self.shards {
+                    self.noted(shards.save(false));
+                }
+                self.progress.tick();
+            }
+        };
+        std::thread::scope(|scope| {
+            // The first worker is this thread: a single run costs no thread.
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let keeper = watched.then(|| scope.spawn(keep));
+            work();
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+            if let Some(keeper) = keeper {
+                keeper.thread().unpark();
+            }
+        });
+    }
+
+    /// Runs one cell, again where it fails, and tells of it.
+    fn cell(&self, place: usize) {
+        let mut attempt = 0;
+        let result = loop {
+            match self.attempt(place) {
+                Err(EngineError::Failed(_)) if attempt < self.jobs.retries && !self.cancelled() => {
+                    attempt += 1
+                }
+                result => break result,
+            }
+        };
+        let cell = &self.cells[place];
+        if let (Err(_), Some(shards)) = (&result, &self.shards) {
+            self.noted(shards.given_up(place));
         }
+        let mut tally = self.tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &result {
+            Ok(_) => {
+                tally.done += 1;
+                tally.retried += usize::from(attempt > 0);
+            }
+            Err(EngineError::Cancelled) => return,
+            Err(error) => tally.failed.push((cell_id(cell.engine.name(), cell.run), error.to_string())),
+        }
+        drop(tally);
+        match result {
+            Ok(outcome) => self.progress.ended(place, Ok(&outcome)),
+            Err(error) => self.progress.ended(place, Err(&error.to_string())),
+        }
+    }
+
+    fn attempt(&self, place: usize) -> Result<Outcome, EngineError> {
+        match &self.shards {
+            Some(shards) => self.into_shard(place, shards),
+            None => self.into_folder(place),
+        }
+    }
+
+    /// Runs a cell whose records go to its shard.
+    fn into_shard(&self, place: usize, shards: &Shards) -> Result<Outcome, EngineError> {
+        let cell = &self.cells[place];
+        let mut records = Gathered::new();
+        let outcome = guarded(|| self.drive(place, &mut records, None))?;
+        let file = self.folder.describe(cell.engine.name(), cell.run, outcome.clone());
+        self.tell(cell, &file, &records);
+        shards.finished(place, file, records).map_err(|error| {
+            let reason = error.to_string();
+            self.noted(Err(error));
+            EngineError::Failed(reason)
+        })?;
         Ok(outcome)
-    }));
-    let outcome = result.unwrap_or_else(|panic| {
-        let said =
-            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        Err(EngineError::Failed(format!("weir itself failed: {}", said.unwrap_or("no reason given"))))
-    });
-    match outcome {
-        Ok(outcome) => {
-            folder.commit(engine, cell.run, outcome.clone()).map(|_| outcome).map_err(|e| failed(&e))
+    }
+
+    fn tell(&self, cell: &Cell<'_>, file: &RunFile, records: &Gathered) {
+        self.progress.recorded(&FinishedRun::in_memory(cell.number, file.clone()), &records.records());
+    }
+
+    /// Runs a cell whose records have a folder of their own.
+    fn into_folder(&self, place: usize) -> Result<Outcome, EngineError> {
+        let Cell { engine, run, .. } = self.cells[place];
+        let engine = engine.name();
+        let path = self.folder.begin(engine, run).map_err(failed)?;
+        let outcome = guarded(|| {
+            let mut recorder = ParquetRecorder::create(&path).map_err(failed)?;
+            let capture = self.jobs.capture.map(|link| Capture::of_link(run, link, &path)).transpose()?;
+            let outcome = self.drive(place, &mut recorder, capture.clone())?;
+            recorder.finish().map_err(failed)?;
+            if let Some(capture) = capture {
+                capture.finish().map_err(failed)?;
+            }
+            Ok(outcome)
+        });
+        match outcome {
+            Ok(outcome) => self.folder.commit(engine, run, outcome.clone()).map(|_| outcome).map_err(failed),
+            Err(error) => {
+                self.folder.abandon(engine, run);
+                Err(error)
+            }
         }
-        Err(error) => {
-            folder.abandon(engine, cell.run);
-            Err(error)
+    }
+
+    fn drive(
+        &self,
+        place: usize,
+        recorder: &mut dyn Recorder,
+        capture: Option<Capture>,
+    ) -> Result<Outcome, EngineError> {
+        let share = |share| self.progress.share(place, share);
+        let watch = Watch { cancel: self.cancel, progress: &share, capture };
+        self.cells[place].engine.run(self.cells[place].run, recorder, &watch)
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    fn broken(&self) -> MutexGuard<'_, Option<FolderError>> {
+        self.broken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Keeps the first reason why results cannot be written.
+    fn noted(&self, result: Result<(), FolderError>) {
+        if let Err(error) = result {
+            self.broken().get_or_insert(error);
         }
     }
 }
 
-fn start_capture(run: &Run, link: &str, folder: &Path) -> Result<Capture, EngineError> {
-    let Some((index, _)) = run.measured_links().find(|(_, measured)| measured.name == link) else {
-        let names: Vec<_> = run.measured_links().map(|(_, measured)| measured.name.as_str()).collect();
-        return Err(EngineError::Unable {
-            what: format!("there is no link `{link}` to capture"),
-            help: format!("the links of this run are {}", names.join(", ")),
-        });
-    };
-    Capture::create(index, &folder.join(format!("{link}.pcap")))
-        .map_err(|e| EngineError::Failed(e.to_string()))
+fn failed(error: impl std::fmt::Display) -> EngineError {
+    EngineError::Failed(error.to_string())
+}
+
+/// A panic of the engine ends its run alone.
+fn guarded(run: impl FnOnce() -> Result<Outcome, EngineError>) -> Result<Outcome, EngineError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let said =
+            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(EngineError::Failed(format!("weir itself failed: {}", said.unwrap_or("no reason given"))))
+    })
 }

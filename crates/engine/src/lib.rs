@@ -3,17 +3,23 @@
 
 mod build;
 mod capture;
+mod claims;
 mod folder;
 mod jobs;
+mod place;
 mod results;
 mod sampling;
+mod shards;
 
 pub use build::{NO_FLOW, fabric_config};
 pub use capture::Capture;
+pub use claims::{ClaimVerdict, Judged, judge};
 pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_atomically};
-pub use jobs::{Cell, Progress, Tally, run_all};
+pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
+pub use place::Place;
 pub use results::{FinishedRun, Results, ResultsError};
-pub use sampling::{Both, PacketLog, Sampler};
+pub use sampling::{PacketLog, Sampler, observer};
+pub use shards::MOST_FOLDERS;
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;

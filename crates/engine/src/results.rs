@@ -1,11 +1,16 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
-use crate::folder::{FolderError, RunFile, cell_id, is_results, read_run, write_atomically};
+use crate::folder::{FolderError, RunFile, cell_id, is_results, write_atomically};
+use crate::place::{self, Place};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab, Run};
 use weir_record::{
-    FlowInfo, GroupInfo, LinkInfo, ParamInfo, RecordError, Records, RunInfo, RunSummary, Summary,
+    FlowInfo, Gathered, GroupInfo, LinkInfo, ParamInfo, RecordError, Records, RunInfo, RunSummary, Summary,
+    Table, read_shard,
 };
 use weir_workload::Needs;
 
@@ -23,8 +28,10 @@ pub struct Results {
 /// A finished run.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// Its folder.
-    pub folder: PathBuf,
+    /// Its place in the lab's tree of runs; both engines' runs of one cell and repeat have the same.
+    pub number: usize,
+    /// Where its records are.
+    pub place: Place,
     /// What `run.json` says.
     pub file: RunFile,
     /// The run, described for metrics.
@@ -66,17 +73,57 @@ impl Results {
         if !is_results(path) {
             return Err(ResultsError::NoResults(path.display().to_string()));
         }
-        let lab = Lab::load(&file, &[]).map_err(ResultsError::Lab)?;
-        let finished = |engine: &str, run: &Run| {
-            let folder = path.join("runs").join(cell_id(engine, run));
-            let file = read_run(&folder)?;
-            let info = run_info(&file);
-            Some(FinishedRun { folder, file, info })
-        };
-        let runs = lab.runs();
-        let runs = runs.iter().flat_map(|run| ENGINES.iter().filter_map(move |engine| finished(engine, run)));
-        let runs = runs.collect();
+        Results::of_lab(path, Lab::load(&file, &[]).map_err(ResultsError::Lab)?)
+    }
+
+    /// The same, of a folder whose lab is at hand.
+    ///
+    /// # Errors
+    /// It is not a result folder.
+    pub fn of_lab(path: &Path, lab: Lab) -> Result<Results, ResultsError> {
+        if !is_results(path) {
+            return Err(ResultsError::NoResults(path.display().to_string()));
+        }
+        let mut found = place::find(&path.join("runs"));
+        let mut runs = vec![];
+        for (number, run) in lab.runs().iter().enumerate() {
+            for engine in ENGINES {
+                if let Some((file, place)) = found.remove(&cell_id(engine, run)) {
+                    runs.push(FinishedRun::new(number, file, place));
+                }
+            }
+        }
         Ok(Results { path: path.to_owned(), lab, runs })
+    }
+
+    /// Puts the levels of the tree in another order: those named come first, the others follow as they were. Runs, their
+    /// parameters and all that is made from them follow.
+    ///
+    /// # Errors
+    /// The name of what is no level, or stands twice.
+    pub fn reorder(&mut self, order: &[String]) -> Result<(), String> {
+        let levels = self.lab.tree().levels;
+        let mut places: Vec<usize> = Vec::new();
+        for name in order {
+            match levels.iter().position(|(level, _)| level == name) {
+                Some(place) if !places.contains(&place) => places.push(place),
+                _ => return Err(name.clone()),
+            }
+        }
+        let rest: Vec<usize> = (0..levels.len()).filter(|place| !places.contains(place)).collect();
+        places.extend(rest);
+        let value = |run: &FinishedRun, level: usize| {
+            let chosen = run.info.params.get(level).map(|param| param.value.as_str());
+            levels[level].1.iter().position(|label| Some(label.as_str()) == chosen)
+        };
+        // A stable sort: repeats and engines stay as they were.
+        let key = |run: &FinishedRun| places.iter().map(|&level| value(run, level)).collect::<Vec<_>>();
+        self.runs.sort_by_cached_key(key);
+        for run in &mut self.runs {
+            let params = &run.info.params;
+            run.info.params = places.iter().filter_map(|&level| params.get(level).cloned()).collect();
+        }
+        Ok(())
     }
 
     /// Computes the summary of all runs from their records, after their own warm-up or another.
@@ -84,8 +131,145 @@ impl Results {
     /// # Errors
     /// Records that cannot be read.
     pub fn summary(&self, warmup: Option<Span>) -> Result<Summary, ResultsError> {
-        let runs = self.runs.iter().map(|run| run.summary(warmup)).collect::<Result<_, _>>()?;
-        Ok(Summary { lab: self.lab.name().into(), weir_version: env!("CARGO_PKG_VERSION").into(), runs })
+        let summarise = |_: usize, run: &FinishedRun, records: &Records| {
+            Ok::<_, ResultsError>(run.summarise(records, warmup))
+        };
+        Ok(self.gather(self.each(&Table::FOR_METRICS, |_| true, summarise)?))
+    }
+
+    /// The same after the runs' own warm-up, where some have been summarised when they ended, by id.
+    ///
+    /// # Errors
+    /// As [`Results::summary`].
+    pub fn summary_with(&self, mut known: HashMap<String, RunSummary>) -> Result<Summary, ResultsError> {
+        let missing: Vec<bool> = self.runs.iter().map(|run| !known.contains_key(&run.file.id)).collect();
+        let summarise = |_: usize, run: &FinishedRun, records: &Records| {
+            Ok::<_, ResultsError>(run.summarise(records, None))
+        };
+        let read = self.each(&Table::FOR_METRICS, |run| missing[run], summarise)?;
+        known.extend(read.into_iter().map(|summary| (summary.id.clone(), summary)));
+        Ok(self.gather(self.runs.iter().filter_map(|run| known.remove(&run.file.id)).collect()))
+    }
+
+    fn gather(&self, runs: Vec<RunSummary>) -> Summary {
+        Summary { lab: self.lab.name().into(), weir_version: env!("CARGO_PKG_VERSION").into(), runs }
+    }
+
+    /// Reads the records of all runs, each shard once, on all cores, and gives what `each` makes of them, in the order of the
+    /// runs. `each` is given a run's place in [`Results::runs`]; runs that are not `wanted` are left out. Of the tables of a
+    /// run with a folder of its own, only those asked for are read.
+    ///
+    /// # Errors
+    /// Records that cannot be read, or what `each` answered: of the first run of which something went wrong.
+    pub fn each<T: Send, E: From<ResultsError> + Send>(
+        &self,
+        tables: &[Table],
+        wanted: impl Fn(usize) -> bool,
+        each: impl Fn(usize, &FinishedRun, &Records) -> Result<T, E> + Sync,
+    ) -> Result<Vec<T>, E> {
+        self.each_unit(wanted, |run, shard| match shard {
+            Some(records) => each(run, &self.runs[run], &records.records()),
+            None => {
+                let finished = &self.runs[run];
+                let read = Records::read_tables(finished.place.folder(), tables);
+                each(run, finished, &read.map_err(|error| finished.unread(error))?)
+            }
+        })
+    }
+
+    /// Writes all runs' tables as CSV and JSON, each run's into a folder of its id.
+    ///
+    /// # Errors
+    /// Records that cannot be read, files that cannot be written.
+    pub fn export(&self, to: &Path) -> Result<(), ResultsError> {
+        self.each_unit(
+            |_| true,
+            |run, shard| {
+                let finished = &self.runs[run];
+                let folder = to.join(&finished.file.id);
+                let exported = match shard {
+                    Some(records) => weir_record::export_gathered(records, &folder),
+                    None => weir_record::export(finished.place.folder(), &folder),
+                };
+                exported.map(drop).map_err(|error| finished.unread(error))
+            },
+        )
+        .map(|_: Vec<()>| ())
+    }
+
+    /// Calls `each` for every run, with its records where they come out of a shard.
+    fn each_unit<T: Send, E: From<ResultsError> + Send>(
+        &self,
+        wanted: impl Fn(usize) -> bool,
+        each: impl Fn(usize, Option<&Gathered>) -> Result<T, E> + Sync,
+    ) -> Result<Vec<T>, E> {
+        let units = self.units(wanted);
+        let made: Vec<Mutex<Option<Result<T, E>>>> = self.runs.iter().map(|_| Mutex::new(None)).collect();
+        let put = |run: usize, result| {
+            *made[run].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(result)
+        };
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match unit {
+                    Unit::Folder(run) => put(*run, each(*run, None)),
+                    Unit::Shard(folder, runs) => match read_shard(folder) {
+                        Ok(records) => {
+                            for &(run, number) in runs {
+                                put(run, self.of_shard(run, records.get(number), &each));
+                            }
+                        }
+                        Err(error) => {
+                            let Some(&(run, _)) = runs.first() else { continue };
+                            put(run, Err(self.runs[run].unread(error).into()));
+                        }
+                    },
+                }
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        std::thread::scope(|scope| {
+            (1..cores.min(units.len())).for_each(|_| drop(scope.spawn(work)));
+            work();
+        });
+        // What was not made comes after what went wrong in the same shard.
+        made.into_iter().filter_map(|made| made.into_inner().unwrap_or_else(|p| p.into_inner())).collect()
+    }
+
+    fn of_shard<T, E: From<ResultsError>>(
+        &self,
+        run: usize,
+        records: Option<&Gathered>,
+        each: &impl Fn(usize, Option<&Gathered>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match records {
+            Some(records) => each(run, Some(records)),
+            None => {
+                let path = self.runs[run].place.folder().to_owned();
+                Err(self.runs[run].unread(RecordError::Missing { path }).into())
+            }
+        }
+    }
+
+    /// What is read at once: a run that has a folder, or a shard with the places of its runs here and there.
+    fn units(&self, wanted: impl Fn(usize) -> bool) -> Vec<Unit<'_>> {
+        let mut units = vec![];
+        let mut shards: BTreeMap<&Path, usize> = BTreeMap::new();
+        for (place, run) in self.runs.iter().enumerate().filter(|(place, _)| wanted(*place)) {
+            match &run.place {
+                Place::Folder(_) => units.push(Unit::Folder(place)),
+                Place::Shard(folder, number) => {
+                    let unit = *shards.entry(folder).or_insert_with(|| {
+                        units.push(Unit::Shard(folder, vec![]));
+                        units.len() - 1
+                    });
+                    if let Unit::Shard(_, runs) = &mut units[unit] {
+                        runs.push((place, *number));
+                    }
+                }
+            }
+        }
+        units
     }
 
     /// Writes `summary.json`.
@@ -100,13 +284,42 @@ impl Results {
     }
 }
 
+/// What is read at once.
+enum Unit<'a> {
+    /// A run that has a folder of its own.
+    Folder(usize),
+    /// A shard: its folder, and for each of its runs the place among the results and in the shard.
+    Shard(&'a Path, Vec<(usize, usize)>),
+}
+
 impl FinishedRun {
-    /// Reads the run's records.
+    fn new(number: usize, file: RunFile, place: Place) -> FinishedRun {
+        let info = run_info(&file);
+        FinishedRun { number, place, file, info }
+    }
+
+    /// A run that has just ended and whose records are not on disk yet.
+    pub(crate) fn in_memory(number: usize, file: RunFile) -> FinishedRun {
+        FinishedRun::new(number, file, Place::Folder(PathBuf::new()))
+    }
+
+    fn unread(&self, error: RecordError) -> ResultsError {
+        ResultsError::Records { id: self.file.id.clone(), error }
+    }
+
+    /// Reads the run's records. Of many runs, [`Results::each`] reads a shard once for all.
     ///
     /// # Errors
     /// A file that is missing or damaged.
     pub fn records(&self) -> Result<Records, ResultsError> {
-        Records::read(&self.folder).map_err(|error| ResultsError::Records { id: self.file.id.clone(), error })
+        let read = match &self.place {
+            Place::Folder(folder) => Records::read(folder),
+            Place::Shard(folder, number) => read_shard(folder).and_then(|runs| {
+                let missing = || RecordError::Missing { path: folder.to_path_buf() };
+                runs.get(*number).map(Gathered::records).ok_or_else(missing)
+            }),
+        };
+        read.map_err(|error| self.unread(error))
     }
 
     /// Whether a group's data cross the link whose queue the run's own metrics are about.
@@ -116,15 +329,12 @@ impl FinishedRun {
         weir_fabric::Paths::new(&crate::fabric_config(run)).crosses(group.from, group.to, link as usize)
     }
 
-    /// Computes the run's metrics from its records.
-    ///
-    /// # Errors
-    /// As [`FinishedRun::records`].
-    pub fn summary(&self, warmup: Option<Span>) -> Result<RunSummary, ResultsError> {
-        let mut summary = RunSummary::new(&self.info, &self.records()?, warmup);
+    /// The run's metrics, from its records.
+    pub fn summarise(&self, records: &Records, warmup: Option<Span>) -> RunSummary {
+        let mut summary = RunSummary::new(&self.info, records, warmup);
         summary.warnings.clone_from(&self.file.outcome.warnings);
         summary.spoiled.clone_from(&self.file.outcome.spoiled);
-        Ok(summary)
+        summary
     }
 }
 

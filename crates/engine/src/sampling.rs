@@ -1,6 +1,6 @@
 //! From the fabric's counters to records, once each sample period. Both engines use it, so that one definition serves both.
 
-use crate::build::sojourn;
+use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
 use weir_base::{FlowId, Time};
 use weir_fabric::{Fabric, Observer, PacketEvent, Wire};
@@ -122,14 +122,27 @@ impl<P: Wire> Observer<P> for PacketLog {
             fate,
             length: packet.wire_length(),
             class: packet.class(),
-            sojourn: sojourn(packet, now),
+            sojourn: now.since(packet.arrived()),
             sequence: packet.tcp().map(|tcp| tcp.sequence),
         });
     }
 }
 
+/// What watches a run's packets: the log of a run that records each, a capture, both, or none.
+pub fn observer<P: Wire>(
+    log: Option<PacketLog>,
+    capture: Option<Capture>,
+) -> Option<Box<dyn Observer<P> + Send>> {
+    match (log, capture) {
+        (Some(log), Some(capture)) => Some(Box::new(Both(log, capture))),
+        (Some(log), None) => Some(Box::new(log)),
+        (None, Some(capture)) => Some(Box::new(capture)),
+        (None, None) => None,
+    }
+}
+
 /// Two observers as one.
-pub struct Both<A, B>(pub A, pub B);
+struct Both<A, B>(A, B);
 
 impl<P, A: Observer<P>, B: Observer<P>> Observer<P> for Both<A, B> {
     fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time) {

@@ -7,7 +7,6 @@ use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
-use crate::packet::LivePacket;
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
 use crate::sockets::{self, kernel_name};
@@ -18,8 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_base::{Histogram, Span, Time};
-use weir_engine::{Audit, Both, Capture, Engine, EngineError, Outcome, PacketLog, Watch};
-use weir_fabric::Observer;
+use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, observer};
 use weir_plan::Run;
 use weir_record::Recorder;
 use weir_workload::Needs;
@@ -267,19 +265,6 @@ impl Session<'_> {
         }
         put("sysctls", Value::Object(self.testbed.effective_settings(self.run)));
         environment
-    }
-}
-
-/// Who sees every packet at the links, if anyone does.
-fn observer(
-    packets: Option<PacketLog>,
-    capture: Option<Capture>,
-) -> Option<Box<dyn Observer<LivePacket> + Send>> {
-    match (packets, capture) {
-        (Some(packets), Some(capture)) => Some(Box::new(Both(packets, capture))),
-        (Some(packets), None) => Some(Box::new(packets)),
-        (None, Some(capture)) => Some(Box::new(capture)),
-        (None, None) => None,
     }
 }
 

@@ -33,7 +33,8 @@ pub struct Claim {
     pub tolerance: Tolerance,
     /// Where the value comes from: a paper's section, figure or table, a standard, an issue.
     pub source: String,
-    /// Why a difference is known and accepted, with where the evidence is. Such claims are counted apart.
+    /// Why a difference is known and accepted, with a link to the evidence: an address, or a file such as "docs/why.md".
+    /// Such claims are counted apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
 }
@@ -153,6 +154,10 @@ fn claim_faults(claim: &Claim, entry: &Node, levels: &[Level], cells: &[Cell]) -
     for (level, label) in &claim.cells {
         faults.extend(cell_fault(level, label, levels, place(&["where", level])));
     }
+    if claim.differs.as_deref().is_some_and(|reason| !names_evidence(reason)) {
+        let help = "add the address (https://...) or the file (docs/why.md) where the difference is shown and explained";
+        faults.push(Fault::new(place(&["differs"]), "the reason for the difference names no evidence", help));
+    }
     match taken_of(claim, cells) {
         Ok(level) => faults.extend(metric_fault(claim, level, place(&["metric"]))),
         Err(help) => {
@@ -161,6 +166,13 @@ fn claim_faults(claim: &Claim, entry: &Node, levels: &[Level], cells: &[Cell]) -
         }
     }
     faults
+}
+
+/// Whether a reason has a link in it: an address, or a document of this project.
+fn names_evidence(reason: &str) -> bool {
+    let word =
+        |word: &str| word.contains("://") || word.trim_end_matches(['.', ',', ')', ';']).ends_with(".md");
+    reason.split_whitespace().any(word)
 }
 
 /// What is wrong with one line of `where`.
@@ -189,7 +201,15 @@ fn taken_of(claim: &Claim, cells: &[Cell]) -> Result<weir_record::Level, String>
         .collect();
     let number_of = |group: &&str| of.strip_prefix(*group)?.strip_prefix('-')?.parse::<u64>().ok();
     if groups.contains(of) {
-        Ok(weir_record::Level::Group)
+        // A group of one flow bears that flow's name, so what is of flows alone can be claimed of it too.
+        let of_flows = weir_record::metric(&claim.metric).is_some_and(|metric| {
+            metric.of.contains(&weir_record::Level::Flow) && !metric.of.contains(&weir_record::Level::Group)
+        });
+        let alone = |cell: &Cell| {
+            cell.groups.iter().zip(&cell.flows).all(|(group, (count, ..))| group.name != of || *count == 1)
+        };
+        let flow = of_flows && cells.iter().all(alone);
+        Ok(if flow { weir_record::Level::Flow } else { weir_record::Level::Group })
     } else if links.contains(of) {
         Ok(weir_record::Level::Link)
     } else if groups.iter().any(|group| number_of(group).is_some()) {

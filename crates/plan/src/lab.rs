@@ -8,7 +8,7 @@ use crate::run::{Param, Run};
 use crate::tree::Table;
 use crate::vary::{self, Choice, Level};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weir_base::Span;
 
 /// A lab that was read and found sound.
@@ -20,6 +20,7 @@ pub struct Lab {
     levels: Vec<Level>,
     cells: Vec<Cell>,
     claims: Vec<Claim>,
+    files: Vec<PathBuf>,
 }
 
 /// The tree of a lab in numbers, for `--dry-run`.
@@ -87,7 +88,8 @@ impl Lab {
         }
         let cells = cells(&root, &levels, home).map_err(|faults| reading.fail(faults))?;
         let claims = claims::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
-        Ok(Lab { source: reading.source(&root, &name), name, title, levels, cells, claims })
+        let (source, files) = (reading.source(&root, &name), reading.files().to_vec());
+        Ok(Lab { source, name, title, levels, cells, claims, files })
     }
 
     /// Its name: fit for a folder.
@@ -103,6 +105,11 @@ impl Lab {
     /// The lab as it runs, as one file: with all that it extends and all settings. It reads back to the same runs.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The files that it was read from: its own, then those that it extends; their canonical paths.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// What is expected of its results.

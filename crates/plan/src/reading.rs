@@ -17,11 +17,18 @@ pub(crate) struct Reading {
     sources: Sources,
     /// Canonical paths of the files being read, outermost first.
     open: Vec<PathBuf>,
+    /// Canonical paths of all files read.
+    files: Vec<PathBuf>,
     /// Whether the lab is more than the text of one file.
     composed: bool,
 }
 
 impl Reading {
+    /// The files that were read: the lab's own, and those that it extends.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// Faults with the texts that they are in.
     pub(crate) fn fail(&self, faults: Vec<Fault>) -> Diagnostics {
         self.sources.diagnose(faults)
@@ -56,6 +63,7 @@ impl Reading {
             let why = format!("the labs extend each other in a circle: {}", files.join(" -> "));
             return Err(unread(self, why, "remove one of the `extends`"));
         }
+        self.files.push(canonical.clone());
         self.open.push(canonical);
         let text = self.utf8(&shown, bytes)?;
         let folder = path.parent().map(FilePath::to_path_buf).unwrap_or_default();

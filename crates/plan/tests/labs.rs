@@ -6,11 +6,15 @@ use weir_plan::{Lab, template};
 
 fn labs() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut found: Vec<PathBuf> = ["labs", "benches"]
-        .iter()
-        .flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap())
+    let studies = std::fs::read_dir(root.join("labs")).unwrap().map(|entry| entry.unwrap().path());
+    let folders =
+        studies.filter(|path| path.is_dir()).chain(["labs", "benches"].map(|folder| root.join(folder)));
+    let mut found: Vec<PathBuf> = folders
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        // A study's profile is no lab: its labs extend it.
+        .filter(|path| !path.ends_with("profile.toml"))
         .collect();
     found.sort();
     found

@@ -2,6 +2,7 @@
 //! count, mean, smallest, percentiles and largest. JSON is an array of objects, one a line.
 
 use crate::error::RecordError;
+use crate::gathered::Gathered;
 use crate::packed::PackedHistogram;
 use crate::reader::RunReader;
 use crate::table::{Batch, Column, Kind, Values};
@@ -46,18 +47,47 @@ pub fn export(run: &Path, to: &Path) -> Result<Vec<PathBuf>, RecordError> {
 /// As [`export`].
 pub fn export_as(run: &Path, to: &Path, format: ExportFormat) -> Result<Vec<PathBuf>, RecordError> {
     let reader = RunReader::open(run)?;
+    let tables = Table::ALL.into_iter().filter(|table| reader.has(*table));
+    export_tables(tables, to, format, |table, each| reader.batches(table, each))
+}
+
+/// The same for a run whose records are in memory, since they came out of a shard; as CSV and as JSON.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn export_gathered(run: &Gathered, to: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    let of = |table: Table| &run.batches[table as usize];
+    let mut files = Vec::new();
+    for format in [ExportFormat::Csv, ExportFormat::Json] {
+        let tables = Table::ALL.into_iter().filter(|table| of(*table).rows > 0);
+        files.extend(export_tables(tables, to, format, |table, each| {
+            each(of(table)).map_err(|what| RecordError::corrupt(to, what))
+        })?);
+    }
+    Ok(files)
+}
+
+/// What is done with each batch of a table's rows.
+type Each<'a> = &'a mut dyn FnMut(&Batch) -> Result<(), String>;
+
+fn export_tables(
+    tables: impl Iterator<Item = Table>,
+    to: &Path,
+    format: ExportFormat,
+    batches: impl Fn(Table, Each<'_>) -> Result<(), RecordError>,
+) -> Result<Vec<PathBuf>, RecordError> {
     std::fs::create_dir_all(to).map_err(RecordError::io(to))?;
     let mut files = Vec::new();
-    for table in Table::ALL.into_iter().filter(|table| reader.has(*table)) {
+    for table in tables {
         let path = to.join(format!("{}.{}", table.name(), format.extension()));
-        export_table(&reader, table, &path, format)?;
+        export_table(|each| batches(table, each), table, &path, format)?;
         files.push(path);
     }
     Ok(files)
 }
 
 fn export_table(
-    reader: &RunReader,
+    batches: impl FnOnce(Each<'_>) -> Result<(), RecordError>,
     table: Table,
     path: &Path,
     format: ExportFormat,
@@ -69,7 +99,7 @@ fn export_table(
     out.begin().map_err(RecordError::io(path))?;
     // A write that fails ends the reading, and is what is told.
     let mut failed = None;
-    let read = reader.batches(table, |batch| {
+    let read = batches(&mut |batch| {
         let mut cells = Vec::new();
         for row in 0..batch.rows {
             cells.clear();

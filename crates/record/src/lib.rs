@@ -1,20 +1,23 @@
 //! Records: what engines write and every number is computed from; their Parquet files; and the registry of metrics.
 //!
-//! An engine hands its records to a [`Recorder`]: a [`ParquetRecorder`] writes them to a run's folder, [`Records`] keeps
-//! them or reads them back. With a [`RunInfo`] beside them, a [`View`] adds them up over a window of time, [`METRICS`] are
+//! An engine hands its records to a [`Recorder`]: a [`ParquetRecorder`] writes them to a run's folder, [`Gathered`] keeps
+//! them until a [shard](write_shard) of several runs is written, [`Records`] are what is read back. With a [`RunInfo`] beside them, a [`View`] adds them up over a window of time, [`METRICS`] are
 //! computed from that, and [`RunSummary`] is what `summary.json` says of a run. [`series()`] gives the same over time,
 //! [`compare::compare`] holds two results against each other, [`export`] writes tables that other tools read.
 #![forbid(unsafe_code)]
 
+mod bound;
 pub mod compare;
 mod error;
 mod export;
+mod gathered;
 mod info;
 mod metrics;
 mod packed;
 mod reader;
 mod records;
 mod series;
+mod shard;
 mod summary;
 mod table;
 mod tables;
@@ -24,12 +27,14 @@ mod types;
 mod writer;
 
 pub use error::RecordError;
-pub use export::{ExportFormat, export, export_as};
+pub use export::{ExportFormat, export, export_as, export_gathered};
+pub use gathered::Gathered;
 pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo};
 pub use metrics::{Distribution, Level, METRICS, Metric, Metrics, Value, View, Window, metric};
 pub use packed::PackedHistogram;
 pub use records::Records;
 pub use series::{Series, SeriesLimits, SeriesSet, Subject, series};
+pub use shard::{read_shard, write_shard};
 pub use summary::{ClassSummary, FlowSummary, GroupSummary, PairSummary, QueueSummary, RunSummary, Summary};
 pub use tables::Table;
 pub use types::{

@@ -4,7 +4,7 @@
 use crate::error::RecordError;
 use crate::records::Records;
 use crate::table::{Batch, Column, Kind, Load, Row, Values};
-use crate::tables::{FORMAT, Table};
+use crate::tables::{FORMAT, Rows, Table};
 use crate::writer::{MANIFEST, Manifest, TableFile, schema};
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -57,10 +57,24 @@ impl Records {
 pub(crate) struct RunReader {
     folder: PathBuf,
     manifest: Manifest,
+    of: Rows,
 }
 
 impl RunReader {
+    /// The tables of one run.
     pub(crate) fn open(folder: &Path) -> Result<RunReader, RecordError> {
+        let reader = RunReader::open_any(folder)?;
+        match reader.runs() {
+            None => Ok(reader),
+            Some(runs) => {
+                let what = format!("records of {runs} runs, where those of one should be");
+                Err(RecordError::corrupt(&folder.join(MANIFEST), what))
+            }
+        }
+    }
+
+    /// The tables of one run or of a shard.
+    pub(crate) fn open_any(folder: &Path) -> Result<RunReader, RecordError> {
         let path = folder.join(MANIFEST);
         let text = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -73,7 +87,18 @@ impl RunReader {
             let what = format!("records of format {}, this weir reads format {FORMAT}", manifest.format);
             return Err(RecordError::corrupt(&path, what));
         }
-        Ok(RunReader { folder: folder.into(), manifest })
+        let of = if manifest.runs.is_some() { Rows::OfAShard } else { Rows::OfOneRun };
+        Ok(RunReader { folder: folder.into(), manifest, of })
+    }
+
+    /// How many runs' tables they are, where they are those of a shard.
+    pub(crate) fn runs(&self) -> Option<usize> {
+        self.manifest.runs
+    }
+
+    /// The file of a table.
+    pub(crate) fn path(&self, table: Table) -> PathBuf {
+        self.folder.join(table.file())
     }
 
     /// Whether the run has any row of a table.
@@ -88,11 +113,11 @@ impl RunReader {
         each: impl FnMut(&Batch) -> Result<(), String>,
     ) -> Result<(), RecordError> {
         let Some(entry) = self.manifest.tables.get(table.name()) else { return Ok(()) };
-        let path = self.folder.join(table.file());
+        let path = self.path(table);
         let bytes = std::fs::read(&path).map_err(RecordError::io(&path))?;
         check(&bytes, entry).map_err(|what| RecordError::corrupt(&path, what))?;
-        let rows =
-            parse_guarded(bytes.into(), table, each).map_err(|what| RecordError::corrupt(&path, what))?;
+        let rows = parse_guarded(bytes.into(), table, self.of, each)
+            .map_err(|what| RecordError::corrupt(&path, what))?;
         if rows != entry.rows {
             let what = format!("{rows} rows, {MANIFEST} says {}", entry.rows);
             return Err(RecordError::corrupt(&path, what));
@@ -131,10 +156,11 @@ fn check(bytes: &[u8], entry: &TableFile) -> Result<(), String> {
 fn parse_guarded(
     bytes: Bytes,
     table: Table,
+    of: Rows,
     each: impl FnMut(&Batch) -> Result<(), String>,
 ) -> Result<u64, String> {
     // What `each` has gathered is thrown away on any error, so nothing half-changed is seen afterwards.
-    let parse = AssertUnwindSafe(|| parse(bytes, table, each));
+    let parse = AssertUnwindSafe(|| parse(bytes, table, of, each));
     catch_unwind(parse).unwrap_or_else(|_| Err("not a well-formed Parquet file".into()))
 }
 
@@ -142,9 +168,10 @@ fn parse_guarded(
 fn parse(
     bytes: Bytes,
     table: Table,
+    of: Rows,
     mut each: impl FnMut(&Batch) -> Result<(), String>,
 ) -> Result<u64, String> {
-    let columns = table.columns();
+    let columns = of.columns(table);
     let text = |error: ParquetError| error.to_string();
     let reader = SerializedFileReader::new(bytes).map_err(text)?;
     if *reader.metadata().file_metadata().schema() != *schema(table.name(), &columns) {
@@ -354,7 +381,7 @@ mod tests {
             for at in (0..whole.len()).step_by(13) {
                 let mut changed = whole.clone();
                 changed[at] ^= 1 << (at % 8);
-                match parse_guarded(changed.into(), table, |_| Ok(())) {
+                match parse_guarded(changed.into(), table, Rows::OfOneRun, |_| Ok(())) {
                     Ok(_) => read += 1,
                     Err(_) => refused += 1,
                 }

@@ -3,6 +3,7 @@
 
 use crate::packed::{self, PackedHistogram};
 use crate::types::{Component, FlowEventKind, PacketFate};
+use std::ops::Range;
 use std::sync::Arc;
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
 
@@ -71,6 +72,42 @@ impl Values {
     }
 }
 
+impl Values {
+    /// Appends some rows of another column of the same kind; false when it is of another.
+    pub(crate) fn append(&mut self, from: &Values, rows: Range<usize>) -> bool {
+        match (self, from) {
+            (Values::Integer(to), Values::Integer(from)) => to.extend_from_slice(&from[rows]),
+            (Values::OptionalInteger(to), Values::OptionalInteger(from)) => to.extend_from_slice(&from[rows]),
+            (Values::Real(to), Values::Real(from)) => to.extend_from_slice(&from[rows]),
+            (Values::OptionalReal(to), Values::OptionalReal(from)) => to.extend_from_slice(&from[rows]),
+            (Values::Name(codes, names), Values::Name(from, from_names)) => {
+                // Each name is looked up when it is first met, so that their order is that of the rows.
+                let mut known: Vec<Option<u32>> = vec![None; from_names.len()];
+                codes.extend(from[rows].iter().map(|&code| {
+                    *known[code as usize].get_or_insert_with(|| code_of(names, &from_names[code as usize]))
+                }));
+            }
+            (Values::Histogram(bytes, ends), Values::Histogram(from, from_ends)) => {
+                let end = |row: usize| if row == 0 { 0 } else { from_ends[row - 1] };
+                let (first, moved) = (end(rows.start), bytes.len());
+                bytes.extend_from_slice(&from[first..end(rows.end)]);
+                ends.extend(from_ends[rows].iter().map(|end| end - first + moved));
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// The place of a name among those met so far.
+fn code_of(names: &mut Vec<Arc<str>>, name: &Arc<str>) -> u32 {
+    let found = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.clone());
+        names.len() - 1
+    });
+    found as u32
+}
+
 /// Rows of one table, by column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Batch {
@@ -93,6 +130,11 @@ impl Batch {
         debug_assert_eq!(self.next, self.columns.len(), "a record puts one value in each column");
         self.next = 0;
         self.rows += 1;
+    }
+
+    /// All its rows as records.
+    pub(crate) fn load<T: Load>(&self) -> Result<Vec<T>, String> {
+        (0..self.rows).map(|row| T::get(&mut Row::new(self, row))).collect()
     }
 
     #[inline]

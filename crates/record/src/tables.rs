@@ -2,7 +2,7 @@
 //! here is written, read and exported. What is on disk changes with it, so [`FORMAT`] must be raised.
 
 use crate::packed::PackedHistogram;
-use crate::table::{Batch, Column, Field, GetField, Load, Row, Store};
+use crate::table::{Batch, Column, Field, GetField, Kind, Load, Row, Store};
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, RttSample, StateSample, TransportSample,
 };
@@ -70,6 +70,24 @@ impl Table {
             Table::Events => FlowEvent::columns(),
             Table::Packets => PacketRecord::columns(),
         }
+    }
+}
+
+/// Whose rows a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// Those of one run.
+    OfOneRun,
+    /// Those of the runs of a shard, one run after the other, each row with the run's place in the shard before it.
+    OfAShard,
+}
+
+impl Rows {
+    /// The columns of a table's file.
+    pub(crate) fn columns(self, table: Table) -> Vec<Column> {
+        let place = Column { name: "run".into(), kind: Kind::Integer };
+        let place = (self == Rows::OfAShard).then_some(place);
+        place.into_iter().chain(table.columns()).collect()
     }
 }
 

@@ -7,8 +7,9 @@
 //! without it was not finished, and a file that does not match it is not read.
 
 use crate::error::RecordError;
+use crate::gathered::Gathered;
 use crate::table::{Batch, Column, Kind, Values, rows_in_group};
-use crate::tables::{FORMAT, Table};
+use crate::tables::{FORMAT, Rows, Table};
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
@@ -38,8 +39,21 @@ pub(crate) const MANIFEST: &str = "records.json";
 pub(crate) struct Manifest {
     /// Version of the record schema.
     pub(crate) format: u32,
+    /// How many runs' records these are, where they are those of a shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) runs: Option<usize>,
     /// The tables that are there; one without rows is not.
     pub(crate) tables: BTreeMap<String, TableFile>,
+}
+
+impl Manifest {
+    /// Writes it, last of all.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), RecordError> {
+        let path = folder.join(MANIFEST);
+        let mut text = serde_json::to_vec_pretty(self).map_err(|e| RecordError::corrupt(&path, e))?;
+        text.push(b'\n');
+        std::fs::write(&path, text).map_err(RecordError::io(&path))
+    }
 }
 
 /// One table's file.
@@ -61,7 +75,7 @@ const BATCHES_WAITING: usize = 2;
 #[derive(Debug)]
 pub struct ParquetRecorder {
     folder: PathBuf,
-    batches: [Batch; Table::ALL.len()],
+    rows: Gathered,
     limits: [usize; Table::ALL.len()],
     thread: Option<WritingThread>,
 }
@@ -88,13 +102,8 @@ impl ParquetRecorder {
                 _ => {}
             }
         }
-        let columns = Table::ALL.map(Table::columns);
-        Ok(ParquetRecorder {
-            folder: folder.into(),
-            batches: columns.each_ref().map(|c| Batch::new(c)),
-            limits: columns.each_ref().map(|c| rows_in_group(c)),
-            thread: None,
-        })
+        let limits = Table::ALL.map(|table| rows_in_group(&table.columns()));
+        Ok(ParquetRecorder { folder: folder.into(), rows: Gathered::new(), limits, thread: None })
     }
 
     /// Writes what is left and closes the files.
@@ -102,10 +111,10 @@ impl ParquetRecorder {
     /// # Errors
     /// The first thing that went wrong since the start.
     pub fn finish(self) -> Result<(), RecordError> {
-        let left = Table::ALL.into_iter().zip(self.batches).filter(|(_, batch)| batch.rows > 0);
+        let left = Table::ALL.into_iter().zip(self.rows.batches).filter(|(_, batch)| batch.rows > 0);
         let manifest = match self.thread {
             None => {
-                let mut files = TableFiles::new(self.folder.clone());
+                let mut files = TableFiles::new(self.folder.clone(), Rows::OfOneRun);
                 for (table, batch) in left {
                     files.write(table, &batch)?;
                 }
@@ -120,22 +129,19 @@ impl ParquetRecorder {
                 thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?
             }
         };
-        let path = self.folder.join(MANIFEST);
-        let mut text = serde_json::to_vec_pretty(&manifest).map_err(|e| RecordError::corrupt(&path, e))?;
-        text.push(b'\n');
-        std::fs::write(&path, text).map_err(RecordError::io(&path))
+        manifest.write(&self.folder)
     }
 
     #[inline]
     fn pushed(&mut self, table: Table) {
-        if self.batches[table as usize].rows >= self.limits[table as usize] {
+        if self.rows.batches[table as usize].rows >= self.limits[table as usize] {
             self.hand_over(table);
         }
     }
 
     #[cold]
     fn hand_over(&mut self, table: Table) {
-        let full = std::mem::replace(&mut self.batches[table as usize], Batch::new(&table.columns()));
+        let full = self.rows.take(table);
         let folder = &self.folder;
         let thread = self.thread.get_or_insert_with(|| WritingThread::start(folder.clone()));
         // A thread that is gone says why when it is joined, at the end.
@@ -147,7 +153,7 @@ impl WritingThread {
     fn start(folder: PathBuf) -> WritingThread {
         let (batches, waiting) = sync_channel::<(Table, Batch)>(BATCHES_WAITING);
         let handle = std::thread::spawn(move || {
-            let mut files = TableFiles::new(folder);
+            let mut files = TableFiles::new(folder, Rows::OfOneRun);
             for (table, batch) in waiting {
                 files.write(table, &batch)?;
             }
@@ -159,59 +165,60 @@ impl WritingThread {
 
 impl Recorder for ParquetRecorder {
     fn link(&mut self, sample: &LinkSample) {
-        self.batches[Table::Links as usize].push(sample);
+        self.rows.link(sample);
         self.pushed(Table::Links);
     }
     fn delay(&mut self, sample: &DelaySample) {
-        self.batches[Table::Delays as usize].push(sample);
+        self.rows.delay(sample);
         self.pushed(Table::Delays);
     }
     fn flow(&mut self, sample: &FlowSample) {
-        self.batches[Table::Flows as usize].push(sample);
+        self.rows.flow(sample);
         self.pushed(Table::Flows);
     }
     fn rtt(&mut self, sample: &RttSample) {
-        self.batches[Table::Rtts as usize].push(sample);
+        self.rows.rtt(sample);
         self.pushed(Table::Rtts);
     }
     fn transport(&mut self, sample: &TransportSample) {
-        self.batches[Table::Transport as usize].push(sample);
+        self.rows.transport(sample);
         self.pushed(Table::Transport);
     }
     fn state(&mut self, sample: &StateSample) {
-        self.batches[Table::States as usize].push(sample);
+        self.rows.state(sample);
         self.pushed(Table::States);
     }
     fn event(&mut self, event: &FlowEvent) {
-        self.batches[Table::Events as usize].push(event);
+        self.rows.event(event);
         self.pushed(Table::Events);
     }
     fn packet(&mut self, packet: &PacketRecord) {
-        self.batches[Table::Packets as usize].push(packet);
+        self.rows.packet(packet);
         self.pushed(Table::Packets);
     }
 }
 
 /// The files of the tables that have rows.
-struct TableFiles {
+pub(crate) struct TableFiles {
     folder: PathBuf,
+    of: Rows,
     open: BTreeMap<Table, (PathBuf, u64, SerializedFileWriter<Summed>)>,
 }
 
 impl TableFiles {
-    fn new(folder: PathBuf) -> TableFiles {
-        TableFiles { folder, open: BTreeMap::new() }
+    pub(crate) fn new(folder: PathBuf, of: Rows) -> TableFiles {
+        TableFiles { folder, of, open: BTreeMap::new() }
     }
 
     /// Writes a batch as one row group.
-    fn write(&mut self, table: Table, batch: &Batch) -> Result<(), RecordError> {
+    pub(crate) fn write(&mut self, table: Table, batch: &Batch) -> Result<(), RecordError> {
         use std::collections::btree_map::Entry;
         let (path, rows, writer) = match self.open.entry(table) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let path = self.folder.join(table.file());
                 let file = Summed::create(&path).map_err(RecordError::io(&path))?;
-                let columns = table.columns();
+                let columns = self.of.columns(table);
                 let writer =
                     SerializedFileWriter::new(file, schema(table.name(), &columns), properties(&columns))
                         .map_err(failed(&path))?;
@@ -222,14 +229,15 @@ impl TableFiles {
         write_row_group(writer, batch).map_err(failed(path))
     }
 
-    fn close(self) -> Result<Manifest, RecordError> {
+    /// Closes the files; what the list of tables says of them.
+    pub(crate) fn close(self) -> Result<Manifest, RecordError> {
         let mut tables = BTreeMap::new();
         for (table, (path, rows, writer)) in self.open {
             let file = writer.into_inner().map_err(failed(&path))?;
             let entry = TableFile { rows, bytes: file.bytes, xxh64: format!("{:016x}", file.sum.finish()) };
             tables.insert(table.name().into(), entry);
         }
-        Ok(Manifest { format: FORMAT, tables })
+        Ok(Manifest { format: FORMAT, runs: None, tables })
     }
 }
 

@@ -179,7 +179,7 @@ weir.onLab((head, all) => {
     const engines = leaf.runs.map((runs, i) => (runs.length ? i : -1)).filter((i) => i >= 0);
     const first = leaf.runs[engines[0]][0];
     const both = engines.length > 1 && leaf.runs[engines[1]].some((run) => run.id === first.id);
-    return `${both ? "both" : head.engines[engines[0]]}/${href(first.id)}.html`;
+    return weir.pageOf(head, first, both ? "both" : head.engines[engines[0]]);
   }
   const said = (value) => (Array.isArray(value) ? `mean ${num(value[0])}, p1 ${num(value[1])}, p50 ${num(value[3])}, p99 ${num(value[5])}` : num(value));
 

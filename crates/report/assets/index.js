@@ -2,7 +2,7 @@
 // those in sight are drawn, at a fixed height, so that five thousand open as quickly as fifty.
 "use strict";
 weir.onLab((head, all) => {
-  const { el, num, href } = weir;
+  const { el, num } = weir;
   const ALL_DRAWN = 150;
   const tree = document.getElementById("tree");
   const find = document.getElementById("find");
@@ -63,12 +63,12 @@ weir.onLab((head, all) => {
   function row(index, previous) {
     const run = all[index];
     const link = at(run) || {};
-    const page = `report/${head.engines[run.e]}/${href(run.id)}.html`;
+    const page = "report/" + weir.pageOf(head, run, head.engines[run.e]);
     const labels = levels.map((name, level) => {
       const same = previous && levels.slice(0, level + 1).every((_, i) => value(previous, i) === value(run, i));
       return el("div", { role: "cell", class: "level" + (same ? " same" : ""), "data-name": name }, value(run, level));
     });
-    const both = engines && ids.get(run.id) > 1;
+    const both = engines && ids.get(run.id) > 1 && !head.growing;
     const delay = link.d ? [num(link.d[0]), el("span", { class: "under" }, "p99 " + num(link.d[5]))] : ["–"];
     const cells = [
       ...labels,
@@ -80,8 +80,8 @@ weir.onLab((head, all) => {
       el("div", { role: "cell", class: "n", "data-name": "dropped, %" }, num(link.dp)),
       el("div", { role: "cell", class: "n", "data-name": "marked, %" }, num(link.mp)),
       el("div", { role: "cell", class: "says", title: run.s },
-        el("a", { href: page }, run.s), both ? " " : null,
-        both ? el("a", { class: "both", href: `report/both/${href(run.id)}.html` }, "both engines") : null),
+        head.growing ? run.s : el("a", { href: page }, run.s), both ? " " : null,
+        both ? el("a", { class: "both", href: "report/" + weir.pageOf(head, run, "both") }, "both engines") : null),
     ];
     return el("div", { role: "row", class: "run" + (run.x ? " spoiled" : ""), "aria-rowindex": index + 2 }, cells);
   }

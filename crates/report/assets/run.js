@@ -1,9 +1,8 @@
 // Plots over time, for the page of one run and for the page that lays two engines over each other (the second's lines are
 // dashed). All plots share their time axis: what is zoomed in one is zoomed in all.
 "use strict";
-document.addEventListener("DOMContentLoaded", () => {
+weir.plots = (host) => {
   const { el, num } = weir;
-  const host = document.getElementById("plots");
   const names = host.dataset.runs.split(" ");
   const labels = (host.dataset.labels || "").split(",");
   const runs = names.map((name) => weir.runs.get(name)).filter(Boolean);
@@ -236,4 +235,8 @@ document.addEventListener("DOMContentLoaded", () => {
       if (wanted.width !== plot.width) plot.setSize(wanted);
     }), 60);
   }).observe(host);
+};
+document.addEventListener("DOMContentLoaded", () => {
+  const host = document.getElementById("plots");
+  if (host) weir.plots(host);
 });

@@ -1,8 +1,10 @@
-// What all pages share: the theme, the making of elements, the writing of numbers, and the two calls by which data
-// arrive (`weir.lab` from lab.js, `weir.run` from a run's own script), since a page opened from disk may fetch nothing.
+// What all pages share: the theme, the making of elements, the writing of numbers, and the calls by which data arrive
+// (`weir.lab` from lab.js, `weir.run` from a run's own script, `weir.page` from a piece of a large lab), since a page opened
+// from disk may fetch nothing.
 "use strict";
 const weir = (() => {
   const runs = new Map();
+  const pages = new Map();
   let showLab = null;
   let themeChanged = [];
 
@@ -11,6 +13,15 @@ const weir = (() => {
   }
   function run(name, data) {
     runs.set(name, data);
+  }
+  function page(name, data) {
+    pages.set(name, data);
+  }
+
+  // The page of a run of `lab.js`, or that of both engines, from the folder `report`.
+  function pageOf(head, one, kind) {
+    const id = encodeURIComponent(one.id);
+    return head.piece ? `run.html#${Math.floor(one.k / head.piece)}/${kind}/${id}` : `${kind}/${id}.html`;
   }
 
   // An element with attributes and children; text becomes text nodes, never markup.
@@ -91,7 +102,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, runs, el, num, href, ticks, colour,
+    lab, run, runs, page, pages, pageOf, el, num, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };

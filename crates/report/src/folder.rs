@@ -5,21 +5,26 @@ use crate::{ReportError, WriteError};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A report folder being written.
-pub(crate) struct Folder<'a> {
-    root: &'a Path,
-    written: HashSet<PathBuf>,
+pub(crate) struct Folder {
+    root: PathBuf,
+    written: Mutex<HashSet<PathBuf>>,
 }
 
-impl<'a> Folder<'a> {
+impl Folder {
     /// A report below `root`, the result folder.
-    pub(crate) fn new(root: &'a Path) -> Folder<'a> {
-        Folder { root, written: HashSet::new() }
+    pub(crate) fn new(root: &Path) -> Folder {
+        Folder { root: root.into(), written: Mutex::default() }
+    }
+
+    fn written(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes one file; `name` is its path from the result folder, with slashes.
-    pub(crate) fn write(&mut self, name: &str, content: &[u8]) -> Result<(), ReportError> {
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), ReportError> {
         let path = self.root.join(name);
         let fail = |source| WriteError { path: path.clone(), source };
         if let Some(parent) = path.parent() {
@@ -36,7 +41,7 @@ impl<'a> Folder<'a> {
             let _ = fs::remove_file(&beside);
             fail(source)
         })?;
-        self.written.insert(path);
+        self.written().insert(path);
         Ok(())
     }
 
@@ -48,7 +53,7 @@ impl<'a> Folder<'a> {
             let Ok(files) = fs::read_dir(engine.path()) else { continue };
             for path in files.flatten().map(|entry| entry.path()) {
                 let ours = path.extension().is_some_and(|ending| ending == "html" || ending == "js");
-                if ours && path.is_file() && !self.written.contains(&path) {
+                if ours && path.is_file() && !self.written().contains(&path) {
                     fs::remove_file(&path).map_err(|source| WriteError { path: path.clone(), source })?;
                 }
             }

@@ -3,8 +3,10 @@
 //! metrics only; every page opens with a sentence made from the numbers ([`sentence`]).
 
 mod charts;
+mod claims;
 mod environment;
 mod folder;
+mod growing;
 mod html;
 pub mod model;
 mod number;
@@ -16,15 +18,20 @@ mod table;
 mod tables;
 mod verdict;
 
+pub use claims::{Reproduced, Score, claims_table, write_claims};
+pub use growing::Growing;
 pub use table::{compare_table, table};
 
 use folder::Folder;
+use growing::Series;
 use model::{Lab, RunNumbers, RunSeries};
-use pages::{Pages, both_file, run_file};
+use pages::run_file;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use weir_base::Span;
-use weir_engine::{FinishedRun, Results};
+use weir_engine::{Results, ResultsError};
 use weir_record::Summary;
+use weir_record::compare::Compared;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -33,15 +40,8 @@ pub enum ReportError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A run's records could not be read.
-    #[error("the records of run {run} ({engine}) cannot be read: {why}")]
-    Records {
-        /// The run.
-        run: String,
-        /// Its engine.
-        engine: String,
-        /// What went wrong.
-        why: String,
-    },
+    #[error(transparent)]
+    Records(#[from] ResultsError),
 }
 
 /// A file that could not be written.
@@ -55,12 +55,13 @@ pub struct WriteError {
 }
 
 /// What stands in `report/assets/` of every report.
-const ASSETS: [(&str, &str); 7] = [
+const ASSETS: [(&str, &str); 8] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),
     ("compare.js", include_str!("../assets/compare.js")),
     ("run.js", include_str!("../assets/run.js")),
+    ("piece.js", include_str!("../assets/piece.js")),
     ("uplot.js", include_str!("../assets/uplot.js")),
     ("uplot.css", include_str!("../assets/uplot.css")),
 ];
@@ -74,25 +75,12 @@ const UPLOT_LICENSE: &str = include_str!("../assets/uplot-LICENSE");
 /// # Errors
 /// A file that cannot be written, or records that cannot be read.
 pub fn write(results: &Results, summary: &Summary, warmup: Option<Span>) -> Result<(), ReportError> {
-    let mut lab = source::lab(summary, &results.runs);
-    if let Some(warmup) = warmup {
-        lab.runs.iter_mut().for_each(|run| run.warmup_s = warmup.as_secs_f64());
-    }
-    let runs = lab.runs.len();
-    let mut found = results.runs.iter();
-    let series = |run: &RunNumbers| {
-        let fail =
-            |why: String| ReportError::Records { run: run.id.clone(), engine: run.engine.clone(), why };
-        let finished: &FinishedRun =
-            found.next().ok_or_else(|| fail("the summary has more runs than the folder".into()))?;
-        let records = finished.records().map_err(|error| fail(error.to_string()))?;
-        Ok(charts::charts(&finished.info, &records, runs))
-    };
-    write_pages(&results.path, &lab, series)
+    let engines: HashSet<&str> = results.runs.iter().map(|run| run.file.engine.as_str()).collect();
+    Growing::new(&results.path, &results.lab, engines.len()).finish(results, summary, warmup)
 }
 
 /// Writes the pages of a lab into its result folder: `index.html`, and all else below `report/`. Series are asked for one
-/// run at a time, so that a lab of thousands of runs needs no more memory than one.
+/// run at a time.
 ///
 /// # Errors
 /// A file that cannot be written, or what `series` answered.
@@ -101,24 +89,25 @@ pub fn write_pages(
     lab: &Lab,
     mut series: impl FnMut(&RunNumbers) -> Result<RunSeries, ReportError>,
 ) -> Result<(), ReportError> {
-    let mut out = Folder::new(folder);
-    let pages = Pages::new(lab);
-    for (name, content) in ASSETS {
-        out.write(&format!("report/assets/{name}"), content.as_bytes())?;
-    }
-    out.write("report/assets/uplot-LICENSE", UPLOT_LICENSE.as_bytes())?;
-    for (place, run) in lab.runs.iter().enumerate() {
-        let script = script::series(run, &series(run)?, &pages.colours);
-        out.write(&run_file(run, "js"), script.as_bytes())?;
-        out.write(&run_file(run, "html"), pages.run(place).as_bytes())?;
-    }
-    for run in lab.runs.iter().filter(|run| run.engine == "sim") {
-        if let Some(twin) = pages.twin(run) {
-            out.write(&both_file(&run.id), pages.both(run, twin).as_bytes())?;
+    let (out, pieces) = (Folder::new(folder), Series::default());
+    let colours = lab.group_names().into_iter().map(String::from).zip(0..).collect();
+    for run in &lab.runs {
+        let text = script::series(run, &series(run)?, &colours);
+        match lab.is_large() {
+            true => pieces.add(run, text),
+            false => out.write(&run_file(run, "js"), text.as_bytes())?,
         }
     }
-    out.write("report/lab.js", script::lab(lab).as_bytes())?;
-    out.write("report/compare.html", pages.comparison().as_bytes())?;
-    out.write("index.html", pages.index().as_bytes())?;
-    out.sweep()
+    growing::write_pages(&out, lab, &pieces)
+}
+
+/// Writes the page of a comparison of two results, `index.html`, into a folder; `names` are those of the reference and of what
+/// is held against it.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_comparison(folder: &Path, compared: &Compared, names: [&str; 2]) -> Result<(), ReportError> {
+    let out = Folder::new(folder);
+    growing::write_assets(&out)?;
+    out.write("index.html", pages::two_results(compared, names).as_bytes())
 }

@@ -14,6 +14,15 @@ pub struct Lab {
     pub version: String,
     /// Names of the tree's levels, outermost first.
     pub levels: Vec<String>,
+    /// Names of the traffic groups in the order of their colours; where it is empty, that of their appearance.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// How many runs the tree has in all, on all engines; more than there are while it runs, and where some failed.
+    #[serde(default)]
+    pub planned: usize,
+    /// Whether it is still running: runs have no pages yet.
+    #[serde(default)]
+    pub growing: bool,
     /// The runs in the order of the tree; those of one cell stand together, one for each engine and repeat.
     pub runs: Vec<RunNumbers>,
     /// How far the simulator agrees with the live engine, where both ran; the live engine is the reference.
@@ -25,6 +34,9 @@ pub struct Lab {
 pub struct RunNumbers {
     /// The run's stable name, the same in both engines.
     pub id: String,
+    /// Its place in the plan's tree of runs, the same in both engines.
+    #[serde(default)]
+    pub number: usize,
     /// `sim` or `live`.
     pub engine: String,
     /// What it chose on each level, in the order of [`Lab::levels`].
@@ -84,6 +96,9 @@ pub struct LinkNumbers {
     pub dropped: u64,
     /// Of those, marked CE by the queue.
     pub marked: u64,
+    /// Marked packets as a share of those that arrived and could be marked.
+    #[serde(default)]
+    pub marked_percent: Option<f64>,
     /// Lost by the link itself.
     pub lost: u64,
     /// The same by ECN codepoint on arrival; only codepoints that were seen.
@@ -105,6 +120,9 @@ pub struct ClassNumbers {
     pub dropped: u64,
     /// Of those, marked CE by the queue.
     pub marked: u64,
+    /// Marked packets as a share of those that arrived and could be marked.
+    #[serde(default)]
+    pub marked_percent: Option<f64>,
 }
 
 /// What a traffic group did, all its flows together.
@@ -166,13 +184,23 @@ impl Lab {
 
     /// The names of all traffic groups, in order of appearance: a group's colour is its place here.
     pub fn group_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
+        let mut names: Vec<&str> = self.groups.iter().map(String::as_str).collect();
         for group in self.runs.iter().flat_map(|run| &run.groups) {
             if !names.contains(&group.name.as_str()) {
                 names.push(&group.name);
             }
         }
         names
+    }
+
+    /// How many runs it has, those that are still to come counted.
+    pub fn size(&self) -> usize {
+        self.planned.max(self.runs.len())
+    }
+
+    /// Whether it has so many runs that their pages are kept in pieces of many rather than in files of their own.
+    pub fn is_large(&self) -> bool {
+        self.size() > weir_engine::MOST_FOLDERS
     }
 }
 

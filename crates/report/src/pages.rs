@@ -2,23 +2,22 @@
 //! plain HTML; the scripts in `assets/` add the tree's table and the plots.
 
 use crate::html::{Cell, Page, Table, escape, figures, link, notices, swatch};
-use crate::model::{Lab, LinkNumbers, RunNumbers};
+use crate::model::{Lab, RunNumbers};
 use crate::number::{number, number_with, percent, rough_with};
 use crate::sentence::{self, engine_name, spelled};
-use crate::tables::{agreement_table, how_it_was_run, is_of, left_out, links_table};
+use crate::tables::{ENGINES, agreement_table, how_it_was_run, is_of, left_out, links_table};
 use crate::verdict::{by_cell, signed};
 use std::collections::HashMap;
 use std::fmt::Write;
 use weir_record::Distribution;
-use weir_record::compare::Comparison;
+use weir_record::compare::{Compared, Comparison};
 
 /// Flows that a run's page lists openly; more are folded away.
 const OPEN_FLOWS: usize = 12;
+/// Runs whose pages are kept in one piece, in a large lab.
+pub(crate) const PIECE: usize = 100;
 /// Runs that the index lists for readers without scripts.
 const PLAIN_RUNS: usize = 500;
-
-/// The two that are held against each other: the reference first.
-const ENGINES: [&str; 2] = ["live Linux", "simulator"];
 
 /// What all pages of a lab have in common.
 pub(crate) struct Pages<'a> {
@@ -28,6 +27,16 @@ pub(crate) struct Pages<'a> {
     /// Where each run stands: (id, engine) to its place in [`Lab::runs`].
     places: HashMap<(&'a str, &'a str), usize>,
     engines: Vec<&'a str>,
+    /// Whether any cell was run more than once.
+    repeats: bool,
+}
+
+/// What a run's page says, without the frame that all share.
+pub(crate) struct Leaf {
+    title: String,
+    eyebrow: String,
+    sentence: String,
+    body: String,
 }
 
 /// Where a run's page is, from the result folder.
@@ -53,6 +62,7 @@ impl<'a> Pages<'a> {
                 .map(|(i, run)| ((run.id.as_str(), run.engine.as_str()), i))
                 .collect(),
             engines: lab.engines(),
+            repeats: lab.runs.iter().any(|run| run.repeat > 1),
         }
     }
 
@@ -60,6 +70,19 @@ impl<'a> Pages<'a> {
     pub(crate) fn twin(&self, run: &RunNumbers) -> Option<&'a RunNumbers> {
         let other = self.engines.iter().find(|engine| **engine != run.engine)?;
         self.places.get(&(run.id.as_str(), *other)).map(|&place| &self.lab.runs[place])
+    }
+
+    /// The link to a run's page from another run's.
+    fn to_run(&self, run: &RunNumbers) -> String {
+        self.to(run, &run.engine)
+    }
+
+    /// The link to the page of a kind (an engine, or both) that a run has, from another run's page.
+    fn to(&self, run: &RunNumbers, kind: &str) -> String {
+        match self.lab.is_large() {
+            true => format!("run.html#{}/{kind}/{}", run.number / PIECE, link(&run.id)),
+            false => format!("../{kind}/{}.html", link(&run.id)),
+        }
     }
 
     fn home(&self, root: &str) -> (String, String) {
@@ -77,27 +100,35 @@ impl<'a> Pages<'a> {
     pub(crate) fn index(&self) -> String {
         let lab = self.lab;
         let mut body = self.legend();
+        if lab.growing {
+            let (done, all) = (lab.runs.len(), lab.size());
+            let _ = writeln!(
+                body,
+                "<p class=\"notice\" role=\"status\">Still running: {done} of {all} runs are done. This page is written again \
+                 now and then, so reload it; the runs get pages of their own at the end.</p>"
+            );
+        }
         let cells = distinct_cells(lab);
-        let many = lab.runs.len() > 1;
+        let many = lab.runs.len() > 1 && !lab.growing;
         let _ = writeln!(
             body,
             "<section aria-labelledby=\"runs\"><div class=\"bar\"><h2 id=\"runs\">{} run{} in {cells} cell{}</h2>{}\
              <label class=\"find\">Find <input type=\"search\" id=\"find\" autocomplete=\"off\" placeholder=\"cubic, pie, \
              spoiled\"></label></div><div id=\"tree\"></div>",
             lab.runs.len(),
-            if many { "s" } else { "" },
+            if lab.runs.len() == 1 { "" } else { "s" },
             if cells == 1 { "" } else { "s" },
             if many { "<a class=\"action\" href=\"report/compare.html\">Compare the cells</a>" } else { "" },
         );
         body += "<noscript><ul>";
         for run in lab.runs.iter().take(PLAIN_RUNS) {
-            let href = link(&run_file(run, "html"));
-            let _ = write!(
-                body,
-                "<li><a href=\"{href}\">{}</a> {}</li>",
-                escape(&name_of(lab, run)),
-                escape(&sentence::run(run))
-            );
+            let name = escape(&self.name_of(run));
+            // Without scripts there are no pages in pieces either.
+            let name = match lab.growing || lab.is_large() {
+                true => name,
+                false => format!("<a href=\"{}\">{name}</a>", link(&run_file(run, "html"))),
+            };
+            let _ = write!(body, "<li>{name} {}</li>", escape(&sentence::run(run)));
         }
         body += "</ul></noscript></section>\n";
         Page {
@@ -128,7 +159,7 @@ impl<'a> Pages<'a> {
         if let Some(compared) = &lab.agreement {
             let said = escape(&sentence::agreement(&compared.rows, ENGINES));
             let _ = writeln!(body, "<section id=\"agreement\"><h2>{said}</h2>");
-            body += &agreement_table(by_cell(compared).into_iter(), true);
+            body += &agreement_table(by_cell(compared).into_iter(), true, ENGINES);
             body += &left_out(compared);
             body += "</section>\n";
         }
@@ -148,8 +179,8 @@ impl<'a> Pages<'a> {
         .render()
     }
 
-    /// `report/<engine>/<id>.html`.
-    pub(crate) fn run(&self, place: usize) -> String {
+    /// A run's page: `report/<engine>/<id>.html`, or in a piece.
+    pub(crate) fn run(&self, place: usize) -> Leaf {
         let run = &self.lab.runs[place];
         let mut body = notices(&run.spoiled, &run.warnings);
         body += &self.key_figures(run);
@@ -162,25 +193,21 @@ impl<'a> Pages<'a> {
         body += "\" aria-label=\"Plots over time\"></section>\n";
         body += &how_it_was_run(self.lab, run);
         body += &self.neighbours(place);
-        Page {
-            title: format!("{} · {} · weir", name_of(self.lab, run), self.lab.name),
-            root: "../../",
-            crumbs: vec![self.home("../../"), ("Comparison".into(), "../compare.html".into())],
+        Leaf {
+            title: format!("{} · {} · weir", self.name_of(run), self.lab.name),
             eyebrow: format!(
                 "{} <span class=\"engine {1}\">{2}</span>",
-                eyebrow(self.lab, run),
+                self.eyebrow(run),
                 escape(&run.engine),
                 engine_name(&run.engine)
             ),
             sentence: sentence::run(run),
             body,
-            scripts: run_scripts(&[run]),
         }
-        .render()
     }
 
-    /// `report/both/<id>.html`.
-    pub(crate) fn both(&self, first: &RunNumbers, second: &RunNumbers) -> String {
+    /// The page that lays the engines over each other: `report/both/<id>.html`, or in a piece.
+    pub(crate) fn both(&self, first: &RunNumbers, second: &RunNumbers) -> Leaf {
         let lab = self.lab;
         let mut body = String::new();
         for run in [first, second] {
@@ -199,7 +226,7 @@ impl<'a> Pages<'a> {
             sentence::agreement(rows.iter().copied(), ENGINES)
         };
         let _ = writeln!(body, "<section><h2>{}</h2>", escape(&said));
-        body += &agreement_table(rows.into_iter(), false);
+        body += &agreement_table(rows.into_iter(), false, ENGINES);
         body += &self.side_by_side(first, second);
         let _ = writeln!(
             body,
@@ -210,29 +237,50 @@ impl<'a> Pages<'a> {
         );
         let pages: String = [first, second]
             .iter()
-            .map(|run| {
-                format!(
-                    "<a href=\"../{}/{}.html\">Only {}</a>",
-                    run.engine,
-                    link(&run.id),
-                    engine_name(&run.engine)
-                )
-            })
+            .map(|run| format!("<a href=\"{}\">Only {}</a>", self.to_run(run), engine_name(&run.engine)))
             .collect();
         let _ = writeln!(body, "<nav class=\"neighbours\" aria-label=\"Single runs\">{pages}</nav>");
-        Page {
-            title: format!("Both engines · {} · {} · weir", name_of(lab, first), lab.name),
-            root: "../../",
-            crumbs: vec![self.home("../../"), ("Comparison".into(), "../compare.html".into())],
+        Leaf {
+            title: format!("Both engines · {} · {} · weir", self.name_of(first), lab.name),
             eyebrow: format!(
                 "{} <span class=\"engine sim\">{}</span><span class=\"engine live\">{}</span>",
-                eyebrow(lab, first),
+                self.eyebrow(first),
                 engine_name(&first.engine),
                 engine_name(&second.engine)
             ),
             sentence: sentence::both(first, second),
             body,
-            scripts: run_scripts(&[first, second]),
+        }
+    }
+
+    /// A run's page as a file of its own; `runs` are those whose series it shows.
+    pub(crate) fn framed(&self, leaf: Leaf, runs: &[&RunNumbers]) -> String {
+        Page {
+            title: leaf.title,
+            root: "../../",
+            crumbs: vec![self.home("../../"), ("Comparison".into(), "../compare.html".into())],
+            eyebrow: leaf.eyebrow,
+            sentence: leaf.sentence,
+            body: leaf.body,
+            scripts: run_scripts(runs),
+        }
+        .render()
+    }
+
+    /// `report/run.html`: the frame that shows any run of a large lab; which one stands after the `#`.
+    pub(crate) fn any_run(&self) -> String {
+        Page {
+            title: format!("Run · {} · weir", self.lab.name),
+            root: "../",
+            crumbs: vec![self.home("../"), ("Comparison".into(), "compare.html".into())],
+            eyebrow: String::new(),
+            sentence: "Which run?".into(),
+            body: "<p id=\"run\" class=\"quiet\">The index leads to all runs; this page shows the one that stands in its \
+                   address.</p>\n"
+                .into(),
+            scripts: ["uplot.js", "weir.js", "run.js", "piece.js"]
+                .map(|file| format!("report/assets/{file}"))
+                .into(),
         }
         .render()
     }
@@ -244,7 +292,7 @@ impl<'a> Pages<'a> {
     fn key_figures(&self, run: &RunNumbers) -> String {
         let link = run.bottleneck();
         let delay = link.and_then(|link| link.delay_ms);
-        let share = |part: fn(&LinkNumbers) -> u64| link.and_then(|link| percent(part(link), link.arrived));
+        let dropped_share = link.and_then(|link| percent(link.dropped, link.arrived));
         let with = |value: Option<f64>, unit: &str| value.map(|value| number_with(value, unit));
         let of = link.map_or(String::new(), |link| match link.rate_mbps {
             Some(rate) => format!("of {}, link {}", rough_with(rate, "Mbit/s"), link.name),
@@ -260,14 +308,10 @@ impl<'a> Pages<'a> {
             ("Link used", with(link.and_then(|link| link.utilisation_percent), "%"), of),
             ("Queue delay", with(delay.map(|delay| delay.mean), "ms"), target),
             ("Queue delay p99", with(delay.map(|delay| delay.p99), "ms"), "99th percentile".into()),
-            (
-                "Dropped",
-                with(share(|link| link.dropped), "%"),
-                format!("{} packets", crate::number::count(dropped)),
-            ),
+            ("Dropped", with(dropped_share, "%"), format!("{} packets", crate::number::count(dropped))),
             (
                 "Marked",
-                with(share(|link| link.marked).filter(|_| marked > 0), "%"),
+                with(link.and_then(|link| link.marked_percent).filter(|_| marked > 0), "%"),
                 format!("{} packets", crate::number::count(marked)),
             ),
             (
@@ -363,7 +407,7 @@ impl<'a> Pages<'a> {
         let (x, y) = delay(|d| d.p99);
         row(Cell::text("queue delay, p99, ms"), x, y);
         row(Cell::text("dropped, %"), percent(one.dropped, one.arrived), percent(two.dropped, two.arrived));
-        row(Cell::text("marked, %"), percent(one.marked, one.arrived), percent(two.marked, two.arrived));
+        row(Cell::text("marked, %"), one.marked_percent, two.marked_percent);
         for group in &first.groups {
             let other = second.groups.iter().find(|other| other.name == group.name);
             let name =
@@ -391,11 +435,7 @@ impl<'a> Pages<'a> {
         let after = self.lab.runs[place + 1..].iter().find(same);
         let to = |text: &str, other: Option<&RunNumbers>| {
             other.map_or(String::new(), |other| {
-                format!(
-                    "<a href=\"{}.html\">{text}: {}</a>",
-                    link(&other.id),
-                    escape(&name_of(self.lab, other))
-                )
+                format!("<a href=\"{}\">{text}: {}</a>", self.to_run(other), escape(&self.name_of(other)))
             })
         };
         let mut html = format!(
@@ -404,12 +444,66 @@ impl<'a> Pages<'a> {
             to("Next", after)
         );
         if let Some(twin) = self.twin(run) {
-            let (id, engine) = (link(&run.id), engine_name(&twin.engine));
-            let _ = write!(html, "<a href=\"../{}/{id}.html\">The same run on {engine}</a>", twin.engine);
-            let _ = write!(html, "<a href=\"../both/{id}.html\">Both engines over each other</a>");
+            let engine = engine_name(&twin.engine);
+            let _ = write!(html, "<a href=\"{}\">The same run on {engine}</a>", self.to_run(twin));
+            let _ = write!(html, "<a href=\"{}\">Both engines over each other</a>", self.to(run, "both"));
         }
         html + "</nav>\n"
     }
+
+    /// A run by what it chose, and its repeat where there are several.
+    fn name_of(&self, run: &RunNumbers) -> String {
+        let mut parts: Vec<String> = run.params.clone();
+        if self.repeats {
+            parts.push(format!("repeat {}", run.repeat));
+        }
+        if parts.is_empty() { run.id.clone() } else { parts.join(" · ") }
+    }
+
+    /// What a run chose on each level.
+    fn eyebrow(&self, run: &RunNumbers) -> String {
+        let mut html = String::new();
+        for (level, value) in self.lab.levels.iter().zip(&run.params) {
+            let _ = write!(
+                html,
+                "<span class=\"chip\"><span class=\"quiet\">{}</span> {}</span>",
+                escape(level),
+                escape(value)
+            );
+        }
+        if self.repeats {
+            let _ = write!(
+                html,
+                "<span class=\"chip\"><span class=\"quiet\">repeat</span> {}</span>",
+                run.repeat
+            );
+        }
+        html
+    }
+}
+
+impl Leaf {
+    /// As a script of a piece: `name` is the run's engine (or `both`) and id.
+    pub(crate) fn script(&self, name: &str) -> String {
+        let Leaf { title, eyebrow, sentence, body } = self;
+        let data = serde_json::json!({ "t": title, "e": eyebrow, "s": sentence, "b": body });
+        format!("weir.page({},{data});\n", serde_json::json!(name))
+    }
+}
+
+/// The page that holds two results against each other.
+pub(crate) fn two_results(compared: &Compared, names: [&str; 2]) -> String {
+    let table = agreement_table(by_cell(compared).into_iter(), true, names);
+    Page {
+        title: format!("{} against {} · weir", names[1], names[0]),
+        root: "",
+        crumbs: vec![],
+        eyebrow: format!("{} <span class=\"quiet\">against</span> {}", escape(names[1]), escape(names[0])),
+        sentence: sentence::agreement(&compared.rows, names),
+        body: format!("<section id=\"agreement\">{table}{}</section>\n", left_out(compared)),
+        scripts: vec!["report/assets/weir.js".into()],
+    }
+    .render()
 }
 
 fn distinct_cells(lab: &Lab) -> usize {
@@ -421,31 +515,4 @@ fn run_scripts(runs: &[&RunNumbers]) -> Vec<String> {
         ["uplot.js", "weir.js", "run.js"].map(|file| format!("report/assets/{file}")).into();
     scripts.extend(runs.iter().map(|run| run_file(run, "js")));
     scripts
-}
-
-/// A run by what it chose, and its repeat where there are several.
-fn name_of(lab: &Lab, run: &RunNumbers) -> String {
-    let mut parts: Vec<String> = run.params.clone();
-    if lab.runs.iter().any(|other| other.repeat > 1) {
-        parts.push(format!("repeat {}", run.repeat));
-    }
-    if parts.is_empty() { run.id.clone() } else { parts.join(" · ") }
-}
-
-/// What a run chose on each level.
-fn eyebrow(lab: &Lab, run: &RunNumbers) -> String {
-    let mut html = String::new();
-    for (level, value) in lab.levels.iter().zip(&run.params) {
-        let _ = write!(
-            html,
-            "<span class=\"chip\"><span class=\"quiet\">{}</span> {}</span>",
-            escape(level),
-            escape(value)
-        );
-    }
-    if run.repeat > 1 || lab.runs.iter().any(|other| other.repeat > 1) {
-        let _ =
-            write!(html, "<span class=\"chip\"><span class=\"quiet\">repeat</span> {}</span>", run.repeat);
-    }
-    html
 }

@@ -3,6 +3,7 @@
 
 use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
 use crate::number::{compact, percent, rounded};
+use crate::pages::PIECE;
 use crate::sentence;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -20,7 +21,8 @@ pub(crate) fn lab(lab: &Lab) -> String {
         lab.runs.iter().map(|run| one_run(run, &groups, &engines, &links, &values)).collect();
     let head = json!({
         "lab": lab.name, "levels": lab.levels, "values": values, "groups": groups, "engines": engines, "links": links,
-        "classes": CODEPOINTS.map(|class| class.name()),
+        "classes": CODEPOINTS.map(|class| class.name()), "piece": lab.is_large().then_some(PIECE),
+        "growing": u8::from(lab.growing),
     });
     let mut script = format!("weir.lab({head},[\n");
     for run in &runs {
@@ -86,7 +88,7 @@ fn one_run(
         })
         .collect();
     json!({
-        "id": run.id, "e": place(engines, run.engine.as_str()), "p": params, "n": run.repeat, "s": sentence::run(run),
+        "id": run.id, "k": run.number, "e": place(engines, run.engine.as_str()), "p": params, "n": run.repeat, "s": sentence::run(run),
         "x": u8::from(!run.spoiled.is_empty()), "b": run.bottleneck().map(|link| place(links, link.name.as_str())),
         "l": measured, "g": groups, "j": digits(run.jain), "rr": digits(run.rate_ratio), "wr": digits(run.window_ratio),
     })
@@ -95,7 +97,7 @@ fn one_run(
 fn one_link(link: &LinkNumbers, place: usize) -> Value {
     json!({
         "i": place, "r": digits(link.rate_mbps), "u": digits(link.utilisation_percent), "d": distribution(link.delay_ms),
-        "dp": digits(percent(link.dropped, link.arrived)), "mp": digits(percent(link.marked, link.arrived)),
+        "dp": digits(percent(link.dropped, link.arrived)), "mp": digits(link.marked_percent),
         "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
     })
 }
@@ -105,7 +107,7 @@ fn one_class(class: &ClassNumbers) -> Value {
         CODEPOINTS.iter().position(|known| known.name() == class.class).unwrap_or(0),
         digits(class.utilisation_percent),
         digits(percent(class.dropped, class.arrived)),
-        digits(percent(class.marked, class.arrived)),
+        digits(class.marked_percent),
         distribution(class.delay_ms),
     ])
 }
@@ -120,7 +122,7 @@ fn distribution(of: Option<Distribution>) -> Option<[f64; 6]> {
 }
 
 /// `report/<engine>/<id>.js`: the series of one run.
-pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<&str, usize>) -> String {
+pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<String, usize>) -> String {
     let mut script = format!(
         "weir.run({},{{\"p\":{},\"n\":{},\"w\":{},\"charts\":[",
         json!(format!("{}/{}", run.engine, run.id)),
@@ -151,7 +153,7 @@ pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<&st
 }
 
 /// The name of a colour in the style sheet.
-fn ink(ink: Ink, run: &RunNumbers, colours: &HashMap<&str, usize>) -> String {
+fn ink(ink: Ink, run: &RunNumbers, colours: &HashMap<String, usize>) -> String {
     match ink {
         Ink::Group(index) => {
             let colour =

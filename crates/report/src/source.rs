@@ -5,25 +5,32 @@ use crate::environment::{audit, facts};
 use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers};
 use weir_base::Span;
 use weir_engine::FinishedRun;
+use weir_plan::Run;
 use weir_record::compare::{Compared, Rule, compare};
 use weir_record::{
     Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
 };
 
-/// All numbers of a lab. `runs` are those of the summary, in the same order.
-pub(crate) fn lab(summary: &Summary, runs: &[FinishedRun]) -> Lab {
-    let levels = runs.first().map(|run| run.info.params.iter().map(|param| param.level.clone()).collect());
+/// What is known of a lab before any of its runs: the levels in the order of `levels`, the groups in that of the plan.
+pub(crate) fn outline(lab: &weir_plan::Lab, runs: &[Run], engines: usize) -> Lab {
+    let mut groups: Vec<String> = Vec::new();
+    for group in runs.iter().flat_map(|run| &run.groups) {
+        if !groups.contains(&group.name) {
+            groups.push(group.name.clone());
+        }
+    }
     Lab {
-        name: summary.lab.clone(),
-        version: summary.weir_version.clone(),
-        levels: levels.unwrap_or_default(),
-        runs: summary.runs.iter().zip(runs).map(|(summary, run)| numbers(summary, Some(run))).collect(),
-        agreement: agreement(summary),
+        name: lab.name().into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        levels: lab.tree().levels.into_iter().map(|(level, _)| level).collect(),
+        groups,
+        planned: runs.len() * engines,
+        ..Lab::default()
     }
 }
 
 /// The simulator held against the live engine, where both ran: the kernel is the judge.
-fn agreement(summary: &Summary) -> Option<Compared> {
+pub(crate) fn agreement(summary: &Summary) -> Option<Compared> {
     let of = |engine: &str| -> Vec<RunSummary> {
         summary.runs.iter().filter(|run| run.engine == engine).cloned().collect()
     };
@@ -61,6 +68,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
     let (environment, settings) = outcome.map(|outcome| facts(&outcome.environment)).unwrap_or_default();
     RunNumbers {
         id: plain_id(&summary.id, &summary.engine).into(),
+        number: run.map_or(0, |run| run.number),
         engine: summary.engine.clone(),
         params: summary.params.iter().map(|param| param.value.clone()).collect(),
         repeat: summary.repeat,
@@ -101,6 +109,7 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),
         marked: counted("marked_packets"),
+        marked_percent: number(&queue.metrics, "mark_probability_percent"),
         lost: counted("link_lost_packets"),
         classes: queue.classes.iter().map(|class| class_numbers(class, queue)).collect(),
     }
@@ -116,6 +125,7 @@ fn class_numbers(class: &weir_record::ClassSummary, queue: &QueueSummary) -> Cla
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),
         marked: counted("marked_packets"),
+        marked_percent: number(&class.metrics, "mark_probability_percent"),
     }
 }
 

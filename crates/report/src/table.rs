@@ -317,7 +317,7 @@ pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> Str
 }
 
 /// The text in at most `width` characters.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.into();
     }
@@ -325,7 +325,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 /// The text in lines of at most `width` characters, broken at spaces.
-fn wrapped(text: &str, width: usize) -> String {
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {

@@ -45,7 +45,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
             delay(|d| d.p99),
             Cell::count(Some(link.arrived)),
             Cell::number(percent(link.dropped, link.arrived)),
-            Cell::number(percent(link.marked, link.arrived)),
+            Cell::number(link.marked_percent),
             Cell::count(Some(link.lost)),
         ]);
         if link.classes.len() > 1 {
@@ -65,7 +65,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
                     delay(|d| d.p99),
                     Cell::count(Some(class.arrived)),
                     Cell::number(percent(class.dropped, class.arrived)),
-                    Cell::number(percent(class.marked, class.arrived)),
+                    Cell::number(class.marked_percent),
                     Cell::count(None),
                 ]);
             }
@@ -119,18 +119,22 @@ pub(crate) fn is_of(row: &Comparison, run: &RunNumbers) -> bool {
     row.cell.as_ref().is_some_and(|cell| cell.iter().map(|param| &param.value).eq(&run.params))
 }
 
-pub(crate) fn agreement_table<'a>(rows: impl Iterator<Item = &'a Comparison>, with_cell: bool) -> String {
-    let head = [
-        "cell",
-        "measure",
-        "verdict",
-        engine_name("sim"),
-        engine_name("live"),
-        "simulator less live",
-        "95 % interval",
-        "bound",
-    ];
-    let mut table = Table::new("Agreement of the two engines", &head);
+/// The two engines held against each other: the reference first.
+pub(crate) const ENGINES: [&str; 2] = ["live Linux", "simulator"];
+
+/// Rows of a comparison; `names` are those of the reference and of what is held against it.
+pub(crate) fn agreement_table<'a>(
+    rows: impl Iterator<Item = &'a Comparison>,
+    with_cell: bool,
+    names: [&str; 2],
+) -> String {
+    let [reference, other] = names.map(escape);
+    let (caption, less) = match names == ENGINES {
+        true => ("Agreement of the two engines", "simulator less live".into()),
+        false => ("Agreement of the two results", format!("{other} less {reference}")),
+    };
+    let head = ["cell", "measure", "verdict", &other, &reference, &less, "95 % interval", "bound"];
+    let mut table = Table::new(caption, &head);
     let mut above = String::new();
     for row in rows {
         let said = Said::of(row);

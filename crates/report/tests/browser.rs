@@ -49,6 +49,11 @@ fn open(browser: &Path, page: &Path) -> Seen {
 
 /// The same in a window of another size.
 fn open_at(browser: &Path, page: &Path, size: &str) -> Seen {
+    open_part(browser, page, "", size)
+}
+
+/// The same with what stands after the `#`.
+fn open_part(browser: &Path, page: &Path, part: &str, size: &str) -> Seen {
     assert!(page.is_file(), "{} was not written", page.display());
     let scratch = tempfile::tempdir().unwrap();
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
@@ -60,7 +65,7 @@ fn open_at(browser: &Path, page: &Path, size: &str) -> Seen {
         // Virtual time runs until nothing is left to do; the timeout ends a page that never comes to rest.
         .args(["--virtual-time-budget=4000", "--timeout=60000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
-        .arg(format!("file://{}", page.display()))
+        .arg(format!("file://{}{part}", page.display()))
         .stdin(Stdio::null())
         .stdout(std::fs::File::create(&out).unwrap())
         .stderr(std::fs::File::create(&err).unwrap())
@@ -273,6 +278,31 @@ fn an_index_of_five_thousand_runs_draws_only_what_is_in_sight() {
     let comparison = open(&browser, &folder.path().join("report/compare.html"));
     assert_sound("the comparison", &comparison, 1);
     assert!(comparison.count("class=\"over\"") < 200, "columns in the page");
+}
+
+#[test]
+fn a_run_of_a_large_lab_is_shown_from_its_piece() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let lab = sample::large(250);
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+    let report = folder.path().join("report");
+    for piece in ["pages/2.js", "series/2.js"] {
+        assert!(report.join(piece).is_file(), "250 runs in pieces of a hundred");
+    }
+    assert!(!report.join("sim").exists(), "no files run by run");
+    let run = |part: &str| open_part(&browser, &report.join("run.html"), part, "1280,1000");
+    let seen = run("#1/sim/cell-150");
+    assert_sound("a run in a piece", &seen, sample::series(&lab.runs[150]).charts.len());
+    let sentence = weir_report::sentence::run(&lab.runs[150]);
+    assert!(seen.dom.contains(&format!("<h1>{}</h1>", sentence.replace('\u{a0}', "&nbsp;"))), "{}", seen.dom);
+    assert!(seen.dom.contains("href=\"run.html#1/sim/cell-151\""), "the next run");
+    assert!(run("#1/sim/cell-3").dom.contains("There is no run sim/cell-3 in this report."));
+    assert!(run("").dom.contains("The index leads to all runs"));
+    let index = open(&browser, &folder.path().join("index.html"));
+    assert!(index.dom.contains("href=\"report/run.html#0/sim/cell-3\""));
+    let comparison = open(&browser, &report.join("compare.html"));
+    assert!(comparison.dom.contains("href=\"run.html#0/sim/cell-3\""));
 }
 
 #[test]

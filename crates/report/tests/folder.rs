@@ -66,12 +66,8 @@ fn a_report_that_fails_leaves_the_old_index_whole() {
     let before = std::fs::read(folder.path().join("index.html")).unwrap();
     let mut other = lab.clone();
     other.name = "other".into();
-    let failed = weir_report::write_pages(folder.path(), &other, |run| {
-        Err(weir_report::ReportError::Records {
-            run: run.id.clone(),
-            engine: run.engine.clone(),
-            why: "torn".into(),
-        })
+    let failed = weir_report::write_pages(folder.path(), &other, |_| {
+        Err(weir_report::ReportError::Records(weir_engine::ResultsError::NoResults("torn".into())))
     });
     assert!(failed.unwrap_err().to_string().contains("torn"));
     assert_eq!(std::fs::read(folder.path().join("index.html")).unwrap(), before);

@@ -135,8 +135,33 @@ fn records_that_cannot_be_read_name_their_run() {
     let path = folder.path().join("results");
     let results = results(&path);
     let summary = results.summary(None).unwrap();
-    std::fs::write(results.runs[1].folder.join("links.parquet"), "torn").unwrap();
+    std::fs::write(results.runs[1].place.folder().join("links.parquet"), "torn").unwrap();
     let error = weir_report::write(&results, &summary, None).unwrap_err().to_string();
     assert!(error.contains(&results.runs[1].file.run.id), "{error}");
     assert!(!path.join("index.html").exists(), "an index of pages that are not there");
+}
+
+#[test]
+fn a_report_grows_while_its_lab_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results");
+    let results = results(&path);
+    let summary = results.summary(None).unwrap();
+    let report = weir_report::Growing::new(&path, &results.lab, 1);
+    report.join(&results.runs[0], &summary.runs[0]);
+    report.refresh().unwrap();
+    let index = || std::fs::read_to_string(path.join("index.html")).unwrap();
+    assert!(index().contains("Still running: 1 of 2 runs are done."), "{}", index());
+    let script = || std::fs::read_to_string(path.join("report/lab.js")).unwrap();
+    assert!(
+        script().contains("\"growing\":1") && script().contains("\"id\":\"deep-4-bdp_r1\""),
+        "{}",
+        script()
+    );
+    assert!(!path.join("report/sim").exists(), "pages come at the end");
+    report.finish(&results, &summary, None).unwrap();
+    let grown = (index(), script());
+    assert!(!grown.0.contains("Still running") && path.join("report/sim").is_dir());
+    weir_report::write(&results, &summary, None).unwrap();
+    assert!(grown == (index(), script()), "as if it had been written at once");
 }

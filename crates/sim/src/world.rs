@@ -7,8 +7,8 @@
 use crate::flow::{Carrier, Flow, Request};
 use crate::packet::{Pool, SimPacket, UDP_HEADERS, Way};
 use weir_base::{FlowId, Packet, Span, Time};
-use weir_engine::{Audit, Both, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config};
-use weir_fabric::{Delivery, EventQueue, Fabric, Observer};
+use weir_engine::{Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, observer};
+use weir_fabric::{Delivery, EventQueue, Fabric};
 use weir_plan::Run;
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
 use weir_transport::tcp::Connection;
@@ -80,7 +80,7 @@ impl<'a> World<'a> {
 
     pub(crate) fn run(mut self, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
         let log = self.run.packets.then(PacketLog::default);
-        if let Some(observer) = observer(log.as_ref(), watch) {
+        if let Some(observer) = observer(log.clone(), watch.capture.clone()) {
             self.fabric.observe(observer);
         }
         let end = Time::ZERO + self.run.duration;
@@ -322,15 +322,5 @@ impl<'a> World<'a> {
 fn send_all(end: &mut Connection, fabric: &mut Fabric<SimPacket>, pool: &mut Pool, way: Way, now: Time) {
     while let Some(ecn) = end.transmit_into(pool.segment(), now) {
         fabric.inject(way.from, pool.tcp(ecn, way), now);
-    }
-}
-
-/// What watches the packets of this run, if anything does.
-fn observer(log: Option<&PacketLog>, watch: &Watch<'_>) -> Option<Box<dyn Observer<SimPacket> + Send>> {
-    match (log.cloned(), watch.capture.clone()) {
-        (Some(log), Some(capture)) => Some(Box::new(Both(log, capture))),
-        (Some(log), None) => Some(Box::new(log)),
-        (None, Some(capture)) => Some(Box::new(capture)),
-        (None, None) => None,
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Lay two results, or the two engines of one result, side by side, with verdicts
     Compare(CompareArgs),
+    /// Run the labs of a study and hold what was published against what is measured
+    Reproduce(ReproduceArgs),
     /// List what a lab can name
     List(ListArgs),
     /// Tell what something is, its parameters, their defaults and its source
@@ -65,8 +67,10 @@ Examples:
   weir run labs/quickstart.toml --on sim,live --out /tmp/quickstart
   weir run lab.toml --set run.duration='60 s' --set dumbbell.rate='1 Gbit/s'
   weir run lab.toml --dry-run
+  weir run lab.toml --rerun --only queue=PIE --only rate='10 Mbit/s'
 
-An interrupted run goes on where it stopped when the same command is given again.
+An interrupted run goes on where it stopped when the same command is given again. index.html may be opened
+while it runs: it is written anew every ten seconds or so.
 Exit status: 0 done; 1 a run failed or (--strict) was spoiled; 2 bad input; 130 interrupted.")]
 pub(crate) struct RunArgs {
     /// The lab file
@@ -92,13 +96,21 @@ pub(crate) struct RunArgs {
     /// Write no HTML report
     #[arg(long)]
     pub no_report: bool,
-    /// Run everything again; what is there is replaced once the new results are complete
+    /// Run everything again (or what --only names); what is there is replaced once the new results are complete
     #[arg(long)]
     pub rerun: bool,
+    /// Run only what has this label on this level of the tree. Several labels of a level widen the choice, several
+    /// levels narrow it
+    #[arg(long, value_name = "LEVEL=LABEL")]
+    pub only: Vec<String>,
+    /// How often a run that fails is tried again
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub retries: u32,
     /// Fail when a run was spoiled
     #[arg(long)]
     pub strict: bool,
-    /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`)
+    /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`); runs that are
+    /// there already are not captured
     #[arg(long, value_name = "LINK")]
     pub pcap: Option<String>,
 }
@@ -107,13 +119,17 @@ pub(crate) struct RunArgs {
 #[command(after_help = "\
 Examples:
   weir report results/quickstart
-  weir report results/quickstart --warmup '5 s'     another warm-up, without running again")]
+  weir report results/quickstart --warmup '5 s'     another warm-up, without running again
+  weir report results/agreement --order queue,mix   the levels of the tree in another order")]
 pub(crate) struct ReportArgs {
     /// A result folder
     pub folder: PathBuf,
     /// Cut off so much from the start of every run, instead of what the lab says
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<weir_base::Span>,
+    /// Put these levels of the tree first, in this order; the others follow
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    pub order: Vec<String>,
     /// Print the summary as one JSON document
     #[arg(long)]
     pub json: bool,
@@ -123,7 +139,7 @@ pub(crate) struct ReportArgs {
 #[command(after_help = "\
 Examples:
   weir compare results/quickstart                   its simulated against its live runs
-  weir compare results/before results/after
+  weir compare results/before results/after --out /tmp/comparison
   weir compare results/agreement --bound queue_delay_ms=15%
 
 Verdicts: agree (the whole 95 % interval of the difference lies within the bound), differ, cannot tell.
@@ -136,7 +152,48 @@ pub(crate) struct CompareArgs {
     /// A bound other than a metric's own: a number in its unit, or a share with %
     #[arg(long, value_name = "METRIC=BOUND")]
     pub bound: Vec<String>,
+    /// Write the comparison as a page, index.html, into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir reproduce textbook                     each cell of each lab once
+  weir reproduce textbook/pie --full          as often as the lab says
+  weir reproduce --on sim,live --out /tmp/reproduced
+
+A study is a folder in `labs` with a profile.toml, which its labs extend; [[expect]] in a lab states what was published.
+Verdicts: holds, misses, differs (it misses, for a reason that the lab gives). The table is also in index.html and
+reproduce.json.
+Exit status: 0 no claim misses; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
+pub(crate) struct ReproduceArgs {
+    /// A study, or one of its labs; everything if left out
+    #[arg(value_name = "STUDY[/LAB]")]
+    pub what: Option<String>,
+    /// Engines, separated by a comma
+    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "ENGINE")]
+    pub on: Vec<EngineName>,
+    /// Repeat each cell as often as its lab says, instead of once
+    #[arg(long)]
+    pub full: bool,
+    /// Where the results go [default: results/reproduce, with --full results/reproduce-full]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Where the studies are [default: labs]
+    #[arg(long, value_name = "DIR")]
+    pub labs: Option<PathBuf>,
+    /// Simulated runs side by side [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+    /// Run everything again, instead of keeping what is there
+    #[arg(long)]
+    pub rerun: bool,
+    /// Print the table as one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -152,7 +209,7 @@ pub(crate) enum Kind {
     Workloads,
     /// Metrics
     Metrics,
-    /// Labs in the folder `labs` below this one
+    /// Labs in the folder `labs` below this one, and in its studies
     Labs,
 }
 

@@ -50,10 +50,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             "compare results of the same lab: runs are paired by what they chose on each level, and by repeat",
         ));
     }
+    if let Some(folder) = &args.out {
+        weir_report::write_comparison(folder, &compared, [&names[0], &names[1]])?;
+    }
     if args.json {
         print_json(&compared)?;
     } else {
         print(&weir_report::compare_table(&compared, [&names[0], &names[1]], terminal_width()))?;
+        if let Some(folder) = &args.out {
+            print(&format!("\n{}\n", folder.join("index.html").display()))?;
+        }
     }
     match compared.verdict() {
         Verdict::Agree => Ok(()),

@@ -8,8 +8,10 @@ mod failure;
 mod identity;
 mod list;
 mod progress;
+mod reproduce;
 mod results;
 mod run;
+mod watch;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => results::report(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::List(args) => list::list(&args),
         Command::Describe(args) => list::describe(&args),
         Command::New(args) => results::new(&args),

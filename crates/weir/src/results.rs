@@ -7,11 +7,17 @@ use std::fs;
 use std::io::Write;
 use weir_base::Span;
 use weir_engine::Results;
-use weir_record::Summary;
 
 /// Rebuilds a folder's summary and report from its records.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let results = Results::open(&args.folder)?;
+    let mut results = Results::open(&args.folder)?;
+    results.reorder(&args.order).map_err(|level| {
+        let levels: Vec<_> = results.lab.tree().levels.into_iter().map(|(level, _)| level).collect();
+        Failure::bad_input(
+            format!("`{level}` is no level of this tree, or stands twice"),
+            format!("the levels are {}", levels.join(", ")),
+        )
+    })?;
     if let Some(warmup) = args.warmup {
         let shortest = results.runs.iter().map(|run| run.info.duration).min().unwrap_or(Span::MAX);
         if warmup >= shortest {
@@ -23,21 +29,12 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
     let summary = results.summary(args.warmup)?;
     results.write_summary(&summary)?;
-    write_report(&results, &summary, args.warmup)?;
+    weir_report::write(&results, &summary, args.warmup)?;
     if args.json {
         return print_json(&summary);
     }
     print(&weir_report::table(&summary, terminal_width()))?;
     print(&format!("\n{}\n", args.folder.join("index.html").display()))
-}
-
-/// Writes the HTML report of a folder.
-pub(crate) fn write_report(
-    results: &Results,
-    summary: &Summary,
-    warmup: Option<Span>,
-) -> Result<(), Failure> {
-    Ok(weir_report::write(results, summary, warmup)?)
 }
 
 /// Exports a folder's records as tables.
@@ -48,11 +45,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
     fs::create_dir_all(&out).map_err(|e| cannot(&e))?;
     let summary = serde_json::to_string_pretty(&results.summary(None)?).map_err(|e| cannot(&e))?;
     fs::write(out.join("summary.json"), summary + "\n").map_err(|e| cannot(&e))?;
-    for run in &results.runs {
-        let folder = out.join(&run.file.id);
-        fs::create_dir_all(&folder).map_err(|e| cannot(&e))?;
-        weir_record::export(&run.folder, &folder).map_err(|e| cannot(&e))?;
-    }
+    results.export(&out)?;
     print(&format!("{} runs exported to {}\n", results.runs.len(), out.display()))
 }
 

@@ -2,14 +2,18 @@
 
 use crate::cli::{EngineName, RunArgs};
 use crate::failure::{Failure, terminal_width};
-use crate::progress::Line;
-use crate::{identity, print, print_json, results};
+use crate::watch::Watch;
+use crate::{identity, print, print_json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_engine::{Cell, Engine, EngineError, ResultFolder, Results, Tally, cell_id, run_all};
+use weir_engine::{Capture, Cell, Engine, Jobs, ResultFolder, Results, Tally, run_all};
 use weir_live::Live;
 use weir_plan::{Lab, Run};
+use weir_record::Summary;
+use weir_report::Growing;
 use weir_sim::Simulator;
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
@@ -26,64 +30,190 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.dry_run {
         return print(&outline(&lab, &engines));
     }
+    let execution = Execution {
+        out: args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(lab.name())),
+        jobs: args.jobs,
+        pcap: args.pcap.as_deref(),
+        rerun: args.rerun,
+        only: &args.only,
+        retries: args.retries,
+        report: !args.no_report,
+    };
+    conclude(args, &execute(&lab, &engines, &execution)?)
+}
+
+/// How a lab is run.
+pub(crate) struct Execution<'a> {
+    /// Where the results go.
+    pub out: PathBuf,
+    /// Simulated runs side by side; all cores by default.
+    pub jobs: Option<NonZeroUsize>,
+    /// A link to capture.
+    pub pcap: Option<&'a str>,
+    /// Run again what is there.
+    pub rerun: bool,
+    /// What to run, as `LEVEL=LABEL`; everything if empty.
+    pub only: &'a [String],
+    /// How often a run that fails is tried again.
+    pub retries: u32,
+    /// Whether a report is written.
+    pub report: bool,
+}
+
+/// What has come of it.
+pub(crate) struct Done {
+    pub found: Results,
+    pub summary: Summary,
+    pub tally: Tally,
+    /// How many runs were asked for.
+    wanted: usize,
+}
+
+/// Runs what is not there yet, then summary and report.
+pub(crate) fn execute(
+    lab: &Lab,
+    engines: &[Box<dyn Engine>],
+    execution: &Execution<'_>,
+) -> Result<Done, Failure> {
     let runs = lab.runs();
-    check(&engines, &runs, args.pcap.as_deref())?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(lab.name()));
-    let mut folder = ResultFolder::open(&out, lab.source(), identity::build(), args.rerun)?;
+    check(engines, &runs, execution.pcap)?;
+    let only = Only::read(execution.only, lab)?;
+    // What is not named stays where it is; the rest is replaced run by run.
+    let everything = execution.rerun && execution.only.is_empty();
+    let mut folder = ResultFolder::open(&execution.out, lab.source(), identity::build(), everything)?;
     let cells: Vec<_> = runs
         .iter()
-        .flat_map(|run| engines.iter().map(move |engine| Cell { engine: engine.as_ref(), run }))
+        .enumerate()
+        .flat_map(|(number, run)| {
+            let wanted = only.holds(run);
+            engines.iter().map(move |engine| Cell { engine: engine.as_ref(), run, number, wanted })
+        })
         .collect();
-    // A second Ctrl-C ends the program at once; unfinished runs leave nothing that counts.
+    catch_interrupts()?;
+    let report = execution.report.then(|| Growing::new(folder.path(), lab, engines.len()));
+    let watch = Watch::new(lab, cells.len(), folder.path().to_owned(), report);
+    let threads = execution.jobs.or(std::thread::available_parallelism().ok()).map_or(1, |jobs| jobs.get());
+    let (capture, retries) = (execution.pcap, execution.retries);
+    let jobs = Jobs { threads, capture, retries, again: execution.rerun };
+    let tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
+    let (report, summaries) = watch.end();
+    if tally.cancelled {
+        let (done, all) = (tally.done + tally.kept, cells.len());
+        let kept = format!("interrupted; {done} of {all} runs are kept in {}", folder.path().display());
+        return Err(Failure::interrupted(format!("{kept}; the same command goes on from there")));
+    }
+    let found = Results::of_lab(folder.path(), lab.clone())?;
+    let summary = found.summary_with(summaries)?;
+    found.write_summary(&summary)?;
+    if tally.failed.is_empty() {
+        folder.complete();
+    }
+    if let Some(report) = report {
+        report.finish(&found, &summary, None)?;
+    }
+    let wanted = cells.iter().filter(|cell| cell.wanted).count();
+    Ok(Done { found, summary, tally, wanted })
+}
+
+/// Ctrl-C ends the runs in an orderly way. A second one ends the program at once; unfinished runs leave nothing that counts.
+fn catch_interrupts() -> Result<(), Failure> {
+    static CAUGHT: AtomicBool = AtomicBool::new(false);
+    if CAUGHT.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
     let interrupt = || {
         if CANCEL.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     };
-    ctrlc::set_handler(interrupt)
-        .map_err(|error| Failure::failed(format!("cannot catch Ctrl-C: {error}")))?;
-    let line = Line::new(cells.iter().map(|cell| cell_id(cell.engine.name(), cell.run)).collect());
-    let jobs = args.jobs.or(std::thread::available_parallelism().ok()).map_or(1, |jobs| jobs.get());
-    let tally = run_all(&cells, &folder, jobs, args.pcap.as_deref(), &CANCEL, &line)?;
-    line.clear();
-    conclude(args, &mut folder, &tally, cells.len())
+    ctrlc::set_handler(interrupt).map_err(|error| Failure::failed(format!("cannot catch Ctrl-C: {error}")))
 }
 
-/// Computes and shows what has come of the runs.
-fn conclude(args: &RunArgs, folder: &mut ResultFolder, tally: &Tally, cells: usize) -> Result<(), Failure> {
-    if tally.cancelled {
-        let done = tally.done + tally.kept;
-        let kept = format!("interrupted; {done} of {cells} runs are kept in {}", folder.path().display());
-        return Err(Failure::interrupted(format!("{kept}; the same command goes on from there")));
-    }
-    let found = Results::open(folder.path())?;
-    let summary = found.summary(None)?;
-    found.write_summary(&summary)?;
-    if tally.failed.is_empty() {
-        folder.complete();
-    }
-    if !args.no_report {
-        results::write_report(&found, &summary, None)?;
-    }
+/// Shows what has come of the runs.
+fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
+    let Done { found, summary, tally, wanted } = done;
     if args.json {
-        print_json(&summary)?;
+        print_json(summary)?;
     } else {
-        print(&weir_report::table(&summary, terminal_width()))?;
-        let page = folder.path().join(if args.no_report { "summary.json" } else { "index.html" });
-        print(&format!("\n{} runs, {} kept from before.  {}\n", tally.done, tally.kept, page.display()))?;
+        print(&weir_report::table(summary, terminal_width()))?;
+        let page = found.path.join(if args.no_report { "summary.json" } else { "index.html" });
+        let retried = match tally.retried {
+            0 => String::new(),
+            some => format!(", {some} at the second attempt"),
+        };
+        print(&format!(
+            "\n{} runs{retried}, {} kept from before.  {}\n",
+            tally.done,
+            tally.kept,
+            page.display()
+        ))?;
     }
-    if let Some((id, reason)) = tally.failed.first() {
+    if args.pcap.is_some() && tally.kept > 0 {
+        eprintln!(
+            "weir: {} runs were kept from before and not captured; --rerun captures them too",
+            tally.kept
+        );
+    }
+    if !tally.failed.is_empty() {
+        for (id, reason) in tally.failed.iter().take(FAILURES_TOLD) {
+            eprintln!("weir: run {id} failed: {reason}");
+        }
+        let more = tally.failed.len().saturating_sub(FAILURES_TOLD);
+        let more = if more > 0 { format!("; {more} of them are not listed here") } else { String::new() };
         let count = tally.failed.len();
-        return Err(Failure::failed(format!("{count} of {cells} runs failed; the first, {id}: {reason}")));
+        let message = format!("{count} of {wanted} runs failed{more}; the same command tries them again");
+        return Err(Failure::failed(message));
     }
     let spoiled = summary.runs.iter().filter(|run| !run.spoiled.is_empty()).count();
     if args.strict && spoiled > 0 {
-        return Err(Failure::failed(format!("{spoiled} of {cells} runs were spoiled")));
+        return Err(Failure::failed(format!("{spoiled} of {} runs were spoiled", summary.runs.len())));
     }
     Ok(())
 }
 
-fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
+/// So many failed runs are told one by one.
+const FAILURES_TOLD: usize = 20;
+
+/// What `--only` names: for each level, the labels that are wanted.
+struct Only(BTreeMap<String, Vec<String>>);
+
+impl Only {
+    fn read(choices: &[String], lab: &Lab) -> Result<Only, Failure> {
+        let levels = lab.tree().levels;
+        let mut only: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for choice in choices {
+            let Some((level, label)) = choice.split_once('=') else {
+                let help = "write --only LEVEL=LABEL, for example --only queue=PIE";
+                return Err(Failure::bad_input(format!("`{choice}` names no level and label"), help));
+            };
+            let Some((_, labels)) = levels.iter().find(|(name, _)| name == level) else {
+                let names: Vec<_> = levels.iter().map(|(name, _)| name.as_str()).collect();
+                let help = if names.is_empty() {
+                    "this lab varies nothing".into()
+                } else {
+                    format!("the levels are {}", names.join(", "))
+                };
+                return Err(Failure::bad_input(format!("the tree has no level `{level}`"), help));
+            };
+            if !labels.iter().any(|known| known == label) {
+                return Err(Failure::bad_input(
+                    format!("the level `{level}` has no label `{label}`"),
+                    format!("its labels are {}", labels.join(" | ")),
+                ));
+            }
+            only.entry(level.into()).or_default().push(label.into());
+        }
+        Ok(Only(only))
+    }
+
+    fn holds(&self, run: &Run) -> bool {
+        let chosen = |level: &str| run.params.iter().find(|param| param.level == level);
+        self.0.iter().all(|(level, labels)| chosen(level).is_some_and(|param| labels.contains(&param.value)))
+    }
+}
+
+/// The engines of these names, each once.
+pub(crate) fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
     let mut names = names.to_vec();
     names.dedup();
     let engine = |name: &EngineName| -> Box<dyn Engine> {
@@ -99,14 +229,8 @@ fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
 fn check(engines: &[Box<dyn Engine>], runs: &[Run], pcap: Option<&str>) -> Result<(), Failure> {
     for run in runs {
         engines.iter().try_for_each(|engine| engine.check(run))?;
-        let mut links = run.measured_links().map(|(_, link)| link.name.as_str());
-        if let Some(name) = pcap.filter(|name| !links.any(|link| link == *name)) {
-            let links: Vec<_> = run.measured_links().map(|(_, link)| link.name.clone()).collect();
-            return Err(EngineError::Unable {
-                what: format!("there is no link `{name}` to capture"),
-                help: format!("the links are {}", links.join(", ")),
-            }
-            .into());
+        if let Some(link) = pcap {
+            Capture::find_link(run, link)?;
         }
     }
     Ok(())

@@ -122,6 +122,11 @@ fn bad_input_is_refused_with_status_2_and_nothing_is_written() {
         &["run", "lab.toml", "--set", "dumbbell.rate=10"],
         &["run", "lab.toml", "--pcap", "sideways"],
         &["run", "lab.toml", "--on", "paper"],
+        &["run", "lab.toml", "--only", "pie"],
+        &["run", "lab.toml", "--only", "queue=pie"],
+        &["run", "lab.toml", "--only", "dumbbell.queue=pye"],
+        &["reproduce", "nothing"],
+        &["reproduce", "--labs", "nowhere"],
         &["report", "."],
         &["export", "nowhere"],
         &["compare", "nowhere"],
@@ -287,11 +292,155 @@ fn a_new_lab_loads_and_runs() {
 fn every_command_explains_itself_with_an_example() {
     let place = Place::new();
     let whole = text(&place.weir(&["--help"]).stdout);
-    for command in
-        ["run", "report", "compare", "list", "describe", "new", "export", "schema", "doctor", "completions"]
-    {
+    for command in [
+        "run",
+        "report",
+        "compare",
+        "reproduce",
+        "list",
+        "describe",
+        "new",
+        "export",
+        "schema",
+        "doctor",
+        "completions",
+    ] {
         assert!(whole.contains(command), "{command}");
         let help = text(&place.weir(&[command, "--help"]).stdout);
         assert!(help.contains("Example"), "{command}: {help}");
     }
+}
+
+/// The lab with so many repeats of so many seconds: twice as many runs.
+fn many(repeats: u32, seconds: u32) -> String {
+    LAB.replace("repeats = 2", &format!("repeats = {repeats}")).replace("'4 s'", &format!("'{seconds} s'"))
+}
+
+#[test]
+fn a_large_lab_is_kept_in_shards_that_every_command_reads() {
+    let place = Place::new();
+    fs::write(place.path("large.toml"), many(101, 2)).unwrap();
+    for (out, jobs) in [("one", "1"), ("two", "2")] {
+        let output = place.weir(&["run", "large.toml", "--out", out, "--jobs", jobs]);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    }
+    let one = tree(&place.path("one"));
+    assert!(one == tree(&place.path("two")), "with one job and with two");
+    let shards = fs::read_dir(place.path("one/runs")).unwrap().count();
+    assert_eq!(shards, 4, "202 runs in shards of 64");
+    // The report that grew while the lab ran is the one that is made from the records afterwards.
+    let output = place.weir(&["report", "two"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(one == tree(&place.path("two")), "summary and pages from the records");
+    let output = place.weir(&["report", "two", "--warmup", "1500 ms"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let summary: serde_json::Value =
+        serde_json::from_slice(&fs::read(place.path("two/summary.json")).unwrap()).unwrap();
+    assert_eq!(summary["runs"][201]["warmup_s"].as_f64(), Some(1.5));
+    let output = place.weir(&["export", "one"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let flows = fs::read_to_string(place.path("one/export/sim-pie_r101/flows.csv")).unwrap();
+    assert_eq!(flows.lines().count(), 41, "two flows in twenty periods, and a line of names");
+    let compared = place.weir(&["compare", "one", "two", "--out", "page"]);
+    assert_eq!(status(&compared), 0, "{}", text(&compared.stderr));
+    assert!(fs::read_to_string(place.path("page/index.html")).unwrap().contains("agree"));
+}
+
+#[test]
+fn a_large_lab_that_was_killed_goes_on_from_its_shards() {
+    let place = Place::new();
+    fs::write(place.path("large.toml"), many(150, 20)).unwrap();
+    let run = ["run", "large.toml", "--no-report", "--out", "out"];
+    let mut child = place.command(&run).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let patience = Instant::now();
+    while !place.path("out/runs/sim-0000/runs.json").is_file()
+        && patience.elapsed() < Duration::from_secs(120)
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = place.weir(&run);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    assert!(!told.contains(" 0 kept from before"), "{told}");
+    let hidden = fs::read_dir(place.path("out/runs")).unwrap().flatten();
+    assert_eq!(hidden.filter(|e| e.file_name().to_string_lossy().starts_with('.')).count(), 0);
+    let whole = ["run", "large.toml", "--no-report", "--out", "whole"];
+    assert_eq!(status(&place.weir(&whole)), 0);
+    assert!(tree(&place.path("out")) == tree(&place.path("whole")), "as if never killed");
+}
+
+#[test]
+fn some_runs_can_be_run_alone_and_again() {
+    let place = Place::new();
+    let run = |args: &[&str]| {
+        let output = place.weir(&[&["run", "lab.toml", "--out", "out"], args].concat());
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert!(run(&["--only", "dumbbell.queue=pie"]).contains("2 runs, 0 kept"));
+    assert!(!place.path("out/runs/sim-tail-drop_r1").exists());
+    assert!(run(&[]).contains("2 runs, 2 kept"));
+    let before = tree(&place.path("out"));
+    assert!(run(&["--rerun", "--only", "dumbbell.queue=pie"]).contains("2 runs, 2 kept"));
+    assert!(before == tree(&place.path("out")));
+}
+
+#[test]
+fn the_levels_of_a_report_can_be_put_in_another_order() {
+    let place = Place::new();
+    fs::write(place.path("two.toml"), format!("{LAB}'dumbbell.rtt' = ['20 ms', '10 ms']\n")).unwrap();
+    assert_eq!(status(&place.weir(&["run", "two.toml", "--out", "out"])), 0);
+    let output = place.weir(&["report", "out", "--order", "dumbbell.rtt"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let summary = fs::read_to_string(place.path("out/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let params = |run: usize| summary["runs"][run]["params"].to_string();
+    assert_eq!(params(0), r#"{"dumbbell.rtt":"20 ms","dumbbell.queue":"tail-drop"}"#);
+    assert_eq!(params(2), r#"{"dumbbell.rtt":"20 ms","dumbbell.queue":"pie"}"#);
+    assert_eq!(status(&place.weir(&["report", "out", "--order", "queue"])), 2);
+}
+
+#[test]
+fn a_study_is_reproduced_and_its_claims_are_judged() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("labs/study")).unwrap();
+    let claim = |value: f64, more: &str| {
+        format!(
+            "[[expect]]\nmetric = 'utilisation_percent'\nvalue = {value}\ntolerance = 5.0\nsource = 'here'\n{more}"
+        )
+    };
+    let profile = LAB.split("[vary]").next().unwrap();
+    fs::write(place.path("labs/study/profile.toml"), profile).unwrap();
+    let lab = |claims: &str| {
+        fs::write(
+            place.path("labs/study/one.toml"),
+            format!("format = 1\nextends = 'profile.toml'\n{claims}"),
+        )
+        .unwrap();
+    };
+    let reproduce = |args: &[&str]| place.weir(&[&["reproduce", "study", "--rerun"], args].concat());
+    // The link is full, so one claim holds; the other differs for a reason.
+    lab(&(claim(100.0, "") + &claim(50.0, "differs = 'a known mistake, https://example.org/erratum'\n")));
+    let output = reproduce(&["--json"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["score"].to_string(), r#"{"holds":1,"misses":0,"differs":1}"#);
+    let claims = &told["labs"][0]["claims"];
+    assert_eq!((claims[0]["verdict"].as_str(), claims[0]["repeats"].as_u64()), (Some("holds"), Some(1)));
+    assert!(place.path("results/reproduce/index.html").is_file());
+    assert!(place.path("results/reproduce/study/one/index.html").is_file());
+    // With --full as often as the lab says; without the reason it misses.
+    lab(&claim(50.0, ""));
+    let output = reproduce(&["--full"]);
+    assert_eq!(status(&output), 1);
+    assert!(text(&output.stdout).contains("0 of 1 claims hold, 1 misses."), "{}", text(&output.stdout));
+    assert!(place.path("results/reproduce-full/study/one/runs/sim-r2").is_dir());
+    // A lab that goes its own way is not judged.
+    fs::write(place.path("labs/study/two.toml"), LAB).unwrap();
+    let output = reproduce(&[]);
+    assert_eq!(status(&output), 2);
+    assert!(text(&output.stderr).contains("extends = \"profile.toml\""), "{}", text(&output.stderr));
+    assert!(text(&place.weir(&["list", "labs"]).stdout).contains("labs/study/one.toml"));
 }

@@ -4,55 +4,19 @@
 
 mod student;
 
+pub use crate::bound::Bound;
 pub use student::quantile;
 
 use crate::info::ParamInfo;
 use crate::metrics::{Level, METRICS, Metric, metric};
 use crate::summary::RunSummary;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 use weir_base::math::sqrt;
 
 /// Confidence of the interval.
 pub const CONFIDENCE: f64 = 0.95;
-
-/// How far apart two results may be and still agree.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bound {
-    /// In the metric's unit (points, for a percentage).
-    Absolute(f64),
-    /// As a share of the reference: 0.15 is 15 %.
-    Relative(f64),
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bound::Absolute(bound) => write!(f, "{bound}"),
-            // To a millionth, so that 7 % is not printed as 7.000000000000001 %.
-            Bound::Relative(bound) => write!(f, "{}%", (bound * 1e8).round() / 1e6),
-        }
-    }
-}
-
-impl FromStr for Bound {
-    type Err = String;
-
-    /// A number in the metric's unit, or a share with `%`.
-    fn from_str(text: &str) -> Result<Bound, String> {
-        let share = text.trim_end().strip_suffix('%');
-        let number = share.unwrap_or(text).trim().parse::<f64>().ok();
-        match number.filter(|number| number.is_finite() && *number >= 0.0) {
-            Some(number) if share.is_some() => Ok(Bound::Relative(number / 100.0)),
-            Some(number) => Ok(Bound::Absolute(number)),
-            None => Err(format!(
-                "`{text}` is no bound: give a number in the metric's unit, or a share such as 15%"
-            )),
-        }
-    }
-}
 
 /// What is compared, and within what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -228,25 +192,36 @@ fn pair_up<'a>(
     reference: &'a [RunSummary],
     other: &'a [RunSummary],
 ) -> (Vec<CellPairs<'a>>, Vec<(String, String)>) {
-    let same = |a: &RunSummary, b: &RunSummary| a.params == b.params && a.repeat == b.repeat;
+    let key = |run: &'a RunSummary| (cell_of(run), run.repeat);
+    let partners: HashMap<_, &RunSummary> = other.iter().rev().map(|run| (key(run), run)).collect();
+    let known: HashSet<_> = reference.iter().map(key).collect();
     let mut cells: Vec<CellPairs<'a>> = Vec::new();
+    let mut places: HashMap<Vec<(&str, &str)>, usize> = HashMap::new();
     let mut left_out = Vec::new();
     for run in reference {
-        match other.iter().find(|candidate| same(run, candidate)) {
+        match partners.get(&key(run)) {
             None => left_out.push((run.id.clone(), "no partner".into())),
             Some(partner) => match run.spoiled.first().or(partner.spoiled.first()) {
                 Some(reason) => left_out.push((run.id.clone(), format!("spoiled: {reason}"))),
-                None => match cells.iter_mut().find(|cell| cell.params == run.params) {
-                    Some(cell) => cell.pairs.push((run, partner)),
-                    None => cells.push(CellPairs { params: &run.params, pairs: vec![(run, partner)] }),
-                },
+                None => {
+                    let place = *places.entry(cell_of(run)).or_insert_with(|| {
+                        cells.push(CellPairs { params: &run.params, pairs: Vec::new() });
+                        cells.len() - 1
+                    });
+                    cells[place].pairs.push((run, *partner));
+                }
             },
         }
     }
-    for run in other.iter().filter(|run| !reference.iter().any(|r| same(r, run))) {
+    for run in other.iter().filter(|run| !known.contains(&key(run))) {
         left_out.push((run.id.clone(), "no partner".into()));
     }
     (cells, left_out)
+}
+
+/// What a run chose on each level.
+fn cell_of(run: &RunSummary) -> Vec<(&str, &str)> {
+    run.params.iter().map(|param| (param.level.as_str(), param.value.as_str())).collect()
 }
 
 /// The whole run for a metric that has a value there, else each group.

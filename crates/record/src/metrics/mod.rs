@@ -15,7 +15,7 @@ pub use value::{Distribution, Value};
 pub(crate) use value::{mbps, percent, ratio};
 pub use view::{View, Window};
 
-use crate::compare::Bound;
+use crate::bound::Bound;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -3,7 +3,7 @@
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::LinkView;
 use super::{Formula, Level, Metric, Queue};
-use crate::compare::Bound;
+use crate::bound::Bound;
 
 impl Queue<'_> {
     fn link(&self) -> &LinkView {

@@ -3,7 +3,7 @@
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::FlowView;
 use super::{Flows, Formula, Level, Metric};
-use crate::compare::Bound;
+use crate::bound::Bound;
 use crate::types::FlowSample;
 use weir_base::Span;
 

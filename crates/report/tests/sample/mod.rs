@@ -56,6 +56,7 @@ pub(crate) fn large(count: usize) -> Lab {
         .map(|i| {
             let mut run = base.clone();
             run.id = format!("cell-{i}");
+            run.number = i;
             run.params.insert(0, format!("{i}"));
             run.links[0].delay_ms = Some(spread(10.0 + 20.0 * wave(i)));
             run
@@ -101,6 +102,7 @@ fn one(
         arrived: (arrived as f64 * part) as u64,
         dropped: if name == "not-ect" { arrived / 170 } else { 0 },
         marked: if name == "ect0" { arrived / 140 } else { 0 },
+        marked_percent: (name == "ect0").then_some(100.0 / 140.0),
     };
     let group = |name: &str, controller: &str, share: f64| GroupNumbers {
         name: name.into(),
@@ -143,6 +145,7 @@ fn one(
                 arrived,
                 dropped: arrived / 170,
                 marked: if queue.1 == "pie" { arrived / 140 } else { 0 },
+                marked_percent: (queue.1 == "pie").then_some(100.0 / 140.0),
                 lost: 0,
                 classes: vec![class("not-ect", 0.4), class("ect0", 0.6)],
             },

@@ -1,0 +1,149 @@
+//! The records of several runs in one set of tables: a lab of thousands of short runs would spend more on opening files and
+//! on their footers than on its records. A shard's tables have one column more, `run`, the run's place in the shard, and the
+//! rows of a run stand together.
+
+use crate::error::RecordError;
+use crate::gathered::Gathered;
+use crate::reader::RunReader;
+use crate::table::{Batch, Values, rows_in_group};
+use crate::tables::{Rows, Table};
+use crate::writer::TableFiles;
+use std::path::Path;
+
+/// Writes the records of some runs to a folder, which is made if it is not there and should be empty.
+///
+/// # Errors
+/// The file system refused.
+pub fn write_shard(folder: &Path, runs: &[&Gathered]) -> Result<(), RecordError> {
+    std::fs::create_dir_all(folder).map_err(RecordError::io(folder))?;
+    let mut files = TableFiles::new(folder.into(), Rows::OfAShard);
+    for table in Table::ALL {
+        let columns = Rows::OfAShard.columns(table);
+        let limit = rows_in_group(&columns);
+        let mut rows = Batch::new(&columns);
+        for (place, run) in runs.iter().enumerate() {
+            append(&mut rows, place, &run.batches[table as usize]);
+            if rows.rows >= limit {
+                files.write(table, &rows)?;
+                rows = Batch::new(&columns);
+            }
+        }
+        if rows.rows > 0 {
+            files.write(table, &rows)?;
+        }
+    }
+    let mut manifest = files.close()?;
+    manifest.runs = Some(runs.len());
+    manifest.write(folder)
+}
+
+/// Appends the rows of the run at this place.
+fn append(to: &mut Batch, place: usize, from: &Batch) {
+    let Some((Values::Integer(places), columns)) = to.columns.split_first_mut() else { return };
+    places.extend(std::iter::repeat_n(place as i64, from.rows));
+    for (to, from_values) in columns.iter_mut().zip(&from.columns) {
+        to.append(from_values, 0..from.rows);
+    }
+    to.rows += from.rows;
+}
+
+/// Reads all runs of a shard.
+///
+/// # Errors
+/// It was not finished, or a file cannot be read or is not what was written.
+pub fn read_shard(folder: &Path) -> Result<Vec<Gathered>, RecordError> {
+    let reader = RunReader::open_any(folder)?;
+    let Some(count) = reader.runs() else {
+        return Err(RecordError::corrupt(folder, "records of one run, where those of several should be"));
+    };
+    let mut runs = vec![Gathered::new(); count];
+    for table in Table::ALL {
+        reader.batches(table, |rows| split(rows, table, &mut runs))?;
+    }
+    for run in &runs {
+        run.load().map_err(|what| RecordError::corrupt(folder, what))?;
+    }
+    Ok(runs)
+}
+
+/// Gives each run its rows.
+fn split(rows: &Batch, table: Table, runs: &mut [Gathered]) -> Result<(), String> {
+    let Some((Values::Integer(places), columns)) = rows.columns.split_first() else {
+        return Err("the rows do not say of which run they are".into());
+    };
+    let mut first = 0;
+    for same in places.chunk_by(|a, b| a == b) {
+        let (place, end) = (same[0], first + same.len());
+        let run = usize::try_from(place).ok().and_then(|place| runs.get_mut(place));
+        let to =
+            &mut run.ok_or_else(|| format!("there is no run {place} in this shard"))?.batches[table as usize];
+        for (to, from) in to.columns.iter_mut().zip(columns) {
+            to.append(from, first..end);
+        }
+        to.rows += same.len();
+        first = end;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{busy_records, replay};
+    use crate::{RecordError, Records};
+
+    fn gathered(records: &Records) -> Gathered {
+        let mut gathered = Gathered::new();
+        replay(records, &mut gathered);
+        gathered
+    }
+
+    /// Three runs: one of all records, one without any, one of events alone.
+    fn three() -> Vec<Gathered> {
+        let events = Records { events: busy_records().events, ..Records::default() };
+        vec![gathered(&busy_records()), Gathered::new(), gathered(&events)]
+    }
+
+    #[test]
+    fn the_runs_of_a_shard_come_back_each_with_its_own_rows() {
+        let (folder, runs) = (tempfile::tempdir().unwrap(), three());
+        write_shard(folder.path(), &runs.iter().collect::<Vec<_>>()).unwrap();
+        let back = read_shard(folder.path()).unwrap();
+        assert_eq!(back, runs);
+        let without_packets = Records { packets: vec![], ..busy_records() };
+        assert_eq!(back[0].records(), without_packets);
+        assert_eq!(back[2].records().events, busy_records().events);
+    }
+
+    #[test]
+    fn the_same_runs_make_the_same_bytes_and_another_order_other_ones() {
+        let write = |runs: Vec<Gathered>| {
+            let folder = tempfile::tempdir().unwrap();
+            write_shard(folder.path(), &runs.iter().collect::<Vec<_>>()).unwrap();
+            std::fs::read(folder.path().join("events.parquet")).unwrap()
+        };
+        assert_eq!(write(three()), write(three()));
+        assert_ne!(write(three()), write(three().into_iter().rev().collect()));
+    }
+
+    #[test]
+    fn a_shard_is_no_run_and_a_run_no_shard() {
+        let (shard, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write_shard(shard.path(), &[&Gathered::new()]).unwrap();
+        crate::ParquetRecorder::create(run.path()).unwrap().finish().unwrap();
+        assert!(matches!(Records::read(shard.path()), Err(RecordError::Corrupt { .. })));
+        assert!(matches!(read_shard(run.path()), Err(RecordError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_shard_that_was_changed_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        write_shard(folder.path(), &three().iter().collect::<Vec<_>>()).unwrap();
+        let path = folder.path().join("flows.parquet");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert!(matches!(read_shard(folder.path()), Err(RecordError::Corrupt { .. })));
+    }
+}

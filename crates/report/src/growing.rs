@@ -1,0 +1,230 @@
+//! A report that grows: runs join it as they end, the index shows them now and then, and at the end every page is written.
+//! A report that is made afterwards is one that nothing has joined before.
+//!
+//! In a large lab a run's series and its page are kept in pieces of a hundred runs, `report/series/K.js` and
+//! `report/pages/K.js`, and `report/run.html` shows whichever its address names: ten thousand files would take longer to
+//! write than the runs take to simulate.
+
+use crate::folder::Folder;
+use crate::model::{Lab, RunNumbers};
+use crate::pages::{PIECE, Pages, both_file, run_file};
+use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, script, source};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use weir_base::Span;
+use weir_engine::{FinishedRun, Results};
+use weir_record::{Records, RunSummary, Summary, Table};
+
+/// A run, told apart by its engine and its place in the tree.
+type Key = (String, usize);
+
+/// A report that runs join as they end. It may be shared between threads.
+pub struct Growing {
+    outline: Lab,
+    colours: HashMap<String, usize>,
+    out: Folder,
+    joined: Mutex<BTreeMap<Key, RunNumbers>>,
+    series: Series,
+}
+
+impl Growing {
+    /// A report in a result folder, of this lab on so many engines.
+    pub fn new(folder: &Path, lab: &weir_plan::Lab, engines: usize) -> Growing {
+        Growing::of(folder, source::outline(lab, &lab.runs(), engines))
+    }
+
+    pub(crate) fn of(folder: &Path, outline: Lab) -> Growing {
+        let colours = outline.group_names().into_iter().map(String::from).zip(0..).collect();
+        let joined = Mutex::new(BTreeMap::new());
+        Growing { outline, colours, out: Folder::new(folder), joined, series: Series::default() }
+    }
+
+    /// A run joins, with its numbers alone: the index shows it, its plots come at the end.
+    pub fn join(&self, run: &FinishedRun, summary: &RunSummary) {
+        let numbers = source::numbers(summary, Some(run));
+        self.joined().insert((numbers.engine.clone(), run.number), numbers);
+    }
+
+    /// A run of a large lab joins with its series, so that they need not be read again.
+    pub fn join_with_series(&self, run: &FinishedRun, summary: &RunSummary, records: &Records) {
+        let numbers = source::numbers(summary, Some(run));
+        let charts = charts::charts(&run.info, records, self.outline.size());
+        let text = script::series(&numbers, &charts, &self.colours);
+        self.series.add(&numbers, text);
+        self.joined().insert((numbers.engine.clone(), run.number), numbers);
+    }
+
+    /// How many runs have joined.
+    pub fn count(&self) -> usize {
+        self.joined().len()
+    }
+
+    fn joined(&self) -> MutexGuard<'_, BTreeMap<Key, RunNumbers>> {
+        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the index of what has joined so far.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn refresh(&self) -> Result<(), ReportError> {
+        let mut runs: Vec<RunNumbers> = self.joined().values().cloned().collect();
+        // The engines of a run side by side, as they stand at the end.
+        runs.sort_by_key(|run| run.number);
+        let lab = Lab { runs, growing: true, ..self.outline.clone() };
+        write_assets(&self.out)?;
+        self.out.write("report/lab.js", script::lab(&lab).as_bytes())?;
+        self.out.write("index.html", Pages::new(&lab).index().as_bytes())
+    }
+
+    /// Writes the whole report: pages from the summary's metrics, series from the records. `warmup` is the one that the
+    /// summary was computed with, where it is not the runs' own; plots show the whole run and shade it.
+    ///
+    /// # Errors
+    /// A file that cannot be written, or records that cannot be read.
+    pub fn finish(
+        self,
+        results: &Results,
+        summary: &Summary,
+        warmup: Option<Span>,
+    ) -> Result<(), ReportError> {
+        let mut joined = self.joined.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = Vec::with_capacity(summary.runs.len());
+        for (summary, run) in summary.runs.iter().zip(&results.runs) {
+            let known = joined.remove(&(summary.engine.clone(), run.number));
+            let mut numbers = known.unwrap_or_else(|| source::numbers(summary, Some(run)));
+            if let Some(warmup) = warmup {
+                numbers.warmup_s = warmup.as_secs_f64();
+            }
+            numbers.params = summary.params.iter().map(|param| param.value.clone()).collect();
+            runs.push(numbers);
+        }
+        let levels =
+            results.runs.first().map(|run| run.info.params.iter().map(|param| param.level.clone()).collect());
+        let lab = Lab {
+            levels: levels.unwrap_or_default(),
+            runs,
+            agreement: source::agreement(summary),
+            ..self.outline
+        };
+        let size = lab.size();
+        let series = self.series;
+        let wanted = |place: usize| !series.has(&lab.runs[place]);
+        let text = |place: usize, run: &FinishedRun, records: &Records| {
+            let numbers = &lab.runs[place];
+            let text = script::series(numbers, &charts::charts(&run.info, records, size), &self.colours);
+            match lab.is_large() {
+                true => series.add(numbers, text),
+                false => self.out.write(&run_file(numbers, "js"), text.as_bytes())?,
+            }
+            Ok::<(), ReportError>(())
+        };
+        let tables = &Table::ALL[..Table::Packets as usize];
+        results.each(tables, wanted, text)?;
+        write_pages(&self.out, &lab, &series)
+    }
+}
+
+/// Writes what pages share.
+pub(crate) fn write_assets(out: &Folder) -> Result<(), ReportError> {
+    for (name, content) in ASSETS {
+        out.write(&format!("report/assets/{name}"), content.as_bytes())?;
+    }
+    out.write("report/assets/uplot-LICENSE", UPLOT_LICENSE.as_bytes())
+}
+
+/// Everything but the series of runs that have files of their own.
+pub(crate) fn write_pages(out: &Folder, lab: &Lab, series: &Series) -> Result<(), ReportError> {
+    let pages = Pages::new(lab);
+    write_assets(out)?;
+    if lab.is_large() {
+        pieces(out, &pages, series)?;
+        out.write("report/run.html", pages.any_run().as_bytes())?;
+    } else {
+        for (place, run) in lab.runs.iter().enumerate() {
+            out.write(&run_file(run, "html"), pages.framed(pages.run(place), &[run]).as_bytes())?;
+        }
+        for (run, twin) in twins(&pages) {
+            let page = pages.framed(pages.both(run, twin), &[run, twin]);
+            out.write(&both_file(&run.id), page.as_bytes())?;
+        }
+    }
+    out.write("report/lab.js", script::lab(lab).as_bytes())?;
+    out.write("report/compare.html", pages.comparison().as_bytes())?;
+    out.write("index.html", pages.index().as_bytes())?;
+    out.sweep()
+}
+
+/// The simulated runs that have a live one beside them.
+fn twins<'a>(pages: &Pages<'a>) -> Vec<(&'a RunNumbers, &'a RunNumbers)> {
+    let simulated = pages.lab.runs.iter().filter(|run| run.engine == "sim");
+    simulated.filter_map(|run| Some((run, pages.twin(run)?))).collect()
+}
+
+/// The pages and series of a large lab's runs, on all cores.
+fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), ReportError> {
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (place, run) in pages.lab.runs.iter().enumerate() {
+        members.entry(run.number / PIECE).or_default().push(place);
+    }
+    let members: Vec<(usize, Vec<usize>)> = members.into_iter().collect();
+    let one = |(piece, places): &(usize, Vec<usize>)| -> Result<(), ReportError> {
+        let mut text = String::new();
+        for &place in places {
+            let run = &pages.lab.runs[place];
+            text += &pages.run(place).script(&format!("{}/{}", run.engine, run.id));
+            if let Some(twin) = pages.twin(run).filter(|_| run.engine == "sim") {
+                text += &pages.both(run, twin).script(&format!("both/{}", run.id));
+            }
+        }
+        out.write(&format!("report/pages/{piece}.js"), text.as_bytes())?;
+        out.write(&format!("report/series/{piece}.js"), series.take(*piece).as_bytes())
+    };
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let work = || {
+        while let Some(piece) = members.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = one(piece) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                break;
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    std::thread::scope(|scope| {
+        (1..cores.min(members.len())).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// The series of a large lab's runs, as scripts, until their pieces are written.
+#[derive(Default)]
+pub(crate) struct Series {
+    /// By place in the tree and engine.
+    texts: Mutex<BTreeMap<(usize, String), String>>,
+}
+
+impl Series {
+    fn texts(&self) -> MutexGuard<'_, BTreeMap<(usize, String), String>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, run: &RunNumbers, text: String) {
+        self.texts().insert((run.number, run.engine.clone()), text);
+    }
+
+    fn has(&self, run: &RunNumbers) -> bool {
+        self.texts().contains_key(&(run.number, run.engine.clone()))
+    }
+
+    /// The scripts of a piece's runs.
+    fn take(&self, piece: usize) -> String {
+        let mut texts = self.texts();
+        let mut of_piece = texts.split_off(&(piece * PIECE, String::new()));
+        let mut after = of_piece.split_off(&((piece + 1) * PIECE, String::new()));
+        texts.append(&mut after);
+        of_piece.into_values().collect()
+    }
+}

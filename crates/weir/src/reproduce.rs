@@ -1,0 +1,153 @@
+//! `weir reproduce`: runs the labs of a study and holds what they claim against what was measured, one row a claim.
+//!
+//! A study is a folder below `labs/` with a `profile.toml`, which fixes every choice that its sources leave open; its labs
+//! extend that profile, and one that does not is refused.
+
+use crate::cli::{EngineName, ReproduceArgs};
+use crate::failure::{Failure, terminal_width};
+use crate::run::{Execution, engines, execute};
+use crate::{print, print_json};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use weir_engine::judge;
+use weir_plan::Lab;
+use weir_report::{Reproduced, Score, claims_table, write_claims};
+
+/// Where studies are.
+const STUDIES: &str = "labs";
+/// A study's profile.
+pub(crate) const PROFILE: &str = "profile.toml";
+
+/// Runs the labs of one study or of all, judges and tells.
+pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    let labs = find(args.what.as_deref(), &args.labs.clone().unwrap_or_else(|| STUDIES.into()))?;
+    // Without --full each cell runs once: the same runs as the first repeats of a full reproduction.
+    let settings = if args.full { vec![] } else { vec!["run.repeats=1".to_owned()] };
+    let mut loaded = vec![];
+    for place in labs {
+        let lab = Lab::load(&place.file, &settings)?;
+        require_profile(&place, &lab)?;
+        loaded.push((place.study, lab));
+    }
+    let engines = engines(&args.on);
+    if args.on.contains(&EngineName::Live) {
+        let _ = weir_live::enter();
+    }
+    let out = args.out.clone().unwrap_or_else(|| {
+        PathBuf::from("results").join(if args.full { "reproduce-full" } else { "reproduce" })
+    });
+    let mut reproduced = vec![];
+    for (study, lab) in loaded {
+        let folder = format!("{study}/{}", lab.name());
+        let execution = Execution {
+            out: out.join(&folder),
+            jobs: args.jobs,
+            pcap: None,
+            rerun: args.rerun,
+            only: &[],
+            retries: 1,
+            report: true,
+        };
+        let done = execute(&lab, &engines, &execution)?;
+        if let Some((id, reason)) = done.tally.failed.first() {
+            return Err(Failure::failed(format!("{folder}: run {id} failed: {reason}")));
+        }
+        let claims = judge(lab.claims(), &done.summary);
+        let title = lab.title().map(String::from);
+        reproduced.push(Reproduced { study, lab: lab.name().into(), title, folder, claims });
+    }
+    write_claims(&out, &reproduced)?;
+    let score = Score::of(&reproduced);
+    let document = json!({ "full": args.full, "score": score, "labs": reproduced });
+    let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::failed(error.to_string()))?;
+    let path = out.join("reproduce.json");
+    weir_engine::write_atomically(&path, (text + "\n").as_bytes())
+        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    if args.json {
+        print_json(&document)?;
+    } else {
+        print(&claims_table(&reproduced, terminal_width()))?;
+        let once =
+            if args.full { "" } else { "Each cell ran once; --full repeats it as often as its lab says.  " };
+        print(&format!("\n{once}{}\n", out.join("index.html").display()))?;
+    }
+    if score.misses > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
+}
+
+/// A lab of a study.
+struct Place {
+    study: String,
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+/// The labs of `STUDY`, of `STUDY/LAB`, or of all studies.
+fn find(what: Option<&str>, root: &Path) -> Result<Vec<Place>, Failure> {
+    let (study, lab) = match what.map(|what| what.trim_end_matches('/').split_once('/').unwrap_or((what, "")))
+    {
+        None => (None, ""),
+        Some((study, lab)) => (Some(study.trim_end_matches('/')), lab.trim_end_matches(".toml")),
+    };
+    let studies: Vec<PathBuf> = below(root).into_iter().filter(|path| path.join(PROFILE).is_file()).collect();
+    let names = || studies.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
+    let chosen: Vec<&PathBuf> =
+        studies.iter().filter(|path| study.is_none_or(|study| name(path) == study)).collect();
+    if chosen.is_empty() {
+        let there = if studies.is_empty() {
+            format!("a study is a folder in {} with a {PROFILE}; --labs names another place", root.display())
+        } else {
+            format!("the studies in {} are {}", root.display(), names())
+        };
+        let message = match study {
+            Some(study) => format!("there is no study `{study}`"),
+            None => format!("there are no studies in {}", root.display()),
+        };
+        return Err(Failure::bad_input(message, there));
+    }
+    let mut found = vec![];
+    for folder in chosen {
+        let labs = below(folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml"));
+        for file in labs.filter(|path| !path.ends_with(PROFILE)) {
+            found.push(Place { study: name(folder), folder: folder.clone(), file });
+        }
+    }
+    let labs: Vec<String> = found.iter().map(|place| stem(&place.file)).collect();
+    found.retain(|place| lab.is_empty() || stem(&place.file) == lab);
+    if found.is_empty() {
+        let message = format!("the study has no lab {}", if lab.is_empty() { "at all" } else { lab });
+        return Err(Failure::bad_input(message, format!("its labs are {}", labs.join(", "))));
+    }
+    Ok(found)
+}
+
+/// What is in a folder, by name.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A lab is judged only under its study's profile.
+fn require_profile(place: &Place, lab: &Lab) -> Result<(), Failure> {
+    let profile = place.folder.join(PROFILE);
+    let canonical = profile.canonicalize().unwrap_or_else(|_| profile.clone());
+    if lab.files().contains(&canonical) {
+        return Ok(());
+    }
+    Err(Failure::bad_input(
+        format!("{} does not extend its study's profile", place.file.display()),
+        format!(
+            "write extends = \"{PROFILE}\": what a study leaves open is fixed there, once for all its labs"
+        ),
+    ))
+}

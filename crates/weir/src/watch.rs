@@ -1,0 +1,105 @@
+//! What goes on while a tree of runs is under way: the line of progress, and the report, which grows.
+
+use crate::progress::Line;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use weir_engine::{FinishedRun, Outcome, Progress, Results};
+use weir_plan::Lab;
+use weir_record::{Records, RunSummary, Table};
+use weir_report::Growing;
+
+/// How often the index is written anew, at least.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// The share of the time that goes into it, at most.
+const SHARE: u32 = 50;
+
+/// Watches over a tree of runs.
+pub(crate) struct Watch<'a> {
+    line: Line,
+    lab: &'a Lab,
+    folder: PathBuf,
+    report: Option<Growing>,
+    summaries: Mutex<HashMap<String, RunSummary>>,
+    next: Mutex<Instant>,
+}
+
+impl<'a> Watch<'a> {
+    /// A watch over so many cells of a lab, whose results go to a folder.
+    pub(crate) fn new(lab: &'a Lab, cells: usize, folder: PathBuf, report: Option<Growing>) -> Watch<'a> {
+        Watch {
+            line: Line::new(cells),
+            lab,
+            folder,
+            report,
+            summaries: Mutex::default(),
+            next: Mutex::new(Instant::now() + INTERVAL),
+        }
+    }
+
+    /// The line goes; what is left is the report as far as it has grown, and the summaries of runs by id.
+    pub(crate) fn end(self) -> (Option<Growing>, HashMap<String, RunSummary>) {
+        self.line.clear();
+        (self.report, self.summaries.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn summaries(&self) -> MutexGuard<'_, HashMap<String, RunSummary>> {
+        self.summaries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the runs that are on disk and were not summarised yet.
+    fn catch_up(&self, report: &Growing) {
+        // What cannot be read now is told when the report is made at the end.
+        let Ok(results) = Results::of_lab(&self.folder, self.lab.clone()) else { return };
+        let known: Vec<bool> = {
+            let summaries = self.summaries();
+            results.runs.iter().map(|run| summaries.contains_key(&run.file.id)).collect()
+        };
+        let _ = results.each(
+            &Table::FOR_METRICS,
+            |run| !known[run],
+            |_, run, records| {
+                let summary = run.summarise(records, None);
+                report.join(run, &summary);
+                self.summaries().insert(summary.id.clone(), summary);
+                Ok::<(), weir_engine::ResultsError>(())
+            },
+        );
+    }
+}
+
+impl Progress for Watch<'_> {
+    fn share(&self, cell: usize, share: f64) {
+        self.line.share(cell, share);
+    }
+
+    fn kept(&self, _cell: usize) {
+        self.line.kept();
+    }
+
+    fn ended(&self, cell: usize, outcome: Result<&Outcome, &str>) {
+        self.line.ended(cell, outcome.is_ok());
+    }
+
+    fn recorded(&self, run: &FinishedRun, records: &Records) {
+        let summary = run.summarise(records, None);
+        if let Some(report) = &self.report {
+            report.join_with_series(run, &summary, records);
+        }
+        self.summaries().insert(summary.id.clone(), summary);
+    }
+
+    fn tick(&self) {
+        let Some(report) = &self.report else { return };
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = Instant::now();
+        if began < *next {
+            return;
+        }
+        self.catch_up(report);
+        // An index that cannot be written now is tried again later, and told of at the end.
+        let _ = report.refresh();
+        *next = Instant::now() + INTERVAL.max(began.elapsed() * SHARE);
+    }
+}
