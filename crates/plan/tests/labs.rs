@@ -38,7 +38,7 @@ fn every_lab_loads_and_its_name_is_its_files() {
 #[test]
 fn every_labs_source_reads_back_to_the_same_runs() {
     for path in labs() {
-        for settings in [vec![], vec!["run.duration=11 s".to_string(), "run.seed=7".into()]] {
+        for settings in [vec![], vec!["run.duration=61 s".to_string(), "run.seed=7".into()]] {
             let lab = Lab::load(&path, &settings).unwrap_or_else(|error| panic!("{error}"));
             let again = Lab::from_str(lab.source(), "lab.toml", Path::new("."), &[]);
             let again = again.unwrap_or_else(|error| panic!("{error}\n{}", lab.source()));

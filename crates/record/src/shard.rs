@@ -120,7 +120,7 @@ mod tests {
         let write = |runs: Vec<Gathered>| {
             let folder = tempfile::tempdir().unwrap();
             write_shard(folder.path(), &runs.iter().collect::<Vec<_>>()).unwrap();
-            std::fs::read(folder.path().join("events.parquet")).unwrap()
+            std::fs::read(folder.path().join("flows.parquet")).unwrap()
         };
         assert_eq!(write(three()), write(three()));
         assert_ne!(write(three()), write(three().into_iter().rev().collect()));

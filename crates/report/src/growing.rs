@@ -44,7 +44,11 @@ impl Growing {
     /// A run joins, with its numbers alone: the index shows it, its plots come at the end.
     pub fn join(&self, run: &FinishedRun, summary: &RunSummary) {
         let numbers = source::numbers(summary, Some(run));
-        self.joined().insert((numbers.engine.clone(), run.number), numbers);
+        let mut joined = self.joined();
+        // What was read from disk may be older than what joined with its series.
+        if !self.series.has(&numbers) {
+            joined.insert((numbers.engine.clone(), run.number), numbers);
+        }
     }
 
     /// A run of a large lab joins with its series, so that they need not be read again.
@@ -94,6 +98,7 @@ impl Growing {
         let mut runs = Vec::with_capacity(summary.runs.len());
         for (summary, run) in summary.runs.iter().zip(&results.runs) {
             let known = joined.remove(&(summary.engine.clone(), run.number));
+            let known = known.filter(|numbers| self.series.has(numbers));
             let mut numbers = known.unwrap_or_else(|| source::numbers(summary, Some(run)));
             if let Some(warmup) = warmup {
                 numbers.warmup_s = warmup.as_secs_f64();

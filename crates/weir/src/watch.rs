@@ -1,7 +1,7 @@
 //! What goes on while a tree of runs is under way: the line of progress, and the report, which grows.
 
 use crate::progress::Line;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,7 +21,10 @@ pub(crate) struct Watch<'a> {
     lab: &'a Lab,
     folder: PathBuf,
     report: Option<Growing>,
+    /// Of runs that ended now and whose records were at hand, by id.
     summaries: Mutex<HashMap<String, RunSummary>>,
+    /// Ids of runs that were read from disk for the index.
+    shown: Mutex<HashSet<String>>,
     next: Mutex<Instant>,
 }
 
@@ -34,6 +37,7 @@ impl<'a> Watch<'a> {
             folder,
             report,
             summaries: Mutex::default(),
+            shown: Mutex::default(),
             next: Mutex::new(Instant::now() + INTERVAL),
         }
     }
@@ -48,13 +52,19 @@ impl<'a> Watch<'a> {
         self.summaries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the runs that are on disk and were not summarised yet.
+    fn shown(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the runs that are on disk and are not in the index yet. One that is run again may be read as it was before, so
+    /// nothing of this is kept for the end.
     fn catch_up(&self, report: &Growing) {
         // What cannot be read now is told when the report is made at the end.
         let Ok(results) = Results::of_lab(&self.folder, self.lab.clone()) else { return };
         let known: Vec<bool> = {
-            let summaries = self.summaries();
-            results.runs.iter().map(|run| summaries.contains_key(&run.file.id)).collect()
+            let (summaries, shown) = (self.summaries(), self.shown());
+            let known = |id: &String| summaries.contains_key(id) || shown.contains(id);
+            results.runs.iter().map(|run| known(&run.file.id)).collect()
         };
         let _ = results.each(
             &Table::FOR_METRICS,
