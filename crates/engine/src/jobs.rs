@@ -220,13 +220,13 @@ impl Session<'_> {
 
     fn attempt(&self, place: usize) -> Result<Outcome, EngineError> {
         match &self.shards {
-            Some(shards) => self.into_shard(place, shards),
-            None => self.into_folder(place),
+            Some(shards) => self.for_shard(place, shards),
+            None => self.for_folder(place),
         }
     }
 
     /// Runs a cell whose records go to its shard.
-    fn into_shard(&self, place: usize, shards: &Shards) -> Result<Outcome, EngineError> {
+    fn for_shard(&self, place: usize, shards: &Shards) -> Result<Outcome, EngineError> {
         let cell = &self.cells[place];
         let mut records = Gathered::new();
         let outcome = guarded(|| self.drive(place, &mut records, None))?;
@@ -245,7 +245,7 @@ impl Session<'_> {
     }
 
     /// Runs a cell whose records have a folder of their own.
-    fn into_folder(&self, place: usize) -> Result<Outcome, EngineError> {
+    fn for_folder(&self, place: usize) -> Result<Outcome, EngineError> {
         let Cell { engine, run, .. } = self.cells[place];
         let engine = engine.name();
         let path = self.folder.begin(engine, run).map_err(failed)?;
