@@ -154,7 +154,7 @@ fn a_report_grows_while_its_lab_runs() {
     assert!(index().contains("Still running: 1 of 2 runs are done."), "{}", index());
     let script = || std::fs::read_to_string(path.join("report/lab.js")).unwrap();
     assert!(
-        script().contains("\"growing\":1") && script().contains("\"id\":\"deep-4-bdp_r1\""),
+        script().contains("\"growing\":1") && script().contains("\"id\":\"deep-4bdp_r1\""),
         "{}",
         script()
     );
