@@ -24,6 +24,7 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
         schedule: link.schedule.iter().map(change).collect(),
         measured: link.measured,
     };
+    let way = |way: &weir_plan::Way| fabric::Way { to: way.to, links: way.links.clone() };
     fabric::Config {
         nodes: run
             .network
@@ -32,6 +33,7 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
             .map(|node| fabric::Node { host: node.host, jitter: node.jitter })
             .collect(),
         links: run.network.links.iter().map(link).collect(),
+        ways: run.network.ways.iter().map(way).collect(),
         flows: run
             .flows
             .iter()

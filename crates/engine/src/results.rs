@@ -389,5 +389,7 @@ fn bottleneck(run: &Run) -> Option<u32> {
     let routes = weir_fabric::Paths::new(&crate::fabric_config(run));
     let crossed = |index: usize| run.groups.iter().any(|group| routes.crosses(group.from, group.to, index));
     let candidates = run.measured_links().filter(|(index, _)| crossed(*index));
-    candidates.min_by_key(|(_, link)| link.rate).map(|(index, _)| index as u32)
+    // A link without a rate has no queue to speak of: any other is slower.
+    let slowness = |link: &weir_plan::Link| (link.rate.is_none(), link.rate);
+    candidates.min_by_key(|(_, link)| slowness(link)).map(|(index, _)| index as u32)
 }

@@ -9,6 +9,8 @@ pub struct Config {
     pub nodes: Vec<Node>,
     /// Directed links between them.
     pub links: Vec<Link>,
+    /// Given ways; packets for other hosts take the way of least delay.
+    pub ways: Vec<Way>,
     /// Flows, by number: where their data comes from.
     pub flows: Vec<Flow>,
     /// Number of traffic groups.
@@ -28,6 +30,15 @@ pub struct Node {
     pub host: bool,
     /// Most that a packet is held before it leaves the host; order is preserved.
     pub jitter: Span,
+}
+
+/// The links that packets for a host take, wherever on them they are.
+#[derive(Debug, Clone)]
+pub struct Way {
+    /// The host.
+    pub to: usize,
+    /// Links, each beginning where the one before ends; no node is passed twice.
+    pub links: Vec<usize>,
 }
 
 /// A flow as the taps know it.

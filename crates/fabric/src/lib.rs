@@ -14,7 +14,7 @@ mod tap;
 mod tests;
 mod wire;
 
-pub use config::{Change, Config, Flow, Link, Node};
+pub use config::{Change, Config, Flow, Link, Node, Way};
 pub use event::EventQueue;
 pub use fabric::{Delivery, Fabric, Totals};
 pub use link::{LinkCounters, Observer, PacketEvent};

@@ -1,5 +1,5 @@
 //! Routes: for each node, the link towards each host, by least total delay; ties go to fewer links, then to the link that
-//! is named first.
+//! is named first. Given ways go before: where packets for a host meet the host's way, they follow it.
 
 use crate::config::Config;
 use std::cmp::Reverse;
@@ -21,7 +21,11 @@ impl Paths {
     /// Whether packets from one host to another cross this link.
     pub fn crosses(&self, from: usize, to: usize, link: usize) -> bool {
         let mut node = from;
-        while node != to {
+        // Given ways that contradict each other could lead in a circle; no way passes a node twice.
+        for _ in 0..self.routes.nodes {
+            if node == to {
+                break;
+            }
             let Some(next) = self.routes.link(node, to) else { return false };
             if next == link {
                 return true;
@@ -69,6 +73,11 @@ impl Routes {
                 }
             }
         }
+        for way in &config.ways {
+            for &link in &way.links {
+                next[config.links[link].from * nodes + way.to] = link as u32;
+            }
+        }
         Routes { nodes, next }
     }
 
@@ -76,14 +85,18 @@ impl Routes {
     pub(crate) fn hops(&self, through: impl Fn(usize) -> Option<usize>) -> Hops {
         let hop = |from: usize, target: usize| {
             let mut node = from;
-            while node != target {
+            for _ in 0..self.nodes {
+                if node == target {
+                    return ARRIVED;
+                }
                 let Some(link) = self.link(node, target) else { return NOWHERE };
                 match through(link) {
                     Some(end) => node = end,
                     None => return link as u32,
                 }
             }
-            ARRIVED
+            // Round and round over links that take no time: given ways that contradict each other.
+            if node == target { ARRIVED } else { NOWHERE }
         };
         let nodes = self.nodes;
         Hops { nodes, next: (0..nodes * nodes).map(|index| hop(index / nodes, index % nodes)).collect() }

@@ -81,6 +81,7 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
     Config {
         nodes: vec![host.clone(), Node { host: false, ..host.clone() }, host],
         links: vec![access, slow],
+        ways: vec![],
         flows: vec![Flow { from: 0, group: 0 }],
         groups: 1,
         base_rtt: None,
@@ -236,4 +237,59 @@ fn a_way_that_takes_no_time_delivers_at_once() {
     assert_eq!(fabric.next_time(), ms(3));
     assert_eq!(fabric.advance(ms(3)).unwrap().at, ms(3));
     assert_eq!(fabric.totals().delivered, 1);
+}
+
+/// Two routers between two hosts, with a near link (3 ms) and a far one (9 ms) in each direction.
+fn two_ways(ways: Vec<Way>) -> Config {
+    let host = Node { host: true, jitter: Span::ZERO };
+    let router = Node { host: false, ..host.clone() };
+    let mut config = two_hops(|_| {});
+    let link =
+        |from, to, ms| Link { from, to, rate: None, delay: Span::from_millis(ms), ..config.links[0].clone() };
+    config.links = vec![
+        link(0, 1, 1),
+        link(1, 2, 3),
+        link(1, 2, 9),
+        link(2, 3, 1),
+        link(3, 2, 1),
+        link(2, 1, 3),
+        link(2, 1, 9),
+        link(1, 0, 1),
+    ];
+    config.nodes = vec![host.clone(), router.clone(), router, host];
+    config.ways = ways;
+    config
+}
+
+#[test]
+fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
+    let arrivals = |config: &Config| {
+        let mut fabric = Fabric::new(config);
+        fabric.inject(0, datagram(1, 3), Time::ZERO);
+        fabric.inject(3, datagram(2, 0), Time::ZERO);
+        let mut seen = vec![];
+        while let Some(delivery) = fabric.advance(Time::NEVER) {
+            seen.push((delivery.packet.number, delivery.at));
+        }
+        seen
+    };
+    assert_eq!(arrivals(&two_ways(vec![])), [(1, ms(5)), (2, ms(5))]);
+    // There by the far link, back by the near one.
+    let far = two_ways(vec![Way { to: 3, links: vec![2] }]);
+    assert_eq!(arrivals(&far), [(2, ms(5)), (1, ms(11))]);
+    let paths = Paths::new(&far);
+    assert!(paths.crosses(0, 3, 2) && !paths.crosses(0, 3, 1));
+    assert!(paths.crosses(3, 0, 5) && !paths.crosses(3, 0, 6));
+}
+
+#[test]
+fn given_ways_that_lead_in_a_circle_end_and_lose_nothing_from_the_sum() {
+    // From router 1 to router 2 and back again, over links that take no time.
+    let mut config = two_ways(vec![Way { to: 3, links: vec![1, 5] }]);
+    config.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
+    let mut fabric = Fabric::new(&config);
+    fabric.inject(0, datagram(1, 3), Time::ZERO);
+    assert!(fabric.advance(Time::NEVER).is_none());
+    assert_eq!((fabric.totals().sent, fabric.totals().unroutable), (1, 1));
+    assert!(!Paths::new(&config).crosses(0, 3, 3));
 }

@@ -2,8 +2,9 @@
 //! the topology; the fabric alone decides where packets go.
 
 use crate::netlink::Mac;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use weir_base::FlowId;
+use weir_plan::Ip;
 
 /// The port of flow 0 at both of its ends; flow `n` has the `n`-th after it. Below the range from which Linux takes ports of
 /// its own accord (32768 up) for the first 9,700 flows; beyond, every port in use is bound explicitly all the same. Nothing
@@ -12,21 +13,37 @@ const FIRST_PORT: u16 = 23_000;
 /// The most flows that a run can have.
 pub const MAX_FLOWS: usize = (u16::MAX - FIRST_PORT) as usize;
 /// Where every host sends everything: exists only as a neighbour that is known for good.
-pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
+pub fn gateway(ip: Ip) -> IpAddr {
+    match ip {
+        Ip::V4 => Ipv4Addr::new(10, 255, 255, 254).into(),
+        Ip::V6 => Ipv6Addr::from_bits(PREFIX | 0xffff_fffe).into(),
+    }
+}
+
 /// The gateway's hardware address. No device has it, so the fabric's own IP layer leaves the packets alone.
 pub const GATEWAY_MAC: Mac = [0x02, 0x77, 0xff, 0xff, 0xff, 0xfe];
+/// fd77:6569:7200::, a prefix for local use (RFC 4193).
+const PREFIX: u128 = 0xfd77_6569_7200 << 80;
 
 /// The flow that a packet belonging to none is counted under.
 pub const NO_FLOW: FlowId = FlowId(u32::MAX);
 
-/// The address of the host at a node: 10.0.0.1 for node 0, and so on.
-pub fn address_of(node: usize) -> Ipv4Addr {
-    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + node as u32)
+/// The address of the host at a node: 10.0.0.1 or fd77:6569:7200::1 for node 0, and so on.
+pub fn address_of(node: usize, ip: Ip) -> IpAddr {
+    match ip {
+        Ip::V4 => Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + node as u32).into(),
+        Ip::V6 => Ipv6Addr::from_bits(PREFIX + node as u128 + 1).into(),
+    }
 }
 
-/// The node whose host has an address; any number for an address that is not in the plan.
+/// The node whose host has an IPv4 address; any number for an address that is not in the plan.
 pub fn node_of(address: u32) -> usize {
     address.wrapping_sub(Ipv4Addr::new(10, 0, 0, 1).to_bits()) as usize
+}
+
+/// The node whose host has an IPv6 address; any number for an address that is not in the plan.
+pub fn node_of_v6(address: u128) -> usize {
+    usize::try_from(address.wrapping_sub(PREFIX + 1)).unwrap_or(usize::MAX)
 }
 
 /// The hardware address of the host at a node.
@@ -59,9 +76,16 @@ mod tests {
     #[test]
     fn addresses_and_nodes_belong_together() {
         for node in [0, 1, 254, 255, 256, 70_000] {
-            assert_eq!(node_of(address_of(node).to_bits()), node);
+            let (IpAddr::V4(four), IpAddr::V6(six)) = (address_of(node, Ip::V4), address_of(node, Ip::V6))
+            else {
+                panic!("an address of the other version");
+            };
+            assert_eq!((node_of(four.to_bits()), node_of_v6(six.to_bits())), (node, node));
         }
-        assert_eq!(address_of(1).to_string(), "10.0.0.2");
+        assert_eq!(address_of(1, Ip::V4).to_string(), "10.0.0.2");
+        assert_eq!(address_of(1, Ip::V6).to_string(), "fd77:6569:7200::2");
+        let stray: Ipv6Addr = "ff02::16".parse().unwrap();
+        assert_eq!(node_of_v6(stray.to_bits()), usize::MAX);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_base::{Histogram, Random, Span, Time};
@@ -24,8 +24,8 @@ use weir_workload::{Action, Event, Needs, Workload};
 
 /// Most that is written in one call, and read for one flow before others get their turn.
 const TURN: usize = 64 * 1024;
-/// IP and UDP headers: what a datagram's payload is shorter by.
-const DATAGRAM_HEADERS: u64 = 28;
+/// A UDP header (RFC 768).
+const UDP_HEADER: u64 = 8;
 /// How long the thread sleeps at most before it looks whether the run is over.
 const LOOK_UP: Span = Span::from_millis(20);
 /// Share of a core that sampling `tcp_info` may take.
@@ -62,7 +62,9 @@ enum Waiting {
 struct FlowState {
     workload: Box<dyn Workload>,
     sockets: FlowSockets,
-    target: SocketAddrV4,
+    target: SocketAddr,
+    /// IP and UDP headers: what a datagram's payload is shorter by.
+    headers: u64,
     stream: bool,
     waiting: Waiting,
     /// What the epoll instance was told about the sender: whether it is registered and wants room.
@@ -136,7 +138,8 @@ impl<'a> Apps<'a> {
             flows.push(FlowState {
                 workload: group.workload.build(Random::stream_of(run.seed, "workload", index as u64)),
                 sockets,
-                target: SocketAddrV4::new(address_of(group.to), port_of(index)),
+                target: SocketAddr::new(address_of(group.to, group.ip), port_of(index)),
+                headers: u64::from(group.ip.header()) + UDP_HEADER,
                 stream: needs == Needs::Stream,
                 waiting: Waiting::Start,
                 watched: false,
@@ -290,8 +293,8 @@ impl<'a> Apps<'a> {
     }
 
     fn send(&mut self, flow: usize, bytes: u64) -> Option<Event> {
-        let length = (bytes.saturating_sub(DATAGRAM_HEADERS) as usize).min(self.payload.len());
         let state = &self.flows[flow];
+        let length = (bytes.saturating_sub(state.headers) as usize).min(self.payload.len());
         let sent = state
             .sockets
             .sender

@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_base::{Histogram, Span, Time};
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, observer};
-use weir_plan::Run;
+use weir_plan::{Ip, Run};
 use weir_record::Recorder;
 use weir_workload::Needs;
 
@@ -49,6 +49,13 @@ impl Engine for Live {
             return Err(unable(
                 format!("{} flows are more than there are ports for: {MAX_FLOWS}", run.flows.len()),
                 "use fewer flows, or run on the simulator",
+            ));
+        }
+        if run.groups.iter().any(|group| group.ip == Ip::V6) && sysctl("ipv6.conf.all.disable_ipv6").is_none()
+        {
+            return Err(unable(
+                "this kernel has no IPv6".into(),
+                "boot it without ipv6.disable=1, take ip = 6 out of the lab, or use `--on sim`",
             ));
         }
         if !may_make_namespaces() {
@@ -355,9 +362,9 @@ fn unable(what: String, help: &str) -> EngineError {
     EngineError::Unable { what, help: help.to_owned() }
 }
 
-/// The RTT that lateness is judged by: the dumbbell's, or the shortest of any group.
+/// The RTT that lateness is judged by: the shortest that the lab speaks of, the network's own or a group's.
 fn base_rtt(run: &Run) -> Span {
-    run.network.base_rtt.or_else(|| run.groups.iter().map(|group| group.rtt).min()).unwrap_or(Span::ZERO)
+    run.groups.iter().map(|group| group.rtt).chain(run.network.base_rtt).min().unwrap_or(Span::ZERO)
 }
 
 /// The smallest delay target of any queue in the run. Every AQM that has one calls it `target`.

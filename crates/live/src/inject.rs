@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_base::{Ecn, Random, Span, Time};
 use weir_fabric::Fabric;
-use weir_plan::Run;
+use weir_plan::{Ip, Run};
 use weir_record::{FlowEvent, FlowEventKind, Recorder};
 use weir_workload::{Action, Event, Needs, Workload};
 
@@ -23,6 +23,7 @@ struct Source {
     flow: usize,
     from: usize,
     to: usize,
+    ip: Ip,
     ecn: Ecn,
     stop: Time,
     started: bool,
@@ -43,6 +44,7 @@ impl Injector {
                 flow: index,
                 from: group.from,
                 to: group.to,
+                ip: group.ip,
                 ecn,
                 stop: Time::ZERO + flow.stop.unwrap_or(Span::MAX),
                 started: false,
@@ -89,7 +91,7 @@ impl Injector {
 impl Source {
     fn send(&mut self, bytes: usize, pool: &Pool, fabric: &mut Fabric<LivePacket>, now: Time) {
         if self.frame.len() != bytes + crate::packet::ETHERNET {
-            self.frame = udp_frame(self.from, self.to, self.flow, bytes, self.ecn);
+            self.frame = udp_frame(self.from, self.to, self.ip, self.flow, bytes, self.ecn);
         }
         if let Some(packet) = pool.packet(&self.frame) {
             fabric.inject_exact(self.from, packet, now);

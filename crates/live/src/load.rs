@@ -79,6 +79,9 @@ const HOST_DROPS: [(&str, &str); 8] = [
     ("Udp", "InCsumErrors"),
 ];
 
+/// The same of UDP over IPv6, whose TCP shares its counters with IPv4's (`snmp6_udp6_list` in net/ipv6/proc.c).
+const HOST_DROPS_V6: [&str; 3] = ["Udp6RcvbufErrors", "Udp6MemErrors", "Udp6InCsumErrors"];
+
 /// What was dropped in a host: by its sockets and by its device, each cause that occurred with its count.
 ///
 /// # Errors
@@ -92,6 +95,12 @@ pub(crate) fn host_drops(namespace: &Namespace, device: &str) -> io::Result<Map<
         for (table, counter) in HOST_DROPS {
             if let Some(count) = counter_of(&text, table, counter).filter(|count| *count > 0) {
                 drops.insert(format!("{table}.{counter}"), count.into());
+            }
+        }
+        let text = std::fs::read_to_string("/proc/thread-self/net/snmp6").unwrap_or_default();
+        for counter in HOST_DROPS_V6 {
+            if let Some(count) = counter_of_v6(&text, counter).filter(|count| *count > 0) {
+                drops.insert(counter.into(), count.into());
             }
         }
         let socket =
@@ -115,9 +124,22 @@ fn counter_of(text: &str, table: &str, counter: &str) -> Option<u64> {
     values.split(' ').nth(place)?.parse().ok()
 }
 
+/// One counter of /proc/net/snmp6: a name and a value a line.
+fn counter_of_v6(text: &str, counter: &str) -> Option<u64> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
+    pairs.find(|(name, _)| *name == counter)?.1.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counter_of_ipv6_is_found_by_its_name() {
+        let text = "Udp6InErrors                    \t1\nUdp6RcvbufErrors                \t22\n";
+        assert_eq!(counter_of_v6(text, "Udp6RcvbufErrors"), Some(22));
+        assert_eq!(counter_of_v6(text, "Udp6"), None);
+    }
 
     #[test]
     fn a_counter_is_found_by_table_and_name() {

@@ -4,7 +4,7 @@
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
 };
@@ -17,7 +17,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// A hardware address.
@@ -93,17 +93,19 @@ impl Netlink {
         self.change(RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Gives a device an address.
+    /// Gives a device an address of its own alone. It can be used at once: nobody is asked whether it is taken (RFC 4862).
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn add_address(&mut self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    pub(crate) fn add_address(&mut self, index: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
-        message.header.family = AddressFamily::Inet;
-        message.header.prefix_len = prefix;
+        message.header.family = family(address);
+        message.header.prefix_len = if address.is_ipv4() { 32 } else { 128 };
         message.header.index = index;
-        message.attributes =
-            vec![AddressAttribute::Local(address.into()), AddressAttribute::Address(address.into())];
+        message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        if address.is_ipv6() {
+            message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+        }
         self.change(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
@@ -111,16 +113,16 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn add_default_route(&mut self, index: u32, gateway: Ipv4Addr) -> io::Result<()> {
+    pub(crate) fn add_default_route(&mut self, index: u32, gateway: IpAddr) -> io::Result<()> {
         let mut message = RouteMessage::default();
-        message.header.address_family = AddressFamily::Inet;
+        message.header.address_family = family(gateway);
         message.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
         message.header.protocol = RouteProtocol::Static;
         message.header.scope = RouteScope::Universe;
         message.header.kind = RouteType::Unicast;
         message.header.flags = netlink_packet_route::route::RouteFlags::Onlink;
         message.attributes =
-            vec![RouteAttribute::Gateway(RouteAddress::Inet(gateway)), RouteAttribute::Oif(index)];
+            vec![RouteAttribute::Gateway(RouteAddress::from(gateway)), RouteAttribute::Oif(index)];
         self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
@@ -128,13 +130,13 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn add_neighbour(&mut self, index: u32, address: Ipv4Addr, mac: Mac) -> io::Result<()> {
+    pub(crate) fn add_neighbour(&mut self, index: u32, address: IpAddr, mac: Mac) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
-        message.header.family = AddressFamily::Inet;
+        message.header.family = family(address);
         message.header.ifindex = index;
         message.header.state = NeighbourState::Permanent;
         message.attributes = vec![
-            NeighbourAttribute::Destination(NeighbourAddress::Inet(address)),
+            NeighbourAttribute::Destination(NeighbourAddress::from(address)),
             NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
         ];
         self.change(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
@@ -186,6 +188,10 @@ impl Netlink {
             _ => Ok(None),
         }
     }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
 fn attributes(end: &End<'_>, mtu: u32) -> Vec<LinkAttribute> {

@@ -1,20 +1,26 @@
-//! A real packet in the fabric: the Ethernet frame that a host sent, in a pooled buffer, and what was read of its IPv4, TCP
-//! and UDP headers (RFC 791, 9293, 2018, 768). Steady state allocates nothing: a packet that ends gives its buffer back.
+//! A real packet in the fabric: the Ethernet frame that a host sent, in a pooled buffer, and what was read of its IP, TCP
+//! and UDP headers (RFC 791, 8200, 9293, 2018, 768). Steady state allocates nothing: a packet that ends gives its buffer back.
 
-use crate::address::{NO_FLOW, flow_of, node_of};
+use crate::address::{NO_FLOW, address_of, fabric_mac_of, flow_of, mac_of, node_of, node_of_v6, port_of};
 use crate::netlink::Mac;
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use weir_base::{Ecn, FlowId, Packet, Time};
 use weir_fabric::{TcpView, Wire};
+use weir_plan::Ip;
 
 /// Length of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
 /// Most SACK blocks that fit into a TCP header.
 const SACK_BLOCKS: usize = 4;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const UDP_HEADER: usize = 8;
+/// Time to live, hop limit: what hosts commonly begin with.
+const HOPS: u8 = 64;
 
 /// The network as parsing must know it.
 #[derive(Debug, Clone)]
@@ -75,7 +81,7 @@ impl Pool {
         Pool { free: Rc::default(), directory: Rc::new(directory), room: mtu + ETHERNET }
     }
 
-    /// Takes a frame in; none when it is not an IPv4 packet for a host of this network.
+    /// Takes a frame in; none when it is not an IP packet for a host of this network.
     pub(crate) fn packet(&self, frame: &[u8]) -> Option<LivePacket> {
         let facts = Facts::read(frame, &self.directory)?;
         let mut packet = self.free.borrow_mut().pop().unwrap_or_else(|| {
@@ -136,10 +142,16 @@ impl Packet for LivePacket {
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.frame().bytes[ETHERNET + 1])
+        let ip = &self.frame().bytes[ETHERNET..];
+        Ecn::from_bits(if ip[0] >> 4 == 4 { ip[1] } else { ip[1] >> 4 })
     }
     fn mark_ce(&mut self) {
         let ip = &mut self.frame_mut().bytes[ETHERNET..];
+        if ip[0] >> 4 != 4 {
+            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
+            ip[1] |= (Ecn::Ce as u8) << 4;
+            return;
+        }
         let old = u16::from_be_bytes([ip[0], ip[1]]);
         ip[1] |= Ecn::Ce as u8;
         let new = u16::from_be_bytes([ip[0], ip[1]]);
@@ -190,28 +202,57 @@ impl Wire for LivePacket {
 impl Facts {
     fn read(frame: &[u8], directory: &Directory) -> Option<Facts> {
         let ip = frame.get(ETHERNET..)?;
-        if frame[12..ETHERNET] != ETHERTYPE_IPV4 || ip.len() < 20 || ip[0] >> 4 != 4 {
+        let header = match frame.get(12..ETHERNET)?.first_chunk()? {
+            &ETHERTYPE_IPV4 => IpFacts::read_v4(ip)?,
+            &ETHERTYPE_IPV6 => IpFacts::read_v6(ip)?,
+            _ => return None,
+        };
+        let IpFacts { destination, protocol, payload } = header;
+        if !directory.hosts.get(destination).copied().unwrap_or(false) {
+            return None;
+        }
+        let flow = match (protocol, payload) {
+            (Some(TCP | UDP), &[a, b, c, d, ..]) => {
+                flow_of(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), directory.flows)
+            }
+            _ => NO_FLOW,
+        };
+        let tcp = if protocol == Some(TCP) { TcpFacts::read(payload) } else { None };
+        Some(Facts { flow, destination, tcp })
+    }
+}
+
+/// What is read of an IP header.
+struct IpFacts<'a> {
+    destination: usize,
+    /// What the payload begins with; none where that is the middle of something, behind a first fragment.
+    protocol: Option<u8>,
+    payload: &'a [u8],
+}
+
+impl IpFacts<'_> {
+    fn read_v4(ip: &[u8]) -> Option<IpFacts<'_>> {
+        if ip.len() < 20 || ip[0] >> 4 != 4 {
             return None;
         }
         let (header, total) = (usize::from(ip[0] & 15) * 4, usize::from(u16::from_be_bytes([ip[2], ip[3]])));
         if header < 20 || total < header || total != ip.len() {
             return None;
         }
+        let first = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff == 0;
         let destination = node_of(u32_at(ip, 16)?);
-        if !directory.hosts.get(destination).copied().unwrap_or(false) {
+        Some(IpFacts { destination, protocol: first.then_some(ip[9]), payload: &ip[header..] })
+    }
+
+    /// Extension headers count as a protocol of their own: hosts here send none.
+    fn read_v6(ip: &[u8]) -> Option<IpFacts<'_>> {
+        let (header, payload) = ip.split_at_checked(40)?;
+        let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+        if header[0] >> 4 != 6 || length != payload.len() {
             return None;
         }
-        // Behind the first fragment there are no ports.
-        let first = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff == 0;
-        let payload = &ip[header..];
-        let flow = match (first && matches!(ip[9], TCP | UDP), payload) {
-            (true, &[a, b, c, d, ..]) => {
-                flow_of(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), directory.flows)
-            }
-            _ => NO_FLOW,
-        };
-        let tcp = if first && ip[9] == TCP { TcpFacts::read(payload) } else { None };
-        Some(Facts { flow, destination, tcp })
+        let destination = node_of_v6(u128::from_be_bytes(*header[24..].first_chunk()?));
+        Some(IpFacts { destination, protocol: Some(header[6]), payload })
     }
 }
 
@@ -264,30 +305,64 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.first_chunk().map(|word| u32::from_be_bytes(*word))
 }
 
-/// Builds the frame of a UDP datagram whose IP packet has `length` bytes (28 at least), for datagrams that the fabric
-/// injects itself. The UDP checksum is left out, as IPv4 permits (RFC 768).
-pub(crate) fn udp_frame(from: usize, to: usize, flow: usize, length: usize, ecn: Ecn) -> Vec<u8> {
-    use crate::address::{address_of, fabric_mac_of, mac_of, port_of};
-    let mut frame = vec![0; ETHERNET + length.max(28)];
+/// Builds the frame of a UDP datagram whose IP packet has `length` bytes, for datagrams that the fabric injects itself. The
+/// UDP checksum is left out over IPv4, as it permits (RFC 768), and is there over IPv6, which does not (RFC 8200, section 8.1).
+pub(crate) fn udp_frame(from: usize, to: usize, ip: Ip, flow: usize, length: usize, ecn: Ecn) -> Vec<u8> {
+    let headers = ip.header() as usize + UDP_HEADER;
+    let mut frame = vec![0; ETHERNET + length.max(headers)];
     frame[..6].copy_from_slice(&mac_of(to));
     frame[6..12].copy_from_slice(&fabric_mac_of(from));
-    frame[12..ETHERNET].copy_from_slice(&ETHERTYPE_IPV4);
-    let ip = &mut frame[ETHERNET..];
-    let total = ip.len() as u16;
-    ip[0] = 0x45;
-    ip[1] = ecn as u8;
-    ip[2..4].copy_from_slice(&total.to_be_bytes());
-    ip[6] = 0x40; // don't fragment
-    ip[8] = 64; // time to live
-    ip[9] = UDP;
-    ip[12..16].copy_from_slice(&address_of(from).octets());
-    ip[16..20].copy_from_slice(&address_of(to).octets());
-    let checksum = checksum(&ip[..20]);
-    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-    ip[20..22].copy_from_slice(&port_of(flow).to_be_bytes());
-    ip[22..24].copy_from_slice(&port_of(flow).to_be_bytes());
-    ip[24..26].copy_from_slice(&(total - 20).to_be_bytes());
+    let (ethernet, packet) = frame.split_at_mut(ETHERNET);
+    let (header, udp) = packet.split_at_mut(ip.header() as usize);
+    udp[..2].copy_from_slice(&port_of(flow).to_be_bytes());
+    udp[2..4].copy_from_slice(&port_of(flow).to_be_bytes());
+    let length = udp.len() as u16;
+    udp[4..6].copy_from_slice(&length.to_be_bytes());
+    match (address_of(from, ip), address_of(to, ip)) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            ethernet[12..].copy_from_slice(&ETHERTYPE_IPV4);
+            header[0] = 0x45;
+            header[1] = ecn as u8;
+            header[2..4].copy_from_slice(&(length + 20).to_be_bytes());
+            header[6] = 0x40; // don't fragment
+            header[8] = HOPS;
+            header[9] = UDP;
+            header[12..16].copy_from_slice(&source.octets());
+            header[16..20].copy_from_slice(&destination.octets());
+            let sum = checksum(header);
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        (source, destination) => {
+            ethernet[12..].copy_from_slice(&ETHERTYPE_IPV6);
+            header[0] = 0x60;
+            header[1] = (ecn as u8) << 4;
+            header[4..6].copy_from_slice(&length.to_be_bytes());
+            header[6] = UDP;
+            header[7] = HOPS;
+            for (address, at) in [(source, 8), (destination, 24)] {
+                if let IpAddr::V6(address) = address {
+                    header[at..at + 16].copy_from_slice(&address.octets());
+                }
+            }
+            let sum = checksum_v6(header, udp);
+            udp[6..8].copy_from_slice(&sum.to_be_bytes());
+        }
+    }
     frame
+}
+
+/// The checksum of a payload over IPv6, with the pseudo-header (RFC 8200, section 8.1): addresses, length and next header. A sum
+/// of zero is written as its other form, since zero means that there is none.
+fn checksum_v6(header: &[u8], payload: &[u8]) -> u16 {
+    let mut bytes = header[8..40].to_vec();
+    bytes.extend((payload.len() as u32).to_be_bytes());
+    bytes.extend([0, 0, 0, header[6]]);
+    bytes.extend_from_slice(payload);
+    bytes.resize(bytes.len().next_multiple_of(2), 0);
+    match checksum(&bytes) {
+        0 => 0xffff,
+        sum => sum,
+    }
 }
 
 /// The Internet checksum (RFC 1071) of an even number of bytes.
@@ -303,7 +378,6 @@ pub(crate) fn checksum(bytes: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::port_of;
 
     fn pool() -> Pool {
         Pool::new(Directory { hosts: vec![true, false, true], flows: 3 }, 1500)
@@ -311,7 +385,7 @@ mod tests {
 
     /// A TCP segment of flow 1 from node 0 to node 2, with these options and so many bytes of payload.
     fn segment(options: &[u8], payload: usize) -> Vec<u8> {
-        let mut frame = udp_frame(0, 2, 1, 40 + options.len() + payload, Ecn::Ect0);
+        let mut frame = udp_frame(0, 2, Ip::V4, 1, 40 + options.len() + payload, Ecn::Ect0);
         frame[ETHERNET + 9] = TCP;
         let tcp = &mut frame[ETHERNET + 20..];
         tcp[4..8].copy_from_slice(&7000u32.to_be_bytes());
@@ -322,9 +396,43 @@ mod tests {
         frame
     }
 
+    /// The sum over pseudo-header and datagram comes out to all ones when nothing was damaged.
+    fn is_sound_v6(packet: &LivePacket) -> bool {
+        let (header, udp) = packet.ethernet()[ETHERNET..].split_at(40);
+        checksum_v6(header, udp) == 0xffff
+    }
+
+    #[test]
+    fn a_datagram_over_ipv6_is_read_as_it_was_built_and_marked_without_a_trace() {
+        for (length, ecn) in [(48, Ecn::Ect0), (49, Ecn::Ect1), (1500, Ecn::Ect1)] {
+            let mut packet = pool().packet(&udp_frame(0, 2, Ip::V6, 1, length, ecn)).unwrap();
+            assert_eq!((packet.wire_length() as usize, packet.flow()), (length, FlowId(1)));
+            assert_eq!((packet.destination(), packet.ecn()), (2, ecn));
+            assert!(is_sound_v6(&packet));
+            packet.mark_ce();
+            assert_eq!(packet.ecn(), Ecn::Ce);
+            // The version before the traffic class and the flow label behind it stay what they were.
+            assert_eq!(packet.ethernet()[ETHERNET..ETHERNET + 4], [0x60, 0x30, 0, 0]);
+            assert!(is_sound_v6(&packet));
+        }
+    }
+
+    #[test]
+    fn a_segment_over_ipv6_shows_its_tcp_header() {
+        let mut frame = udp_frame(0, 2, Ip::V6, 1, 40 + 20 + 7, Ecn::NotEct);
+        frame[ETHERNET + 6] = TCP;
+        let tcp = &mut frame[ETHERNET + 40..];
+        tcp[4..8].copy_from_slice(&7000u32.to_be_bytes());
+        tcp[12] = 5 << 4;
+        tcp[13] = 0x02;
+        let packet = pool().packet(&frame).unwrap();
+        let tcp = packet.tcp().unwrap();
+        assert_eq!((tcp.sequence, tcp.payload, tcp.syn, tcp.ack), (7000, 7, true, false));
+    }
+
     #[test]
     fn a_datagram_is_read_as_it_was_built() {
-        let packet = pool().packet(&udp_frame(0, 2, 1, 1500, Ecn::Ect1)).unwrap();
+        let packet = pool().packet(&udp_frame(0, 2, Ip::V4, 1, 1500, Ecn::Ect1)).unwrap();
         assert_eq!((packet.wire_length(), packet.flow(), packet.destination()), (1500, FlowId(1), 2));
         assert_eq!(packet.ecn(), Ecn::Ect1);
         assert!(packet.tcp().is_none());
@@ -335,7 +443,7 @@ mod tests {
     fn marking_keeps_the_header_checksum_right() {
         for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
             for length in 28..400 {
-                let mut packet = pool().packet(&udp_frame(0, 2, 1, length, ecn)).unwrap();
+                let mut packet = pool().packet(&udp_frame(0, 2, Ip::V4, 1, length, ecn)).unwrap();
                 packet.mark_ce();
                 assert_eq!(packet.ecn(), Ecn::Ce);
                 assert_eq!(checksum(&packet.ethernet()[ETHERNET..ETHERNET + 20]), 0);
@@ -359,9 +467,9 @@ mod tests {
     #[test]
     fn what_is_not_for_a_host_of_the_network_is_not_taken() {
         let pool = pool();
-        assert!(pool.packet(&udp_frame(0, 1, 1, 100, Ecn::NotEct)).is_none(), "node 1 is a router");
-        assert!(pool.packet(&udp_frame(0, 9, 1, 100, Ecn::NotEct)).is_none(), "there is no node 9");
-        let mut arp = udp_frame(0, 2, 1, 100, Ecn::NotEct);
+        assert!(pool.packet(&udp_frame(0, 1, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "node 1 is a router");
+        assert!(pool.packet(&udp_frame(0, 9, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "there is no node 9");
+        let mut arp = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
         arp[13] = 0x06;
         assert!(pool.packet(&arp).is_none());
         assert!(pool.packet(&[]).is_none());
@@ -379,6 +487,15 @@ mod tests {
                 drop(pool.packet(&cut));
             }
         }
+        let whole_v6 = udp_frame(0, 2, Ip::V6, 1, 80, Ecn::Ect0);
+        for length in 0..whole_v6.len() {
+            drop(pool.packet(&whole_v6[..length]));
+        }
+        for (at, value) in (0..whole_v6.len()).flat_map(|at| [0, 1, 6, 0xff].map(|value| (at, value))) {
+            let mut garbled = whole_v6.clone();
+            garbled[at] = value;
+            drop(pool.packet(&garbled));
+        }
         for (at, value) in (0..whole.len()).flat_map(|at| [0, 1, 0x5f, 0xff].map(|value| (at, value))) {
             let mut garbled = whole.clone();
             garbled[at] = value;
@@ -389,7 +506,7 @@ mod tests {
     #[test]
     fn a_packet_that_ends_gives_its_buffer_back() {
         let pool = pool();
-        let frame = udp_frame(0, 2, 1, 100, Ecn::NotEct);
+        let frame = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
         let packets: Vec<_> = (0..10).map(|_| pool.packet(&frame).unwrap()).collect();
         drop(packets);
         assert_eq!(pool.free.borrow().len(), 10);

@@ -1,4 +1,5 @@
-//! An echo through an idle network (ICMP, RFC 792): how near the live engine's round-trip time comes to the configured one.
+//! An echo through an idle network (ICMP, RFC 792; ICMPv6, RFC 4443): how near the live engine's round-trip time comes to the
+//! configured one.
 //! The kernel of the far host answers; the near one measures from before the send call to the kernel's receive stamp, as
 //! ping(8) does: how long this process then takes to wake up is no part of the network.
 
@@ -11,7 +12,7 @@ use crate::testbed::Testbed;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -20,9 +21,10 @@ use weir_plan::Run;
 
 /// Length of an echo's ICMP part: what ping(8) sends.
 const LENGTH: usize = 64;
-const ECHO_REQUEST: u8 = 8;
-const ECHO_REPLY: u8 = 0;
-/// IPv4 header without options, which a raw socket hands over too.
+/// Types of request and reply.
+const ECHO: [u8; 2] = [8, 0];
+const ECHO_V6: [u8; 2] = [128, 129];
+/// IPv4 header without options, which a raw socket hands over too; one for IPv6 does not.
 const IP_HEADER: usize = 20;
 /// Reads a socket's stamp of the packet received last (socket(7)); the first call switches stamps on.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
@@ -58,8 +60,8 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Histogram> {
     };
     std::thread::scope(|scope| {
         let pumping = scope.spawn(|| pump(setup));
-        let times =
-            host.namespace.inside(|| echo(SocketAddrV4::new(address_of(group.to), 0), count, pause, clock));
+        let target = SocketAddr::new(address_of(group.to, group.ip), 0);
+        let times = host.namespace.inside(|| echo(target, count, pause, clock));
         stop.store(true, Ordering::Release);
         pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")))?;
         times
@@ -67,13 +69,12 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Histogram> {
 }
 
 /// Sends echoes from the namespace that the calling thread is in.
-fn echo(target: SocketAddrV4, count: u16, pause: Span, clock: Clock) -> io::Result<Histogram> {
-    let socket = rustix::net::socket_with(
-        AddressFamily::INET,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        Some(ipproto::ICMP),
-    )?;
+fn echo(target: SocketAddr, count: u16, pause: Span, clock: Clock) -> io::Result<Histogram> {
+    let (family, protocol, types) = match target {
+        SocketAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, ECHO),
+        SocketAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6, ECHO_V6),
+    };
+    let socket = rustix::net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(protocol))?;
     rustix::net::connect(&socket, &target)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(TIMEOUT))?;
     claim_processor();
@@ -82,8 +83,8 @@ fn echo(target: SocketAddrV4, count: u16, pause: Span, clock: Clock) -> io::Resu
     let mut times = Histogram::new();
     for sequence in 1..=count {
         let sent = clock.now();
-        rustix::net::send(&socket, &request(sequence), SendFlags::empty())?;
-        if receive(&socket, sequence)? {
+        rustix::net::send(&socket, &request(types[0], sequence), SendFlags::empty())?;
+        if receive(&socket, types[1], sequence)? {
             times.record(clock.stamps().time(stamp(&socket)?).since(sent));
         }
         let _ = rustix::event::poll(&mut [], Some(&timespec_of(pause)));
@@ -101,9 +102,10 @@ fn stamp(socket: &OwnedFd) -> io::Result<u64> {
     Ok(nanos_of(stamp.tv_sec, stamp.tv_nsec))
 }
 
-fn request(sequence: u16) -> [u8; LENGTH] {
+/// An echo request. The kernel writes the checksum of ICMPv6 itself, whose sum is over addresses too (RFC 3542, section 3.1).
+fn request(kind: u8, sequence: u16) -> [u8; LENGTH] {
     let mut packet = [0; LENGTH];
-    packet[0] = ECHO_REQUEST;
+    packet[0] = kind;
     packet[6..8].copy_from_slice(&sequence.to_be_bytes());
     let sum = checksum(&packet);
     packet[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -111,13 +113,13 @@ fn request(sequence: u16) -> [u8; LENGTH] {
 }
 
 /// Waits for the answer to an echo; false when it does not come.
-fn receive(socket: &OwnedFd, sequence: u16) -> io::Result<bool> {
+fn receive(socket: &OwnedFd, reply: u8, sequence: u16) -> io::Result<bool> {
     let mut packet = [0; IP_HEADER + LENGTH];
     loop {
         match rustix::net::recv(socket, &mut packet, RecvFlags::empty()) {
             Ok(_) => {
-                let icmp = &packet[IP_HEADER..];
-                if icmp[0] == ECHO_REPLY && icmp[6..8] == sequence.to_be_bytes() {
+                let icmp = if reply == ECHO_V6[1] { &packet[..] } else { &packet[IP_HEADER..] };
+                if icmp[0] == reply && icmp[6..8] == sequence.to_be_bytes() {
                     return Ok(true);
                 }
             }

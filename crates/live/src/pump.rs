@@ -51,7 +51,7 @@ pub(crate) struct PumpReport {
     pub(crate) lateness: Lateness,
     /// From the kernel's stamp to the pump's look at the packet.
     pub(crate) ring_wait: Histogram,
-    /// Frames that were not IPv4 packets for a host of this network.
+    /// Frames that were not IP packets for a host of this network.
     pub(crate) ignored: u64,
     /// Frames that the ring had no room for, or could not hold whole.
     pub(crate) ring_drops: u64,

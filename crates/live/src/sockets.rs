@@ -6,10 +6,10 @@ use crate::testbed::Testbed;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
-use weir_plan::{Flow, Run, Tcp};
+use weir_plan::{Flow, Ip, Run, Tcp};
 use weir_workload::Needs;
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
@@ -63,29 +63,30 @@ fn open_ends(
     sockets: &mut FlowSockets,
 ) -> io::Result<()> {
     let group = &run.groups[flow.group];
+    let place = |node: usize| SocketAddr::new(address_of(node, group.ip), port_of(index));
     match group.workload.needs() {
         Needs::Stream => {
             if sends {
-                sockets.sender = Some(stream_sender(
-                    &group.tcp,
-                    SocketAddrV4::new(address_of(group.from), port_of(index)),
-                )?);
+                sockets.sender = Some(stream_sender(&group.tcp, place(group.from))?);
             }
             if receives {
-                let listener = stream_socket(SocketAddrV4::new(address_of(group.to), port_of(index)))?;
+                let listener = stream_socket(place(group.to))?;
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
             }
         }
         Needs::Datagrams { ecn, exact } => {
             if sends && !exact {
-                let socket = datagram_socket(SocketAddrV4::new(address_of(group.from), port_of(index)))?;
-                sockopt::set_ip_tos(&socket, ecn as u8)?;
-                rustix::net::connect(&socket, &SocketAddrV4::new(address_of(group.to), port_of(index)))?;
+                let socket = datagram_socket(place(group.from))?;
+                match group.ip {
+                    Ip::V4 => sockopt::set_ip_tos(&socket, ecn as u8)?,
+                    Ip::V6 => sockopt::set_ipv6_tclass(&socket, ecn as u32)?,
+                }
+                rustix::net::connect(&socket, &place(group.to))?;
                 sockets.sender = Some(socket);
             }
             if receives {
-                let socket = datagram_socket(SocketAddrV4::new(address_of(group.to), port_of(index)))?;
+                let socket = datagram_socket(place(group.to))?;
                 let _ = sockopt::set_socket_recv_buffer_size_force(&socket, DATAGRAM_BUFFER)
                     .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER));
                 sockets.receiver = Some(socket);
@@ -95,7 +96,7 @@ fn open_ends(
     Ok(())
 }
 
-fn stream_sender(tcp: &Tcp, address: SocketAddrV4) -> io::Result<OwnedFd> {
+fn stream_sender(tcp: &Tcp, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = stream_socket(address)?;
     let controller = kernel_name(&tcp.cc);
     sockopt::set_tcp_congestion(&socket, controller).map_err(|error| {
@@ -111,8 +112,8 @@ fn stream_sender(tcp: &Tcp, address: SocketAddrV4) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn stream_socket(address: SocketAddrV4) -> io::Result<OwnedFd> {
-    let socket = socket(SocketType::STREAM)?;
+fn stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = socket(SocketType::STREAM, address)?;
     // However the process ends, closing resets the connection at once. An orderly close would leave an orphan behind that
     // keeps the namespace alive until its last timer has run out; whoever wants a FIN shuts the sending side down first.
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
@@ -120,15 +121,16 @@ fn stream_socket(address: SocketAddrV4) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn datagram_socket(address: SocketAddrV4) -> io::Result<OwnedFd> {
-    let socket = socket(SocketType::DGRAM)?;
+fn datagram_socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = socket(SocketType::DGRAM, address)?;
     rustix::net::bind(&socket, &address)?;
     Ok(socket)
 }
 
-fn socket(kind: SocketType) -> io::Result<OwnedFd> {
+fn socket(kind: SocketType, address: SocketAddr) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(AddressFamily::INET, kind, flags, None)?)
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    Ok(rustix::net::socket_with(family, kind, flags, None)?)
 }
 
 /// Has the kernel pace a connection although its controller does not ask for it: any limit but "none" switches TCP's own

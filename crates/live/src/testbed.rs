@@ -1,7 +1,7 @@
 //! The namespaces of a run: one for each host, with a loopback and a veth end `eth0`, and one for the fabric, which holds
 //! the other ends and the packet sockets. All of it lives in descriptors of this process and ends with it.
 
-use crate::address::{GATEWAY, GATEWAY_MAC, address_of, fabric_mac_of, mac_of};
+use crate::address::{GATEWAY_MAC, address_of, fabric_mac_of, gateway, mac_of};
 use crate::ethtool::switch_offloads_off;
 use crate::namespace::{Namespace, set_sysctl, sysctl};
 use crate::netlink::{End, Netlink};
@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
 use serde_json::{Map, Value};
 use std::io;
 use std::os::fd::AsFd;
-use weir_plan::{Buffer, Run};
+use weir_plan::{Buffer, Ip, Run};
 
 /// The sysctls whose effective values are recorded: all that decides what TCP does and that differs between systems.
 const RECORDED: [&str; 20] = [
@@ -37,9 +37,7 @@ const RECORDED: [&str; 20] = [
 ];
 
 /// What every host is set to, whatever the run: nothing stray on the wire, and no memory of earlier connections.
-const FIXED: [(&str, &str); 9] = [
-    ("ipv6.conf.all.disable_ipv6", "1"),
-    ("ipv6.conf.default.disable_ipv6", "1"),
+const FIXED: [(&str, &str); 7] = [
     ("ipv4.conf.all.rp_filter", "0"),
     ("ipv4.conf.default.rp_filter", "0"),
     ("ipv4.tcp_no_metrics_save", "1"),
@@ -50,9 +48,29 @@ const FIXED: [(&str, &str); 9] = [
     ("ipv4.tcp_invalid_ratelimit", "0"),
 ];
 
+/// A host that speaks IPv4 is not to speak IPv6.
+const WITHOUT_V6: [(&str, &str); 2] =
+    [("ipv6.conf.all.disable_ipv6", "1"), ("ipv6.conf.default.disable_ipv6", "1")];
+
+/// A host that speaks IPv6 is to have the address that it is given and no other, and to ask no router and no neighbour for
+/// anything (Documentation/networking/ip-sysctl.rst). Set before it gets its device, which takes the defaults over.
+const WITH_V6: [(&str, &str); 8] = [
+    ("ipv6.conf.all.disable_ipv6", "0"),
+    ("ipv6.conf.default.disable_ipv6", "0"),
+    ("ipv6.conf.default.accept_dad", "0"),
+    ("ipv6.conf.default.accept_ra", "0"),
+    ("ipv6.conf.default.autoconf", "0"),
+    ("ipv6.conf.default.router_solicitations", "0"),
+    // No link-local address of its own: IN6_ADDR_GEN_MODE_NONE.
+    ("ipv6.conf.default.addr_gen_mode", "1"),
+    ("ipv6.icmp.ratelimit", "0"),
+];
+
 /// How a host's TCP is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HostSettings {
+    /// What it speaks.
+    pub ip: Ip,
     /// `tcp_wmem`.
     pub send: Option<Buffer>,
     /// `tcp_rmem`.
@@ -91,8 +109,7 @@ impl Testbed {
         let mut hosts = vec![];
         fabric.inside(|| {
             // A kernel without IPv6 has nothing to switch off.
-            let _ = set_sysctl("ipv6.conf.all.disable_ipv6", "1");
-            let _ = set_sysctl("ipv6.conf.default.disable_ipv6", "1");
+            WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
             for (node, _) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
                 hosts.push(add_host(node, settings_of(run, node), mtu)?);
             }
@@ -129,8 +146,9 @@ impl Testbed {
 
 /// What the groups that begin or end at a node ask of its host. Where they differ, the last one counts; `check` refuses that.
 pub(crate) fn settings_of(run: &Run, node: usize) -> HostSettings {
-    let mut settings = HostSettings { send: None, receive: None, ecn: None };
+    let mut settings = HostSettings { ip: Ip::V4, send: None, receive: None, ecn: None };
     for group in run.groups.iter().filter(|group| group.from == node || group.to == node) {
+        settings.ip = group.ip;
         settings.ecn = Some(group.tcp.ecn);
         settings.send = Some(group.tcp.send_buffer);
         settings.receive = Some(group.tcp.receive_buffer);
@@ -157,9 +175,9 @@ fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
         switch_offloads_off("eth0")?;
         netlink.set_gso_max_segs(eth0, 1)?;
         netlink.set_up(eth0)?;
-        netlink.add_address(eth0, address_of(node), 32)?;
-        netlink.add_neighbour(eth0, GATEWAY, GATEWAY_MAC)?;
-        netlink.add_default_route(eth0, GATEWAY)
+        netlink.add_address(eth0, address_of(node, settings.ip))?;
+        netlink.add_neighbour(eth0, gateway(settings.ip), GATEWAY_MAC)?;
+        netlink.add_default_route(eth0, gateway(settings.ip))
     })?;
     Ok(Host { node, device, namespace })
 }
@@ -169,6 +187,11 @@ fn set_up_tcp(settings: HostSettings) -> io::Result<()> {
     for (name, value) in FIXED {
         // Kernels differ in which of these they have and let a namespace set; what is in effect is recorded.
         let _ = set_sysctl(name, value);
+    }
+    match settings.ip {
+        // A kernel without IPv6 has nothing to switch off.
+        Ip::V4 => WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value))),
+        Ip::V6 => WITH_V6.iter().try_for_each(|(name, value)| set_sysctl(name, value))?,
     }
     if let Some(ecn) = settings.ecn {
         set_sysctl("ipv4.tcp_ecn", if ecn { "1" } else { "0" })?;

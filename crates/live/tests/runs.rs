@@ -14,7 +14,7 @@ use weir_record::FlowEventKind::{Completed, Failed, Opened, Started};
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 9] = [
+const TESTS: [Test; 13] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -23,6 +23,13 @@ const TESTS: [Test; 9] = [
     ("a_bulk_flow_stops_at_its_time_and_its_last_byte_is_read", a_bulk_flow_stops),
     ("two_groups_on_a_shared_link_are_told_apart", two_groups_are_told_apart),
     ("a_capture_holds_the_packets_of_its_link", a_capture_holds_the_packets),
+    (
+        "a_transfer_over_ipv6_arrives_whole_in_full_segments_and_nothing_stray_is_on_the_wire",
+        a_transfer_over_ipv6,
+    ),
+    ("marks_reach_the_receiver_over_ipv6", marks_reach_the_receiver_over_ipv6),
+    ("datagrams_over_ipv6_are_received_whoever_sends_them", datagrams_over_ipv6),
+    ("two_groups_between_the_same_places_take_different_ways", two_groups_take_different_ways),
     ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
 ];
 
@@ -141,6 +148,96 @@ fn socket_datagrams_carry_their_codepoint() {
     assert!(tally.flows[0].sum.received_ce > 0, "an ECT(0) datagram is marked, not dropped");
     assert!(tally.flows[0].sum.read_bytes > 0 && tally.flows[0].sum.read_bytes % 1172 == 0);
     assert!(outcome.environment.contains_key("datagram_gap_error_us"));
+}
+
+/// Whether this kernel has IPv6.
+fn has_ipv6() -> bool {
+    let has = std::path::Path::new("/proc/sys/net/ipv6").exists();
+    if !has {
+        println!("IPv6: skipped, this kernel has none");
+    }
+    has
+}
+
+fn a_transfer_over_ipv6() {
+    if !has_ipv6() {
+        return;
+    }
+    // 1000 full segments: 1500 bytes less 40 of IPv6, 20 of TCP and 12 of timestamps. Nothing was lost, so none went twice.
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.a]\nip = 6\ncc = \"newreno\"\nworkload = {{ kind = \"transfer\", size = \"1.428 MB\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(tally.flows[0].sum.read_bytes, 1_428_000);
+    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
+    assert_eq!(outcome.environment["ignored_frames"], 0, "no neighbour, router or group is asked for");
+    let (_, down) = run.measured_links().next().unwrap();
+    assert_eq!(down.name, "down");
+    let sum = &tally.flows[0].sum;
+    // The data, and SYN, ACK of the handshake and FIN beside it; the kernel may send pieces of a segment at its writes' ends.
+    assert!((1_500_000..1_515_000).contains(&sum.received_bytes), "{sum:?}");
+    assert_eq!(sum.retransmitted, 0);
+    assert!(sum.rtt_count > 0, "the taps read TCP behind an IPv6 header");
+}
+
+fn marks_reach_the_receiver_over_ipv6() {
+    if !has_ipv6() {
+        return;
+    }
+    let run = lab(&format!(
+        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"2 ms\", tupdate = \"2 ms\", max_burst = \"0 s\", \
+         mark_ecnth = 1.0 }}\n[traffic.a]\nip = 6\ncc = \"newreno\"\necn = true\n"
+    ));
+    let (tally, _) = go(&run);
+    let marked: u64 = run.measured_links().map(|(index, _)| tally.links[index].marked).sum();
+    let received = tally.flows[0].sum.received_ce;
+    assert!(received > 0 && received <= marked, "{received} of {marked}");
+}
+
+fn datagrams_over_ipv6() {
+    if !has_ipv6() {
+        return;
+    }
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.load]\nip = 6\nstop = \"2 s\"\n\
+         workload = {{ kind = \"udp\", rate = \"1.2 Mbit/s\", packet = \"1500 B\", ecn = \"ect1\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(outcome.audit.sent, 200);
+    assert_eq!(tally.flows[0].sum.read_bytes, 200 * 1452);
+    let run = lab(&format!(
+        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"1 ms\", tupdate = \"1 ms\", max_burst = \"0 s\", \
+         mark_ecnth = 1.0 }}\n[traffic.load]\nip = 6\n\
+         workload = {{ kind = \"udp\", rate = \"12 Mbit/s\", packet = \"1200 B\", ecn = \"ect0\", source = \"socket\" }}\n"
+    ));
+    let (tally, _) = go(&run);
+    assert!(tally.flows[0].sum.received_ce > 0, "an ECT(0) datagram is marked, not dropped");
+    assert!(tally.flows[0].sum.read_bytes > 0 && tally.flows[0].sum.read_bytes % 1152 == 0);
+}
+
+fn two_groups_take_different_ways() {
+    let run = lab("[graph]\nrouters = [\"r\"]\nhosts = [\"phone\", \"server\"]\n[graph.links]\n\
+         wifi = { from = \"r\", to = \"phone\", rate = \"20 Mbit/s\", delay = \"2 ms\" }\n\
+         lte = { from = \"r\", to = \"phone\", rate = \"10 Mbit/s\", delay = \"20 ms\" }\n\
+         net = { from = \"server\", to = \"r\", rate = \"100 Mbit/s\", delay = \"3 ms\" }\n\
+         sat = { from = \"server\", to = \"r\", one_way = true, rate = \"10 Mbit/s\", delay = \"40 ms\" }\n\
+         [traffic.near]\nfrom = \"server\"\nto = \"phone\"\nworkload = { kind = \"transfer\", size = \"100 kB\" }\n\
+         [traffic.far]\nfrom = \"server\"\nto = \"phone\"\nvia = [\"sat\"]\nback = [\"lte\"]\n\
+         workload = { kind = \"transfer\", size = \"50 kB\" }\n");
+    let (tally, _) = go(&run);
+    let read: Vec<u64> = tally.flows.iter().map(|flow| flow.sum.read_bytes).collect();
+    assert_eq!(read, [100_000, 50_000]);
+    // 2 + 3 ms each way; 40 + 2 ms there and 20 + 3 back.
+    assert!((10..42).contains(&tally.flows[0].sum.rtt_min.as_millis()), "{:?}", tally.flows[0].sum);
+    assert!(tally.flows[1].sum.rtt_min.as_millis() >= 65, "{:?}", tally.flows[1].sum);
+    let sent = |name: &str| {
+        let (index, _) = run.measured_links().find(|(_, link)| link.name == name).unwrap();
+        tally.links[index].sent_bytes
+    };
+    assert!(sent("sat") > 50_000 && sent("net") > 100_000 && sent("wifi") > 150_000);
+    // Acknowledgements only, and of each group on its own way.
+    assert!(sent("lte") == 0 && sent("lte-up") > 0 && sent("wifi-up") > 0);
+    assert!(sent("lte-up") < 10_000 && sent("wifi-up") < 10_000);
 }
 
 fn a_bulk_flow_stops() {

@@ -1,14 +1,16 @@
 //! From one cell's settings to a run that is spelled out: its timing, its network, its traffic groups. Whatever cannot be
 //! is found here, with its place.
 
-use crate::diagnostic::{Fault, Origin, suggest};
-use crate::file::{Direction, Timing, Traffic};
+use crate::diagnostic::{Fault, Origin};
+use crate::file::{Bottleneck, Timing, Traffic};
 use crate::limits;
-use crate::network::{self, Routes};
+use crate::network;
 use crate::read::read;
+use crate::route::Routes;
 use crate::run::{Buffer, Flow, Group, Network, Param, Run, Tcp};
 use crate::schema;
-use crate::tree::{Entry, Node, Table};
+use crate::shape::BesideLink;
+use crate::tree::{Entry, Item, Node, Table};
 use weir_base::{Bytes, Random, Rate, Span};
 
 /// One cell of the tree: everything but what a repeat draws.
@@ -53,6 +55,31 @@ impl Reader<'_> {
             Ok(section) => Some(section),
             Err(fault) => {
                 self.faults.push(explain(node, fault, path).at(node.origin));
+                None
+            }
+        }
+    }
+
+    /// Reads a section that has a link's settings beside its own, as two. `None` when one of them is not there, or wrong.
+    pub(crate) fn beside_link<T: BesideLink>(&mut self, path: &[&str]) -> Option<(T, Bottleneck)> {
+        let node = self.node(path)?;
+        let Some(table) = node.as_table() else {
+            // Not a table: reading it as one says so.
+            return self.section::<Bottleneck>(path).and(None);
+        };
+        let part = |own: bool| {
+            let entries = table.0.iter().filter(|entry| T::OWN.contains(&entry.key.as_str()) == own);
+            Node { item: Item::Table(Table(entries.cloned().collect())), origin: node.origin }
+        };
+        let (own, link) = (part(true), part(false));
+        let read = (read::<T>(&own), read::<Bottleneck>(&link));
+        let place = node.origin;
+        let explained = |part: &Node, fault: Fault| explain(part, fault, path).at(place);
+        match read {
+            (Ok(own), Ok(link)) => Some((own, link)),
+            (own_read, link_read) => {
+                let faults = own_read.err().map(|fault| explained(&own, fault)).into_iter();
+                self.faults.extend(faults.chain(link_read.err().map(|fault| explained(&link, fault))));
                 None
             }
         }
@@ -139,7 +166,9 @@ impl Cell {
             pacing: traffic.pacing.unwrap_or(false),
         };
         limits::buffers(reader, name, &tcp);
-        self.groups.push(Group { name: name.into(), from, to, workload: traffic.workload, tcp, rtt });
+        let ip = traffic.ip.unwrap_or(self.timing.ip);
+        limits::datagrams(reader, name, &traffic.workload, ip);
+        self.groups.push(Group { name: name.into(), from, to, ip, workload: traffic.workload, tcp, rtt });
         self.flows.push((traffic.flows, traffic.start, traffic.stop));
         self.paths.push(route.links);
     }
@@ -230,44 +259,4 @@ fn group_names(reader: &mut Reader<'_>) -> Vec<String> {
         }
     }
     Vec::new()
-}
-
-impl Routes {
-    /// The way of a group's data through the lab's links.
-    fn find(&self, reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Option<network::Route> {
-        let last = self.routers.len() - 1;
-        let mut end = |key: &str, named: &Option<String>, default: usize| match named {
-            None => Some(default),
-            Some(_) if !self.chain => {
-                let help = "remove it, or spell the network out as a [chain]; direction = \"up\" turns the data round";
-                reader.wrong(&["traffic", name, key], "only a chain has routers to choose from", help);
-                None
-            }
-            Some(router) => {
-                let found = self.routers.iter().position(|other| other == router);
-                if found.is_none() {
-                    let help = suggest(router, self.routers.iter().map(String::as_str));
-                    reader.wrong(
-                        &["traffic", name, key],
-                        format!("there is no router `{router}` to reach"),
-                        help,
-                    );
-                }
-                found
-            }
-        };
-        let (from, to) = (end("from", &traffic.from, 0)?, end("to", &traffic.to, last)?);
-        let (from, to) = if traffic.direction == Direction::Down { (from, to) } else { (to, from) };
-        if from == to {
-            let key = if traffic.to.is_some() { "to" } else { "from" };
-            let help = suggest("", self.routers.iter().map(String::as_str));
-            reader.wrong(
-                &["traffic", name, key],
-                "the data enters and leaves at the same router, and passes no link",
-                help,
-            );
-            return None;
-        }
-        Some(self.route(from, to))
-    }
 }

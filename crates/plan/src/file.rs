@@ -3,7 +3,8 @@
 
 use crate::claims::Claim;
 use crate::read::WAYS;
-use crate::run::Buffer;
+use crate::run::{Buffer, Ip};
+use crate::shape::{Chain, Graph, ParkingLot, Star};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -34,6 +35,12 @@ pub(crate) struct File {
     dumbbell: Option<Bottleneck>,
     /// Several links in a row.
     chain: Option<Chain>,
+    /// Several equal links in a row, with traffic over all of them and traffic over one.
+    parking_lot: Option<ParkingLot>,
+    /// Equal links around a hub.
+    star: Option<Star>,
+    /// Any network: routers, hosts, and links between them.
+    graph: Option<Graph>,
     /// Traffic groups by name, each with its own pair of hosts.
     traffic: BTreeMap<String, Traffic>,
     /// What varies. A path and a list of values (`"dumbbell.queue" = ["tail-drop", "pie"]`), or a name and a table of
@@ -76,6 +83,8 @@ pub(crate) struct Timing {
     /// A sending host holds each packet for a random time below this, in order: "auto" is the time that the group's
     /// bottleneck needs for a packet; "0 s" turns it off.
     pub(crate) host_jitter: HostJitter,
+    /// What hosts speak, unless their group says otherwise: IP 4 or 6.
+    pub(crate) ip: Ip,
 }
 
 impl Default for Timing {
@@ -89,6 +98,7 @@ impl Default for Timing {
             packets: false,
             start_jitter: Span::from_millis(100),
             host_jitter: HostJitter::Auto,
+            ip: Ip::V4,
         }
     }
 }
@@ -265,17 +275,6 @@ pub(crate) struct Change {
     pub(crate) loss: Option<f64>,
 }
 
-/// Several links in a row, between routers `n0`, `n1` and so on.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Chain {
-    /// What `bdp` is computed from, on all its links.
-    pub(crate) base_rtt: Option<Span>,
-    /// The links by name, from left to right.
-    #[allow(dead_code, reason = "read one by one, in the order of the file")]
-    pub(crate) links: BTreeMap<String, Bottleneck>,
-}
-
 /// A traffic group: flows of one kind between a pair of hosts of their own.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -304,10 +303,20 @@ pub(crate) struct Traffic {
     pub(crate) start: Span,
     /// When its applications stop sending; by default at the end of the run.
     pub(crate) stop: Option<Span>,
-    /// The router of a chain where its data enters; by default the first.
+    /// Where its data enters the network: a router or host by name. By default the first router of a chain or parking lot.
     pub(crate) from: Option<String>,
-    /// The router of a chain where its data leaves; by default the last.
+    /// Where its data leaves the network. By default the last router of a chain or parking lot.
     pub(crate) to: Option<String>,
+    /// The one link of a chain or parking lot that its data passes, by its number from 1, instead of `from` and `to`.
+    pub(crate) hop: Option<u64>,
+    /// Links and routers of a graph that its data passes, in this order, each by its name; between them it takes the way of
+    /// least delay. By default it takes that all along.
+    pub(crate) via: Option<Vec<String>>,
+    /// The same for the way back, which acknowledgements take. By default what `via` names, in reverse, without links that
+    /// lead one way only.
+    pub(crate) back: Option<Vec<String>>,
+    /// What its hosts speak: IP 4 or 6; by default what `run.ip` says.
+    pub(crate) ip: Option<Ip>,
 }
 
 impl Default for Traffic {
@@ -326,6 +335,10 @@ impl Default for Traffic {
             stop: None,
             from: None,
             to: None,
+            hop: None,
+            via: None,
+            back: None,
+            ip: None,
         }
     }
 }

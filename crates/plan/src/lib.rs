@@ -11,13 +11,16 @@ mod cell;
 mod claims;
 mod diagnostic;
 mod file;
+mod graph;
 mod lab;
 mod limits;
 mod network;
 mod read;
 mod reading;
+mod route;
 mod run;
 mod schema;
+mod shape;
 mod template;
 mod tree;
 mod vary;
@@ -26,7 +29,7 @@ pub use claims::{Claim, Statistic, Tolerance};
 pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Lab, Tree};
-pub use run::{Buffer, Change, Flow, Group, Hold, Link, Network, Node, Param, Run, Tcp};
+pub use run::{Buffer, Change, Flow, Group, Hold, Ip, Link, Network, Node, Param, Run, Tcp, Way};
 pub use schema::schema;
 pub use template::template;
 

@@ -3,7 +3,7 @@
 use crate::cell::{Cell, Reader};
 use crate::file::{Timing, Traffic};
 use crate::network::MTU;
-use crate::run::{Buffer, Link, Tcp};
+use crate::run::{Buffer, Ip, Link, Tcp};
 use weir_base::{Bytes, Rate, Span};
 use weir_queue::Limit;
 use weir_workload::Needs;
@@ -23,8 +23,10 @@ const LARGEST_BUFFER: Bytes = Bytes::new(16 << 30);
 /// What a segment of 1500 bytes takes of a socket buffer in Linux (skb overhead included), with room to spare.
 const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
 const MOST_QUEUED: u32 = 100_000_000;
-/// IPv4 and UDP headers (RFC 791, RFC 768).
-const SMALLEST_DATAGRAM: Bytes = Bytes::new(28);
+/// A UDP header (RFC 768).
+const UDP_HEADER: u32 = 8;
+/// Most links of a network, one direction or both, and most nodes of a graph.
+pub(crate) const MOST_LINKS: u64 = 1000;
 const LONGEST_NAME: usize = 40;
 
 /// Checks `[run]`; answers the warm-up.
@@ -180,14 +182,19 @@ fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec
 }
 
 fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
+    let section = path[0];
     for name in ["limit", "threshold"] {
         let bdp = matches!(limit(queue, name), Some(Limit::Bdp(_)));
-        if bdp && path[0] == "chain" && !reader.has(&["chain", "base_rtt"]) {
+        if bdp && section != "dumbbell" && !reader.has(&[section, "base_rtt"]) {
             let path = parameter_of(reader, path, name);
             let help = format!(
-                "add base_rtt = \"20 ms\" under [chain], or write the {name} in packets, bytes or time"
+                "add base_rtt = \"20 ms\" under [{section}], or write the {name} in packets, bytes or time"
             );
-            reader.wrong(&path, "a chain has no round-trip time of its own to compute a bdp from", help);
+            let message = format!(
+                "a {} has no round-trip time of its own to compute a bdp from",
+                section.replace('_', " ")
+            );
+            reader.wrong(&path, message, help);
         }
     }
     let path = parameter_of(reader, path, "limit");
@@ -221,22 +228,19 @@ fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
     }
 }
 
-/// Checks what belongs to a chain as a whole.
-pub(crate) fn chain(reader: &mut Reader<'_>, base_rtt: Option<Span>, names: &[String]) {
-    if let Some(rtt) = base_rtt {
-        delay(reader, &["chain", "base_rtt"], rtt);
-    }
-    if names.len() > 1000 {
-        reader.wrong(
-            &["chain", "links"],
-            format!("{} links in a row are too many", names.len()),
-            "write at most 1000",
-        );
+/// Checks the names of all links of a chain or graph.
+pub(crate) fn links(reader: &mut Reader<'_>, section: &str, names: &[String]) {
+    if names.len() as u64 > MOST_LINKS {
+        let message = match section {
+            "chain" => format!("{} links in a row are too many", names.len()),
+            _ => format!("{} links are too many", names.len()),
+        };
+        reader.wrong(&[section, "links"], message, format!("write at most {MOST_LINKS}"));
     }
     for name in names {
         if names.contains(&format!("{name}-up")) {
             let message = format!("`{name}-up` is the name of the other direction of `{name}`");
-            reader.wrong(&["chain", "links", &format!("{name}-up")], message, "give the link another name");
+            reader.wrong(&[section, "links", &format!("{name}-up")], message, "give the link another name");
         }
     }
 }
@@ -315,17 +319,7 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
 fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config) {
     let at = |key: &'static str| ["traffic", name, "workload", key];
     match workload {
-        weir_workload::Config::Udp(udp) => {
-            rate(reader, &at("rate"), udp.rate);
-            if udp.packet < SMALLEST_DATAGRAM || udp.packet > MTU {
-                let message = format!("an IP packet with UDP cannot be {} long", udp.packet);
-                reader.wrong(
-                    &at("packet"),
-                    message,
-                    format!("write from {SMALLEST_DATAGRAM} to {MTU}, headers included"),
-                );
-            }
-        }
+        weir_workload::Config::Udp(udp) => rate(reader, &at("rate"), udp.rate),
         weir_workload::Config::Transfer(transfer)
             if transfer.size == Bytes::ZERO || transfer.size > LARGEST_TRANSFER =>
         {
@@ -333,6 +327,17 @@ fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Confi
             reader.wrong(&at("size"), message, format!("write from 1 B to {LARGEST_TRANSFER}"));
         }
         _ => {}
+    }
+}
+
+/// Checks the size of a group's datagrams.
+pub(crate) fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config, ip: Ip) {
+    let weir_workload::Config::Udp(udp) = workload else { return };
+    let smallest = Bytes::new((ip.header() + UDP_HEADER).into());
+    if udp.packet < smallest || udp.packet > MTU {
+        let message = format!("an IP packet with UDP cannot be {} long", udp.packet);
+        let help = format!("write from {smallest} to {MTU}, headers included");
+        reader.wrong(&["traffic", name, "workload", "packet"], message, help);
     }
 }
 

@@ -1,47 +1,37 @@
 //! The networks that a lab can ask for, spelled out as nodes and links. A dumbbell is a chain of one link: its routers are
 //! `left` and `right`, its link's directions `down` and `up`. A chain's routers are `n0`, `n1` and so on; its link `x` has
-//! the directions `x` and `x-up`. Each traffic group has a host at either end, on access links without a rate.
+//! the directions `x` and `x-up`. The other shapes are in [`crate::graph`]. Each traffic group has a host at either end, on
+//! access links without a rate.
 
 use crate::cell::Reader;
-use crate::file::{Bottleneck, Chain, Change, Held, HostJitter, Ways};
+use crate::file::{Bottleneck, Change, Held, HostJitter, Ways};
+use crate::graph;
 use crate::limits;
-use crate::run::{self, Hold, Link, Network, Node};
+use crate::route::{Place, Route, Routes, Shape};
+use crate::run::{self, Hold, Link, Network, Node, Way};
+use crate::shape::Chain;
 use weir_base::{Bytes, Rate, Span};
 
 /// Largest IP packet: Ethernet's (RFC 894).
 pub(crate) const MTU: Bytes = Bytes::new(1500);
 
-/// What is needed to find a group's way.
-pub(crate) struct Routes {
-    /// The routers' names, from left to right.
-    pub(crate) routers: Vec<String>,
-    pub(crate) chain: bool,
-    /// Rate, delay and overhead of each link's two directions.
-    hops: Vec<[(Rate, Span, Bytes); 2]>,
-}
-
-/// The way of a group's data.
-pub(crate) struct Route {
-    from: usize,
-    to: usize,
-    /// Base RTT between its ends.
-    pub(crate) rtt: Span,
-    /// What the slowest link on the way needs for a packet of the MTU.
-    serialisation: Span,
-    /// Indices of the links on the way.
-    pub(crate) links: Vec<usize>,
-}
-
 /// Builds the lab's own links; the hosts come with the groups.
 pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
-    match (reader.has(&["dumbbell"]), reader.has(&["chain"])) {
-        (true, false) => dumbbell(reader),
-        (false, true) => chain(reader),
-        (true, true) => {
-            reader.wrong(&["chain"], "a lab has a dumbbell or a chain, not both", "remove one of the two");
+    let mut shapes = SHAPES.iter().filter(|(section, _)| reader.has(&[section]));
+    match (shapes.next(), shapes.next()) {
+        (Some((section, build)), None) => {
+            let Drawn { shape, base_rtt, nodes, links } = build(reader)?;
+            if let Some(rtt) = base_rtt.filter(|_| shape != Shape::Dumbbell) {
+                limits::delay(reader, &[section, "base_rtt"], rtt);
+            }
+            Some(assemble(shape, base_rtt, nodes, links))
+        }
+        (Some((first, _)), Some((second, _))) => {
+            let message = format!("a lab has one network, and here are [{first}] and [{second}]");
+            reader.wrong(&[second], message, "remove one of the two");
             None
         }
-        (false, false) => {
+        (None, _) => {
             let help = "write [dumbbell], and under it rate = \"10 Mbit/s\" and rtt = \"20 ms\"";
             reader.wrong(&["format"], "the lab has no network", help);
             None
@@ -49,14 +39,45 @@ pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
     }
 }
 
-fn dumbbell(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
-    let link: Bottleneck = reader.section(&["dumbbell"])?;
-    let directions = directions(reader, &["dumbbell"], link, ["down".into(), "up".into()])?;
-    let base_rtt = Some(directions[0].delay + directions[1].delay);
-    Some(row(vec!["left".into(), "right".into()], false, base_rtt, vec![directions]))
+type Build = fn(&mut Reader<'_>) -> Option<Drawn>;
+
+/// The sections that a network can be written as.
+const SHAPES: [(&str, Build); 5] = [
+    ("dumbbell", dumbbell),
+    ("chain", chain),
+    ("parking_lot", graph::parking_lot),
+    ("star", graph::star),
+    ("graph", graph::graph),
+];
+
+/// A network as a section draws it.
+pub(crate) struct Drawn {
+    pub(crate) shape: Shape,
+    pub(crate) base_rtt: Option<Span>,
+    pub(crate) nodes: Vec<Place>,
+    pub(crate) links: Vec<Drawing>,
 }
 
-fn chain(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
+/// A link between two places: one direction, or both.
+pub(crate) struct Drawing {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) down: Link,
+    pub(crate) up: Option<Link>,
+}
+
+fn dumbbell(reader: &mut Reader<'_>) -> Option<Drawn> {
+    let link: Bottleneck = reader.section(&["dumbbell"])?;
+    let [down, up] = directions(reader, &["dumbbell"], link, ["down".into(), "up".into()])?;
+    Some(Drawn {
+        shape: Shape::Dumbbell,
+        base_rtt: Some(down.delay + up.delay),
+        nodes: ["left", "right"].map(Place::router).into(),
+        links: in_a_row(vec![[down, up]]),
+    })
+}
+
+fn chain(reader: &mut Reader<'_>) -> Option<Drawn> {
     let chain: Chain = reader.section(&["chain"])?;
     // The section was read, so its links are a table.
     let names: Vec<String> = reader.node(&["chain", "links"])?.as_table()?.keys().map(String::from).collect();
@@ -64,7 +85,7 @@ fn chain(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
         let help = "write [chain.links.NAME], and under it rate = \"10 Mbit/s\" and delay = \"10 ms\"";
         reader.wrong(&["chain", "links"], "the chain has no links", help);
     }
-    limits::chain(reader, chain.base_rtt, &names);
+    limits::links(reader, "chain", &names);
     let mut links = Vec::new();
     for name in &names {
         let path = ["chain", "links", name.as_str()];
@@ -76,32 +97,51 @@ fn chain(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
     if links.is_empty() || links.len() < names.len() {
         return None;
     }
-    let routers = (0..=links.len()).map(|n| format!("n{n}")).collect();
-    Some(row(routers, true, chain.base_rtt, links))
+    Some(Drawn {
+        shape: Shape::Row,
+        base_rtt: chain.base_rtt,
+        nodes: routers_in_a_row(links.len()),
+        links: in_a_row(links),
+    })
 }
 
-/// Routers in a row and the links between them.
-fn row(
-    routers: Vec<String>,
-    chain: bool,
+/// The routers around so many links in a row.
+pub(crate) fn routers_in_a_row(links: usize) -> Vec<Place> {
+    (0..=links).map(|n| Place::router(format!("n{n}"))).collect()
+}
+
+/// Links from each place to the next.
+pub(crate) fn in_a_row(links: Vec<[Link; 2]>) -> Vec<Drawing> {
+    let drawing =
+        |(left, [down, up]): (usize, [Link; 2])| Drawing { from: left, to: left + 1, down, up: Some(up) };
+    links.into_iter().enumerate().map(drawing).collect()
+}
+
+/// The network of routers and the lab's links, and what is needed to find ways through it.
+fn assemble(
+    shape: Shape,
     base_rtt: Option<Span>,
-    links: Vec<[Link; 2]>,
+    nodes: Vec<Place>,
+    drawings: Vec<Drawing>,
 ) -> (Network, Routes) {
-    let nodes =
-        routers.iter().map(|name| Node { name: name.clone(), host: false, jitter: Span::ZERO }).collect();
-    // A lab's own links have a rate.
-    let hop = |link: &Link| (link.rate.unwrap_or_default(), link.delay, link.overhead);
-    let hops = links.iter().map(|[down, up]| [hop(down), hop(up)]).collect();
-    let mut network = Network { nodes, links: Vec::new(), base_rtt, mtu: MTU };
-    for (left, [down, up]) in links.into_iter().enumerate() {
-        network.links.push(Link { from: left, to: left + 1, ..down });
-        network.links.push(Link { from: left + 1, to: left, ..up });
+    let node = |place: &Place| Node { name: place.name.clone(), host: false, jitter: Span::ZERO };
+    let mut network = Network {
+        nodes: nodes.iter().map(node).collect(),
+        links: Vec::new(),
+        ways: Vec::new(),
+        base_rtt,
+        mtu: MTU,
+    };
+    for Drawing { from, to, down, up } in drawings {
+        network.links.push(Link { from, to, ..down });
+        network.links.extend(up.map(|up| Link { from: to, to: from, ..up }));
     }
-    (network, Routes { routers, chain, hops })
+    let routes = Routes::new(shape, nodes, &network.links);
+    (network, routes)
 }
 
 /// The two directions of a link, checked.
-fn directions(
+pub(crate) fn directions(
     reader: &mut Reader<'_>,
     path: &[&str],
     link: Bottleneck,
@@ -187,19 +227,6 @@ fn changes_of(changes: Vec<Change>) -> Vec<run::Change> {
     changes
 }
 
-impl Routes {
-    /// The way from one router to another, which must not be the same.
-    pub(crate) fn route(&self, from: usize, to: usize) -> Route {
-        let way = usize::from(from > to);
-        let between = from.min(to)..from.max(to);
-        let delay = |[down, up]: &[(Rate, Span, Bytes); 2]| down.1 + up.1;
-        let rtt = self.hops[between.clone()].iter().map(delay).fold(Span::ZERO, |sum, delay| sum + delay);
-        let time = |hop: &[(Rate, Span, Bytes); 2]| hop[way].0.time_to_send(MTU + hop[way].2);
-        let serialisation = self.hops[between.clone()].iter().map(time).max().unwrap_or(Span::ZERO);
-        Route { from, to, rtt, serialisation, links: between.map(|hop| 2 * hop + way).collect() }
-    }
-}
-
 /// Adds a group's two hosts and their access links; answers their indices. `extra` is what the group's base RTT is longer
 /// than its path's: it lies between the sender and its router, half of it each way.
 pub(crate) fn attach(
@@ -216,6 +243,11 @@ pub(crate) fn attach(
     let (sender, receiver) = (network.nodes.len(), network.nodes.len() + 1);
     network.nodes.push(Node { name: format!("{group}-sender"), host: true, jitter });
     network.nodes.push(Node { name: format!("{group}-receiver"), host: true, jitter: Span::ZERO });
+    // In a graph there may be several ways, so each group's is spelled out; elsewhere there is but one.
+    if route.given {
+        network.ways.push(Way { to: receiver, links: route.links.clone() });
+        network.ways.push(Way { to: sender, links: route.back.clone() });
+    }
     let back = Span::from_nanos(extra.as_nanos() / 2);
     for (end, from, to, delay) in [
         ("sender-out", sender, route.from, extra - back),

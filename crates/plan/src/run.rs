@@ -1,6 +1,8 @@
 //! A run, fully spelled out: what an engine is handed. Nothing in it needs a default, a unit or a draw any more.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use weir_base::{Bytes, Rate, Span};
 
 /// One cell of a lab's tree, in one repeat.
@@ -46,9 +48,12 @@ pub struct Param {
 pub struct Network {
     /// Hosts and routers.
     pub nodes: Vec<Node>,
-    /// Directed links. Packets between two nodes follow the path of least total delay.
+    /// Directed links. Packets between two nodes follow the path of least total delay, where no way is given.
     pub links: Vec<Link>,
-    /// The dumbbell's base RTT, where there is one: what `bdp` is computed from.
+    /// Given ways.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
+    /// The dumbbell's base RTT, or what the lab gives for one: what `bdp` is computed from.
     pub base_rtt: Option<Span>,
     /// Largest IP packet.
     pub mtu: Bytes,
@@ -63,6 +68,15 @@ pub struct Node {
     pub host: bool,
     /// Most that a packet is held at this host before it leaves, drawn for each packet, order preserved.
     pub jitter: Span,
+}
+
+/// The links that packets for a host take, wherever on them they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// The host: index of a node.
+    pub to: usize,
+    /// Indices of links, each beginning where the one before ends; no node is passed twice.
+    pub links: Vec<usize>,
 }
 
 /// One direction of a link.
@@ -125,12 +139,72 @@ pub struct Group {
     pub from: usize,
     /// The receiving host: index of a node.
     pub to: usize,
+    /// What its hosts speak.
+    #[serde(default, skip_serializing_if = "Ip::is_default")]
+    pub ip: Ip,
     /// What the applications do.
     pub workload: weir_workload::Config,
     /// TCP's settings; unused by datagram workloads.
     pub tcp: Tcp,
     /// Base RTT between its hosts, without queues and serialisation.
     pub rtt: Span,
+}
+
+/// A version of the Internet protocol. In lab files and JSON its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum Ip {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Ip {
+    /// Length of its header: without options (RFC 791, section 3.1), without extensions (RFC 8200, section 3).
+    pub const fn header(self) -> u32 {
+        match self {
+            Ip::V4 => 20,
+            Ip::V6 => 40,
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Ip::default()
+    }
+}
+
+impl TryFrom<u8> for Ip {
+    type Error = String;
+    fn try_from(number: u8) -> Result<Ip, String> {
+        match number {
+            4 => Ok(Ip::V4),
+            6 => Ok(Ip::V6),
+            _ => Err(format!("there is no IPv{number} here; write 4 or 6")),
+        }
+    }
+}
+
+impl JsonSchema for Ip {
+    fn schema_name() -> Cow<'static, str> {
+        "Ip".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "integer", "enum": [4, 6] })
+    }
+}
+
+impl From<Ip> for u8 {
+    fn from(ip: Ip) -> u8 {
+        match ip {
+            Ip::V4 => 4,
+            Ip::V6 => 6,
+        }
+    }
 }
 
 /// How a group's connections are set up, at both ends.

@@ -95,6 +95,9 @@ fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
     choices
 }
 
+/// The sections whose settings may vary.
+const SECTIONS: [&str; 7] = ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "traffic"];
+
 /// The path of a setting that may vary. The key was written in quotes, if it has a dot.
 fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
     let quoted = usize::from(named.end - named.start > key.len());
@@ -105,11 +108,13 @@ fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
             return None;
         }
     };
-    let wrong = if !["run", "dumbbell", "chain", "traffic"].contains(&path.first()) {
-        let near = crate::diagnostic::nearest(path.first(), ["run", "dumbbell", "chain", "traffic"]);
+    let wrong = if !SECTIONS.contains(&path.first()) {
+        let near = crate::diagnostic::nearest(path.first(), SECTIONS);
         let help = match near {
             Some(near) if near != path.first() => format!("did you mean `{near}`?"),
-            _ => "a path begins with run, dumbbell, chain or traffic, for example dumbbell.queue".into(),
+            _ => {
+                "a path begins with run, traffic or the network's section, for example dumbbell.queue".into()
+            }
         };
         Some((format!("`{key}` is not a setting that can vary"), help))
     } else if path.is(&["run"]) || path.is(&["run", "seed"]) || path.is(&["run", "repeats"]) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use weir_plan::Lab;
 
 /// Labs that between them use every part of the format.
-const LABS: [&str; 4] = [
+const LABS: [&str; 6] = [
     include_str!("../src/template.toml"),
     include_str!("../../../labs/quickstart.toml"),
     include_str!("../../../labs/scripted-loss.toml"),
@@ -14,6 +14,11 @@ const LABS: [&str; 4] = [
      delay = \"10 ms\"\nqueue = { down = { kind = \"pie\", target = \"5 ms\" }, up = \"tail-drop\" }\n\
      [traffic.a]\nflows = 2\nworkload = { kind = \"udp\", rate = \"1 Mbit/s\", ecn = \"ect1\" }\nfrom = \"n0\"\nto = \"n1\"\n\
      [[expect]]\nmetric = \"utilisation_percent\"\nvalue = 1\ntolerance = \"5 %\"\nsource = \"y\"\n",
+    "format = 1\n[run]\nip = 6\n[parking_lot]\nbottlenecks = 3\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n[traffic.long]\n\
+     [traffic.cross]\nhop = 2\nip = 4\n",
+    "format = 1\n[graph]\nrouters = [\"a\", \"b\"]\nhosts = [\"h\"]\nbase_rtt = \"10 ms\"\n[graph.links.x]\nfrom = \"a\"\nto = \"b\"\n\
+     rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[graph.links.y]\nfrom = \"b\"\nto = \"h\"\none_way = false\nrate = \"1 Mbit/s\"\nrtt = \"1 ms\"\n\
+     [traffic.t]\nfrom = \"a\"\nto = \"h\"\nvia = [\"x\", \"b\"]\nback = [\"y\"]\n",
 ];
 
 /// Pieces that a person, or a bad day, might put anywhere.

@@ -9,6 +9,8 @@ const POINTS: usize = 600;
 const POINTS_OF_MANY: usize = 200;
 /// From how many runs on a lab has many.
 const MANY_RUNS: usize = 200;
+/// Links beside the bottleneck that can be switched on in a plot: more than anyone looks at one by one.
+const OTHER_LINKS: usize = 20;
 /// Flows that are drawn one by one, over all groups.
 const FLOWS: usize = 12;
 
@@ -101,6 +103,26 @@ impl Source<'_> {
         Some((Subject::Link(link), self.info.links.get(link as usize)?.name.as_str()))
     }
 
+    /// A title that says at which link, where there is more than one in each direction.
+    fn at_bottleneck(&self, title: &str) -> String {
+        let measured = self.info.links.iter().filter(|link| link.measured).count();
+        match self.bottleneck().filter(|_| measured > 2) {
+            Some((_, link)) => format!("{title} at link {link}"),
+            None => title.into(),
+        }
+    }
+
+    /// The same series of the other measured links, to be switched on.
+    fn other_links(&self, series: &str, what: &str) -> Vec<Option<Line>> {
+        let links = (0..).zip(&self.info.links);
+        let others = links.filter(|(index, link)| link.measured && Some(*index) != self.info.bottleneck);
+        let line = |(index, link): (u32, &weir_record::LinkInfo)| {
+            let name = format!("{what}{}", link.name);
+            self.line(series, Subject::Link(index), &name, Ink::Plain(2)).map(Line::thin).map(Line::hidden)
+        };
+        others.take(OTHER_LINKS).map(line).collect()
+    }
+
     /// The bottleneck's series as a line.
     fn queue(&self, series: &str, name: &str, ink: Ink) -> Option<Line> {
         self.line(series, self.bottleneck()?.0, name, ink)
@@ -142,14 +164,8 @@ impl Source<'_> {
             let name = format!("mean of {}", crate::tables::class_name(class.name()));
             lines.push(self.line("queue_delay_ms", of, &name, Ink::Class(class as usize)).map(Line::hidden));
         }
-        for (index, link) in
-            (0..).zip(&self.info.links).filter(|(index, _)| Some(*index) != self.info.bottleneck)
-        {
-            let name = format!("mean at link {}", link.name);
-            let line = self.line("queue_delay_ms", Subject::Link(index), &name, Ink::Plain(2));
-            lines.push(line.map(Line::thin).map(Line::hidden));
-        }
-        chart("delay", "Queue delay", "ms", lines)
+        lines.extend(self.other_links("queue_delay_ms", "mean at link "));
+        chart("delay", &self.at_bottleneck("Queue delay"), "ms", lines)
     }
 
     /// Congestion windows as the transports tell them.
@@ -171,7 +187,7 @@ impl Source<'_> {
             self.queue("link_lost_packets", "lost by the link", Ink::Plain(3)).filter(Line::happened),
         ];
         let lines = lines.into_iter().map(|line| line.map(|line| self.per_second(line)));
-        chart("fates", "Marks and drops", "packets/s", lines.collect())
+        chart("fates", &self.at_bottleneck("Marks and drops"), "packets/s", lines.collect())
     }
 
     /// Round trips: each group's mean, its 99th percentile to be switched on.
@@ -196,7 +212,9 @@ impl Source<'_> {
 
     fn backlog(&self) -> Chart {
         let name = self.bottleneck().map_or("", |(_, name)| name);
-        chart("backlog", "Backlog", "packets", vec![self.queue("backlog_packets", name, Ink::Plain(0))])
+        let mut lines = vec![self.queue("backlog_packets", name, Ink::Plain(0))];
+        lines.extend(self.other_links("backlog_packets", ""));
+        chart("backlog", "Backlog", "packets", lines)
     }
 
     /// Internal states, a plot for each name: the bottleneck queue's, then the controllers'.

@@ -65,11 +65,18 @@ pub fn run(run: &RunNumbers) -> String {
 /// What happened in a run, without saying that it was spoiled.
 fn run_plainly(run: &RunNumbers) -> String {
     let link = run.bottleneck();
+    // Where there is more than one in each direction, it is said which one the sentence is about.
+    let named = link.filter(|_| run.links.len() > 2).map(|link| format!("link {}", link.name));
+    let the_link = named.clone().unwrap_or_else(|| "the link".into());
     let mut clauses: Vec<String> = Vec::new();
-    clauses.extend(link.and_then(queue_clause));
-    clauses.extend(groups_clause(&run.groups, link.is_some_and(|link| link.rate_mbps.is_some())));
+    clauses.extend(link.and_then(queue_clause).map(|clause| match &named {
+        Some(link) => format!("at {link} {clause}"),
+        None => clause,
+    }));
+    let of_link = link.is_some_and(|link| link.rate_mbps.is_some()).then_some(the_link.as_str());
+    clauses.extend(groups_clause(&run.groups, of_link));
     if let Some(used) = link.and_then(|link| link.utilisation_percent).filter(|used| *used < FULL_PERCENT) {
-        clauses.push(format!("{} of the link stayed unused", rough_with(100.0 - used, "%")));
+        clauses.push(format!("{} of {the_link} stayed unused", rough_with(100.0 - used, "%")));
     }
     if clauses.is_empty() {
         return "nothing was measured in this run.".into();
@@ -110,18 +117,18 @@ fn queue_clause(link: &LinkNumbers) -> Option<String> {
     })
 }
 
-fn groups_clause(groups: &[GroupNumbers], of_link: bool) -> Option<String> {
+fn groups_clause(groups: &[GroupNumbers], of_link: Option<&str>) -> Option<String> {
     let names = actors(groups);
     let mut shares: Vec<(String, f64)> = groups
         .iter()
         .zip(names)
         .filter_map(|(group, name)| {
-            let value = if of_link { group.share_percent } else { group.goodput_mbps };
+            let value = if of_link.is_some() { group.share_percent } else { group.goodput_mbps };
             Some((name, value?))
         })
         .collect();
-    let unit = if of_link { "%" } else { "Mbit/s" };
-    let of_link = if of_link { " of the link" } else { "" };
+    let unit = if of_link.is_some() { "%" } else { "Mbit/s" };
+    let of_link = of_link.map_or(String::new(), |link| format!(" of {link}"));
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     let written = |share: f64| rough_with(share, unit);
     match shares.as_slice() {
@@ -447,6 +454,20 @@ mod tests {
         run.groups = vec![group("near", "cubic", 80.0), group("far", "cubic", 15.0), group("voice", "", 1.0)];
         let text = plain(super::run(&run));
         assert!(text.ends_with("near (CUBIC) took 80 % of the link, far (CUBIC) 15 %, voice 1 %."), "{text}");
+    }
+
+    #[test]
+    fn of_several_links_one_is_named_and_only_who_crosses_it_is_told() {
+        let mut run = cell("pie", 15.0, &[]);
+        let named = |name: &str| LinkNumbers { name: name.into(), ..link("pie", Some(15.0), 15.0, 80.0) };
+        run.links = ["hop1", "hop1-up", "hop2", "hop2-up"].map(named).into();
+        run.groups = vec![group("long", "newreno", 30.0), group("near", "newreno", 50.0)];
+        run.groups.push(GroupNumbers { share_percent: None, ..group("elsewhere", "newreno", 0.0) });
+        assert_eq!(
+            plain(super::run(&run)),
+            "At link hop1 PIE held 15 ms; near (NewReno) took 50 % of link hop1, long (NewReno) 30 %; 20 % of link hop1 \
+             stayed unused."
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One flow: the application that drives it and, for TCP, the connection's two ends.
 
 use weir_base::{Ecn, Random, Time};
-use weir_plan::Run;
+use weir_plan::{Ip, Run};
 use weir_transport::tcp::{self, Connection};
 use weir_workload::{Action, Event, Needs, Workload};
 
@@ -22,11 +22,12 @@ pub(crate) struct Ends {
 
 impl Ends {
     fn new(run: &Run, number: usize) -> Ends {
-        let settings = &run.groups[run.flows[number].group].tcp;
+        let group = &run.groups[run.flows[number].group];
+        let settings = &group.tcp;
         let buffer = |buffer: weir_plan::Buffer| (buffer.initial, buffer.max);
         let mut random = Random::stream_of(run.seed, "connection", number as u64);
         let mut end = || tcp::Config {
-            mss: (run.network.mtu.get() - HEADERS) as u16,
+            mss: (run.network.mtu.get() - u64::from(group.ip.header() + TCP_HEADER)) as u16,
             ecn: settings.ecn,
             pacing: settings.pacing,
             send_buffer: buffer(settings.send_buffer),
@@ -41,13 +42,14 @@ impl Ends {
     }
 }
 
-/// IPv4 and TCP headers with timestamps: what an MTU holds beside payload.
-const HEADERS: u64 = 20 + 20 + 12;
+/// A TCP header with timestamps: what an MTU holds beside payload and IP header.
+const TCP_HEADER: u32 = 20 + 12;
 
 /// A flow at work.
 pub(crate) struct Flow {
     pub(crate) from: usize,
     pub(crate) to: usize,
+    pub(crate) ip: Ip,
     pub(crate) carrier: Carrier,
     workload: Box<dyn Workload>,
     pub(crate) start: Time,
@@ -95,6 +97,7 @@ impl Flow {
         Flow {
             from: group.from,
             to: group.to,
+            ip: group.ip,
             carrier,
             workload: group.workload.build(Random::stream_of(run.seed, "workload", number as u64)),
             start: Time::ZERO + plan.start,

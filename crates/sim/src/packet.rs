@@ -1,13 +1,14 @@
 //! A simulated packet. What moves through queues and pipes is a pointer: a packet is moved a dozen times on its way, and
 //! eighty bytes each time cost more. Those that have arrived are used again.
 
-use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
 use weir_base::{Ecn, FlowId, Packet, Time};
 use weir_fabric::{TcpView, Wire};
+use weir_plan::Ip;
 use weir_transport::tcp::{Flags, Segment};
 
-/// IPv4 and UDP headers without options (RFC 791, RFC 768).
-pub(crate) const UDP_HEADERS: u32 = 20 + 8;
+/// A UDP header (RFC 768).
+pub(crate) const UDP_HEADER: u32 = 8;
 /// Window scale that captures show on SYNs; the simulator's windows are whole numbers of bytes and need none.
 const CAPTURED_WINDOW_SCALE: u8 = 10;
 
@@ -28,6 +29,7 @@ struct Fields {
     ecn: Ecn,
     class: Ecn,
     tcp: bool,
+    ip: Ip,
 }
 
 /// Which flow a packet belongs to, and between which hosts it travels.
@@ -36,6 +38,7 @@ pub(crate) struct Way {
     pub(crate) flow: usize,
     pub(crate) from: usize,
     pub(crate) to: usize,
+    pub(crate) ip: Ip,
 }
 
 /// Makes packets, of those that have arrived where there are any.
@@ -62,7 +65,8 @@ impl Pool {
     /// The packet with the segment that was written last.
     #[inline]
     pub(crate) fn tcp(&mut self, ecn: Ecn, way: Way) -> SimPacket {
-        let length = self.next.0.segment.packet_len();
+        // A segment knows its length over IPv4.
+        let length = self.next.0.segment.packet_len() + (way.ip.header() - Ip::V4.header());
         self.take(true, length, ecn, way)
     }
 
@@ -76,7 +80,7 @@ impl Pool {
         fields.arrived = Time::ZERO;
         fields.flow = way.flow as u32;
         (fields.from, fields.to, fields.length) = (way.from as u16, way.to as u16, length as u16);
-        (fields.ecn, fields.class, fields.tcp) = (ecn, ecn, tcp);
+        (fields.ecn, fields.class, fields.tcp, fields.ip) = (ecn, ecn, tcp, way.ip);
         let following = self.arrived.pop().unwrap_or_else(SimPacket::new);
         std::mem::replace(&mut self.next, following)
     }
@@ -101,6 +105,7 @@ impl SimPacket {
             ecn: Ecn::NotEct,
             class: Ecn::NotEct,
             tcp: false,
+            ip: Ip::V4,
         }))
     }
 
@@ -148,6 +153,12 @@ fn address(node: u16) -> [u8; 4] {
     [10, high, low, 1]
 }
 
+/// Its IPv6 address: fd77:6569:7200::1 for node 0 and so on, in a prefix for local use (RFC 4193), as live runs have them.
+fn address_v6(node: u16) -> [u8; 16] {
+    let [_, a, b, c] = (u32::from(node) + 1).to_be_bytes();
+    [0xfd, 0x77, 0x65, 0x69, 0x72, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c]
+}
+
 /// Ports in captures: one for each flow, the same at both ends, as live runs have them; nothing well known lives there.
 const FIRST_PORT: u32 = 23_000;
 const PORTS: u32 = 20_000;
@@ -171,7 +182,7 @@ impl SimPacket {
         let timestamps = TcpOptionElement::Timestamp(segment.tsval, segment.tsecr);
         let mut options = vec![];
         if syn {
-            options.push(TcpOptionElement::MaximumSegmentSize(1460));
+            options.push(TcpOptionElement::MaximumSegmentSize((1500 - self.0.ip.header() - 20) as u16));
             options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
             options.extend([
                 timestamps,
@@ -199,6 +210,40 @@ impl SimPacket {
     }
 }
 
+/// An IP header in a capture.
+enum Header {
+    V4(Ipv4Header),
+    V6(Ipv6Header),
+}
+
+impl SimPacket {
+    fn protocol(&self) -> IpNumber {
+        if self.0.tcp { IpNumber::TCP } else { IpNumber::UDP }
+    }
+
+    fn header_v4(&self, body: u16) -> Option<Ipv4Header> {
+        let mut ip =
+            Ipv4Header::new(body, 64, self.protocol(), address(self.0.from), address(self.0.to)).ok()?;
+        ip.ecn = IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
+        ip.dont_fragment = true;
+        ip.header_checksum = ip.calc_header_checksum();
+        Some(ip)
+    }
+
+    /// The codepoint is in the two low bits of the traffic class (RFC 3168, section 5).
+    fn header_v6(&self, body: u16) -> Ipv6Header {
+        Ipv6Header {
+            traffic_class: self.0.ecn as u8,
+            flow_label: Default::default(),
+            payload_length: body,
+            next_header: self.protocol(),
+            hop_limit: 64,
+            source: address_v6(self.0.from),
+            destination: address_v6(self.0.to),
+        }
+    }
+}
+
 impl Wire for SimPacket {
     #[inline]
     fn destination(&self) -> usize {
@@ -219,27 +264,36 @@ impl Wire for SimPacket {
     }
 
     fn write_to(&self, frame: &mut Vec<u8>) {
-        let protocol = if self.0.tcp { IpNumber::TCP } else { IpNumber::UDP };
-        let body = self.0.length - 20;
-        let Ok(mut ip) = Ipv4Header::new(body, 64, protocol, address(self.0.from), address(self.0.to)) else {
-            return;
+        let body = self.0.length - self.0.ip.header() as u16;
+        let header = match self.0.ip {
+            Ip::V4 => self.header_v4(body).map(Header::V4),
+            Ip::V6 => Some(Header::V6(self.header_v6(body))),
         };
-        ip.ecn = etherparse::IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
-        ip.dont_fragment = true;
-        ip.header_checksum = ip.calc_header_checksum();
-        frame.extend_from_slice(&ip.to_bytes());
+        let Some(ip) = header else { return };
+        match &ip {
+            Header::V4(ip) => frame.extend_from_slice(&ip.to_bytes()),
+            Header::V6(ip) => frame.extend_from_slice(&ip.to_bytes()),
+        }
         match self.segment() {
             Some(segment) => {
                 let mut header = self.tcp_header(segment);
                 let payload = vec![0; usize::from(body).saturating_sub(header.header_len())];
-                header.checksum = header.calc_checksum_ipv4(&ip, &payload).unwrap_or(0);
+                let checksum = match &ip {
+                    Header::V4(ip) => header.calc_checksum_ipv4(ip, &payload),
+                    Header::V6(ip) => header.calc_checksum_ipv6(ip, &payload),
+                };
+                header.checksum = checksum.unwrap_or(0);
                 frame.extend_from_slice(&header.to_bytes());
                 frame.extend_from_slice(&payload);
             }
             None => {
                 let port = self.port();
-                let payload = vec![0; usize::from(body).saturating_sub(8)];
-                if let Ok(udp) = UdpHeader::with_ipv4_checksum(port, port, &ip, &payload) {
+                let payload = vec![0; usize::from(body).saturating_sub(UDP_HEADER as usize)];
+                let udp = match &ip {
+                    Header::V4(ip) => UdpHeader::with_ipv4_checksum(port, port, ip, &payload),
+                    Header::V6(ip) => UdpHeader::with_ipv6_checksum(port, port, ip, &payload),
+                };
+                if let Ok(udp) = udp {
                     frame.extend_from_slice(&udp.to_bytes());
                     frame.extend_from_slice(&payload);
                 }

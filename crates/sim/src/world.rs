@@ -5,7 +5,7 @@
 //! deadline and waits on.
 
 use crate::flow::{Carrier, Flow, Request};
-use crate::packet::{Pool, SimPacket, UDP_HEADERS, Way};
+use crate::packet::{Pool, SimPacket, UDP_HEADER, Way};
 use weir_base::{FlowId, Packet, Span, Time};
 use weir_engine::{Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, observer};
 use weir_fabric::{Delivery, EventQueue, Fabric};
@@ -132,7 +132,7 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[number];
         let sending_end = host == flow.from;
         let Some(segment) = packet.segment() else {
-            flow.read += u64::from(packet.wire_length() - UDP_HEADERS);
+            flow.read += u64::from(packet.wire_length() - flow.ip.header() - UDP_HEADER);
             return self.pool.take_back(packet);
         };
         if let Carrier::Tcp(ends) = &mut flow.carrier {
@@ -178,7 +178,7 @@ impl<'a> World<'a> {
         if now == flow.start {
             self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Started });
         }
-        let (from, to) = (flow.from, flow.to);
+        let (from, to, ip) = (flow.from, flow.to, flow.ip);
         let udp = match flow.carrier {
             Carrier::Udp { ecn, exact } => Some((ecn, exact)),
             Carrier::Tcp(_) => None,
@@ -186,7 +186,7 @@ impl<'a> World<'a> {
         let (fabric, pool) = (&mut self.fabric, &mut self.pool);
         flow.woken(now, &mut |Request::Datagram(length)| {
             let Some((ecn, exact)) = udp else { return };
-            let packet = pool.udp(length, ecn, Way { flow: number, from, to });
+            let packet = pool.udp(length, ecn, Way { flow: number, from, to, ip });
             if exact { fabric.inject_exact(from, packet, now) } else { fabric.inject(from, packet, now) }
         });
         let wake = flow.wake;
@@ -205,7 +205,7 @@ impl<'a> World<'a> {
         let wake = flow.wake;
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
         let Some(sender) = &mut ends.sender else { return };
-        let way = Way { flow: number, from: flow.from, to: flow.to };
+        let way = Way { flow: number, from: flow.from, to: flow.to, ip: flow.ip };
         send_all(sender, &mut self.fabric, &mut self.pool, way, now);
         let due = sender.next_timer();
         let counts = sender.counts();
@@ -230,7 +230,7 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[number];
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
         flow.read += ends.receiver.take_read();
-        let way = Way { flow: number, from: flow.to, to: flow.from };
+        let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
         send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
         let due = ends.receiver.next_timer();
         if ends.receiver.finished() && !flow.completed {
@@ -245,7 +245,7 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[number];
         flow.completed = true;
         if let Carrier::Tcp(ends) = &mut flow.carrier {
-            let way = Way { flow: number, from: flow.to, to: flow.from };
+            let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
             ends.receiver.close();
             send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
         }

@@ -105,3 +105,51 @@ workload = { kind = 'transfer', size = '14480 B' }
     };
     assert!((0.150 + 0.012..0.150 + 0.014).contains(&seconds), "{seconds} s");
 }
+
+#[test]
+fn ipv6_takes_twenty_bytes_more_of_each_packet() {
+    let runs = simulate(
+        "[run]\nduration = '20 s'\nwarmup = '5 s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n\
+         queue = { kind = 'tail-drop', limit = '100 packets' }\n[traffic.flow]\ncc = 'newreno'\n\
+         [vary.ip]\nfour = { 'traffic.flow.ip' = 4 }\nsix = { 'traffic.flow.ip' = 6 }\n",
+    );
+    for (run, payload) in runs.iter().zip([1448.0, 1428.0]) {
+        let goodput = number(run.groups[0].metrics.get("goodput_mbps"));
+        // The line is full; what was sent again is one packet in some hundreds.
+        assert!((goodput - 10.0 * payload / 1500.0).abs() < 0.05, "{goodput} with {payload}");
+    }
+}
+
+#[test]
+fn datagrams_over_ipv6_carry_their_length_less_48_bytes() {
+    let runs = simulate(
+        "[run]\nduration = '3 s'\nwarmup = '1 s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n\
+         [traffic.load]\nip = 6\nworkload = { kind = 'udp', rate = '1.2 Mbit/s', packet = '1500 B' }\n",
+    );
+    // 100 a second.
+    assert!((number(runs[0].groups[0].metrics.get("goodput_mbps")) - 1452.0 * 8e-4).abs() < 0.01);
+}
+
+#[test]
+fn groups_in_a_graph_load_the_links_of_their_ways_alone() {
+    let runs = simulate(
+        "[run]\nduration = '3 s'\nwarmup = '1 s'\nstart_jitter = '0 s'\n\
+         [graph]\nrouters = ['a', 'b']\n[graph.links]\n\
+         near = { from = 'a', to = 'b', rate = '10 Mbit/s', delay = '5 ms' }\n\
+         far = { from = 'a', to = 'b', rate = '5 Mbit/s', delay = '50 ms' }\n\
+         [traffic.x]\nfrom = 'a'\nto = 'b'\nworkload = { kind = 'udp', rate = '1 Mbit/s' }\n\
+         [traffic.y]\nfrom = 'a'\nto = 'b'\nvia = ['far']\nworkload = { kind = 'udp', rate = '2 Mbit/s' }\n\
+         [traffic.z]\nfrom = 'b'\nto = 'a'\nvia = ['far']\nworkload = { kind = 'udp', rate = '3 Mbit/s' }\n",
+    );
+    let carried: Vec<(&str, f64)> = runs[0]
+        .queues
+        .iter()
+        .map(|queue| (queue.link.as_str(), number(queue.metrics.get("link_throughput_mbps"))))
+        .collect();
+    for ((link, carried), (expected, mbps)) in
+        carried.into_iter().zip([("near", 1.0), ("near-up", 0.0), ("far", 2.0), ("far-up", 3.0)])
+    {
+        assert_eq!(link, expected);
+        assert!((carried - mbps).abs() < 0.02, "{link}: {carried}");
+    }
+}

@@ -109,8 +109,8 @@ pub(crate) struct RunArgs {
     /// Fail when a run was spoiled
     #[arg(long)]
     pub strict: bool,
-    /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`); runs that are
-    /// there already are not captured
+    /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`, other networks NAME
+    /// and NAME-up); runs that are there already are not captured
     #[arg(long, value_name = "LINK")]
     pub pcap: Option<String>,
 }

@@ -1,0 +1,392 @@
+//! The ways of groups through the lab's own network: by least delay, over the places that a group asks for.
+
+use crate::cell::Reader;
+use crate::diagnostic::suggest;
+use crate::file::{Direction, Traffic};
+use crate::network::MTU;
+use crate::run::Link;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use weir_base::{Bytes, Rate, Span};
+
+/// What kind of network a lab has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// One link; nothing to choose.
+    Dumbbell,
+    /// Links in a row; groups enter and leave where they say, or pass the whole.
+    Row,
+    /// Links around a hub; groups say from where to where.
+    Star,
+    /// Anything; groups say from where to where, and may say over which way.
+    Graph,
+}
+
+/// A node of the lab's own network, where groups begin and end.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    /// Whether nothing passes through.
+    pub(crate) host: bool,
+}
+
+impl Place {
+    pub(crate) fn router(name: impl Into<String>) -> Place {
+        Place { name: name.into(), host: false }
+    }
+}
+
+/// What is needed to find a group's way.
+pub(crate) struct Routes {
+    shape: Shape,
+    places: Vec<Place>,
+    hops: Vec<Hop>,
+}
+
+/// One direction of a link.
+struct Hop {
+    name: String,
+    from: usize,
+    to: usize,
+    rate: Option<Rate>,
+    delay: Span,
+    overhead: Bytes,
+}
+
+/// The way of a group's data, and the way back.
+pub(crate) struct Route {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// Base RTT between its ends.
+    pub(crate) rtt: Span,
+    /// What the slowest link on the way needs for a packet of the MTU.
+    pub(crate) serialisation: Span,
+    /// Indices of the links on the way.
+    pub(crate) links: Vec<usize>,
+    /// Indices of the links on the way back.
+    pub(crate) back: Vec<usize>,
+    /// Whether there may be others.
+    pub(crate) given: bool,
+}
+
+/// The length of a way: delay in nanoseconds, then links.
+type Length = (u64, u32);
+
+/// A way as far as it is known, and its length.
+#[derive(Clone)]
+struct Partial {
+    length: Length,
+    links: Vec<usize>,
+    end: usize,
+}
+
+/// Why a way cannot be found.
+enum NoWay {
+    /// Nothing of this name.
+    Unknown(String),
+    /// No links lead there.
+    Between(usize, usize),
+    /// A node is passed twice.
+    Circle(usize),
+    /// A host is passed.
+    Through(usize),
+}
+
+impl Routes {
+    /// The ways through these links between these places. Links have the places' numbers.
+    pub(crate) fn new(shape: Shape, places: Vec<Place>, links: &[Link]) -> Routes {
+        let hop = |link: &Link| Hop {
+            name: link.name.clone(),
+            from: link.from,
+            to: link.to,
+            rate: link.rate,
+            delay: link.delay,
+            overhead: link.overhead,
+        };
+        Routes { shape, places, hops: links.iter().map(hop).collect() }
+    }
+
+    /// The way of a group's data through the lab's links, and the way back.
+    pub(crate) fn find(&self, reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Option<Route> {
+        if self.shape != Shape::Graph {
+            for key in ["via", "back"] {
+                if reader.has(&["traffic", name, key]) {
+                    let help = "remove it, or spell the network out as a [graph]";
+                    reader.wrong(&["traffic", name, key], "only a graph has ways to choose from", help);
+                }
+            }
+        }
+        let (from, to) = self.ends(reader, name, traffic)?;
+        let (from, to) = if traffic.direction == Direction::Down { (from, to) } else { (to, from) };
+        if from == to {
+            let key = if traffic.to.is_some() { "to" } else { "from" };
+            let help = suggest("", self.places.iter().map(|place| place.name.as_str()));
+            reader.wrong(
+                &["traffic", name, key],
+                "the data enters and leaves at the same router, and passes no link",
+                help,
+            );
+            return None;
+        }
+        let via = traffic.via.clone().unwrap_or_default();
+        let back = match &traffic.back {
+            Some(back) => back.clone(),
+            None => via.iter().rev().filter(|stop| !self.leads_one_way(stop)).cloned().collect(),
+        };
+        let (links, back) = (self.way(from, to, &via), self.way(to, from, &back));
+        let mut tell = |way: Result<Vec<usize>, NoWay>, key: &'static str| match way {
+            Ok(links) => Some(links),
+            Err(why) => {
+                self.refuse(reader, name, key, why);
+                None
+            }
+        };
+        let (links, back) = (tell(links, "via")?, tell(back, "back")?);
+        let delay = |links: &[usize]| links.iter().fold(Span::ZERO, |sum, &link| sum + self.hops[link].delay);
+        let time = |&link: &usize| {
+            let hop = &self.hops[link];
+            hop.rate.map_or(Span::ZERO, |rate| rate.time_to_send(MTU + hop.overhead))
+        };
+        Some(Route {
+            from,
+            to,
+            rtt: delay(&links) + delay(&back),
+            serialisation: links.iter().map(time).max().unwrap_or(Span::ZERO),
+            links,
+            back,
+            given: self.shape == Shape::Graph,
+        })
+    }
+
+    /// Where a group's data enters and leaves, as far as its direction leaves them.
+    fn ends(&self, reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Option<(usize, usize)> {
+        let at = |key: &'static str| ["traffic", name, key];
+        let last = self.places.len() - 1;
+        if let Some(hop) = traffic.hop {
+            return self.hop(reader, name, traffic, hop);
+        }
+        let mut end = |key: &'static str, named: &Option<String>, default: usize| match named {
+            Some(_) if self.shape == Shape::Dumbbell => {
+                let help = "remove it, or spell the network out as a [chain]; direction = \"up\" turns the data round";
+                reader.wrong(&at(key), "only a chain has routers to choose from", help);
+                None
+            }
+            Some(router) => {
+                let found = self.places.iter().position(|place| place.name == *router);
+                if found.is_none() {
+                    let help = suggest(router, self.places.iter().map(|place| place.name.as_str()));
+                    reader.wrong(&at(key), format!("there is no router `{router}` to reach"), help);
+                }
+                found
+            }
+            None if matches!(self.shape, Shape::Star | Shape::Graph) => {
+                let names: Vec<&str> = self.places.iter().map(|place| place.name.as_str()).collect();
+                let place = names.get(default).copied().unwrap_or("a");
+                let does = if key == "from" { "enters" } else { "leaves" };
+                let message = format!("the group `{name}` does not say where its data {does} the network");
+                let help = format!("add {key} = \"{place}\"; {}", suggest("", names.iter().copied()));
+                reader.wrong(&["traffic", name], message, help);
+                None
+            }
+            None => Some(default),
+        };
+        let (from, to) = (end("from", &traffic.from, 0), end("to", &traffic.to, last));
+        from.zip(to)
+    }
+
+    /// The ends of one link of a row.
+    fn hop(
+        &self,
+        reader: &mut Reader<'_>,
+        name: &str,
+        traffic: &Traffic,
+        hop: u64,
+    ) -> Option<(usize, usize)> {
+        let at = |key: &'static str| ["traffic", name, key];
+        if self.shape != Shape::Row {
+            let help = "remove it; in a star or graph, from and to say where the data goes";
+            reader.wrong(&at("hop"), "only a parking lot or a chain has hops", help);
+            return None;
+        }
+        if traffic.from.is_some() || traffic.to.is_some() {
+            let key = if traffic.from.is_some() { "from" } else { "to" };
+            reader.wrong(&at(key), "`hop` says already where the data goes", "remove one of the two");
+            return None;
+        }
+        let count = self.places.len() - 1;
+        match usize::try_from(hop) {
+            Ok(hop) if (1..=count).contains(&hop) => Some((hop - 1, hop)),
+            _ => {
+                let help = format!("write a number from 1 to {count}");
+                reader.wrong(&at("hop"), format!("there is no hop {hop}"), help);
+                None
+            }
+        }
+    }
+
+    /// Says why a group has no way.
+    fn refuse(&self, reader: &mut Reader<'_>, name: &str, key: &'static str, why: NoWay) {
+        let written = ["traffic", name, key];
+        let via = ["traffic", name, "via"];
+        let group = ["traffic", name];
+        // What `back` does not say follows from `via`, and without that from the network alone.
+        let path = match () {
+            () if reader.has(&written) => &written[..],
+            () if reader.has(&via) => &via[..],
+            () => &group[..],
+        };
+        let place = |node: usize| self.places[node].name.as_str();
+        let (message, help) = match why {
+            NoWay::Unknown(stop) => {
+                let names = self.hops.iter().map(|hop| &hop.name).chain(self.places.iter().map(|place| &place.name));
+                let names: Vec<&str> = names.map(String::as_str).collect();
+                (format!("there is no link or node `{stop}` to pass"), suggest(&stop, names.iter().copied()))
+            }
+            NoWay::Between(from, to) => (
+                format!("no way leads from `{}` to `{}`", place(from), place(to)),
+                "add a link; those with one_way lead from `from` to `to` only, and hosts forward nothing".into(),
+            ),
+            NoWay::Circle(node) => (
+                format!("the way would pass `{}` twice", place(node)),
+                "name links and nodes in the order in which the packets pass them; NAME-up is a link's other direction".into(),
+            ),
+            NoWay::Through(node) => (
+                format!("the way would lead through the host `{}`, which forwards nothing", place(node)),
+                "take it out of the way, or list it among the routers".into(),
+            ),
+        };
+        reader.wrong(path, message, help);
+    }
+
+    /// Whether this names a link with one direction only.
+    fn leads_one_way(&self, name: &str) -> bool {
+        let other = format!("{name}-up");
+        let has = |name: &str| self.hops.iter().any(|hop| hop.name == name);
+        has(name) && !has(&other) && !name.strip_suffix("-up").is_some_and(has)
+    }
+
+    /// The shortest way over these stops.
+    fn way(&self, from: usize, to: usize, stops: &[String]) -> Result<Vec<usize>, NoWay> {
+        let mut ways: Vec<Partial> = vec![Partial { length: (0, 0), links: Vec::new(), end: from }];
+        let mut missing = NoWay::Between(from, to);
+        for stop in stops {
+            let steps = self.steps(stop);
+            if steps.is_empty() {
+                return Err(NoWay::Unknown(stop.clone()));
+            }
+            let mut next = Vec::new();
+            for way in &ways {
+                for &(end, link) in &steps {
+                    match self.extended(way, end) {
+                        Some(reached) => next.push(self.over(reached, link)),
+                        None => missing = NoWay::Between(way.end, end),
+                    }
+                }
+            }
+            // A link's name means two directions, so there are two ends at most; of the ways to one the shortest goes on.
+            next.sort_by_key(|way| (self.flaw(from, to, &way.links).is_some(), way.length));
+            ways = Vec::new();
+            for way in next {
+                if ways.iter().all(|other| other.end != way.end) {
+                    ways.push(way);
+                }
+            }
+        }
+        let mut whole: Vec<Partial> = Vec::new();
+        for way in &ways {
+            match self.extended(way, to) {
+                Some(way) => whole.push(way),
+                None => missing = NoWay::Between(way.end, to),
+            }
+        }
+        // Sorted by length alone; of equals, the one that was found first stays first.
+        whole.sort_by_key(|way| way.length);
+        let mut wrong = None;
+        for way in whole {
+            match self.flaw(from, to, &way.links) {
+                None => return Ok(way.links),
+                Some(flaw) => wrong = wrong.or(Some(flaw)),
+            }
+        }
+        Err(wrong.unwrap_or(missing))
+    }
+
+    /// What a stop may mean: a place to reach, and a link to take from there. A two-way link's name means either direction.
+    fn steps(&self, stop: &str) -> Vec<(usize, Option<usize>)> {
+        if let Some(place) = self.places.iter().position(|place| place.name == stop) {
+            return vec![(place, None)];
+        }
+        let up = format!("{stop}-up");
+        let links = self.hops.iter().enumerate().filter(|(_, hop)| hop.name == stop || hop.name == up);
+        links.map(|(link, hop)| (hop.from, Some(link))).collect()
+    }
+
+    /// A way and one more link.
+    fn over(&self, mut way: Partial, link: Option<usize>) -> Partial {
+        if let Some(link) = link {
+            let hop = &self.hops[link];
+            way.length = (way.length.0.saturating_add(hop.delay.as_nanos()), way.length.1 + 1);
+            way.links.push(link);
+            way.end = hop.to;
+        }
+        way
+    }
+
+    /// A way and the shortest from its end to this place.
+    fn extended(&self, way: &Partial, to: usize) -> Option<Partial> {
+        let links = self.shortest(way.end, to)?;
+        Some(links.into_iter().fold(way.clone(), |way, link| self.over(way, Some(link))))
+    }
+
+    /// The links of least delay between two places (Dijkstra); of equals, those with fewer links, then those named first.
+    /// Hosts are not passed through.
+    fn shortest(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        let count = self.places.len();
+        let mut best: Vec<Option<(Length, usize)>> = vec![None; count];
+        let mut done = vec![false; count];
+        let mut heap = BinaryHeap::from([Reverse(((0u64, 0u32), from))]);
+        let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for (index, hop) in self.hops.iter().enumerate() {
+            leaving[hop.from].push(index);
+        }
+        while let Some(Reverse((length, node))) = heap.pop() {
+            if std::mem::replace(&mut done[node], true) || (self.places[node].host && node != from) {
+                continue;
+            }
+            for &link in &leaving[node] {
+                let hop = &self.hops[link];
+                let next = (length.0.saturating_add(hop.delay.as_nanos()), length.1 + 1);
+                let slot = &mut best[hop.to];
+                if hop.to != from && slot.is_none_or(|known| (next, link) < known) {
+                    *slot = Some((next, link));
+                    heap.push(Reverse((next, hop.to)));
+                }
+            }
+        }
+        let mut links = Vec::new();
+        let mut node = to;
+        while node != from {
+            let (_, link) = best[node]?;
+            links.push(link);
+            node = self.hops[link].from;
+        }
+        links.reverse();
+        Some(links)
+    }
+
+    /// What is wrong with a way: a place that it passes twice, or a host that it passes.
+    fn flaw(&self, from: usize, to: usize, links: &[usize]) -> Option<NoWay> {
+        let mut passed = vec![false; self.places.len()];
+        passed[from] = true;
+        for &link in links {
+            let node = self.hops[link].to;
+            if std::mem::replace(&mut passed[node], true) {
+                return Some(NoWay::Circle(node));
+            }
+            if self.places[node].host && node != to {
+                return Some(NoWay::Through(node));
+            }
+        }
+        None
+    }
+}
