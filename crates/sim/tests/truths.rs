@@ -153,3 +153,18 @@ fn groups_in_a_graph_load_the_links_of_their_ways_alone() {
         assert!((carried - mbps).abs() < 0.02, "{link}: {carried}");
     }
 }
+
+#[test]
+fn a_long_group_over_three_random_losses_gets_what_the_square_root_law_says() {
+    // labs/parking-lot.toml derives the shares and claims them.
+    let text = include_str!("../../../labs/parking-lot.toml").replace("format = 1\n", "");
+    let runs = simulate(&text);
+    let mean = |group: usize| {
+        let share = |run: &RunSummary| number(run.groups[group].metrics.get("goodput_share_percent"));
+        runs.iter().map(share).sum::<f64>() / runs.len() as f64
+    };
+    for (group, claimed) in [16.1, 28.0, 28.0, 28.0].into_iter().enumerate() {
+        let found = mean(group);
+        assert!((found - claimed).abs() < 0.1 * claimed, "group {group}: {found} %, not {claimed} %");
+    }
+}
