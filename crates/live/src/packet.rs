@@ -202,9 +202,9 @@ impl Wire for LivePacket {
 impl Facts {
     fn read(frame: &[u8], directory: &Directory) -> Option<Facts> {
         let ip = frame.get(ETHERNET..)?;
-        let header = match frame.get(12..ETHERNET)?.first_chunk()? {
-            &ETHERTYPE_IPV4 => IpFacts::read_v4(ip)?,
-            &ETHERTYPE_IPV6 => IpFacts::read_v6(ip)?,
+        let header = match *frame.get(12..ETHERNET)?.first_chunk()? {
+            ETHERTYPE_IPV4 => IpFacts::read_v4(ip)?,
+            ETHERTYPE_IPV6 => IpFacts::read_v6(ip)?,
             _ => return None,
         };
         let IpFacts { destination, protocol, payload } = header;

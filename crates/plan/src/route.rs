@@ -175,7 +175,8 @@ impl Routes {
                 let found = self.places.iter().position(|place| place.name == *router);
                 if found.is_none() {
                     let help = suggest(router, self.places.iter().map(|place| place.name.as_str()));
-                    reader.wrong(&at(key), format!("there is no router `{router}` to reach"), help);
+                    let what = if self.shape == Shape::Graph { "node" } else { "router" };
+                    reader.wrong(&at(key), format!("there is no {what} `{router}` to reach"), help);
                 }
                 found
             }

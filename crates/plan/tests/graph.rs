@@ -128,7 +128,7 @@ fn a_group_on_a_host_with_several_links_chooses_by_via_and_comes_back_the_same_w
 fn ways_there_and_back_may_differ() {
     let run = only(&format!(
         "{PHONE}[traffic.sat]\nfrom = 'server'\nto = 'phone'\nvia = ['satellite']\n\
-         [traffic.mixed]\nfrom = 'server'\nto = 'phone'\nvia = ['isp']\nback = ['cell', 'backhaul-up']\n"
+         [traffic.mixed]\nfrom = 'server'\nto = 'phone'\nvia = ['isp']\nback = ['lte', 'core']\n"
     ));
     // What leads one way only cannot be the way back: that is the shortest.
     let (there, back) = ways(&run, "sat");
