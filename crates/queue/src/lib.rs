@@ -5,9 +5,20 @@
 //! draws random numbers only from the stream that it was built with.
 #![forbid(unsafe_code)]
 
+mod adaptive_red;
+mod codel;
+mod dualpi2;
+mod flows;
+mod fq_codel;
+mod fq_pie;
 mod limit;
+mod parameter;
+mod pi2;
+mod pi;
 mod pie;
+mod red;
 mod step;
+mod store;
 mod tail_drop;
 #[cfg(test)]
 mod testing;
@@ -162,4 +173,11 @@ queues! {
     TailDrop(tail_drop::TailDrop) = "tail-drop" | "fifo" | "droptail": "First in, first out; what does not fit is dropped";
     Pie(pie::Pie) = "pie": "Proportional integral controller enhanced (RFC 8033), with the defaults of Linux sch_pie";
     Step(step::Step) = "step": "First in, first out; marks above a threshold (RFC 8257 section 4.1; the step of L4S)";
+    Codel(codel::Codel) = "codel": "Controlled delay (RFC 8289), with the defaults of Linux sch_codel";
+    FqCodel(fq_codel::FqCodel) = "fq-codel" | "fq_codel": "Flow queueing, a CoDel for each flow (RFC 8290), with the defaults of Linux sch_fq_codel";
+    FqPie(fq_pie::FqPie) = "fq-pie" | "fq_pie": "Flow queueing, a PIE for each flow, with the defaults of Linux sch_fq_pie";
+    Pi2(pi2::Pi2) = "pi2": "PI with its probability squared for classic and linear for scalable packets (CoNEXT 2016)";
+    DualPi2(dualpi2::DualPi2) = "dualpi2": "Coupled dual queue for L4S and classic traffic (RFC 9332), with the defaults of Linux sch_dualpi2";
+    Red(red::Red) = "red": "Random early detection (Floyd and Jacobson 1993), gentle";
+    AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" | "ared": "RED that finds its own parameters (Floyd, Gummadi and Shenker 2001)";
 }

@@ -57,6 +57,15 @@ impl Room {
             Room::Bytes(bytes) => backlog.bytes + Bytes::new(length.into()) <= bytes,
         }
     }
+
+    /// Whether there is more than the room.
+    #[inline]
+    pub(crate) fn is_exceeded(self, backlog: Backlog) -> bool {
+        match self {
+            Room::Packets(packets) => backlog.packets > packets,
+            Room::Bytes(bytes) => backlog.bytes > bytes,
+        }
+    }
 }
 
 impl FromStr for Limit {

@@ -5,9 +5,9 @@
 //! One difference: ECN is on unless switched off (Linux needs `ecn`), since only flows that negotiate ECN feel it.
 
 use crate::limit::Room;
-use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
+use crate::{Backlog, DropReason, Fate, Limit, Link, Queue, parameter};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weir_base::{Packet, Random, Span, Time};
 
@@ -20,20 +20,20 @@ pub struct Config {
     /// The delay to hold.
     pub target: Span,
     /// How often the probability is computed anew; at least 100 us.
-    #[serde(deserialize_with = "period")]
+    #[serde(deserialize_with = "parameter::period")]
     pub tupdate: Span,
     /// Weight of the distance from the target, in 1/s (RFC 8033, section 4.2); 0 to 100.
-    #[serde(deserialize_with = "weight")]
+    #[serde(deserialize_with = "parameter::weight")]
     pub alpha: f64,
     /// Weight of the change since the last update, in 1/s; 0 to 100.
-    #[serde(deserialize_with = "weight")]
+    #[serde(deserialize_with = "parameter::weight")]
     pub beta: f64,
     /// How long a burst may last before it is dropped from.
     pub max_burst: Span,
     /// Whether ECN-capable packets are marked instead of dropped, while the probability is at most `mark_ecnth`.
     pub ecn: bool,
     /// Probability above which even ECN-capable packets are dropped (RFC 8033, section 5.1); 0 to 1.
-    #[serde(deserialize_with = "share")]
+    #[serde(deserialize_with = "parameter::share")]
     pub mark_ecnth: f64,
     /// Whether short packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
@@ -55,36 +55,217 @@ impl Default for Config {
     }
 }
 
-/// Shortest `tupdate`: an update more often than each packet of 1500 bytes at 100 Mbit/s measures nothing new.
-const SHORTEST_UPDATE: Span = Span::from_micros(100);
-/// Largest `alpha` and `beta`: far beyond what is stable (Linux takes up to 2^32/16, RFC 8033 proposes 0.125 and 1.25).
-const LARGEST_WEIGHT: f64 = 100.0;
-
-fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
-    match Span::deserialize(deserializer)? {
-        period if period >= SHORTEST_UPDATE => Ok(period),
-        period => Err(D::Error::custom(format!(
-            "PIE cannot update every {period}; write at least {SHORTEST_UPDATE}"
-        ))),
-    }
-}
-fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    within(deserializer, LARGEST_WEIGHT)
-}
-fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    within(deserializer, 1.0)
-}
-fn within<'de, D: Deserializer<'de>>(deserializer: D, most: f64) -> Result<f64, D::Error> {
-    match f64::deserialize(deserializer)? {
-        value if (0.0..=most).contains(&value) => Ok(value),
-        value => Err(D::Error::custom(format!("{value} is out of range; write a number from 0 to {most}"))),
-    }
-}
-
 /// Probability one (Linux `MAX_PROB`): 56 bits.
 const ONE: u64 = u64::MAX >> 8;
 /// Above this delay the probability rises by a further 2 % each update (RFC 8033, section 5.2).
 const HIGH_DELAY: Span = Span::from_millis(250);
+
+/// What PIE decides by, the same for all queues under it.
+#[derive(Debug, Clone)]
+pub(crate) struct Law {
+    target: Span,
+    tupdate: Span,
+    max_burst: Span,
+    ecn: bool,
+    /// Probability up to which ECN-capable packets are marked.
+    mark_ecnth: f64,
+    bytemode: bool,
+    /// `alpha` and `beta` in probability units per nanosecond of delay, times 2^20 for resolution.
+    alpha: i128,
+    beta: i128,
+    /// Two packets: with less in the queue nothing is dropped.
+    small: u64,
+    mtu: u64,
+}
+
+/// What PIE knows of one queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Variables {
+    probability: u64,
+    accumulated: u64,
+    delay: Span,
+    delay_before: Span,
+    burst_left: Span,
+    last_dequeue: Option<Time>,
+    pub(crate) next_update: Time,
+}
+
+const WEIGHT_SHIFT: u32 = 20;
+
+impl Variables {
+    /// The probability of a signal.
+    pub(crate) fn probability(&self) -> f64 {
+        self.probability as f64 / ONE as f64
+    }
+}
+
+impl Law {
+    pub(crate) fn new(config: &Config, link: &Link) -> Law {
+        let weight = |w: f64| (w * ONE as f64 / 1e9 * f64::from(1u32 << WEIGHT_SHIFT)) as i128;
+        Law {
+            target: config.target,
+            tupdate: config.tupdate,
+            max_burst: config.max_burst,
+            ecn: config.ecn,
+            mark_ecnth: config.mark_ecnth * ONE as f64,
+            bytemode: config.bytemode,
+            alpha: weight(config.alpha),
+            beta: weight(config.beta),
+            small: 2 * link.mtu.get(),
+            mtu: link.mtu.get().max(1),
+        }
+    }
+
+    /// A queue as it is before its first packet.
+    pub(crate) fn variables(&self) -> Variables {
+        Variables {
+            probability: 0,
+            accumulated: 0,
+            delay: Span::ZERO,
+            delay_before: Span::ZERO,
+            burst_left: self.max_burst,
+            last_dequeue: None,
+            next_update: Time::ZERO + self.tupdate,
+        }
+    }
+
+    /// Whether the packet that arrives is to carry a signal (RFC 8033, section 4.1; Linux `pie_drop_early`).
+    #[inline]
+    fn signals(&self, of: &mut Variables, backlog: Backlog, length: u32, random: &mut Random) -> bool {
+        if !of.burst_left.is_zero()
+            || (of.delay < self.target / 2 && of.probability < ONE / 5)
+            || backlog.bytes.get() < self.small
+        {
+            return false;
+        }
+        let probability = if self.bytemode && u64::from(length) <= self.mtu {
+            (u128::from(of.probability) * u128::from(length) / u128::from(self.mtu)) as u64
+        } else {
+            of.probability
+        };
+        of.accumulated = if probability == 0 { 0 } else { of.accumulated + probability };
+        // De-randomisation (RFC 8033, section 5.4): never before 0.85, always from 8.5 on.
+        if of.accumulated < ONE / 100 * 85 {
+            return false;
+        }
+        if of.accumulated >= ONE / 2 * 17 || random.bits() >> 8 < probability {
+            of.accumulated = 0;
+            return true;
+        }
+        false
+    }
+
+    /// Gives the packet back, marked if it is to carry a signal, or drops it.
+    #[inline]
+    pub(crate) fn admit<P: Packet>(
+        &self,
+        of: &mut Variables,
+        backlog: Backlog,
+        mut packet: P,
+        random: &mut Random,
+        now: Time,
+        fate: &mut dyn Fate<P>,
+    ) -> Option<P> {
+        if !self.signals(of, backlog, packet.wire_length(), random) {
+            return Some(packet);
+        }
+        let reason = if self.ecn && packet.ecn().is_capable() {
+            if of.probability as f64 <= self.mark_ecnth {
+                packet.mark_ce();
+                fate.marked(&packet, now);
+                return Some(packet);
+            }
+            DropReason::Overload
+        } else {
+            DropReason::Signal
+        };
+        self.refuse(of, packet, reason, now, fate);
+        None
+    }
+
+    /// Drops a packet that arrives.
+    pub(crate) fn refuse<P: Packet>(
+        &self,
+        of: &mut Variables,
+        packet: P,
+        reason: DropReason,
+        now: Time,
+        fate: &mut dyn Fate<P>,
+    ) {
+        of.accumulated = 0;
+        fate.dropped(packet, reason, now);
+    }
+
+    /// Notes that a packet has left the queue (Linux `pie_process_dequeue`).
+    #[inline]
+    pub(crate) fn left<P: Packet>(&self, of: &mut Variables, packet: &P, empty: bool, now: Time) {
+        of.delay = if empty { Span::ZERO } else { now.since(packet.arrived()) };
+        if let Some(last) = of.last_dequeue.replace(now) {
+            of.burst_left = of.burst_left.saturating_sub(now.since(last));
+        }
+    }
+
+    /// Takes all steps that are due, whenever they were: between two of its packets a queue does not change.
+    #[inline]
+    pub(crate) fn update(&self, of: &mut Variables, backlog: Backlog, now: Time) {
+        if now >= of.next_update {
+            self.catch_up(of, backlog, now);
+        }
+    }
+
+    fn catch_up(&self, of: &mut Variables, backlog: Backlog, now: Time) {
+        while now >= of.next_update {
+            self.calculate_probability(of, backlog);
+            of.next_update += self.tupdate;
+            let settled = backlog.packets == 0
+                && of.probability == 0
+                && of.delay.is_zero()
+                && of.delay_before.is_zero();
+            if settled && now >= of.next_update {
+                // Nothing changes any more: skip the ticks that an idle time has left behind.
+                let ticks = now.since(of.next_update).as_nanos() / self.tupdate.as_nanos().max(1);
+                of.next_update += self.tupdate * ticks;
+            }
+        }
+    }
+
+    /// One step of the controller (RFC 8033, section 4.2 with the scaling of section 5; Linux `pie_calculate_probability`).
+    fn calculate_probability(&self, of: &mut Variables, backlog: Backlog) {
+        let idle_guess = of.delay.is_zero() && backlog.packets > 0;
+        let mut shift = 0;
+        if of.probability < ONE / 10 {
+            shift = 1;
+            let mut power = 100;
+            while power <= 1_000_000 && of.probability < ONE / power {
+                shift += 2;
+                power *= 10;
+            }
+        }
+        let nanos = |span: Span| i128::from(span.as_nanos());
+        let mut delta = ((self.alpha >> shift) * (nanos(of.delay) - nanos(self.target))
+            + (self.beta >> shift) * (nanos(of.delay) - nanos(of.delay_before)))
+            >> WEIGHT_SHIFT;
+        if delta > i128::from(ONE / 50) && of.probability >= ONE / 10 {
+            delta = i128::from(ONE / 50);
+        }
+        if of.delay > HIGH_DELAY {
+            delta += i128::from(ONE / 50);
+        }
+        let probability = i128::from(of.probability) + delta;
+        let capped = probability > i128::from(ONE);
+        of.probability = probability.clamp(0, i128::from(ONE)) as u64;
+        if of.delay.is_zero() && of.delay_before.is_zero() && !idle_guess && !capped {
+            of.probability -= of.probability / 64;
+        }
+        let half = self.target / 2;
+        if of.delay < half && of.delay_before < half && of.probability == 0 {
+            of.burst_left = self.max_burst;
+            of.accumulated = 0;
+            of.last_dequeue = None;
+        }
+        of.delay_before = of.delay;
+    }
+}
 
 /// A queue under PIE.
 #[derive(Debug)]
@@ -92,150 +273,33 @@ pub struct Pie<P> {
     packets: VecDeque<P>,
     backlog: Backlog,
     room: Room,
-    config: Config,
-    /// `alpha` and `beta` in probability units per nanosecond of delay, times 2^20 for resolution.
-    alpha: i128,
-    beta: i128,
-    /// Two packets: with less in the queue nothing is dropped.
-    small: u64,
-    mtu: u64,
+    law: Law,
+    variables: Variables,
     random: Random,
-    probability: u64,
-    accumulated: u64,
-    delay: Span,
-    delay_before: Span,
-    burst_left: Span,
-    last_dequeue: Option<Time>,
-    next_update: Time,
 }
-
-const WEIGHT_SHIFT: u32 = 20;
 
 impl<P: Packet> Pie<P> {
     pub(crate) fn new(config: &Config, link: &Link, random: Random) -> Pie<P> {
-        let weight = |w: f64| (w * ONE as f64 / 1e9 * f64::from(1u32 << WEIGHT_SHIFT)) as i128;
+        let law = Law::new(config, link);
         Pie {
             packets: VecDeque::new(),
             backlog: Backlog::default(),
             room: config.limit.resolve(link),
-            alpha: weight(config.alpha),
-            beta: weight(config.beta),
-            small: 2 * link.mtu.get(),
-            mtu: link.mtu.get().max(1),
+            variables: law.variables(),
+            law,
             random,
-            probability: 0,
-            accumulated: 0,
-            delay: Span::ZERO,
-            delay_before: Span::ZERO,
-            burst_left: config.max_burst,
-            last_dequeue: None,
-            next_update: Time::ZERO + config.tupdate,
-            config: config.clone(),
         }
-    }
-
-    /// Whether the packet that arrives is to carry a signal (RFC 8033, section 4.1; Linux `pie_drop_early`).
-    fn signals(&mut self, length: u32) -> bool {
-        if !self.burst_left.is_zero()
-            || (self.delay < self.config.target / 2 && self.probability < ONE / 5)
-            || self.backlog.bytes.get() < self.small
-        {
-            return false;
-        }
-        let probability = if self.config.bytemode && u64::from(length) <= self.mtu {
-            (u128::from(self.probability) * u128::from(length) / u128::from(self.mtu)) as u64
-        } else {
-            self.probability
-        };
-        self.accumulated = if probability == 0 { 0 } else { self.accumulated + probability };
-        // De-randomisation (RFC 8033, section 5.4): never before 0.85, always from 8.5 on.
-        if self.accumulated < ONE / 100 * 85 {
-            return false;
-        }
-        if self.accumulated >= ONE / 2 * 17 || self.random.bits() >> 8 < probability {
-            self.accumulated = 0;
-            return true;
-        }
-        false
-    }
-
-    /// Takes all steps that are due.
-    fn catch_up(&mut self, now: Time) {
-        while now >= self.next_update {
-            self.calculate_probability();
-            self.next_update += self.config.tupdate;
-            let settled = self.packets.is_empty()
-                && self.probability == 0
-                && self.delay.is_zero()
-                && self.delay_before.is_zero();
-            if settled && now >= self.next_update {
-                // Nothing changes any more: skip the ticks that an idle time has left behind.
-                let ticks = now.since(self.next_update).as_nanos() / self.config.tupdate.as_nanos().max(1);
-                self.next_update += self.config.tupdate * ticks;
-            }
-        }
-    }
-
-    /// One step of the controller (RFC 8033, section 4.2 with the scaling of section 5; Linux `pie_calculate_probability`).
-    fn calculate_probability(&mut self) {
-        let idle_guess = self.delay.is_zero() && self.backlog.packets > 0;
-        let mut shift = 0;
-        if self.probability < ONE / 10 {
-            shift = 1;
-            let mut power = 100;
-            while power <= 1_000_000 && self.probability < ONE / power {
-                shift += 2;
-                power *= 10;
-            }
-        }
-        let nanos = |span: Span| i128::from(span.as_nanos());
-        let mut delta = ((self.alpha >> shift) * (nanos(self.delay) - nanos(self.config.target))
-            + (self.beta >> shift) * (nanos(self.delay) - nanos(self.delay_before)))
-            >> WEIGHT_SHIFT;
-        if delta > i128::from(ONE / 50) && self.probability >= ONE / 10 {
-            delta = i128::from(ONE / 50);
-        }
-        if self.delay > HIGH_DELAY {
-            delta += i128::from(ONE / 50);
-        }
-        let probability = i128::from(self.probability) + delta;
-        let capped = probability > i128::from(ONE);
-        self.probability = probability.clamp(0, i128::from(ONE)) as u64;
-        if self.delay.is_zero() && self.delay_before.is_zero() && !idle_guess && !capped {
-            self.probability -= self.probability / 64;
-        }
-        let half = self.config.target / 2;
-        if self.delay < half && self.delay_before < half && self.probability == 0 {
-            self.burst_left = self.config.max_burst;
-            self.accumulated = 0;
-            self.last_dequeue = None;
-        }
-        self.delay_before = self.delay;
     }
 }
 
 impl<P: Packet> Queue<P> for Pie<P> {
-    fn enqueue(&mut self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) {
+    fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
         self.update(now);
-        let reason = if !self.room.fits(self.backlog, packet.wire_length()) {
-            Some(DropReason::Full)
-        } else if !self.signals(packet.wire_length()) {
-            None
-        } else if self.config.ecn && packet.ecn().is_capable() {
-            if self.probability as f64 <= self.config.mark_ecnth * ONE as f64 {
-                packet.mark_ce();
-                fate.marked(&packet, now);
-                None
-            } else {
-                Some(DropReason::Overload)
-            }
-        } else {
-            Some(DropReason::Signal)
-        };
-        if let Some(reason) = reason {
-            self.accumulated = 0;
-            fate.dropped(packet, reason, now);
-        } else {
+        if !self.room.fits(self.backlog, packet.wire_length()) {
+            return self.law.refuse(&mut self.variables, packet, DropReason::Full, now, fate);
+        }
+        let (law, variables) = (&self.law, &mut self.variables);
+        if let Some(packet) = law.admit(variables, self.backlog, packet, &mut self.random, now, fate) {
             self.backlog.add(&packet);
             self.packets.push_back(packet);
         }
@@ -245,22 +309,17 @@ impl<P: Packet> Queue<P> for Pie<P> {
         self.update(now);
         let packet = self.packets.pop_front()?;
         self.backlog.remove(&packet);
-        self.delay = if self.packets.is_empty() { Span::ZERO } else { now.since(packet.arrived()) };
-        if let Some(last) = self.last_dequeue.replace(now) {
-            self.burst_left = self.burst_left.saturating_sub(now.since(last));
-        }
+        self.law.left(&mut self.variables, &packet, self.packets.is_empty(), now);
         Some(packet)
     }
 
     #[inline]
     fn update(&mut self, now: Time) {
-        if now >= self.next_update {
-            self.catch_up(now);
-        }
+        self.law.update(&mut self.variables, self.backlog, now);
     }
 
     fn wakeup(&self) -> Option<Time> {
-        Some(self.next_update)
+        Some(self.variables.next_update)
     }
 
     fn backlog(&self) -> Backlog {
@@ -268,9 +327,9 @@ impl<P: Packet> Queue<P> for Pie<P> {
     }
 
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("drop_probability", self.probability as f64 / ONE as f64);
-        report("delay_ms", self.delay.as_millis_f64());
-        report("burst_allowance_ms", self.burst_left.as_millis_f64());
+        report("drop_probability", self.variables.probability());
+        report("delay_ms", self.variables.delay.as_millis_f64());
+        report("burst_allowance_ms", self.variables.burst_left.as_millis_f64());
     }
 }
 
@@ -319,7 +378,7 @@ mod tests {
         let (mut pie, mut fate) = (pie(Config::default()), TestFate::default());
         let delay = drive(&mut pie, &mut fate, 1.2, Ecn::NotEct, 60);
         assert!((13.0..17.0).contains(&delay), "{delay} ms");
-        let probability = pie.probability as f64 / ONE as f64;
+        let probability = pie.variables.probability();
         assert!((probability - 1.85 / 6.0).abs() < 0.04, "{probability}");
         let share = fate.dropped as f64 / (60.0 / 0.001);
         assert!((share - 1.0 / 6.0).abs() < 0.01, "{share}");
@@ -363,10 +422,10 @@ mod tests {
     fn the_first_update_above_target_raises_the_probability_by_the_hand_computed_step() {
         // Delay 30 ms, before 0: (0.125 * 0.015 + 1.25 * 0.030) / 2^11 since the probability is zero (shift 1 + 5 * 2).
         let mut pie = pie(Config::default());
-        pie.delay = Span::from_millis(30);
-        pie.calculate_probability();
+        pie.variables.delay = Span::from_millis(30);
+        pie.law.calculate_probability(&mut pie.variables, pie.backlog);
         let expected = (0.125 * 0.015 + 1.25 * 0.030) / f64::from(1 << 11);
-        let probability = pie.probability as f64 / ONE as f64;
+        let probability = pie.variables.probability();
         assert!((probability / expected - 1.0).abs() < 1e-3, "{probability} {expected}");
     }
 
@@ -376,7 +435,7 @@ mod tests {
         drive(&mut pie, &mut fate, 1.2, Ecn::NotEct, 20);
         while pie.dequeue(Time::ZERO + Span::from_secs(20), &mut fate).is_some() {}
         pie.update(Time::ZERO + Span::from_secs(3600));
-        assert!(pie.probability < ONE / 1000);
-        assert!(pie.next_update > Time::ZERO + Span::from_secs(3600));
+        assert!(pie.variables.probability < ONE / 1000);
+        assert!(pie.variables.next_update > Time::ZERO + Span::from_secs(3600));
     }
 }

@@ -7,14 +7,16 @@ use weir_base::{Ecn, FlowId, Packet, Time};
 pub(crate) struct TestPacket {
     pub length: u32,
     pub flow: u32,
+    /// The packet's number within its test.
+    pub number: u64,
     pub ecn: Ecn,
-    class: Ecn,
-    arrived: Time,
+    pub class: Ecn,
+    pub arrived: Time,
 }
 
 impl TestPacket {
     pub(crate) fn new(length: u32, ecn: Ecn) -> TestPacket {
-        TestPacket { length, flow: 0, ecn, class: ecn, arrived: Time::ZERO }
+        TestPacket { length, flow: 0, number: 0, ecn, class: ecn, arrived: Time::ZERO }
     }
 }
 
@@ -49,16 +51,28 @@ pub(crate) struct TestFate {
     pub dropped_full: u64,
     pub dropped_overload: u64,
     pub marked: u64,
+    /// Drops of flows 0 to 3.
+    pub by_flow: [u64; 4],
+    pub dropped_bytes: u64,
+    /// Drops of packets that could have been marked, other than for want of room.
+    pub dropped_capable: u64,
 }
 
 impl Fate<TestPacket> for TestFate {
-    fn dropped(&mut self, _: TestPacket, reason: DropReason, _: Time) {
+    fn dropped(&mut self, packet: TestPacket, reason: DropReason, now: Time) {
+        assert!(packet.arrived() <= now);
         self.dropped += 1;
+        self.dropped_bytes += u64::from(packet.length);
+        self.dropped_capable += u64::from(reason != DropReason::Full && packet.ecn.is_capable());
+        if let Some(drops) = self.by_flow.get_mut(packet.flow as usize) {
+            *drops += 1;
+        }
         self.dropped_full += u64::from(reason == DropReason::Full);
         self.dropped_overload += u64::from(reason == DropReason::Overload);
     }
     fn marked(&mut self, packet: &TestPacket, _: Time) {
         assert_eq!(packet.ecn, Ecn::Ce);
+        assert_ne!(packet.class, Ecn::NotEct);
         self.marked += 1;
     }
 }

@@ -1,0 +1,265 @@
+use super::*;
+use crate::testing::{TestFate, TestPacket};
+use weir_base::Rate;
+
+/// A packet of 1500 bytes takes a millisecond.
+const LINK: Link =
+    Link { rate: Rate::from_mbit_per_sec(12), base_rtt: Some(Span::from_millis(20)), mtu: Bytes::new(1500) };
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_micros(us)
+}
+fn read(text: &str) -> Config {
+    serde_json::from_str(text).unwrap()
+}
+fn queue(text: &str) -> DualPi2<TestPacket> {
+    DualPi2::new(&read(text), &LINK, Random::stream(1, "queue"))
+}
+fn offer(queue: &mut DualPi2<TestPacket>, ecn: Ecn, now: Time, fate: &mut TestFate) {
+    let mut packet = TestPacket::new(1500, ecn);
+    packet.arrive(now);
+    queue.enqueue(packet, now, fate);
+}
+/// Holds p' where it is: no weights, and p' reached by one step with beta 1 from a delay of `p` seconds.
+fn hold(queue: &mut DualPi2<TestPacket>, p: f64) {
+    queue.pi = Pi::new(Span::ZERO, Span::from_nanos(1), 0.0, 1.0, 1.0);
+    queue.pi.update(Time::from_nanos(1), |_| Some(Span::from_secs_f64(p)));
+    assert!((queue.pi.probability() - p).abs() < 1e-9);
+}
+/// Shares of 20,000 packets that were marked and dropped as p' says, with p' held at `p` and the delays left out of it.
+fn shares(text: &str, p: f64, ecn: Ecn) -> (f64, f64, TestFate) {
+    let mut queue = queue(text);
+    hold(&mut queue, p);
+    let (mut fate, l4s) = (TestFate::default(), matches!(ecn, Ecn::Ect1 | Ecn::Ce));
+    let (mut marked, mut dropped) = (0, 0);
+    queue.classic_backlog = Backlog { packets: 10, bytes: Bytes::new(15_000) };
+    for _ in 0..20_000 {
+        match queue.judge(l4s, ecn.is_capable(), 0.0) {
+            Verdict::Pass => {}
+            Verdict::Mark => marked += 1,
+            Verdict::Drop(reason) => {
+                dropped += 1;
+                fate.dropped_overload += u64::from(reason == DropReason::Overload);
+            }
+        }
+    }
+    (f64::from(marked) / 2e4, f64::from(dropped) / 2e4, fate)
+}
+
+#[test]
+fn codepoints_decide_the_queue() {
+    for (mask, expected) in [("l4s-ect", [2, 2]), ("any-ect", [1, 3])] {
+        let mut queue = queue(&format!(r#"{{ "ecn_mask": "{mask}" }}"#));
+        for ecn in weir_base::CODEPOINTS {
+            offer(&mut queue, ecn, Time::ZERO, &mut TestFate::default());
+        }
+        assert_eq!([queue.classic.len(), queue.l4s.len()], expected, "{mask}");
+    }
+}
+
+#[test]
+fn classic_packets_feel_the_square_and_l4s_packets_k_times_the_base_probability() {
+    // p' = 0.3: p_C = 0.09, p_CL = 0.6. Standard deviations 0.002 and 0.0035.
+    let near = |a: f64, b: f64| (a - b).abs() < 0.012;
+    for preset in [r#"{ "preset": "rfc9332" }"#, r#"{ "preset": "thesis" }"#] {
+        let (marked, dropped, _) = shares(preset, 0.3, Ecn::NotEct);
+        assert!(marked == 0.0 && near(dropped, 0.09), "{marked} {dropped}");
+        let (marked, dropped, _) = shares(preset, 0.3, Ecn::Ect0);
+        assert!(near(marked, 0.09) && dropped == 0.0, "{marked} {dropped}");
+        let (marked, dropped, _) = shares(preset, 0.3, Ecn::Ect1);
+        assert!(near(marked, 0.6) && dropped == 0.0, "{marked} {dropped}");
+    }
+    let (marked, ..) = shares(r#"{ "coupling_factor": 3.0 }"#, 0.3, Ecn::Ect1);
+    assert!(near(marked, 0.9), "{marked}");
+}
+
+#[test]
+fn from_half_on_both_queues_are_dropped_from_by_the_square() {
+    // p' = 0.6 is past 1/k: p_C = 0.36 for all. RFC and Linux mark what is left of L4S, the study leaves that to the step.
+    let near = |a: f64, b: f64| (a - b).abs() < 0.015;
+    for (preset, rest) in [("rfc9332", 0.64), ("thesis", 0.0)] {
+        let text = format!(r#"{{ "preset": "{preset}" }}"#);
+        for ecn in [Ecn::Ect0, Ecn::NotEct] {
+            let (marked, dropped, _) = shares(&text, 0.6, ecn);
+            assert!(marked == 0.0 && near(dropped, 0.36), "{preset} {ecn:?}: {marked} {dropped}");
+        }
+        let (marked, dropped, fate) = shares(&text, 0.6, Ecn::Ect1);
+        assert!(near(marked, rest) && near(dropped, 0.36), "{preset}: {marked} {dropped}");
+        assert!(fate.dropped_overload > 0);
+    }
+    let (marked, dropped, _) = shares(r#"{ "l_drop": 0.5 }"#, 0.3, Ecn::Ect1);
+    assert!(near(dropped, 0.09) && near(marked, 0.91 * 0.6), "{marked} {dropped}");
+}
+
+#[test]
+fn without_drops_in_overload_the_base_probability_ends_where_all_of_l4s_is_marked() {
+    let mut queue = queue(r#"{ "drop_overload": false }"#);
+    let mut fate = TestFate::default();
+    offer(&mut queue, Ecn::NotEct, Time::ZERO, &mut fate);
+    queue.update(ms(60_000));
+    assert_eq!((queue.pi.probability(), queue.is_overloaded()), (0.5, false));
+}
+
+#[test]
+fn above_the_step_every_l4s_packet_is_marked() {
+    // 1 ms: three arrive at once, and leave after 0, 1 and 1.001 ms.
+    let mut queue = queue(r#"{}"#);
+    let mut fate = TestFate::default();
+    for _ in 0..3 {
+        offer(&mut queue, Ecn::Ect1, Time::ZERO, &mut fate);
+    }
+    let left: Vec<Ecn> = [0, 1000, 1001].map(|at| queue.dequeue(us(at), &mut fate).unwrap().ecn).into();
+    assert_eq!(left, [Ecn::Ect1, Ecn::Ect1, Ecn::Ce]);
+}
+
+#[test]
+fn a_packet_that_found_too_few_is_spared_from_the_step() {
+    let mut queue = queue(r#"{ "preset": "thesis" }"#);
+    let mut fate = TestFate::default();
+    for _ in 0..2 {
+        offer(&mut queue, Ecn::Ect1, Time::ZERO, &mut fate);
+    }
+    let left: Vec<Ecn> = (0..2).map(|_| queue.dequeue(us(3000), &mut fate).unwrap().ecn).collect();
+    assert_eq!(left, [Ecn::Ect1, Ecn::Ce]);
+}
+
+#[test]
+fn a_step_in_packets_looks_at_what_is_left() {
+    let mut queue = queue(r#"{ "step_thresh": "2 packets" }"#);
+    let mut fate = TestFate::default();
+    for _ in 0..5 {
+        offer(&mut queue, Ecn::Ect1, Time::ZERO, &mut fate);
+    }
+    let left: Vec<Ecn> = (0..5).map(|_| queue.dequeue(Time::ZERO, &mut fate).unwrap().ecn).collect();
+    assert_eq!(left, [Ecn::Ce, Ecn::Ce, Ecn::Ect1, Ecn::Ect1, Ecn::Ect1]);
+}
+
+#[test]
+fn a_ramp_rises_linearly_above_the_threshold() {
+    // RFC 9332: from 800 us over 400 us, so 1/4 at 900 us, and all from 1200 us on.
+    let queue = queue(r#"{ "step_thresh": "800 us", "ramp": "400 us" }"#);
+    let packet = TestPacket::new(1500, Ecn::Ect1);
+    for (sojourn, expected) in [(800, 0.0), (900, 0.25), (1100, 0.75), (1200, 1.0), (5000, 1.0)] {
+        assert!((queue.native(&packet, true, us(sojourn)) - expected).abs() < 1e-9, "{sojourn}");
+    }
+}
+
+/// Twenty packets of each kind wait, the classic ones since `classic_at`, those of L4S since 100 ms: which leave first at
+/// 100 ms.
+fn order(text: &str, classic_at: Time) -> String {
+    let mut queue = queue(text);
+    let mut fate = TestFate::default();
+    queue.pi = Pi::new(Span::ZERO, Span::from_secs(3600), 0.0, 0.0, 1.0);
+    for (ecn, at) in [(Ecn::NotEct, classic_at), (Ecn::Ect1, ms(100))] {
+        for _ in 0..20 {
+            offer(&mut queue, ecn, at, &mut fate);
+        }
+    }
+    (0..22)
+        .map(|_| match queue.dequeue(ms(100), &mut fate).unwrap().class {
+            Ecn::NotEct => 'C',
+            _ => 'L',
+        })
+        .collect()
+}
+
+#[test]
+fn a_time_shifted_fifo_prefers_l4s_until_a_classic_packet_has_waited_longer_by_the_shift() {
+    // Exactly 30 ms longer still goes to L4S; a nanosecond more does not.
+    let thesis = r#"{ "preset": "thesis" }"#;
+    assert_eq!(order(thesis, ms(70)), "LLLLLLLLLLLLLLLLLLLLCC");
+    let longer = Time::from_nanos(ms(70).as_nanos() - 1);
+    assert_eq!(order(thesis, longer), "CCCCCCCCCCCCCCCCCCCCLL");
+    assert_eq!(order(r#"{ "preset": "thesis", "t_shift": "40 ms" }"#, longer), "LLLLLLLLLLLLLLLLLLLLCC");
+}
+
+#[test]
+fn weighted_round_robin_gives_classic_its_share() {
+    // The credit starts at 1500 (10 - 90): L4S goes while it is not positive, + 10 each, and classic once it is, - 90. So nine
+    // for the start, then one classic for nine of L4S.
+    assert_eq!(order("{}", ms(0)), "LLLLLLLLLCLLLLLLLLLCLL");
+    assert_eq!(order(r#"{ "classic_protection": 0.5 }"#, ms(0)), "LCLCLCLCLCLCLCLCLCLCLC");
+    assert_eq!(order(r#"{ "scheduler": "strict" }"#, ms(0)), "LLLLLLLLLLLLLLLLLLLLCC");
+}
+
+#[test]
+fn the_controller_sees_the_longest_delay_or_that_of_classic_first() {
+    // Classic since 10 ms, L4S since 4 ms, at the update at 16 ms: 6 ms or 12 ms.
+    for (preset, expected) in [("rfc9332", 12), ("thesis", 6)] {
+        let mut queue = queue(&format!(r#"{{ "preset": "{preset}" }}"#));
+        let mut fate = TestFate::default();
+        offer(&mut queue, Ecn::Ect1, ms(4), &mut fate);
+        offer(&mut queue, Ecn::Ect0, ms(10), &mut fate);
+        queue.update(ms(16));
+        assert_eq!(queue.pi.delay(), Span::from_millis(expected));
+        // Without a classic packet both look at L4S.
+        let mut queue =
+            DualPi2::new(&read(&format!(r#"{{ "preset": "{preset}" }}"#)), &LINK, Random::stream(1, "q"));
+        offer(&mut queue, Ecn::Ect1, ms(4), &mut fate);
+        queue.update(ms(16));
+        assert_eq!(queue.pi.delay(), Span::from_millis(12));
+    }
+}
+
+#[test]
+fn decisions_are_taken_when_a_packet_leaves_or_when_it_arrives() {
+    for (early, at_arrival) in [("false", false), ("true", true)] {
+        let mut queue = queue(&format!(r#"{{ "drop_early": {early}, "min_backlog": 0 }}"#));
+        let mut fate = TestFate::default();
+        queue.pi = Pi::new(Span::ZERO, Span::from_secs(3600), 0.0, 1.0, 1.0);
+        queue.pi.update(ms(3_600_000), |_| Some(Span::from_secs(1)));
+        let now = ms(3_600_001);
+        for _ in 0..10 {
+            offer(&mut queue, Ecn::NotEct, now, &mut fate);
+        }
+        assert_eq!(fate.dropped > 0, at_arrival);
+        assert_eq!(queue.dequeue(now, &mut fate), None);
+        assert_eq!(fate.dropped, 10);
+    }
+}
+
+#[test]
+fn a_small_queue_gets_no_signals_from_the_controller() {
+    let mut queue = queue("{}");
+    hold(&mut queue, 0.9);
+    let mut fate = TestFate::default();
+    for _ in 0..100 {
+        let verdict = queue.judge(false, false, 0.0);
+        assert!(matches!(verdict, Verdict::Pass));
+    }
+    offer(&mut queue, Ecn::NotEct, Time::from_nanos(1), &mut fate);
+    assert_eq!(fate.dropped, 0);
+}
+
+#[test]
+fn limits_in_packets_and_in_bytes_hold_for_both_queues_together() {
+    for text in [r#"{ "limit": "6 packets" }"#, r#"{ "memory_limit": "9 kB" }"#] {
+        let (mut queue, mut fate) = (queue(text), TestFate::default());
+        for n in 0..10 {
+            offer(&mut queue, if n % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct }, Time::ZERO, &mut fate);
+        }
+        assert_eq!((queue.backlog().packets, fate.dropped_full), (6, 4), "{text}");
+    }
+}
+
+#[test]
+fn presets_give_what_is_not_written() {
+    let thesis = read(r#"{ "preset": "thesis", "step_thresh": "5 ms" }"#);
+    assert_eq!(thesis.limit, Limit::Packets(1000));
+    assert_eq!((thesis.alpha, thesis.beta, thesis.coupling_factor), (0.3125, 3.125, 2.0));
+    assert_eq!((thesis.t_shift, thesis.step_thresh), (Span::from_millis(30), "5 ms".parse().unwrap()));
+    let linux = read(r#"{ "preset": "linux" }"#);
+    assert_eq!(linux, Config::default());
+    assert_eq!((linux.limit, linux.alpha, linux.beta), (Limit::Packets(10_000), 0.16, 3.2));
+    // Written out, every parameter is spelled out, and reads back as it was.
+    let text = serde_json::to_string(&thesis).unwrap();
+    assert!(text.contains(r#""classic_protection":0.1"#), "{text}");
+    assert_eq!(read(&text), thesis);
+    let refused = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
+    assert!(refused(r#"{ "preset": "paper" }"#).contains("unknown variant `paper`"));
+    assert!(refused(r#"{ "preset": "thesis", "k": 2 }"#).contains("unknown field `k`"));
+    assert!(refused(r#"{ "classic_protection": 10 }"#).contains("out of range"));
+}

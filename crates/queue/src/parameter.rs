@@ -1,0 +1,63 @@
+//! What a parameter may be: ranges that several disciplines share. The text of a refusal says what to write instead.
+
+use serde::{Deserialize, Deserializer, de::Error};
+use weir_base::{Bytes, Span};
+
+/// Shortest period of an update: one more often than each packet of 1500 bytes at 100 Mbit/s measures nothing new.
+const SHORTEST_PERIOD: Span = Span::from_micros(100);
+/// Largest weight of a controller: far beyond what is stable (Linux takes up to 2^32/16, RFC 8033 proposes 0.125 and 1.25).
+const LARGEST_WEIGHT: f64 = 100.0;
+/// Most buckets of a flow queue (Linux `fq_codel_change` takes 65536).
+pub(crate) const MOST_FLOWS: u32 = 65_536;
+/// Smallest and largest quantum: what Linux `fq_codel_change` raises a quantum to, and a megabyte.
+const QUANTA: [Bytes; 2] = [Bytes::new(256), Bytes::new(1 << 20)];
+
+pub(crate) fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    match Span::deserialize(deserializer)? {
+        period if period >= SHORTEST_PERIOD => Ok(period),
+        period => {
+            Err(D::Error::custom(format!("{period} is too short a period; write at least {SHORTEST_PERIOD}")))
+        }
+    }
+}
+
+/// A weight in 1/s.
+pub(crate) fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, LARGEST_WEIGHT)
+}
+
+/// A share or a probability.
+pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, 1.0)
+}
+
+/// A factor that couples two probabilities (Linux takes a byte).
+pub(crate) fn coupling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, 255.0)
+}
+
+fn within<'de, D: Deserializer<'de>>(deserializer: D, most: f64) -> Result<f64, D::Error> {
+    match f64::deserialize(deserializer)? {
+        value if (0.0..=most).contains(&value) => Ok(value),
+        value => Err(D::Error::custom(format!("{value} is out of range; write a number from 0 to {most}"))),
+    }
+}
+
+/// A number of buckets.
+pub(crate) fn flows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        flows if (1..=MOST_FLOWS).contains(&flows) => Ok(flows),
+        flows => Err(D::Error::custom(format!("{flows} buckets are out of range; write 1 to {MOST_FLOWS}"))),
+    }
+}
+
+/// What a queue may send in one turn.
+pub(crate) fn quantum<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    match Bytes::deserialize(deserializer)? {
+        quantum if (QUANTA[0]..=QUANTA[1]).contains(&quantum) => Ok(quantum),
+        quantum => {
+            let [least, most] = QUANTA;
+            Err(D::Error::custom(format!("a quantum of {quantum} is out of range; write {least} to {most}")))
+        }
+    }
+}
