@@ -174,6 +174,23 @@ fn limit(queue: &weir_queue::Config, name: &str) -> Option<Limit> {
     serde_json::to_value(queue).ok()?.get(name)?.as_str()?.parse().ok()
 }
 
+/// Parameters of disciplines that may be written in BDP.
+const IN_BDP: [&str; 5] = ["limit", "threshold", "step_thresh", "min", "max"];
+
+/// Whether a queue within this one has a parameter in BDP.
+fn counts_in_bdp(value: &serde_json::Value) -> bool {
+    let in_bdp = |value: &serde_json::Value| {
+        value.as_str().and_then(|text| text.parse().ok()).is_some_and(|limit| matches!(limit, Limit::Bdp(_)))
+    };
+    match value {
+        serde_json::Value::Array(values) => values.iter().any(counts_in_bdp),
+        serde_json::Value::Object(fields) => fields
+            .iter()
+            .any(|(name, value)| IN_BDP.contains(&name.as_str()) && in_bdp(value) || counts_in_bdp(value)),
+        _ => false,
+    }
+}
+
 /// Where a discipline's parameter is written: the path ends with the direction, whether the lab tells directions apart or
 /// not.
 fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec<&'a str> {
@@ -183,9 +200,11 @@ fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec
 
 fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
     let section = path[0];
-    for name in ["limit", "threshold"] {
-        let bdp = matches!(limit(queue, name), Some(Limit::Bdp(_)));
-        if bdp && section != "dumbbell" && !reader.has(&[section, "base_rtt"]) {
+    if section != "dumbbell" && !reader.has(&[section, "base_rtt"]) {
+        let bands = serde_json::to_value(queue).ok().and_then(|value| value.get("bands").map(counts_in_bdp));
+        let nested = bands.filter(|in_bdp| *in_bdp).map(|_| "bands");
+        let own = IN_BDP.into_iter().filter(|name| matches!(limit(queue, name), Some(Limit::Bdp(_))));
+        for name in own.chain(nested) {
             let path = parameter_of(reader, path, name);
             let help = format!(
                 "add base_rtt = \"20 ms\" under [{section}], or write the {name} in packets, bytes or time"

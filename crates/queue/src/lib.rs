@@ -6,19 +6,24 @@
 #![forbid(unsafe_code)]
 
 mod adaptive_red;
+mod bands;
 mod codel;
+mod drr;
 mod dualpi2;
 mod flows;
 mod fq_codel;
 mod fq_pie;
 mod limit;
 mod parameter;
-mod pi2;
 mod pi;
+mod pi2;
 mod pie;
+#[cfg(test)]
+mod properties;
 mod red;
 mod step;
 mod store;
+mod strict_priority;
 mod tail_drop;
 #[cfg(test)]
 mod testing;
@@ -180,4 +185,6 @@ queues! {
     DualPi2(dualpi2::DualPi2) = "dualpi2": "Coupled dual queue for L4S and classic traffic (RFC 9332), with the defaults of Linux sch_dualpi2";
     Red(red::Red) = "red": "Random early detection (Floyd and Jacobson 1993), gentle";
     AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" | "ared": "RED that finds its own parameters (Floyd, Gummadi and Shenker 2001)";
+    StrictPriority(strict_priority::StrictPriority) = "strict-priority" | "prio": "Queues in bands, the first that holds a packet served first";
+    Drr(drr::Drr) = "drr": "Queues in bands that take turns by deficit round robin (Shreedhar and Varghese 1995)";
 }

@@ -54,7 +54,7 @@ pub(crate) struct TestFate {
     /// Drops of flows 0 to 3.
     pub by_flow: [u64; 4],
     pub dropped_bytes: u64,
-    /// Drops of packets that could have been marked, other than for want of room.
+    /// Drops of packets that could have been marked, as a signal.
     pub dropped_capable: u64,
 }
 
@@ -63,7 +63,7 @@ impl Fate<TestPacket> for TestFate {
         assert!(packet.arrived() <= now);
         self.dropped += 1;
         self.dropped_bytes += u64::from(packet.length);
-        self.dropped_capable += u64::from(reason != DropReason::Full && packet.ecn.is_capable());
+        self.dropped_capable += u64::from(reason == DropReason::Signal && packet.ecn.is_capable());
         if let Some(drops) = self.by_flow.get_mut(packet.flow as usize) {
             *drops += 1;
         }

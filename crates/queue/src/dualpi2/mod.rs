@@ -221,11 +221,12 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
                     fate.dropped(packet, reason, now);
                     continue;
                 }
-                Verdict::Mark => {
+                // One that was marked as it arrived here is not marked again.
+                Verdict::Mark if packet.ecn() != Ecn::Ce || packet.class() == Ecn::Ce => {
                     packet.mark_ce();
                     fate.marked(&packet, now);
                 }
-                Verdict::Pass => {}
+                Verdict::Mark | Verdict::Pass => {}
             }
             self.credit += cost;
             break Some(packet);

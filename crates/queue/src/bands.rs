@@ -1,0 +1,123 @@
+//! Bands: what queues that hold other queues have in common. A packet goes to the first band that takes it; each band has a
+//! queue of its own.
+
+use crate::{Backlog, Config, Discipline, Fate, Link, Queue};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use weir_base::{Ecn, Packet, Random, Time};
+
+/// Most bands of a queue.
+const MOST: usize = 16;
+
+/// Which packets a band takes: those that fit both lists, where there is a list.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Filter {
+    pub(crate) ecn: Option<Vec<Ecn>>,
+    pub(crate) flows: Option<Vec<u32>>,
+}
+
+impl Filter {
+    pub(crate) fn takes(&self, packet: &impl Packet) -> bool {
+        self.ecn.as_ref().is_none_or(|codepoints| codepoints.contains(&packet.ecn()))
+            && self.flows.as_ref().is_none_or(|flows| flows.contains(&packet.flow().0))
+    }
+}
+
+/// Queues in bands.
+#[derive(Debug)]
+pub(crate) struct Bands<P> {
+    bands: Vec<(Filter, Discipline<P>)>,
+}
+
+impl<P: Packet> Bands<P> {
+    /// Each band draws from a stream of its own, seeded from the whole's.
+    pub(crate) fn new<'a>(
+        bands: impl Iterator<Item = (&'a Filter, &'a Config)>,
+        link: &Link,
+        mut random: Random,
+    ) -> Bands<P> {
+        let build = |(index, (filter, queue)): (usize, (&Filter, &Config))| {
+            let random = Random::stream_of(random.bits(), "band", index as u64);
+            (filter.clone(), queue.build(link, random))
+        };
+        Bands { bands: bands.enumerate().map(build).collect() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bands.len()
+    }
+
+    /// The band of a packet: the first that takes it, or the last of all.
+    #[inline]
+    pub(crate) fn of(&self, packet: &P) -> usize {
+        self.bands
+            .iter()
+            .position(|(filter, _)| filter.takes(packet))
+            .unwrap_or(self.bands.len().saturating_sub(1))
+    }
+
+    #[inline]
+    pub(crate) fn queue(&mut self, band: usize) -> &mut Discipline<P> {
+        &mut self.bands[band].1
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self, band: usize) -> bool {
+        self.bands[band].1.backlog().packets == 0
+    }
+
+    #[inline]
+    pub(crate) fn dequeue(&mut self, band: usize, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        self.bands[band].1.dequeue(now, fate)
+    }
+
+    pub(crate) fn update(&mut self, now: Time) {
+        self.bands.iter_mut().for_each(|(_, queue)| queue.update(now));
+    }
+
+    pub(crate) fn wakeup(&self) -> Option<Time> {
+        self.bands.iter().filter_map(|(_, queue)| queue.wakeup()).min()
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.bands.iter().map(|(_, queue)| queue.backlog()).fold(Backlog::default(), |sum, backlog| Backlog {
+            packets: sum.packets + backlog.packets,
+            bytes: sum.bytes + backlog.bytes,
+        })
+    }
+
+    /// What each band holds and its queue's state, named after the band: `band1_packets`, `band1_drop_probability`.
+    pub(crate) fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        for (index, (_, queue)) in self.bands.iter().enumerate() {
+            report(name(index, "packets"), f64::from(queue.backlog().packets));
+            queue.state(&mut |inner, value| report(name(index, inner), value));
+        }
+    }
+}
+
+/// The name of a band's value. Names are made once and kept: there are as many as there are bands times values.
+fn name(band: usize, inner: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let name = format!("band{}_{inner}", band + 1);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_str()) {
+        return known;
+    }
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    names.insert(name);
+    name
+}
+
+/// Refuses no bands and too many.
+pub(crate) fn count_of(bands: usize) -> Result<(), String> {
+    if (1..=MOST).contains(&bands) {
+        Ok(())
+    } else {
+        Err(format!("{bands} bands are out of range; write 1 to {MOST}"))
+    }
+}
+
+/// A queue within a queue, as the lab's schema writes it.
+pub(crate) fn nested(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "$ref": "#/$defs/queue" })
+}

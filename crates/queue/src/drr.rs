@@ -1,0 +1,203 @@
+//! Deficit round robin: bands with a queue each take turns, and each may send its quantum of bytes in a turn (Shreedhar and
+//! Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995; Linux `sch_drr`).
+//!
+//! One difference: a packet that is larger than what is left of the quantum is sent, and its band owes the rest in the next turn.
+//! The original looks at a packet before it takes it, which a queue that drops at its head does not allow. Shares are the same.
+
+use crate::bands::{self, Bands, Filter};
+use crate::{Backlog, Fate, Limit, Link, Queue, parameter, tail_drop};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use std::collections::VecDeque;
+use weir_base::{Bytes, Ecn, Packet, Random, Time};
+
+/// Parameters of deficit round robin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The bands; 1 to 16. A packet goes to the first band that takes it, or to the last. By default L4S packets (ECT(1), CE)
+    /// get as much as all others.
+    #[serde(deserialize_with = "bands")]
+    pub bands: Vec<Band>,
+}
+
+/// A band: which packets it takes, what it may send, and its queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Band {
+    /// Codepoints on arrival: any of these (`["ect1", "ce"]`). Every codepoint when it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<Vec<Ecn>>,
+    /// Flows: any of these, numbered from 0 in the order of the run. Every flow when it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<u32>>,
+    /// Bytes that it sends in a turn; 256 B to 1 MiB. Bands share the link in proportion to these.
+    #[serde(deserialize_with = "parameter::quantum")]
+    pub quantum: Bytes,
+    /// Its queue; by default tail drop of 1000 packets.
+    #[schemars(schema_with = "bands::nested")]
+    pub queue: crate::Config,
+}
+
+impl Default for Band {
+    fn default() -> Band {
+        let queue = tail_drop::Config { limit: Limit::Packets(1000) };
+        Band { ecn: None, flows: None, quantum: Bytes::new(1514), queue: crate::Config::TailDrop(queue) }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let l4s = Band { ecn: Some(vec![Ecn::Ect1, Ecn::Ce]), ..Band::default() };
+        Config { bands: vec![l4s, Band::default()] }
+    }
+}
+
+fn bands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Band>, D::Error> {
+    let bands: Vec<Band> = Vec::deserialize(deserializer)?;
+    bands::count_of(bands.len()).map_err(D::Error::custom)?;
+    Ok(bands)
+}
+
+/// A band's turn.
+#[derive(Debug)]
+struct Turn {
+    quantum: i64,
+    deficit: i64,
+    active: bool,
+}
+
+/// Bands that take turns.
+#[derive(Debug)]
+pub struct Drr<P> {
+    bands: Bands<P>,
+    turns: Vec<Turn>,
+    /// The bands that hold packets, the one whose turn it is first; never longer than there are bands.
+    round: VecDeque<usize>,
+}
+
+impl<P: Packet> Drr<P> {
+    pub(crate) fn new(config: &Config, link: &Link, random: Random) -> Drr<P> {
+        let filters: Vec<Filter> = config
+            .bands
+            .iter()
+            .map(|band| Filter { ecn: band.ecn.clone(), flows: band.flows.clone() })
+            .collect();
+        let queues = config.bands.iter().map(|band| &band.queue);
+        let turn = |band: &Band| Turn { quantum: band.quantum.get() as i64, deficit: 0, active: false };
+        Drr {
+            bands: Bands::new(filters.iter().zip(queues), link, random),
+            turns: config.bands.iter().map(turn).collect(),
+            round: VecDeque::with_capacity(config.bands.len()),
+        }
+    }
+}
+
+impl<P: Packet> Queue<P> for Drr<P> {
+    fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
+        self.update(now);
+        let band = self.bands.of(&packet);
+        self.bands.queue(band).enqueue(packet, now, fate);
+        let turn = &mut self.turns[band];
+        if !turn.active && !self.bands.is_empty(band) {
+            (turn.active, turn.deficit) = (true, turn.quantum);
+            self.round.push_back(band);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        self.update(now);
+        loop {
+            let band = *self.round.front()?;
+            let turn = &mut self.turns[band];
+            if turn.deficit <= 0 {
+                turn.deficit += turn.quantum;
+                self.round.rotate_left(1);
+                continue;
+            }
+            let packet = self.bands.dequeue(band, now, fate);
+            if let Some(packet) = &packet {
+                turn.deficit -= i64::from(packet.wire_length());
+            }
+            if self.bands.is_empty(band) {
+                turn.active = false;
+                self.round.pop_front();
+            }
+            if packet.is_some() {
+                return packet;
+            }
+        }
+    }
+
+    fn update(&mut self, now: Time) {
+        self.bands.update(now);
+    }
+
+    fn wakeup(&self) -> Option<Time> {
+        self.bands.wakeup()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.bands.backlog()
+    }
+
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.bands.state(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TestFate, TestPacket};
+    use weir_base::{Rate, Span};
+
+    const LINK: Link = Link {
+        rate: Rate::from_mbit_per_sec(12),
+        base_rtt: Some(Span::from_millis(20)),
+        mtu: Bytes::new(1500),
+    };
+
+    #[test]
+    fn bands_share_in_proportion_to_their_quanta_whatever_the_size_of_their_packets() {
+        // 3000 B against 1500 B, in packets of 500 and 1500 bytes: two thirds and one third of the bytes.
+        let text = r#"{ "bands": [{ "flows": [0], "quantum": "3 kB" }, { "quantum": "1.5 kB" }] }"#;
+        let config: Config = serde_json::from_str(text).unwrap();
+        let mut queue = Drr::new(&config, &LINK, Random::stream(1, "queue"));
+        let mut fate = TestFate::default();
+        for _ in 0..900 {
+            for (flow, length) in [(0, 500), (1, 1500)] {
+                let mut packet = TestPacket::new(length, Ecn::NotEct);
+                packet.flow = flow;
+                queue.enqueue(packet, Time::ZERO, &mut fate);
+            }
+        }
+        let mut bytes = [0; 2];
+        for _ in 0..700 {
+            let packet = queue.dequeue(Time::ZERO, &mut fate).unwrap();
+            bytes[packet.flow as usize] += packet.length;
+        }
+        // 100 rounds of six small packets and a large one.
+        assert_eq!(bytes, [300_000, 150_000]);
+    }
+
+    #[test]
+    fn a_band_alone_gets_everything_and_an_idle_one_saves_nothing() {
+        let mut queue = Drr::new(&Config::default(), &LINK, Random::stream(1, "queue"));
+        let mut fate = TestFate::default();
+        let order = |queue: &mut Drr<TestPacket>, fate: &mut TestFate, count| -> Vec<Ecn> {
+            (0..count).map(|_| queue.dequeue(Time::ZERO, fate).unwrap().ecn).collect()
+        };
+        for _ in 0..100 {
+            queue.enqueue(TestPacket::new(1514, Ecn::NotEct), Time::ZERO, &mut fate);
+        }
+        assert_eq!(order(&mut queue, &mut fate, 96), [Ecn::NotEct; 96]);
+        for _ in 0..4 {
+            queue.enqueue(TestPacket::new(1514, Ecn::Ect1), Time::ZERO, &mut fate);
+        }
+        use Ecn::{Ect1 as L, NotEct as C};
+        assert_eq!(order(&mut queue, &mut fate, 8), [L, C, L, C, L, C, L, C]);
+        assert_eq!((queue.dequeue(Time::ZERO, &mut fate), queue.backlog()), (None, Backlog::default()));
+    }
+}

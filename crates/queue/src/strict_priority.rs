@@ -1,0 +1,158 @@
+//! Strict priority: bands with a queue each, and a packet is taken from the first that has one. What is in a later band waits for
+//! as long as there is anything before it (Linux `sch_prio`).
+
+use crate::bands::{self, Bands, Filter};
+use crate::{Backlog, Fate, Limit, Link, Queue, tail_drop};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use weir_base::{Ecn, Packet, Random, Time};
+
+/// Parameters of strict priority.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The bands, first served first; 1 to 16. A packet goes to the first band that takes it, or to the last. By default L4S
+    /// packets (ECT(1), CE) go before all others.
+    #[serde(deserialize_with = "bands")]
+    pub bands: Vec<Band>,
+}
+
+/// A band: which packets it takes, and its queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Band {
+    /// Codepoints on arrival: any of these (`["ect1", "ce"]`). Every codepoint when it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<Vec<Ecn>>,
+    /// Flows: any of these, numbered from 0 in the order of the run. Every flow when it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<u32>>,
+    /// Its queue; by default tail drop of 1000 packets.
+    #[schemars(schema_with = "bands::nested")]
+    pub queue: crate::Config,
+}
+
+impl Default for Band {
+    fn default() -> Band {
+        let queue = tail_drop::Config { limit: Limit::Packets(1000) };
+        Band { ecn: None, flows: None, queue: crate::Config::TailDrop(queue) }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let l4s = Band { ecn: Some(vec![Ecn::Ect1, Ecn::Ce]), ..Band::default() };
+        Config { bands: vec![l4s, Band::default()] }
+    }
+}
+
+fn bands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Band>, D::Error> {
+    let bands: Vec<Band> = Vec::deserialize(deserializer)?;
+    bands::count_of(bands.len()).map_err(D::Error::custom)?;
+    Ok(bands)
+}
+
+/// Bands served in order.
+#[derive(Debug)]
+pub struct StrictPriority<P> {
+    bands: Bands<P>,
+}
+
+impl<P: Packet> StrictPriority<P> {
+    pub(crate) fn new(config: &Config, link: &Link, random: Random) -> StrictPriority<P> {
+        let filters: Vec<Filter> = config
+            .bands
+            .iter()
+            .map(|band| Filter { ecn: band.ecn.clone(), flows: band.flows.clone() })
+            .collect();
+        let queues = config.bands.iter().map(|band| &band.queue);
+        StrictPriority { bands: Bands::new(filters.iter().zip(queues), link, random) }
+    }
+}
+
+impl<P: Packet> Queue<P> for StrictPriority<P> {
+    fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
+        self.update(now);
+        let band = self.bands.of(&packet);
+        self.bands.queue(band).enqueue(packet, now, fate);
+    }
+
+    fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        self.update(now);
+        (0..self.bands.len()).find_map(|band| self.bands.dequeue(band, now, fate))
+    }
+
+    fn update(&mut self, now: Time) {
+        self.bands.update(now);
+    }
+
+    fn wakeup(&self) -> Option<Time> {
+        self.bands.wakeup()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.bands.backlog()
+    }
+
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.bands.state(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TestFate, TestPacket};
+    use weir_base::{Bytes, Rate, Span};
+
+    const LINK: Link = Link {
+        rate: Rate::from_mbit_per_sec(12),
+        base_rtt: Some(Span::from_millis(20)),
+        mtu: Bytes::new(1500),
+    };
+
+    fn queue(text: &str) -> StrictPriority<TestPacket> {
+        let config: Config = serde_json::from_str(text).unwrap();
+        StrictPriority::new(&config, &LINK, Random::stream(1, "queue"))
+    }
+
+    #[test]
+    fn a_later_band_waits_until_those_before_it_are_empty() {
+        let (mut queue, mut fate) = (queue("{}"), TestFate::default());
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce, Ecn::NotEct] {
+            queue.enqueue(TestPacket::new(1500, ecn), Time::ZERO, &mut fate);
+        }
+        let left: Vec<Ecn> =
+            std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut fate)).map(|packet| packet.ecn).collect();
+        assert_eq!(left, [Ecn::Ect1, Ecn::Ce, Ecn::NotEct, Ecn::Ect0, Ecn::NotEct]);
+    }
+
+    #[test]
+    fn bands_by_flow_hold_queues_of_any_kind_with_limits_and_states_of_their_own() {
+        let mut queue = queue(
+            r#"{ "bands": [{ "flows": [3], "queue": { "kind": "tail-drop", "limit": "2 packets" } },
+                           { "queue": { "kind": "strict-priority", "bands": [{ "ecn": ["ce"] }, { "queue": "pie" }] } }] }"#,
+        );
+        let mut fate = TestFate::default();
+        for n in 0..8 {
+            let mut packet = TestPacket::new(1500, Ecn::NotEct);
+            packet.flow = if n % 2 == 0 { 3 } else { 0 };
+            queue.enqueue(packet, Time::ZERO, &mut fate);
+        }
+        assert_eq!((fate.by_flow, queue.backlog().packets), ([0, 0, 0, 2], 6));
+        let mut names = vec![];
+        queue.state(&mut |name, _| names.push(name));
+        assert!(names.contains(&"band2_band2_drop_probability"), "{names:?}");
+    }
+
+    #[test]
+    fn no_bands_and_unknown_keys_are_refused() {
+        let refused = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
+        assert!(refused(r#"{ "bands": [] }"#).contains("write 1 to 16"));
+        assert!(
+            refused(r#"{ "bands": [{ "queue": "fifo", "weight": 1 }] }"#).contains("unknown field `weight`")
+        );
+        assert!(refused(r#"{ "bands": [{ "queue": "nothing" }] }"#).contains("unknown queue `nothing`"));
+    }
+}
