@@ -9,7 +9,7 @@ use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
-use crate::sockets::{self, kernel_name};
+use crate::sockets::{self, DCTCP, kernel_name};
 use crate::testbed::{Testbed, settings_of};
 use serde_json::{Map, Value, json};
 use std::io;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_base::{Histogram, Span, Time};
+use weir_control::Feedback;
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, observer};
 use weir_plan::{Ip, Run};
 use weir_record::Recorder;
@@ -44,6 +45,7 @@ impl Engine for Live {
 
     fn check(&self, run: &Run) -> Result<(), EngineError> {
         check_controllers(run)?;
+        check_feedback(run)?;
         check_hosts(run)?;
         if run.flows.len() > MAX_FLOWS {
             return Err(unable(
@@ -293,6 +295,12 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
             pumped.rests
         ));
     }
+    if pumped.relabelled > 0 {
+        warnings.push(format!(
+            "the kernel's TCP sends ECT(0): {} packets were relabelled ECT(1) as they left their hosts",
+            pumped.relabelled
+        ));
+    }
     if pumped.clock_steps > Span::ZERO {
         warnings.push(format!("the wall clock was moved by {} during the run", pumped.clock_steps));
     }
@@ -338,7 +346,33 @@ fn check_controllers(run: &Run) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses groups that ask different things of a host that they share: buffers and ECN are settings of the whole host.
+/// Refuses feedback that this kernel's receiver cannot give.
+fn check_feedback(run: &Run) -> Result<(), EngineError> {
+    let available = sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default();
+    for group in run.groups.iter().filter(|group| group.workload.needs() == Needs::Stream) {
+        match group.tcp.feedback {
+            Feedback::Accurate => {
+                return Err(unable(
+                    format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),
+                    "write feedback = \"classic\" or \"dctcp\", or use `--on sim`",
+                ));
+            }
+            Feedback::Dctcp if !available.split(' ').any(|name| name == DCTCP) => {
+                return Err(unable(
+                    format!(
+                        "group {}: feedback as DCTCP's comes from the kernel's dctcp, which it does not have",
+                        group.name
+                    ),
+                    "load the kernel's module (`modprobe tcp_dctcp`), write feedback = \"classic\", or use `--on sim`",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses groups that ask different things of a host that they share: buffers, ECN and window scaling are settings of the whole host.
 fn check_hosts(run: &Run) -> Result<(), EngineError> {
     let stream = |group: &&weir_plan::Group| group.workload.needs() == Needs::Stream;
     for group in run.groups.iter().filter(stream) {
@@ -347,7 +381,7 @@ fn check_hosts(run: &Run) -> Result<(), EngineError> {
             if settings_of(run, node) != mine {
                 return Err(unable(
                     format!(
-                        "groups with different buffers or ECN share the host {}, and Linux sets both for a whole host",
+                        "groups with different buffers, ECN or window scaling share the host {}, and Linux sets them for a whole host",
                         run.network.nodes[node].name
                     ),
                     "give the groups hosts of their own, or the same settings",

@@ -131,6 +131,27 @@ impl LivePacket {
     }
 }
 
+impl LivePacket {
+    /// Gives it another codepoint, and repairs the header's checksum.
+    pub(crate) fn relabel(&mut self, ecn: Ecn) {
+        let ip = &mut self.frame_mut().bytes[ETHERNET..];
+        if ip[0] >> 4 != 4 {
+            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
+            ip[1] = (ip[1] & !0x30) | ((ecn as u8) << 4);
+            return;
+        }
+        let old = u16::from_be_bytes([ip[0], ip[1]]);
+        ip[1] = (ip[1] & !3) | ecn as u8;
+        let new = u16::from_be_bytes([ip[0], ip[1]]);
+        let checksum = u16::from_be_bytes([ip[10], ip[11]]);
+        // RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
+        let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = (sum & 0xffff) + (sum >> 16);
+        ip[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    }
+}
+
 impl Packet for LivePacket {
     #[inline]
     fn wire_length(&self) -> u32 {
@@ -146,21 +167,7 @@ impl Packet for LivePacket {
         Ecn::from_bits(if ip[0] >> 4 == 4 { ip[1] } else { ip[1] >> 4 })
     }
     fn mark_ce(&mut self) {
-        let ip = &mut self.frame_mut().bytes[ETHERNET..];
-        if ip[0] >> 4 != 4 {
-            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
-            ip[1] |= (Ecn::Ce as u8) << 4;
-            return;
-        }
-        let old = u16::from_be_bytes([ip[0], ip[1]]);
-        ip[1] |= Ecn::Ce as u8;
-        let new = u16::from_be_bytes([ip[0], ip[1]]);
-        let checksum = u16::from_be_bytes([ip[10], ip[11]]);
-        // RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
-        let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        ip[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        self.relabel(Ecn::Ce);
     }
     #[inline]
     fn arrive(&mut self, now: Time) {

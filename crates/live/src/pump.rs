@@ -18,10 +18,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use weir_base::{Histogram, Span, Time};
+use weir_base::{Ecn, Histogram, Packet, Span, Time};
+use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler, fabric_config};
 use weir_fabric::{Delivery, Fabric, Observer, Totals};
-use weir_plan::Run;
+use weir_plan::{Group, Run};
+use weir_workload::Needs;
 
 /// How long before a due release the pump stops sleeping. Waking up takes some tens of microseconds on a machine of one's own
 /// and some hundreds on a virtual one whose host has other work: in six runs each at 10 Mbit/s, taken in turns, the 99th percentile
@@ -60,6 +62,8 @@ pub(crate) struct PumpReport {
     /// How far the wall clock was moved during the run, all moves added up.
     pub(crate) clock_steps: Span,
     pub(crate) scheduling: Option<Scheduling>,
+    /// Packets that were relabelled from ECT(0) to ECT(1).
+    pub(crate) relabelled: u64,
     /// Busiest 100 ms, as a share of a core.
     pub(crate) peak: f64,
     /// Mean use of a core, by the thread's processor time.
@@ -97,6 +101,8 @@ struct Pump<'a> {
     node_of_device: Vec<Option<usize>>,
     device_of_node: Vec<u32>,
     pool: Pool,
+    /// For each flow, whether its packets are to be ECT(1), which the kernel's TCP cannot send.
+    relabels: Vec<bool>,
     fabric: Fabric<LivePacket>,
     injector: Injector,
     /// The shortest time in which a packet can cross the network.
@@ -139,6 +145,11 @@ pub(crate) fn pump(setup: Setup<'_>) -> io::Result<PumpReport> {
     Ok(pump.report)
 }
 
+/// Whether a group's TCP is to send ECT(1).
+fn sends_ect1(group: &Group) -> bool {
+    group.workload.needs() == Needs::Stream && group.tcp.ecn && group.tcp.codepoint == Codepoint::Ect1
+}
+
 impl<'a> Pump<'a> {
     fn new(setup: Setup<'a>) -> Pump<'a> {
         let run = setup.run;
@@ -159,6 +170,7 @@ impl<'a> Pump<'a> {
             node_of_device,
             device_of_node,
             pool: Pool::new(directory, run.network.mtu.get() as usize),
+            relabels: run.flows.iter().map(|flow| sends_ect1(&run.groups[flow.group])).collect(),
             fabric: Fabric::new(&fabric_config(run)),
             injector: Injector::new(run),
             lookahead: shortest_way(run),
@@ -267,10 +279,14 @@ impl<'a> Pump<'a> {
             });
             let Some((device, stamp, packet)) = taken else { return false };
             let node = self.node_of_device.get(device as usize).copied().flatten();
-            let (Some(node), Some(packet)) = (node, packet) else {
+            let (Some(node), Some(mut packet)) = (node, packet) else {
                 self.report.ignored += 1;
                 continue;
             };
+            if packet.ecn() == Ecn::Ect0 && self.relabels.get(packet.flow().0 as usize) == Some(&true) {
+                packet.relabel(Ecn::Ect1);
+                self.report.relabelled += 1;
+            }
             // Stamps of two processors may be out of order by a little, and never lie ahead.
             let at = stamp.min(now).max(self.reached);
             self.report.ring_wait.record(now.since(at));

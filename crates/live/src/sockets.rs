@@ -9,6 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
+use weir_control::Feedback;
 use weir_plan::{Flow, Ip, Run, Tcp};
 use weir_workload::Needs;
 
@@ -25,6 +26,9 @@ pub(crate) struct FlowSockets {
     /// Receives.
     pub(crate) receiver: Option<OwnedFd>,
 }
+
+/// The kernel's controller whose receiver echoes marks as RFC 8257 has it.
+pub(crate) const DCTCP: &str = "dctcp";
 
 /// The kernel's name of a controller.
 pub(crate) fn kernel_name(controller: &weir_control::Config) -> &'static str {
@@ -71,6 +75,10 @@ fn open_ends(
             }
             if receives {
                 let listener = stream_socket(place(group.to))?;
+                if group.tcp.feedback == Feedback::Dctcp {
+                    // The receiver's own controller says how it echoes; what is accepted inherits it.
+                    set_controller(&listener, DCTCP)?;
+                }
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
             }
@@ -98,18 +106,21 @@ fn open_ends(
 
 fn stream_sender(tcp: &Tcp, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = stream_socket(address)?;
-    let controller = kernel_name(&tcp.cc);
-    sockopt::set_tcp_congestion(&socket, controller).map_err(|error| {
+    set_controller(&socket, kernel_name(&tcp.cc))?;
+    if tcp.pacing {
+        pace(&socket)?;
+    }
+    Ok(socket)
+}
+
+fn set_controller(socket: &OwnedFd, controller: &str) -> io::Result<()> {
+    sockopt::set_tcp_congestion(socket, controller).map_err(|error| {
         let error = io::Error::from(error);
         io::Error::new(
             error.kind(),
             format!("the kernel refuses the congestion control {controller}: {error}"),
         )
-    })?;
-    if tcp.pacing {
-        pace(&socket)?;
-    }
-    Ok(socket)
+    })
 }
 
 fn stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {

@@ -77,6 +77,8 @@ pub(crate) struct HostSettings {
     pub receive: Option<Buffer>,
     /// Whether ECN is asked for and agreed to.
     pub ecn: Option<bool>,
+    /// Whether windows are scaled.
+    pub window_scaling: Option<bool>,
 }
 
 /// A host.
@@ -146,10 +148,12 @@ impl Testbed {
 
 /// What the groups that begin or end at a node ask of its host. Where they differ, the last one counts; `check` refuses that.
 pub(crate) fn settings_of(run: &Run, node: usize) -> HostSettings {
-    let mut settings = HostSettings { ip: Ip::V4, send: None, receive: None, ecn: None };
+    let mut settings =
+        HostSettings { ip: Ip::V4, send: None, receive: None, ecn: None, window_scaling: None };
     for group in run.groups.iter().filter(|group| group.from == node || group.to == node) {
         settings.ip = group.ip;
         settings.ecn = Some(group.tcp.ecn);
+        settings.window_scaling = Some(group.tcp.window_scaling);
         settings.send = Some(group.tcp.send_buffer);
         settings.receive = Some(group.tcp.receive_buffer);
     }
@@ -193,8 +197,12 @@ fn set_up_tcp(settings: HostSettings) -> io::Result<()> {
         Ip::V4 => WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value))),
         Ip::V6 => WITH_V6.iter().try_for_each(|(name, value)| set_sysctl(name, value))?,
     }
-    if let Some(ecn) = settings.ecn {
-        set_sysctl("ipv4.tcp_ecn", if ecn { "1" } else { "0" })?;
+    for (name, switch) in
+        [("ipv4.tcp_ecn", settings.ecn), ("ipv4.tcp_window_scaling", settings.window_scaling)]
+    {
+        if let Some(on) = switch {
+            set_sysctl(name, if on { "1" } else { "0" })?;
+        }
     }
     for (name, buffer) in [("ipv4.tcp_wmem", settings.send), ("ipv4.tcp_rmem", settings.receive)] {
         if let Some(buffer) = buffer {

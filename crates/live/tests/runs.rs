@@ -14,10 +14,12 @@ use weir_record::FlowEventKind::{Completed, Failed, Opened, Started};
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 13] = [
+const TESTS: [Test; 15] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
+    ("ect1_is_on_the_link_although_the_kernel_sends_ect0", ect1_is_on_the_link),
+    ("feedback_that_the_kernel_cannot_give_is_refused", feedback_is_refused),
     ("datagrams_injected_by_the_fabric_are_all_received", injected_datagrams_are_received),
     ("datagrams_of_a_socket_carry_their_codepoint", socket_datagrams_carry_their_codepoint),
     ("a_bulk_flow_stops_at_its_time_and_its_last_byte_is_read", a_bulk_flow_stops),
@@ -124,6 +126,54 @@ fn marks_reach_the_receiver() {
         "{received} of {}",
         tally.links[link].marked
     );
+}
+
+/// How many packets of each codepoint a capture of raw IP holds, and whether their IPv4 headers add up.
+fn codepoints(capture: &[u8]) -> [usize; 4] {
+    let mut counts = [0; 4];
+    let mut rest = &capture[24..];
+    while let Some((head, behind)) = rest.split_first_chunk::<16>() {
+        let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+        let (packet, next) = behind.split_at(length);
+        counts[usize::from(packet[1] & 3)] += 1;
+        let sum: u32 =
+            packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the header's checksum");
+        rest = next;
+    }
+    counts
+}
+
+fn ect1_is_on_the_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_sent_as = |ecn: &str| {
+        let run = lab(&format!(
+            "{DUMBBELL}[traffic.a]\ncc = \"newreno\"\necn = {ecn}\nwindow_scaling = false\n\
+             workload = {{ kind = \"transfer\", size = \"144.8 kB\" }}\n"
+        ));
+        let file = folder.path().join("link.pcap");
+        let (link, _) = run.measured_links().next().unwrap();
+        let capture = Capture::create(link, &file).unwrap();
+        let (tally, outcome) = go_with(&run, Some(capture.clone()));
+        capture.finish().unwrap();
+        assert_eq!(tally.flows[0].sum.read_bytes, 144_800);
+        assert_eq!(tally.flows[0].sum.retransmitted, 0);
+        let told =
+            outcome.warnings.iter().any(|warning| warning.contains("100 packets were relabelled ECT(1)"));
+        let sysctls = &outcome.environment["sysctls"];
+        assert!(sysctls.as_object().unwrap().values().all(|host| host["ipv4.tcp_window_scaling"] == "0"));
+        (codepoints(&std::fs::read(&file).unwrap())[1..].to_vec(), told)
+    };
+    // 100 segments, as ECT(1), ECT(0) and CE. The handshake and the FIN are not ECN-capable.
+    assert_eq!(data_sent_as("\"ect1\""), (vec![100, 0, 0], true));
+    assert_eq!(data_sent_as("true"), (vec![0, 100, 0], false));
+}
+
+fn feedback_is_refused() {
+    let run = lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"cubic\"\nfeedback = \"accurate\"\n"));
+    let Err(EngineError::Unable { what, help }) = Live.check(&run) else { panic!("it was taken") };
+    assert!(what.contains("group a") && what.contains("Accurate ECN"), "{what}");
+    assert!(help.contains("--on sim") && help.contains("classic"), "{help}");
 }
 
 fn injected_datagrams_are_received() {

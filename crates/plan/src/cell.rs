@@ -2,7 +2,7 @@
 //! is found here, with its place.
 
 use crate::diagnostic::{Fault, Origin};
-use crate::file::{Bottleneck, Timing, Traffic};
+use crate::file::{Bottleneck, EcnChoice, Timing, Traffic};
 use crate::limits;
 use crate::network;
 use crate::read::read;
@@ -12,6 +12,7 @@ use crate::schema;
 use crate::shape::BesideLink;
 use crate::tree::{Entry, Item, Node, Table};
 use weir_base::{Bytes, Random, Rate, Span};
+use weir_control::Feedback;
 
 /// One cell of the tree: everything but what a repeat draws.
 #[derive(Debug, Clone)]
@@ -156,11 +157,24 @@ impl Cell {
         let extra = rtt.saturating_sub(route.rtt);
         let (from, to) = network::attach(&mut self.network, name, &route, extra, self.timing.host_jitter);
         let cc = traffic.cc.unwrap_or_else(|| weir_control::Config::Cubic(Default::default()));
-        // As the kernel does for controllers that need it (TCP_CONG_NEEDS_ECN).
-        let needs_ecn = cc.signals().1 != weir_control::Feedback::Classic;
+        let (own_codepoint, own_feedback) = cc.signals();
+        let feedback = traffic.feedback.unwrap_or(own_feedback);
+        let (ecn, codepoint) = match traffic.ecn {
+            // As the kernel does for controllers that need it (TCP_CONG_NEEDS_ECN).
+            None => (feedback != Feedback::Classic, own_codepoint),
+            Some(EcnChoice::Agreed(agreed)) => (agreed, own_codepoint),
+            Some(EcnChoice::As(codepoint)) => (true, codepoint),
+        };
+        if !ecn && traffic.feedback.is_some() {
+            let message = "the group tells of no marks, since it has no ECN";
+            reader.wrong(&["traffic", name, "feedback"], message, "write ecn = true beside it, or remove it");
+        }
         let tcp = Tcp {
             cc,
-            ecn: traffic.ecn.unwrap_or(needs_ecn),
+            ecn,
+            codepoint,
+            feedback,
+            window_scaling: traffic.window_scaling.unwrap_or(true),
             send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
             receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
             pacing: traffic.pacing.unwrap_or(false),

@@ -7,12 +7,13 @@ use crate::run::{Buffer, Ip};
 use crate::shape::{Chain, Graph, ParkingLot, Star};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use weir_base::{Bytes, Rate, Span};
+use weir_control::Codepoint;
 
 /// A lab file. Only its schema is used: the sections are read one by one, so that all their errors are found.
 #[derive(JsonSchema)]
@@ -285,8 +286,15 @@ pub(crate) struct Traffic {
     pub(crate) workload: weir_workload::Config,
     /// Congestion controller; by default "cubic".
     pub(crate) cc: Option<weir_control::Config>,
-    /// Whether TCP negotiates ECN; by default only where the controller needs it, as DCTCP and Prague do.
-    pub(crate) ecn: Option<bool>,
+    /// Whether TCP negotiates ECN, and the codepoint of its packets: `true` is the controller's own, "ect0" or "ect1" another.
+    /// By default true where `feedback` is not classic, as DCTCP and Prague need it. The live engine's kernel sends ECT(0);
+    /// for "ect1" packets are relabelled as they leave their host.
+    pub(crate) ecn: Option<EcnChoice>,
+    /// How the receiver tells of marks: "classic" (RFC 3168), "dctcp" (RFC 8257) or "accurate" (RFC 9768); by default what
+    /// the controller needs.
+    pub(crate) feedback: Option<weir_control::Feedback>,
+    /// Whether TCP scales its windows (RFC 7323); by default true. Without it no window is above 65,535 bytes.
+    pub(crate) window_scaling: Option<bool>,
     /// Which way the data flows.
     pub(crate) direction: Direction,
     /// The group's base round-trip time, at least the path's own: the rest is delay between sender and router.
@@ -326,6 +334,8 @@ impl Default for Traffic {
             workload: weir_workload::Config::Bulk(Default::default()),
             cc: None,
             ecn: None,
+            feedback: None,
+            window_scaling: None,
             direction: Direction::Down,
             rtt: None,
             send_buffer: None,
@@ -340,6 +350,47 @@ impl Default for Traffic {
             back: None,
             ip: None,
         }
+    }
+}
+
+/// Whether ECN is negotiated, and with which codepoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EcnChoice {
+    /// Not at all, or with the controller's own codepoint.
+    Agreed(bool),
+    /// With this one.
+    As(Codepoint),
+}
+
+impl<'de> Deserialize<'de> for EcnChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<EcnChoice, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = EcnChoice;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false, \"ect0\" or \"ect1\"")
+            }
+            fn visit_bool<E: Error>(self, agreed: bool) -> Result<EcnChoice, E> {
+                Ok(EcnChoice::Agreed(agreed))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<EcnChoice, E> {
+                match text {
+                    "ect0" => Ok(EcnChoice::As(Codepoint::Ect0)),
+                    "ect1" => Ok(EcnChoice::As(Codepoint::Ect1)),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for EcnChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "EcnChoice".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "enum": [true, false, "ect0", "ect1"] })
     }
 }
 

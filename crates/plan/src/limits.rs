@@ -317,7 +317,7 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
         }
     }
     if matches!(traffic.workload.needs(), Needs::Datagrams { .. }) {
-        for key in ["cc", "ecn", "pacing", "send_buffer", "receive_buffer"] {
+        for key in ["cc", "ecn", "feedback", "window_scaling", "pacing", "send_buffer", "receive_buffer"] {
             if reader.has(&at(key)) {
                 let message = format!(
                     "`{key}` is a setting of TCP, and the workload {} sends datagrams",

@@ -214,6 +214,12 @@ pub struct Tcp {
     pub cc: weir_control::Config,
     /// Whether ECN is negotiated.
     pub ecn: bool,
+    /// The codepoint of packets that may be marked.
+    pub codepoint: weir_control::Codepoint,
+    /// How the receiver tells of marks.
+    pub feedback: weir_control::Feedback,
+    /// Whether windows are scaled (RFC 7323).
+    pub window_scaling: bool,
     /// Send buffer as Linux's `tcp_wmem` (smallest, initial, largest): autotuned up to the largest.
     pub send_buffer: Buffer,
     /// Receive buffer as Linux's `tcp_rmem`.

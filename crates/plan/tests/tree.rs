@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use weir_base::{Bytes, Rate, Span};
+use weir_control::{Codepoint, Feedback};
 use weir_plan::{Buffer, Lab, Run};
 
 const NET: &str = "format = 1\n[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n";
@@ -164,6 +165,10 @@ fn defaults_are_linuxs_and_a_plain_size_is_a_fixed_buffer() {
     assert_eq!(a.tcp.send_buffer, buffer(4096, 16_384, 4 << 20));
     assert_eq!(a.tcp.receive_buffer, buffer(4096, 131_072, 6 << 20));
     assert_eq!((a.tcp.cc.name(), a.tcp.ecn, a.tcp.pacing), ("cubic", false, false));
+    assert_eq!(
+        (a.tcp.codepoint, a.tcp.feedback, a.tcp.window_scaling),
+        (Codepoint::Ect0, Feedback::Classic, true)
+    );
     assert_eq!(b.tcp.send_buffer, buffer(1_000_000, 1_000_000, 1_000_000));
     assert_eq!(b.tcp.receive_buffer, buffer(4096, 131_072, 64 << 20));
     assert_eq!(
@@ -292,4 +297,16 @@ fn the_estimate_counts_what_links_can_carry_or_workloads_want() {
     assert_eq!(load(&text("flows = 5")).tree().packets, 8333);
     assert_eq!(load(&text("workload = { kind = \"transfer\", size = \"1.5 MB\" }")).tree().packets, 1000);
     assert_eq!(load(&text("workload = { kind = \"udp\", rate = \"1.2 Mbit/s\" }")).tree().packets, 1000);
+}
+
+#[test]
+fn a_group_says_its_codepoint_and_its_feedback() {
+    let of = |text: &str| {
+        let tcp = only(&format!("{NET}[traffic.a]\n{text}")).groups[0].tcp.clone();
+        (tcp.ecn, tcp.codepoint, tcp.feedback)
+    };
+    assert_eq!(of("ecn = true"), (true, Codepoint::Ect0, Feedback::Classic));
+    assert_eq!(of("ecn = \"ect1\""), (true, Codepoint::Ect1, Feedback::Classic));
+    assert_eq!(of("feedback = \"accurate\""), (true, Codepoint::Ect0, Feedback::Accurate));
+    assert_eq!(of("ecn = \"ect1\"\nfeedback = \"dctcp\""), (true, Codepoint::Ect1, Feedback::Dctcp));
 }

@@ -29,6 +29,9 @@ impl Ends {
         let mut end = || tcp::Config {
             mss: (run.network.mtu.get() - u64::from(group.ip.header() + TCP_HEADER)) as u16,
             ecn: settings.ecn,
+            codepoint: settings.codepoint,
+            feedback: settings.feedback,
+            window_scaling: settings.window_scaling,
             pacing: settings.pacing,
             send_buffer: buffer(settings.send_buffer),
             receive_buffer: buffer(settings.receive_buffer),
