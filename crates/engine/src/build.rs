@@ -1,5 +1,7 @@
 //! A fabric from a run: the plan's network in the fabric's words. Both engines start here.
 
+use crate::EngineError;
+use std::sync::Arc;
 use weir_fabric as fabric;
 use weir_plan::Run;
 
@@ -8,15 +10,25 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
     let change = |change: &weir_plan::Change| fabric::Change {
         at: change.at,
         rate: change.rate,
+        trace: change.trace.as_ref().and_then(playback),
         delay: change.delay,
         loss: change.loss,
+        jitter: change.jitter,
+        duplicate: change.duplicate,
+        corrupt: change.corrupt,
     };
     let link = |link: &weir_plan::Link| fabric::Link {
         from: link.from,
         to: link.to,
         rate: link.rate,
+        trace: link.trace.as_ref().and_then(playback),
+        wifi: link.wifi,
         delay: link.delay,
         loss: link.loss,
+        jitter: link.jitter,
+        duplicate: link.duplicate,
+        corrupt: link.corrupt,
+        outages: link.outages.iter().map(|outage| (outage.at, outage.length)).collect(),
         overhead: link.overhead,
         queue: link.queue.clone(),
         drop: link.drop.clone(),
@@ -43,6 +55,27 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
         base_rtt: run.network.base_rtt,
         mtu: run.network.mtu,
         seed: run.seed,
+    }
+}
+
+/// A recording as a link plays it, if it is at hand.
+fn playback(trace: &weir_plan::Trace) -> Option<fabric::Playback> {
+    let recording = Arc::clone(trace.content()?);
+    Some(fabric::Playback { trace: recording, repeat: trace.repeat })
+}
+
+/// Refuses a run whose recordings are not at hand: one that was read back from its results holds their digests alone.
+///
+/// # Errors
+/// Which one is missing.
+pub fn check_traces(run: &Run) -> Result<(), EngineError> {
+    let mut traces = run.network.links.iter().flat_map(weir_plan::Link::traces);
+    match traces.find(|trace| trace.content().is_none()) {
+        None => Ok(()),
+        Some(trace) => Err(EngineError::Unable {
+            what: format!("the trace {} is not at hand", trace.file),
+            help: "run the lab: it reads the file that it names".into(),
+        }),
     }
 }
 

@@ -121,6 +121,22 @@ impl ResultFolder {
         Ok(folder)
     }
 
+    /// Keeps the files that the lab names beside it: each place relative to the folder, and what it holds.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn keep<'a>(&self, files: impl Iterator<Item = (String, &'a [u8])>) -> Result<(), FolderError> {
+        for (place, bytes) in files {
+            let path = self.path.join(place);
+            let whole = fs::metadata(&path).is_ok_and(|there| there.len() == bytes.len() as u64);
+            if !whole {
+                fs::create_dir_all(path.parent().unwrap_or(&self.path)).map_err(at(&path))?;
+                write_atomically(&path, bytes).map_err(at(&path))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -200,7 +216,7 @@ impl ResultFolder {
 }
 
 /// What weir itself writes into a result folder.
-const OURS: [&str; 6] = ["export", "index.html", "lab.toml", "report", "runs", "summary.json"];
+const OURS: [&str; 7] = ["export", "index.html", "lab.toml", "report", "runs", "summary.json", "traces"];
 
 /// Whether a folder looks like results that weir wrote.
 pub(crate) fn is_results(path: &Path) -> bool {

@@ -11,7 +11,7 @@ mod results;
 mod sampling;
 mod shards;
 
-pub use build::{NO_FLOW, fabric_config};
+pub use build::{NO_FLOW, check_traces, fabric_config};
 pub use capture::Capture;
 pub use claims::{ClaimVerdict, Judged, judge};
 pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_atomically};
@@ -89,13 +89,19 @@ pub struct Outcome {
     pub environment: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Every packet has gone somewhere: `sent + injected = delivered + dropped + lost + in_flight`.
+/// Every packet has gone somewhere: `sent + duplicated = delivered + corrupted + dropped + lost + in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Audit {
     /// Packets that hosts sent into the fabric.
     pub sent: u64,
-    /// Packets that reached a host.
+    /// Packets that links made of others.
+    #[serde(default, skip_serializing_if = "none")]
+    pub duplicated: u64,
+    /// Packets that reached a host undamaged.
     pub delivered: u64,
+    /// Packets that reached a host damaged, and were thrown away there.
+    #[serde(default, skip_serializing_if = "none")]
+    pub corrupted: u64,
     /// Dropped by queues.
     pub dropped: u64,
     /// Lost by links.
@@ -109,6 +115,12 @@ pub struct Audit {
 impl Audit {
     /// Whether the sum comes out and nothing leaked.
     pub fn balances(&self) -> bool {
-        self.sent == self.delivered + self.dropped + self.lost + self.in_flight && self.leaked == 0
+        let gone = self.delivered + self.corrupted + self.dropped + self.lost + self.in_flight;
+        self.sent + self.duplicated == gone && self.leaked == 0
     }
+}
+
+/// Whether there are none: what no link of a run does is not told of it.
+fn none(count: &u64) -> bool {
+    *count == 0
 }

@@ -79,6 +79,8 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
         sent_bytes: seen.sent_bytes,
         dropped_full: seen.dropped_full,
         lost: seen.lost,
+        duplicated: seen.duplicated,
+        corrupted: seen.corrupted,
         busy: seen.busy,
         capacity: fabric.take_capacity(link, now),
         backlog_packets: backlog.packets,
@@ -114,6 +116,8 @@ impl<P: Wire> Observer<P> for PacketLog {
             PacketEvent::Marked => PacketFate::Marked,
             PacketEvent::Sent => PacketFate::Sent,
             PacketEvent::Lost => PacketFate::Lost,
+            PacketEvent::Duplicated => PacketFate::Duplicated,
+            PacketEvent::Corrupted => PacketFate::Corrupted,
         };
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(PacketRecord {
             at: now,

@@ -1,5 +1,6 @@
 //! What a fabric is built from: nodes and directed links, all values spelled out.
 
+use crate::{Jitter, Loss, Playback, Wifi};
 use weir_base::{Bytes, Rate, Span};
 
 /// A network between hosts.
@@ -57,12 +58,24 @@ pub struct Link {
     pub from: usize,
     /// Where it ends.
     pub to: usize,
-    /// Rate; none is no limit, and no queue.
+    /// Rate, of a trace its mean; none is no limit, and no queue.
     pub rate: Option<Rate>,
+    /// What says how fast it is, instead of a constant rate.
+    pub trace: Option<Playback>,
+    /// How it contends for a radio channel whose rate the link's is, if it does; not with a trace of opportunities.
+    pub wifi: Option<Wifi>,
     /// Propagation delay.
     pub delay: Span,
-    /// Probability that a packet is lost on the way.
-    pub loss: f64,
+    /// Which packets are lost on the way.
+    pub loss: Loss,
+    /// What is added to each packet's delay.
+    pub jitter: Option<Jitter>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Probability that a packet arrives damaged.
+    pub corrupt: f64,
+    /// When it sends nothing: (from, how long), ascending and apart. What was begun is finished. Only with a rate.
+    pub outages: Vec<(Span, Span)>,
     /// Bytes that each packet costs beside its IP length.
     pub overhead: Bytes,
     /// The queue before it.
@@ -77,15 +90,23 @@ pub struct Link {
     pub measured: bool,
 }
 
-/// From a time on, a link has other properties.
-#[derive(Debug, Clone, Copy)]
+/// From a time on, a link has other properties; what is none stays.
+#[derive(Debug, Clone, Default)]
 pub struct Change {
     /// When, from the start.
     pub at: Span,
-    /// New rate.
+    /// New rate; a trace ends with it, unless it comes with one.
     pub rate: Option<Rate>,
+    /// A trace that begins now; its mean comes as the rate.
+    pub trace: Option<Playback>,
     /// New delay.
     pub delay: Option<Span>,
-    /// New loss probability.
-    pub loss: Option<f64>,
+    /// New loss.
+    pub loss: Option<Loss>,
+    /// New jitter.
+    pub jitter: Option<Jitter>,
+    /// New probability that a packet arrives twice.
+    pub duplicate: Option<f64>,
+    /// New probability that a packet arrives damaged.
+    pub corrupt: Option<f64>,
 }

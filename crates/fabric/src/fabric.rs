@@ -21,13 +21,18 @@ pub struct Delivery<P> {
     pub at: Time,
 }
 
-/// Where all packets went. They add up: `sent = delivered + dropped + lost + in_flight + unroutable`.
+/// Where all packets went. They add up:
+/// `sent + duplicated = delivered + corrupted + dropped + lost + in_flight + unroutable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Packets that hosts handed in.
     pub sent: u64,
-    /// Packets that reached a host.
+    /// Packets that links made of others.
+    pub duplicated: u64,
+    /// Packets that reached a host undamaged.
     pub delivered: u64,
+    /// Packets that reached a host damaged, to be thrown away there.
+    pub corrupted: u64,
     /// Dropped by queues.
     pub dropped: u64,
     /// Lost by links.
@@ -54,7 +59,7 @@ pub struct Fabric<P> {
     links: Vec<Link<P>>,
     edges: Vec<Edge<P>>,
     /// All links' changes, latest first.
-    changes: Vec<(usize, config::Change)>,
+    changes: Vec<(usize, Event)>,
     routes: Routes,
     /// The routes with links that take no time left out, as things stand.
     hops: Hops,
@@ -65,7 +70,26 @@ pub struct Fabric<P> {
     ready: VecDeque<Delivery<P>>,
     sent: u64,
     delivered: u64,
+    corrupted: u64,
     unroutable: u64,
+}
+
+/// What changes about a link at a time that was set before.
+#[derive(Debug)]
+enum Event {
+    /// Its properties.
+    Change(config::Change),
+    /// An outage begins, or ends.
+    Outage(bool, Span),
+}
+
+impl Event {
+    fn at(&self) -> Span {
+        match self {
+            Event::Change(change) => change.at,
+            Event::Outage(_, at) => *at,
+        }
+    }
 }
 
 /// What an event's source is. Link `i` has sources `2i` (transmitter) and `2i + 1` (pipe); then come the hosts' edges, by
@@ -92,9 +116,15 @@ impl<P: Wire> Fabric<P> {
             .links
             .iter()
             .enumerate()
-            .flat_map(|(i, link)| link.schedule.iter().map(move |change| (i, *change)))
+            .flat_map(|(i, link)| {
+                let changes = link.schedule.iter().cloned().map(Event::Change);
+                let outages = link.outages.iter().flat_map(|(from, length)| {
+                    [Event::Outage(true, *from), Event::Outage(false, *from + *length)]
+                });
+                changes.chain(outages).map(move |event| (i, event))
+            })
             .collect();
-        changes.sort_by_key(|(link, change)| std::cmp::Reverse((change.at, *link)));
+        changes.sort_by_key(|(link, event)| std::cmp::Reverse((event.at(), *link)));
         let routes = Routes::new(config);
         let mut fabric = Fabric {
             edges: config.nodes.iter().enumerate().map(edge).collect(),
@@ -108,11 +138,12 @@ impl<P: Wire> Fabric<P> {
             ready: VecDeque::new(),
             sent: 0,
             delivered: 0,
+            corrupted: 0,
             unroutable: 0,
         };
         if let Some((_, first)) = fabric.changes.last() {
             let source = fabric.schedule_source();
-            fabric.events.push(Time::ZERO + first.at, source);
+            fabric.events.push(Time::ZERO + first.at(), source);
         }
         fabric
     }
@@ -180,18 +211,24 @@ impl<P: Wire> Fabric<P> {
         match self.hops.next(node, host) {
             Hop::Link(index) => {
                 let link = &mut self.links[index];
-                let was_empty = link.pipe.is_empty();
+                let before = link.head();
                 if let Some(wake) = link.arrive(packet, now, &mut self.watcher) {
                     self.events.push(wake, 2 * index);
                 }
-                if let Some(&(head, _)) = link.pipe.front().filter(|_| was_empty) {
+                let head = link.head();
+                if head < before {
                     self.events.push(head, 2 * index + 1);
                 }
                 None
             }
             Hop::Arrived => {
-                self.delivered += 1;
-                self.taps.received(host, &packet, packet.tcp(), now);
+                if packet.is_corrupt() {
+                    // Its checksum is wrong: TCP never sees it, and so neither does the tap.
+                    self.corrupted += 1;
+                } else {
+                    self.delivered += 1;
+                    self.taps.received(host, &packet, packet.tcp(), now);
+                }
                 Some(Delivery { host, packet, at: now })
             }
             Hop::Nowhere => {
@@ -233,8 +270,11 @@ impl<P: Wire> Fabric<P> {
                 }
                 Source::Pipe(index) => {
                     let link = &mut self.links[index];
-                    let packet = link.pipe.pop_front().map(|(_, packet)| packet);
-                    let (to, head) = (link.to as usize, link.pipe.front().map(|(at, _)| *at));
+                    // The event of a packet that another has overtaken comes a second time, for nothing.
+                    let packet = if link.head() > now { None } else { link.pipe.pop_front() };
+                    let packet = packet.map(|(_, packet)| packet);
+                    let head = link.pipe.front().map(|(at, _)| *at).filter(|_| packet.is_some());
+                    let to = link.to as usize;
                     self.next_or_none(head, number);
                     packet.and_then(|packet| self.forward(to, packet, now))
                 }
@@ -272,25 +312,34 @@ impl<P: Wire> Fabric<P> {
     #[inline(always)]
     fn transmit(&mut self, index: usize, now: Time) {
         let link = &mut self.links[index];
-        let was_empty = link.pipe.is_empty();
+        let before = link.head();
         let wake = link.transmit(now, &mut self.watcher);
-        let head = link.pipe.front().map(|(at, _)| *at).filter(|_| was_empty);
+        let head = link.head();
         self.next_or_none(wake, 2 * index);
-        if let Some(head) = head {
+        if head < before {
             self.events.push(head, 2 * index + 1);
         }
     }
 
     fn change(&mut self, number: usize) {
-        if let Some((index, change)) = self.changes.pop() {
-            let through = self.links[index].through();
-            self.links[index].change(&change);
+        let mut wake = None;
+        if let Some((index, event)) = self.changes.pop() {
+            let link = &mut self.links[index];
+            let through = link.through();
+            let due = match event {
+                Event::Change(change) => link.change(&change),
+                Event::Outage(begins, at) => link.outage(begins, Time::ZERO + at),
+            };
+            wake = due.map(|due| (due, 2 * index));
             if self.links[index].through() != through {
                 self.hops = self.routes.hops(|link| self.links[link].through());
             }
         }
-        let next = self.changes.last().map(|(_, change)| Time::ZERO + change.at);
+        let next = self.changes.last().map(|(_, event)| Time::ZERO + event.at());
         self.next_or_none(next, number);
+        if let Some((due, transmitter)) = wake {
+            self.events.push(due, transmitter);
+        }
     }
 
     /// The counters of a link since they were last taken.
@@ -334,7 +383,9 @@ impl<P: Wire> Fabric<P> {
         let waiting: u64 = self.edges.iter().map(|edge| edge.waiting.len() as u64).sum();
         Totals {
             sent: self.sent,
+            duplicated: self.links.iter().map(|link| link.total_duplicated).sum(),
             delivered: self.delivered,
+            corrupted: self.corrupted,
             dropped: self.links.iter().map(|link| link.total_dropped).sum(),
             lost: self.links.iter().map(|link| link.total_lost).sum(),
             in_flight: self.links.iter().map(Link::inside).sum::<u64>() + waiting,

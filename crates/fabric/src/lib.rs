@@ -7,17 +7,25 @@
 mod config;
 mod event;
 mod fabric;
+mod jitter;
 mod link;
+mod loss;
 mod route;
 mod tap;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod wifi;
 mod wire;
 
 pub use config::{Change, Config, Flow, Link, Node, Way};
 pub use event::EventQueue;
 pub use fabric::{Delivery, Fabric, Totals};
+pub use jitter::{Distribution, Jitter};
 pub use link::{LinkCounters, Observer, PacketEvent};
+pub use loss::{GilbertElliott, Loss};
 pub use route::Paths;
 pub use tap::FlowCounters;
+pub use trace::{OPPORTUNITY, Playback, Trace, TraceError};
+pub use wifi::Wifi;
 pub use wire::{TcpView, Wire};

@@ -4,7 +4,13 @@
 //! goes into the pipe, a ring of which only the head is in the event queue. The transmitter has an event of its own only
 //! while packets wait.
 
+mod impairments;
+mod pacing;
+
 use crate::config;
+use crate::wire::Wire;
+use impairments::Impairments;
+use pacing::Pacing;
 use std::collections::VecDeque;
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Packet, Random, Rate, Span, Time};
 use weir_queue::{Discipline, DropReason, Fate, Queue};
@@ -26,7 +32,11 @@ pub struct LinkCounters {
     pub dropped_full: u64,
     /// Lost by the link: scripted on arrival, or at random on the way.
     pub lost: u64,
-    /// Time spent sending.
+    /// Packets that the link made of others, by sending them twice.
+    pub duplicated: u64,
+    /// Packets that the link damaged; the host that they reach throws them away.
+    pub corrupted: u64,
+    /// Time spent sending; none on a link that is driven by opportunities, at which packets leave in no time.
     pub busy: Span,
 }
 
@@ -43,6 +53,10 @@ pub enum PacketEvent {
     Sent,
     /// The link lost it.
     Lost,
+    /// The link made it of another one.
+    Duplicated,
+    /// The link damaged it.
+    Corrupted,
 }
 
 /// Sees every packet at every measured link.
@@ -62,7 +76,6 @@ pub(crate) struct Link<P> {
     index: usize,
     rate: Option<Rate>,
     delay: Span,
-    loss: f64,
     overhead: u64,
     measured: bool,
     queue: Discipline<P>,
@@ -80,12 +93,16 @@ pub(crate) struct Link<P> {
     hold: VecDeque<(u64, u64)>,
     /// Packets held back: how many have yet to pass, and the packet.
     held: Vec<(u64, P)>,
-    random: Random,
+    /// How it sends, where that is more than a rate.
+    pacing: Option<Box<Pacing<P>>>,
+    /// What it does to packets on their way, if anything.
+    impairments: Option<Box<Impairments>>,
     pub(crate) counters: LinkCounters,
     pub(crate) delays: [Histogram; 4],
     /// Totals of the whole run, for the audit.
     pub(crate) total_dropped: u64,
     pub(crate) total_lost: u64,
+    pub(crate) total_duplicated: u64,
     /// What the link could have sent since the capacity was last taken, in bits times nanoseconds per second.
     capacity_bits: u128,
     capacity_since: Time,
@@ -116,7 +133,7 @@ impl<P: Packet> Fate<P> for Ledger<'_, P> {
     }
 }
 
-impl<P: Packet> Link<P> {
+impl<P: Wire> Link<P> {
     pub(crate) fn new(index: usize, config: &config::Link, whole: &config::Config) -> Link<P> {
         let place = weir_queue::Link {
             rate: config.rate.unwrap_or(Rate::from_bits_per_sec(u64::MAX)),
@@ -129,7 +146,6 @@ impl<P: Packet> Link<P> {
             index,
             rate: config.rate,
             delay: config.delay,
-            loss: config.loss,
             overhead: config.overhead.get(),
             measured: config.measured,
             queue: config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64)),
@@ -142,11 +158,13 @@ impl<P: Packet> Link<P> {
             drop: config.drop.iter().copied().collect(),
             hold: config.hold.iter().copied().collect(),
             held: Vec::new(),
-            random: Random::stream_of(whole.seed, "loss", index as u64),
+            pacing: Pacing::new(index, config, whole),
+            impairments: Impairments::new(index, config, whole.seed),
             counters: LinkCounters::default(),
             delays: Default::default(),
             total_dropped: 0,
             total_lost: 0,
+            total_duplicated: 0,
             capacity_bits: 0,
             capacity_since: Time::ZERO,
         };
@@ -213,6 +231,9 @@ impl<P: Packet> Link<P> {
         if self.armed {
             return None;
         }
+        if self.pacing.is_some() {
+            return self.take_turn(now, watcher);
+        }
         if now >= self.free_at { self.transmit(now, watcher) } else { self.arm() }
     }
 
@@ -225,7 +246,25 @@ impl<P: Packet> Link<P> {
     /// Begins to send the next packet. Returns when the transmitter wants its next event: only while packets wait.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        if self.pacing.is_some() {
+            return self.transmit_paced(now, watcher);
+        }
         self.armed = false;
+        let (packet, bytes) = self.begin(now, watcher)?;
+        if bytes != self.last_sent.0 {
+            let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
+            self.last_sent = (bytes, busy);
+        }
+        let busy = self.last_sent.1;
+        self.counters.busy += busy;
+        self.free_at = now + busy;
+        self.send_off(packet, self.free_at, now, watcher);
+        if self.queue.backlog().packets > 0 { self.arm() } else { None }
+    }
+
+    /// Takes the next packet out of the queue, to be sent from now on; also its bytes, overhead included.
+    #[inline(always)]
+    fn begin(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<(P, u64)> {
         let mut ledger = Ledger {
             link: self.index,
             counters: &mut self.counters,
@@ -235,31 +274,22 @@ impl<P: Packet> Link<P> {
         let packet = self.queue.dequeue(now, &mut ledger)?;
         let class = packet.class() as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
-        if bytes != self.last_sent.0 {
-            let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
-            self.last_sent = (bytes, busy);
-        }
-        let busy = self.last_sent.1;
         self.counters.sent[class] += 1;
         self.counters.sent_bytes[class] += bytes;
-        self.counters.busy += busy;
         if self.measured {
             self.delays[class].record(now.since(packet.arrived()));
             if let Some(watcher) = watcher {
                 watcher.packet(self.index, &packet, PacketEvent::Sent, now);
             }
         }
-        self.free_at = now + busy;
-        self.send_off(packet, self.free_at, now, watcher);
-        if self.queue.backlog().packets > 0 { self.arm() } else { None }
+        Some((packet, bytes))
     }
 
-    /// Puts a packet on its way at `leaves`, unless the link loses it.
+    /// Puts a packet on its way at `leaves`.
     #[inline(always)]
     fn send_off(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
-        if self.loss > 0.0 && self.random.chance(self.loss) {
-            self.lose(&packet, now, watcher);
-            return;
+        if self.impairments.is_some() {
+            return self.send_off_impaired(packet, leaves, now, watcher);
         }
         self.last_arrival = self.last_arrival.max(leaves + self.delay);
         self.pipe.push_back((self.last_arrival, packet));
@@ -276,7 +306,7 @@ impl<P: Packet> Link<P> {
     fn is_transparent(&self) -> bool {
         self.rate.is_none()
             && self.delay.is_zero()
-            && self.loss == 0.0
+            && self.impairments.is_none()
             && self.drop.is_empty()
             && self.hold.is_empty()
     }
@@ -286,19 +316,26 @@ impl<P: Packet> Link<P> {
         self.transparent.then_some(self.to as usize)
     }
 
-    pub(crate) fn change(&mut self, change: &config::Change) {
+    /// From now on it has other properties. Returns when the transmitter wants an event, if it wants a new one.
+    pub(crate) fn change(&mut self, change: &config::Change) -> Option<Time> {
         let at = Time::ZERO + change.at;
         self.count_capacity(at);
         self.rate = change.rate.or(self.rate);
         self.last_sent = (0, Span::ZERO);
         self.delay = change.delay.unwrap_or(self.delay);
-        self.loss = change.loss.unwrap_or(self.loss);
+        if let Some(impairments) = &mut self.impairments {
+            impairments.change(change);
+        }
         self.transparent = self.is_transparent() && self.pipe.is_empty();
+        self.play(change, at)
     }
 
     fn count_capacity(&mut self, now: Time) {
         let rate = self.rate.map_or(0, Rate::bits_per_sec);
-        self.capacity_bits += u128::from(rate) * u128::from(now.since(self.capacity_since).as_nanos());
+        self.capacity_bits += match self.paced_capacity(now) {
+            Some(bits) => bits,
+            None => u128::from(rate) * u128::from(now.since(self.capacity_since).as_nanos()),
+        };
         self.capacity_since = now;
     }
 
@@ -321,6 +358,12 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// When the first packet in the pipe arrives; [`Time::NEVER`] when there is none.
+    #[inline]
+    pub(crate) fn head(&self) -> Time {
+        self.pipe.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
     /// The propagation delay as it is now.
     pub(crate) fn delay(&self) -> Span {
         self.delay
@@ -328,7 +371,8 @@ impl<P: Packet> Link<P> {
 
     /// Packets in the queue, held back or on the way.
     pub(crate) fn inside(&self) -> u64 {
-        u64::from(self.queue.backlog().packets) + self.held.len() as u64 + self.pipe.len() as u64
+        let begun = self.pacing.as_ref().map_or(0, |pacing| pacing.inside());
+        u64::from(self.queue.backlog().packets) + self.held.len() as u64 + self.pipe.len() as u64 + begun
     }
 
     /// Takes the sojourn times of one class since they were last taken, if there are any.

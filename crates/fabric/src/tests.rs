@@ -1,5 +1,7 @@
 //! The fabric as a whole: times, orders, losses and sums that a person can work out by hand.
 
+mod links;
+
 use super::*;
 use weir_base::{Bytes, Ecn, FlowId, Packet, Rate, Span, Time};
 
@@ -11,6 +13,7 @@ struct Datagram {
     ecn: Ecn,
     arrived: Time,
     class: Ecn,
+    corrupt: bool,
 }
 
 impl Packet for Datagram {
@@ -47,10 +50,27 @@ impl Wire for Datagram {
     fn write_to(&self, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.number.to_be_bytes());
     }
+    fn duplicate(&self) -> Datagram {
+        self.clone()
+    }
+    fn corrupt(&mut self) {
+        self.corrupt = true;
+    }
+    fn is_corrupt(&self) -> bool {
+        self.corrupt
+    }
 }
 
 fn datagram(number: u64, destination: usize) -> Datagram {
-    Datagram { number, length: 1500, destination, ecn: Ecn::Ect0, arrived: Time::ZERO, class: Ecn::Ect0 }
+    Datagram {
+        number,
+        length: 1500,
+        destination,
+        ecn: Ecn::Ect0,
+        arrived: Time::ZERO,
+        class: Ecn::Ect0,
+        corrupt: false,
+    }
 }
 
 /// Host 0, router 1, host 2: an access without limit, then a link of 2 Mbit/s and 10 ms.
@@ -60,8 +80,14 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
         from: 0,
         to: 1,
         rate: None,
+        trace: None,
+        wifi: None,
         delay: Span::from_millis(1),
-        loss: 0.0,
+        loss: Loss::NONE,
+        jitter: None,
+        duplicate: 0.0,
+        corrupt: 0.0,
+        outages: vec![],
         overhead: Bytes::ZERO,
         queue: "tail-drop".parse().unwrap(),
         drop: vec![],
@@ -154,8 +180,12 @@ fn a_held_packet_is_overtaken_by_as_many_as_it_says() {
 #[test]
 fn a_change_of_rate_and_delay_takes_effect_at_its_time_and_order_is_kept() {
     let at = Span::from_millis(8);
-    let change =
-        Change { at, rate: Some(Rate::from_mbit_per_sec(12)), delay: Some(Span::from_millis(1)), loss: None };
+    let change = Change {
+        at,
+        rate: Some(Rate::from_mbit_per_sec(12)),
+        delay: Some(Span::from_millis(1)),
+        ..Change::default()
+    };
     let (seen, _) = burst(&two_hops(|link| link.schedule = vec![change]), 3);
     // The first two started at 1 and 7 ms at the old rate; the second was sent after the change in delay would let it
     // overtake, but arrives no earlier than the first.
@@ -166,7 +196,7 @@ fn a_change_of_rate_and_delay_takes_effect_at_its_time_and_order_is_kept() {
 fn random_loss_takes_its_share() {
     let (seen, fabric) = burst(
         &two_hops(|link| {
-            link.loss = 0.1;
+            link.loss = Loss::Independent(0.1);
             link.queue = weir_queue::Config::with_parameters(
                 "tail-drop",
                 serde_json::json!({"limit": "100000 packets"}),

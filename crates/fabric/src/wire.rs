@@ -3,13 +3,19 @@
 use weir_base::Packet;
 
 /// A packet that can cross a fabric.
-pub trait Wire: Packet {
+pub trait Wire: Packet + Sized {
     /// The host (index of a node) that it is for.
     fn destination(&self) -> usize;
     /// Its TCP header, if it is TCP.
     fn tcp(&self) -> Option<TcpView<'_>>;
     /// Appends the packet as it would stand on the wire, from its IP header on.
     fn write_to(&self, frame: &mut Vec<u8>);
+    /// Another packet that is the same in everything.
+    fn duplicate(&self) -> Self;
+    /// Damages it, so that the checksums of the host that it is for tell.
+    fn corrupt(&mut self);
+    /// Whether it has been damaged.
+    fn is_corrupt(&self) -> bool;
 }
 
 /// What the taps read of a TCP header.

@@ -44,6 +44,7 @@ impl Engine for Live {
     }
 
     fn check(&self, run: &Run) -> Result<(), EngineError> {
+        weir_engine::check_traces(run)?;
         check_controllers(run)?;
         check_feedback(run)?;
         check_hosts(run)?;
@@ -201,10 +202,18 @@ impl Session<'_> {
     fn outcome(&self, pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> Outcome {
         let run = self.run;
         let totals = pumped.totals;
-        let in_hosts: u64 = around.drops.values().filter_map(Value::as_u64).sum();
+        // What links damaged the hosts throw away, and say so where their checksums tell.
+        let told = |damaged: bool| {
+            let counters =
+                around.drops.iter().filter(|(cause, _)| cause.ends_with("InCsumErrors") == damaged);
+            counters.filter_map(|(_, count)| count.as_u64()).sum::<u64>()
+        };
+        let in_hosts = told(false) + told(true).saturating_sub(totals.corrupted);
         let audit = Audit {
             sent: totals.sent,
+            duplicated: totals.duplicated,
             delivered: totals.delivered,
+            corrupted: totals.corrupted,
             dropped: totals.dropped,
             lost: totals.lost,
             in_flight: totals.in_flight,
@@ -214,10 +223,12 @@ impl Session<'_> {
         let mut spoiled = pumped.lateness.verdict(&limits);
         if !audit.balances() {
             spoiled.push(format!(
-                "the packet audit does not balance: {} sent, {} delivered, {} dropped by queues, {} lost by links, {} under \
-                 way, {} leaked ({} in the ring, {} refused by the kernel, {} without a way, {in_hosts} in hosts{})",
+                "the packet audit does not balance: {} sent, {} duplicated, {} delivered, {} damaged, {} dropped by queues, {} \
+                 lost by links, {} under way, {} leaked ({} in the ring, {} refused by the kernel, {} without a way, {in_hosts} in hosts{})",
                 audit.sent,
+                audit.duplicated,
                 audit.delivered,
+                audit.corrupted,
                 audit.dropped,
                 audit.lost,
                 audit.in_flight,

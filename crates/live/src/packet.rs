@@ -53,6 +53,7 @@ struct Frame {
     facts: Facts,
     arrived: Time,
     class: Ecn,
+    corrupt: bool,
     home: Weak<Free>,
 }
 
@@ -90,12 +91,13 @@ impl Pool {
                 facts,
                 arrived: Time::ZERO,
                 class: Ecn::NotEct,
+                corrupt: false,
                 home: Rc::downgrade(&self.free),
             })
         });
         packet.bytes.clear();
         packet.bytes.extend_from_slice(frame);
-        packet.facts = facts;
+        (packet.facts, packet.corrupt) = (facts, false);
         Some(LivePacket(Some(packet)))
     }
 }
@@ -203,6 +205,60 @@ impl Wire for LivePacket {
     }
     fn write_to(&self, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.frame().bytes[ETHERNET..]);
+    }
+    fn duplicate(&self) -> LivePacket {
+        let frame = self.frame();
+        let spare = frame.home.upgrade().and_then(|home| home.borrow_mut().pop());
+        let mut twin = spare.unwrap_or_else(|| {
+            Box::new(Frame {
+                bytes: Vec::with_capacity(frame.bytes.capacity()),
+                facts: frame.facts,
+                arrived: frame.arrived,
+                class: frame.class,
+                corrupt: frame.corrupt,
+                home: Weak::clone(&frame.home),
+            })
+        });
+        twin.bytes.clear();
+        twin.bytes.extend_from_slice(&frame.bytes);
+        (twin.facts, twin.arrived) = (frame.facts, frame.arrived);
+        (twin.class, twin.corrupt) = (frame.class, frame.corrupt);
+        LivePacket(Some(twin))
+    }
+    /// Flips a bit that a checksum of the receiving kernel covers: the last one of the payload; of a segment without, one of
+    /// the checksum itself; and where there is no checksum but the IP header's, one of that.
+    fn corrupt(&mut self) {
+        let frame = self.frame_mut();
+        frame.corrupt = true;
+        let at = checked_byte(&frame.bytes[ETHERNET..], &frame.facts);
+        frame.bytes[ETHERNET + at] ^= 1;
+    }
+    #[inline]
+    fn is_corrupt(&self) -> bool {
+        self.frame().corrupt
+    }
+}
+
+/// A byte of this IP packet in which a changed bit is found out by the host that it reaches.
+fn checked_byte(ip: &[u8], facts: &Facts) -> usize {
+    let v6 = ip[0] >> 4 == 6;
+    let header = if v6 { 40 } else { usize::from(ip[0] & 15) * 4 };
+    match &facts.tcp {
+        // The low byte of TCP's checksum (RFC 9293, section 3.1).
+        Some(tcp) if tcp.payload == 0 => header + 17,
+        Some(_) => ip.len() - 1,
+        // Over IPv6 every upper protocol has a checksum of the whole (RFC 8200, section 8.1).
+        None if v6 => ip.len() - 1,
+        // A datagram with a payload and a checksum, which zero would be none (RFC 768).
+        None if facts.flow != NO_FLOW
+            && ip[9] == UDP
+            && ip.len() > header + 8
+            && ip[header + 6..header + 8] != [0, 0] =>
+        {
+            ip.len() - 1
+        }
+        // The low byte of the header's checksum (RFC 791, section 3.1).
+        None => 11,
     }
 }
 
@@ -469,6 +525,38 @@ mod tests {
         assert_eq!((tcp.sequence, tcp.acknowledgement, tcp.payload), (7000, 9000, 5));
         assert!(tcp.ack && !tcp.syn);
         assert_eq!(tcp.sack, [(100, 200), (300, 400)]);
+    }
+
+    #[test]
+    fn a_twin_is_the_same_and_goes_back_to_the_same_pool() {
+        let pool = pool();
+        let mut packet = pool.packet(&udp_frame(0, 2, Ip::V4, 1, 300, Ecn::Ect0)).unwrap();
+        packet.arrive(Time::from_nanos(5));
+        let twin = packet.duplicate();
+        assert_eq!(twin.ethernet(), packet.ethernet());
+        assert_eq!((twin.flow(), twin.arrived(), twin.class()), (packet.flow(), packet.arrived(), Ecn::Ect0));
+        drop((packet, twin));
+        assert_eq!(pool.free.borrow().len(), 2);
+    }
+
+    #[test]
+    fn damage_is_one_bit_where_a_checksum_tells_of_it() {
+        let changed = |frame: &[u8]| {
+            let mut packet = pool().packet(frame).unwrap();
+            packet.corrupt();
+            assert!(packet.is_corrupt());
+            let pairs = packet.ethernet().iter().zip(frame).enumerate();
+            let places: Vec<_> =
+                pairs.filter(|(_, (a, b))| a != b).map(|(at, (a, b))| (at - ETHERNET, a ^ b)).collect();
+            assert_eq!(places.len(), 1);
+            places[0]
+        };
+        assert_eq!(changed(&segment(&[], 100)), (139, 1), "the last byte of the payload");
+        assert_eq!(changed(&segment(&[1, 1, 1, 1], 0)), (20 + 17, 1), "TCP's own checksum");
+        let mut datagram = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
+        assert_eq!(changed(&datagram), (11, 1), "a datagram without a checksum: the IP header's");
+        datagram[ETHERNET + 27] = 9;
+        assert_eq!(changed(&datagram), (99, 1));
     }
 
     #[test]

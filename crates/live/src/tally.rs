@@ -50,6 +50,10 @@ pub struct LinkSums {
     pub marked: u64,
     /// Lost by the link.
     pub lost: u64,
+    /// Sent twice by the link.
+    pub duplicated: u64,
+    /// Damaged by the link.
+    pub corrupted: u64,
     /// Sojourn times.
     pub delay: Histogram,
 }
@@ -98,6 +102,8 @@ impl Recorder for Tally {
             sums.dropped += sample.dropped.iter().sum::<u64>();
             sums.marked += sample.marked.iter().sum::<u64>();
             sums.lost += sample.lost;
+            sums.duplicated += sample.duplicated;
+            sums.corrupted += sample.corrupted;
         }
     }
     fn delay(&mut self, sample: &DelaySample) {

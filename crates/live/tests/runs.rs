@@ -14,7 +14,7 @@ use weir_record::FlowEventKind::{Completed, Failed, Opened, Started};
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 15] = [
+const TESTS: [Test; 17] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -32,6 +32,8 @@ const TESTS: [Test; 15] = [
     ("marks_reach_the_receiver_over_ipv6", marks_reach_the_receiver_over_ipv6),
     ("datagrams_over_ipv6_are_received_whoever_sends_them", datagrams_over_ipv6),
     ("two_groups_between_the_same_places_take_different_ways", two_groups_take_different_ways),
+    ("what_a_link_damages_the_kernel_throws_away_and_no_packet_is_unaccounted_for", damage_is_thrown_away),
+    ("doubled_delayed_and_overtaken_packets_and_an_outage_harm_no_transfer", a_bad_link_harms_no_transfer),
     ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
 ];
 
@@ -327,6 +329,38 @@ fn a_capture_holds_the_packets() {
         expected,
         "16 bytes before each packet, 24 before all"
     );
+}
+
+fn damage_is_thrown_away() {
+    let run = lab(&format!(
+        "{DUMBBELL}corrupt = {{ down = \"4 %\", up = \"4 %\" }}\n\
+         [traffic.a]\ncc = \"cubic\"\nworkload = {{ kind = \"transfer\", size = \"300 kB\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(tally.flows[0].sum.read_bytes, 300_000);
+    let damaged: u64 = tally.links.iter().map(|link| link.corrupted).sum();
+    assert!(damaged > 0 && outcome.audit.corrupted == damaged, "{:?}", outcome.audit);
+    // The kernel's own counters of wrong checksums tell the same number.
+    let told: u64 = outcome.environment["drops_outside"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(cause, _)| cause.ends_with("Tcp.InCsumErrors"))
+        .filter_map(|(_, count)| count.as_u64())
+        .sum();
+    assert_eq!(told, damaged);
+}
+
+fn a_bad_link_harms_no_transfer() {
+    let run = lab(&format!(
+        "{DUMBBELL}duplicate = \"5 %\"\njitter = {{ up_to = \"5 ms\", reorder = true }}\n\
+         outage = [{{ at = \"150 ms\", for = \"300 ms\" }}]\n\
+         [traffic.a]\ncc = \"cubic\"\nworkload = {{ kind = \"transfer\", size = \"500 kB\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(tally.flows[0].sum.read_bytes, 500_000);
+    let doubled: u64 = tally.links.iter().map(|link| link.duplicated).sum();
+    assert!(doubled > 0 && outcome.audit.duplicated == doubled, "{:?}", outcome.audit);
 }
 
 fn a_cancelled_run_ends() {

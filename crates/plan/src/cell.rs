@@ -10,6 +10,7 @@ use crate::route::Routes;
 use crate::run::{Buffer, Flow, Group, Network, Param, Run, Tcp};
 use crate::schema;
 use crate::shape::BesideLink;
+use crate::traces::Traces;
 use crate::tree::{Entry, Item, Node, Table};
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
@@ -40,6 +41,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) faults: Vec<Fault>,
     /// Where to point when nothing else is at hand: the lab's first key.
     pub(crate) home: Origin,
+    pub(crate) traces: &'a Traces,
 }
 
 impl Reader<'_> {
@@ -123,8 +125,8 @@ impl Cell {
     ///
     /// # Errors
     /// Everything found wrong.
-    pub(crate) fn read(root: &Table, home: Origin) -> Result<Cell, Vec<Fault>> {
-        let mut reader = Reader { root, faults: schema::check(root), home };
+    pub(crate) fn read(root: &Table, home: Origin, traces: &Traces) -> Result<Cell, Vec<Fault>> {
+        let mut reader = Reader { root, faults: schema::check(root), home, traces };
         let timing: Timing = reader.section(&["run"]).unwrap_or_default();
         let warmup = limits::timing(&mut reader, &timing);
         let mut groups = Vec::new();

@@ -2,6 +2,8 @@
 //! schema's descriptions and the help in diagnostics.
 
 use crate::claims::Claim;
+use crate::link::{Jitters, Losses, Outage, Speed};
+use crate::probability::Probability;
 use crate::read::WAYS;
 use crate::run::{Buffer, Ip};
 use crate::shape::{Chain, Graph, ParkingLot, Star};
@@ -12,8 +14,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use weir_base::{Bytes, Rate, Span};
+use weir_base::{Bytes, Span};
 use weir_control::Codepoint;
+use weir_fabric::Wifi;
 
 /// A lab file. Only its schema is used: the sections are read one by one, so that all their errors are found.
 #[derive(JsonSchema)]
@@ -226,21 +229,36 @@ pub(crate) enum Direction {
 }
 
 /// A link in both directions: the dumbbell's bottleneck, or one of a chain. A value for each direction is written
-/// `{ down = .., up = .. }`. Written plainly, what the link is (rate, delay, queue, overhead) holds both ways; what it does
-/// to packets beside (loss, drop, hold, schedule) holds for `down`, the way of the data.
+/// `{ down = .., up = .. }`. Written plainly, what the link is (rate, wifi, delay, queue, overhead) holds both ways; what it
+/// does to packets beside (loss, jitter, duplicate, corrupt, outage, drop, hold, schedule) holds for `down`, the way of the
+/// data.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bottleneck {
-    /// How fast it sends, counted in IP bytes and `overhead`.
-    pub(crate) rate: Ways<Rate>,
+    /// How fast it sends, counted in IP bytes and `overhead`: a rate, or `{ trace = "FILE" }` for a recorded link. Limits in
+    /// time and in bdp are computed from a trace's mean rate.
+    pub(crate) rate: Ways<Speed>,
+    /// How it contends for a radio channel, as a station of 802.11n does: `rate` is then the radio's. `{}` takes the
+    /// defaults.
+    pub(crate) wifi: Option<Ways<Wifi>>,
     /// Base round-trip time, without queues and serialisation: half of it each way. Either this or `delay`.
     pub(crate) rtt: Option<Span>,
     /// Propagation delay, one way.
     pub(crate) delay: Option<Ways<Span>>,
     /// The queue before it; by default tail drop of 1000 packets.
     pub(crate) queue: Option<Ways<weir_queue::Config>>,
-    /// Probability that a packet is lost on the way, from 0 to 1. Plain: down only.
-    pub(crate) loss: Option<Ways<f64>>,
+    /// Which packets are lost on the way: each with a probability, 0.01 or "1 %", or in bursts, `{ mean = "1 %", burst = 5 }`.
+    /// Plain: down only.
+    pub(crate) loss: Option<Ways<Losses>>,
+    /// Delay that is drawn for each packet on top of the propagation delay: "5 ms" for a uniform one below that, or a table.
+    /// Packets keep their order unless it says `reorder = true`. Plain: down only.
+    pub(crate) jitter: Option<Ways<Jitters>>,
+    /// Probability that a packet arrives twice. Plain: down only.
+    pub(crate) duplicate: Option<Ways<Probability>>,
+    /// Probability that a packet arrives damaged, and is thrown away by the host that it reaches. Plain: down only.
+    pub(crate) corrupt: Option<Ways<Probability>>,
+    /// Times in which it begins to send nothing, and its queue holds: `[{ at = "10 s", for = "2 s" }]`. Plain: down only.
+    pub(crate) outage: Option<Ways<Vec<Outage>>>,
     /// Packets that are lost on arrival, by their number in order of arrival at the link, from 1, all packets counted.
     /// Plain: down only.
     pub(crate) drop: Option<Ways<Vec<u64>>>,
@@ -248,7 +266,7 @@ pub(crate) struct Bottleneck {
     pub(crate) hold: Option<Ways<Vec<Held>>>,
     /// Bytes that each packet costs beside its IP length (14 for an Ethernet header).
     pub(crate) overhead: Option<Ways<Bytes>>,
-    /// Changes of rate, delay or loss over time. Plain: down only.
+    /// Changes of rate, delay, loss, jitter, duplication or corruption over time. Plain: down only.
     pub(crate) schedule: Option<Ways<Vec<Change>>>,
 }
 
@@ -263,17 +281,23 @@ pub(crate) struct Held {
 }
 
 /// A change of a link at a time; what is not named stays.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Change {
     /// When, from the start of the run.
     pub(crate) at: Span,
-    /// New rate.
-    pub(crate) rate: Option<Rate>,
+    /// New rate, or a trace that begins then.
+    pub(crate) rate: Option<Speed>,
     /// New propagation delay, one way.
     pub(crate) delay: Option<Span>,
-    /// New probability of loss.
-    pub(crate) loss: Option<f64>,
+    /// New loss.
+    pub(crate) loss: Option<Losses>,
+    /// New jitter.
+    pub(crate) jitter: Option<Jitters>,
+    /// New probability that a packet arrives twice.
+    pub(crate) duplicate: Option<Probability>,
+    /// New probability that a packet arrives damaged.
+    pub(crate) corrupt: Option<Probability>,
 }
 
 /// A traffic group: flows of one kind between a pair of hosts of their own.

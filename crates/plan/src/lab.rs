@@ -5,6 +5,7 @@ use crate::claims::{self, Claim};
 use crate::diagnostic::{Diagnostics, Fault, Origin};
 use crate::reading::Reading;
 use crate::run::{Param, Run};
+use crate::traces::Traces;
 use crate::tree::Table;
 use crate::vary::{self, Choice, Level};
 use std::fmt;
@@ -21,6 +22,7 @@ pub struct Lab {
     cells: Vec<Cell>,
     claims: Vec<Claim>,
     files: Vec<PathBuf>,
+    traces: Traces,
 }
 
 /// The tree of a lab in numbers, for `--dry-run`.
@@ -86,10 +88,12 @@ impl Lab {
         if !faults.is_empty() {
             return Err(reading.fail(faults));
         }
-        let cells = cells(&root, &levels, home).map_err(|faults| reading.fail(faults))?;
+        let traces =
+            Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
+        let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
         let claims = claims::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
-        let (source, files) = (reading.source(&root, &name), reading.files().to_vec());
-        Ok(Lab { source, name, title, levels, cells, claims, files })
+        let (source, files) = (reading.source(&root, &name, &traces), reading.files().to_vec());
+        Ok(Lab { source, name, title, levels, cells, claims, files, traces })
     }
 
     /// Its name: fit for a folder.
@@ -102,7 +106,8 @@ impl Lab {
         self.title.as_deref()
     }
 
-    /// The lab as it runs, as one file: with all that it extends and all settings. It reads back to the same runs.
+    /// The lab as it runs, as one file: with all that it extends and all settings. It reads back to the same runs, with its
+    /// [`Lab::attachments`] beside it.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -110,6 +115,11 @@ impl Lab {
     /// The files that it was read from: its own, then those that it extends; their canonical paths.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
+    }
+
+    /// What its source names: where each file stands, relative to it, and what it holds.
+    pub fn attachments(&self) -> impl Iterator<Item = (String, &[u8])> {
+        self.traces.files()
     }
 
     /// What is expected of its results.
@@ -215,7 +225,7 @@ fn too_many(levels: &[Level], root: &Table, home: Origin) -> Option<Fault> {
 }
 
 /// Every cell of the tree, checked.
-fn cells(root: &Table, levels: &[Level], home: Origin) -> Result<Vec<Cell>, Vec<Fault>> {
+fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Result<Vec<Cell>, Vec<Fault>> {
     let mut base = root.clone();
     base.remove("vary");
     let (mut cells, mut faults) = (Vec::new(), Vec::new());
@@ -227,7 +237,7 @@ fn cells(root: &Table, levels: &[Level], home: Origin) -> Result<Vec<Cell>, Vec<
             wrong.extend(settings.set(path, value.clone()).err());
         }
         if wrong.is_empty() {
-            match Cell::read(&settings, home) {
+            match Cell::read(&settings, home, traces) {
                 Ok(cell) => {
                     runs += u64::from(cell.timing.repeats);
                     flows =

@@ -14,7 +14,9 @@ mod file;
 mod graph;
 mod lab;
 mod limits;
+mod link;
 mod network;
+mod probability;
 mod read;
 mod reading;
 mod route;
@@ -22,6 +24,7 @@ mod run;
 mod schema;
 mod shape;
 mod template;
+mod traces;
 mod tree;
 mod vary;
 
@@ -29,7 +32,9 @@ pub use claims::{Claim, Statistic, Tolerance};
 pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Lab, Tree};
-pub use run::{Buffer, Change, Flow, Group, Hold, Ip, Link, Network, Node, Param, Run, Tcp, Way};
+pub use run::{
+    Buffer, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Tcp, Trace, Way,
+};
 pub use schema::schema;
 pub use template::template;
 

@@ -2,14 +2,15 @@
 
 use crate::cell::{Cell, Reader};
 use crate::file::{Timing, Traffic};
+use crate::link::LONGEST_DELAY;
 use crate::network::MTU;
-use crate::run::{Buffer, Ip, Link, Tcp};
+use crate::run::{Buffer, Change, Ip, Link, Outage, Tcp};
 use weir_base::{Bytes, Rate, Span};
+use weir_fabric::Wifi;
 use weir_queue::Limit;
 use weir_workload::Needs;
 
 const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);
-const LONGEST_DELAY: Span = Span::from_secs(3600);
 const LONGEST_RUN: Span = Span::from_secs(30 * 24 * 3600);
 const SHORTEST_SAMPLE: Span = Span::from_millis(1);
 /// Most sample periods of one run.
@@ -78,21 +79,10 @@ fn rate(reader: &mut Reader<'_>, path: &[&str], rate: Rate) {
         reader.wrong(
             path,
             "a rate of nothing sends nothing",
-            "write a rate above 0 bit/s; loss = 1 makes an outage",
+            "write a rate above 0 bit/s; `outage` says when a link sends nothing",
         );
     } else if rate > FASTEST {
         reader.wrong(path, format!("{rate} is faster than any link"), "write at most 1000 Gbit/s");
-    }
-}
-
-fn loss(reader: &mut Reader<'_>, path: &[&str], loss: f64) {
-    if !(0.0..=1.0).contains(&loss) {
-        let help = if loss > 1.0 && loss <= 100.0 {
-            format!("write {} for {loss} %", loss / 100.0)
-        } else {
-            "write a number from 0 to 1".into()
-        };
-        reader.wrong(path, format!("{loss} is not a probability"), help);
     }
 }
 
@@ -107,7 +97,8 @@ pub(crate) fn link(reader: &mut Reader<'_>, path: &[&str], way: &str, link: &Lin
     };
     check("rate", &mut |reader, path| rate(reader, path, link.rate.unwrap_or_default()));
     check("delay", &mut |reader, path| delay(reader, path, link.delay));
-    check("loss", &mut |reader, path| loss(reader, path, link.loss));
+    check("wifi", &mut |reader, path| wifi(reader, path, link));
+    check("outage", &mut |reader, path| outages(reader, path, &link.outages));
     check("overhead", &mut |reader, path| {
         if link.overhead > LARGEST_OVERHEAD {
             reader.wrong(
@@ -158,15 +149,104 @@ fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
             rate(reader, path, new);
         }
         delay(reader, path, change.delay.unwrap_or(Span::ZERO));
-        loss(reader, path, change.loss.unwrap_or(0.0));
-        if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() {
-            let help = "add rate, delay or loss, or remove the entry";
+        if *change == (Change { at: change.at, ..Change::default() }) {
+            let help = "add rate, delay, loss, jitter, duplicate or corrupt, or remove the entry";
             reader.wrong(path, format!("nothing changes at {}", change.at), help);
         }
     }
     if let Some(pair) = link.schedule.windows(2).find(|pair| pair[0].at == pair[1].at) {
         reader.wrong(path, format!("two changes at {}", pair[0].at), "join them into one");
     }
+}
+
+fn outages(reader: &mut Reader<'_>, path: &[&str], outages: &[Outage]) {
+    for outage in outages {
+        if outage.length.is_zero() {
+            reader.wrong(
+                path,
+                format!("the outage at {} lasts no time", outage.at),
+                "write for = \"2 s\", or remove it",
+            );
+        }
+        delay(reader, path, outage.length);
+    }
+    let overlap = |pair: &&[Outage]| pair[0].at + pair[0].length >= pair[1].at;
+    if let Some([first, second]) = outages.windows(2).find(overlap) {
+        let message = format!("the outage at {} begins before the one at {} is over", second.at, first.at);
+        reader.wrong(path, message, "join the two into one");
+    }
+}
+
+/// Most other stations on a channel.
+const MOST_STATIONS: u32 = 100;
+/// The window of a block acknowledgement (IEEE Std 802.11-2012, clause 8.3.1.9).
+const MOST_AGGREGATED: u32 = 64;
+/// The longest A-MPDU of 802.11n (clause 8.4.2.58.3).
+const LONGEST_AGGREGATE: u32 = 65_535;
+/// The longest frame of an HT radio (`aPPDUMaxTime`, Table 20-25).
+const LONGEST_AIRTIME: Span = Span::from_millis(10);
+/// A radio slower than this is none.
+const SLOWEST_RADIO: Rate = Rate::from_bits_per_sec(100_000);
+
+fn wifi(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
+    let Some(wifi) = link.wifi else { return };
+    let Wifi { stations, their_airtime, max_packets, max_bytes, max_airtime, walk } = wifi;
+    let mut refuse = |wrong: bool, message: String, help: String| {
+        if wrong {
+            reader.wrong(path, message, help);
+        }
+    };
+    refuse(
+        stations > MOST_STATIONS,
+        format!("{stations} other stations leave nothing of a channel"),
+        format!("write at most {MOST_STATIONS}"),
+    );
+    let airtime = |key: &str| format!("write {key} above 0 s and up to {LONGEST_AIRTIME}");
+    let bad = |span: Span| span.is_zero() || span > LONGEST_AIRTIME;
+    refuse(
+        bad(their_airtime),
+        format!("a frame cannot be on the air for {their_airtime}"),
+        airtime("their_airtime"),
+    );
+    refuse(
+        bad(max_airtime),
+        format!("a frame cannot be on the air for {max_airtime}"),
+        airtime("max_airtime"),
+    );
+    refuse(
+        max_packets == 0 || max_packets > MOST_AGGREGATED,
+        format!("an aggregate cannot have {max_packets} packets"),
+        format!("write from 1 to {MOST_AGGREGATED}"),
+    );
+    refuse(
+        max_bytes == 0 || max_bytes > LONGEST_AGGREGATE,
+        format!("an aggregate cannot have {max_bytes} bytes"),
+        format!("write from 1 to {LONGEST_AGGREGATE}"),
+    );
+    refuse(
+        !walk.is_zero() && walk < Span::from_millis(1),
+        format!("a radio does not change its modulation every {walk}"),
+        "write 1 ms or more, or 0 s for never".into(),
+    );
+    let rates = link.rate.into_iter().chain(link.schedule.iter().filter_map(|change| change.rate));
+    let slowest = rates.min().unwrap_or(SLOWEST_RADIO);
+    refuse(
+        slowest < SLOWEST_RADIO,
+        format!("a radio at {slowest} is none"),
+        format!("write a rate of {SLOWEST_RADIO} or more, or remove wifi"),
+    );
+    let opportunities =
+        |trace: &crate::run::Trace| trace.content().is_some_and(|trace| trace.is_opportunities());
+    refuse(
+        link.traces().any(opportunities),
+        "the trace says when packets leave, and the radio does too".into(),
+        "remove one of the two, or take a trace of `seconds,rate` for the radio's rate".into(),
+    );
+    refuse(
+        !walk.is_zero() && link.traces().next().is_some(),
+        "both the trace and the walk change the radio's rate".into(),
+        "remove one of the two".into(),
+    );
 }
 
 /// The limit of a discipline, whichever it is: the parameter of that name.

@@ -7,13 +7,18 @@ use crate::cell::Reader;
 use crate::file::{Bottleneck, Change, Held, HostJitter, Ways};
 use crate::graph;
 use crate::limits;
+use crate::link::{Jitters, Losses, Speed};
+use crate::probability::Probability;
 use crate::route::{Place, Route, Routes, Shape};
 use crate::run::{self, Hold, Link, Network, Node, Way};
 use crate::shape::Chain;
 use weir_base::{Bytes, Rate, Span};
+use weir_fabric::Loss;
 
 /// Largest IP packet: Ethernet's (RFC 894).
 pub(crate) const MTU: Bytes = Bytes::new(1500);
+/// What a TUN device puts before each packet (`struct tun_pi` of linux/if_tun.h): flags and protocol.
+const TUN_HEADER: Bytes = Bytes::new(4);
 
 /// Builds the lab's own links; the hosts come with the groups.
 pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
@@ -169,10 +174,15 @@ pub(crate) fn directions(
             [Some(Span::ZERO); 2]
         }
     };
-    let rates = link.rate.both();
+    let mut rates = link.rate.both();
+    let mut wifis = link.wifi.map_or([None; 2], Ways::both);
     let mut queues = link.queue.map_or([None, None], Ways::both);
     let overheads = link.overhead.map_or([None; 2], Ways::both);
     let losses = link.loss.map_or([None; 2], Ways::down_only);
+    let jitters = link.jitter.map_or([None; 2], Ways::down_only);
+    let duplicates = link.duplicate.map_or([None; 2], Ways::down_only);
+    let corruptions = link.corrupt.map_or([None; 2], Ways::down_only);
+    let mut outages = link.outage.map_or([None, None], Ways::down_only);
     let mut drops = link.drop.map_or([None, None], Ways::down_only);
     let mut holds = link.hold.map_or([None, None], Ways::down_only);
     let mut schedules = link.schedule.map_or([None, None], Ways::down_only);
@@ -185,19 +195,30 @@ pub(crate) fn directions(
                 reader.wrong(&[path, &[key]].concat(), message, help);
             }
         }
+        // Where one is missing, that is told above, and what stands in for it here goes nowhere.
+        let rate = rates[side].take().unwrap_or(Speed::Constant(Rate::from_mbit_per_sec(1)));
+        let (rate, trace) = speed_of(reader, rate);
+        let opportunities =
+            trace.as_ref().and_then(run::Trace::content).is_some_and(|trace| trace.is_opportunities());
         let link = Link {
             name,
             from: 0,
             to: 0,
-            // Where one is missing, that is told above, and what stands in for it here goes nowhere.
-            rate: Some(rates[side].unwrap_or(Rate::from_mbit_per_sec(1))),
+            rate: Some(rate),
+            trace,
+            wifi: wifis[side].take(),
             delay: delays[side].unwrap_or_default(),
-            loss: losses[side].unwrap_or(0.0),
-            overhead: overheads[side].unwrap_or_default(),
+            loss: losses[side].map_or(Loss::NONE, |Losses(loss)| loss),
+            jitter: jitters[side].map(|Jitters(jitter)| jitter),
+            duplicate: duplicates[side].map_or(0.0, |Probability(p)| p),
+            corrupt: corruptions[side].map_or(0.0, |Probability(p)| p),
+            outages: outages_of(outages[side].take().unwrap_or_default()),
+            // Mahimahi's opportunities count what a TUN device puts before each packet.
+            overhead: overheads[side].unwrap_or(if opportunities { TUN_HEADER } else { Bytes::ZERO }),
             queue: queues[side].take().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
             drop: sorted(drops[side].take().unwrap_or_default()),
             hold: holds_of(holds[side].take().unwrap_or_default()),
-            schedule: changes_of(schedules[side].take().unwrap_or_default()),
+            schedule: changes_of(reader, schedules[side].take().unwrap_or_default()),
             measured: true,
         };
         limits::link(reader, path, way, &link);
@@ -220,8 +241,39 @@ fn holds_of(held: Vec<Held>) -> Vec<Hold> {
     holds
 }
 
-fn changes_of(changes: Vec<Change>) -> Vec<run::Change> {
-    let change = |Change { at, rate, delay, loss }| run::Change { at, rate, delay, loss };
+/// A constant rate, or a trace with its mean. What a lab names was read, or it would not have come here.
+fn speed_of(reader: &Reader<'_>, speed: Speed) -> (Rate, Option<run::Trace>) {
+    match speed {
+        Speed::Constant(rate) => (rate, None),
+        Speed::Trace(file) => {
+            let trace = reader.traces.get(&file.trace, file.repeat.unwrap_or(true));
+            let mean = trace.as_ref().and_then(run::Trace::content).map(|trace| trace.mean_rate());
+            (mean.unwrap_or_default(), trace)
+        }
+    }
+}
+
+fn outages_of(outages: Vec<crate::link::Outage>) -> Vec<run::Outage> {
+    let outage = |crate::link::Outage { at, length }| run::Outage { at, length };
+    let mut outages: Vec<run::Outage> = outages.into_iter().map(outage).collect();
+    outages.sort_by_key(|outage| outage.at);
+    outages
+}
+
+fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<run::Change> {
+    let change = |change: Change| {
+        let (rate, trace) = change.rate.map(|speed| speed_of(reader, speed)).unzip();
+        run::Change {
+            at: change.at,
+            rate,
+            trace: trace.flatten(),
+            delay: change.delay,
+            loss: change.loss.map(|Losses(loss)| loss),
+            jitter: change.jitter.map(|Jitters(jitter)| jitter),
+            duplicate: change.duplicate.map(|Probability(p)| p),
+            corrupt: change.corrupt.map(|Probability(p)| p),
+        }
+    };
     let mut changes: Vec<run::Change> = changes.into_iter().map(change).collect();
     changes.sort_by_key(|change| change.at);
     changes
@@ -261,7 +313,13 @@ pub(crate) fn attach(
             to,
             rate: None,
             delay,
-            loss: 0.0,
+            trace: None,
+            wifi: None,
+            loss: Loss::NONE,
+            jitter: None,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            outages: Vec::new(),
             overhead: Bytes::ZERO,
             queue: weir_queue::Config::TailDrop(Default::default()),
             drop: Vec::new(),

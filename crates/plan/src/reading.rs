@@ -2,7 +2,9 @@
 
 use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
 use crate::limits;
+use crate::traces::Traces;
 use crate::tree::{self, Item, Node, Path, Table};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path as FilePath, PathBuf};
 
@@ -15,6 +17,8 @@ const MOST_EXTENDED: usize = 32;
 #[derive(Default)]
 pub(crate) struct Reading {
     sources: Sources,
+    /// Where the files that a text names are looked for, by the text's number.
+    folders: BTreeMap<usize, PathBuf>,
     /// Canonical paths of the files being read, outermost first.
     open: Vec<PathBuf>,
     /// Canonical paths of all files read.
@@ -32,6 +36,11 @@ impl Reading {
     /// Faults with the texts that they are in.
     pub(crate) fn fail(&self, faults: Vec<Fault>) -> Diagnostics {
         self.sources.diagnose(faults)
+    }
+
+    /// Where the files that this text names are looked for; those of the command line where the command is run.
+    pub(crate) fn folder(&self, file: usize) -> &FilePath {
+        self.folders.get(&file).map_or(FilePath::new(""), PathBuf::as_path)
     }
 
     /// Reads a file and what it extends. `asked` is where its name was written.
@@ -94,6 +103,7 @@ impl Reading {
         folder: &FilePath,
     ) -> Result<Table, Diagnostics> {
         let file = self.sources.add(shown, text);
+        self.folders.insert(file, folder.to_path_buf());
         let mut table = tree::parse(self.sources.text(file), file).map_err(|faults| self.fail(faults))?;
         self.format(&table, file)?;
         let Some(extends) = table.get("extends").cloned() else { return Ok(table) };
@@ -175,9 +185,10 @@ impl Reading {
     }
 
     /// The lab as one file: the text itself where that is all of it, with the name it goes by.
-    pub(crate) fn source(&self, root: &Table, name: &str) -> String {
+    pub(crate) fn source(&self, root: &Table, name: &str, traces: &Traces) -> String {
         let mut named = root.clone();
-        if self.composed {
+        traces.name_copies(&mut named);
+        if self.composed || !traces.is_empty() {
             let origin = Origin::new(0, 0..0);
             let value = Node { item: Item::String(name.into()), origin };
             // A path of one key can always be set.

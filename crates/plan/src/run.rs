@@ -3,7 +3,9 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::sync::Arc;
 use weir_base::{Bytes, Rate, Span};
+use weir_fabric::{Jitter, Loss, Wifi};
 
 /// One cell of a lab's tree, in one repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,12 +90,30 @@ pub struct Link {
     pub from: usize,
     /// Where it ends: index of a node.
     pub to: usize,
-    /// Rate; none is no limit, and no queue.
+    /// Rate, of a trace its mean; none is no limit, and no queue.
     pub rate: Option<Rate>,
+    /// The recording that says how fast it is, instead of a constant rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+    /// How it contends for a radio channel, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wifi: Option<Wifi>,
     /// Propagation delay.
     pub delay: Span,
-    /// Probability that a packet is lost on the way, after the queue.
-    pub loss: f64,
+    /// Which packets are lost on the way, after the queue.
+    pub loss: Loss,
+    /// What is added to each packet's delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// Probability that a packet arrives twice.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub duplicate: f64,
+    /// Probability that a packet arrives damaged.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrupt: f64,
+    /// When it begins to send nothing, ascending and apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// Bytes that each packet costs beside its IP length.
     pub overhead: Bytes,
     /// The queue before it.
@@ -108,6 +128,47 @@ pub struct Link {
     pub measured: bool,
 }
 
+/// A recorded link. A run holds its digest, so that two runs are the same only when their traces are; the recording itself
+/// comes with the lab and is shared by all its runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Trace {
+    /// The file's own name.
+    pub file: String,
+    /// Digest of its bytes: XXH64, in hexadecimal.
+    pub digest: String,
+    /// Whether it begins again when it ends.
+    pub repeat: bool,
+    #[serde(skip)]
+    pub(crate) content: Option<Arc<weir_fabric::Trace>>,
+}
+
+impl Trace {
+    /// The recording. None in a run that was read back from its results rather than made from a lab.
+    pub fn content(&self) -> Option<&Arc<weir_fabric::Trace>> {
+        self.content.as_ref()
+    }
+}
+
+impl PartialEq for Trace {
+    /// By name, digest and repetition: whether the recording is at hand makes no difference.
+    fn eq(&self, other: &Trace) -> bool {
+        (&self.file, &self.digest, self.repeat) == (&other.file, &other.digest, other.repeat)
+    }
+}
+
+/// A time in which a link begins to send nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// When it begins, from the start of the run.
+    pub at: Span,
+    /// How long it lasts.
+    pub length: Span,
+}
+
+fn is_zero(probability: &f64) -> bool {
+    *probability == 0.0
+}
+
 /// A packet that others overtake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
@@ -118,16 +179,35 @@ pub struct Hold {
 }
 
 /// From a time on, a link has other properties; what is not named stays.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Change {
     /// When, from the start of the run.
     pub at: Span,
-    /// New rate.
+    /// New rate, of a trace its mean; a trace ends with it.
     pub rate: Option<Rate>,
+    /// A recording that begins then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     /// New delay. Packets never overtake each other when it falls.
     pub delay: Option<Span>,
-    /// New loss probability.
-    pub loss: Option<f64>,
+    /// New loss.
+    pub loss: Option<Loss>,
+    /// New jitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// New probability that a packet arrives twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<f64>,
+    /// New probability that a packet arrives damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrupt: Option<f64>,
+}
+
+impl Link {
+    /// The recordings that it plays, at once or later.
+    pub fn traces(&self) -> impl Iterator<Item = &Trace> {
+        self.trace.iter().chain(self.schedule.iter().filter_map(|change| change.trace.as_ref()))
+    }
 }
 
 /// A traffic group: flows of one kind between one pair of hosts.

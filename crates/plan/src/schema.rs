@@ -103,13 +103,13 @@ fn check_node(schema: &Value, node: &Node, name: &str, faults: &mut Vec<Fault>) 
     }
     match &node.item {
         Item::Table(table) => {
-            // Of several forms, the one that knows most of the keys is what was meant.
+            // Of several forms, the one that knows most of the keys is what was meant, the first of equals.
             let known =
                 |form: &&Value| table.keys().filter(|key| form["properties"].get(key).is_some()).count();
             let objects = forms(schema)
                 .into_iter()
                 .filter(|form| form["type"] == "object" || form["properties"].is_object());
-            if let Some(form) = objects.max_by_key(known) {
+            if let Some(form) = objects.rev().max_by_key(known) {
                 check_table(form, table, name, faults);
             }
         }
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn a_key_is_described_wherever_it_stands() {
         assert_eq!(describe(&["traffic", "any", "flows"]).unwrap(), "How many flows.");
-        assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay or loss"));
+        assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay, loss"));
         assert!(describe(&["chain", "links", "any", "rate", "down"]).is_some());
         assert_eq!(describe(&["dumbbell", "nothing"]), None);
     }

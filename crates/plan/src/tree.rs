@@ -175,12 +175,16 @@ impl Node {
     fn open(&mut self, key: &str, next: &str) -> Option<&mut Table> {
         let one_way = matches!(next, "down" | "up");
         let closed = match &self.item {
-            Item::Table(table) => one_way && table.get("kind").is_some(),
+            Item::Table(table) => {
+                one_way && !table.0.is_empty() && table.get("down").is_none() && table.get("up").is_none()
+            }
             Item::String(_) => true,
+            Item::Integer(_) | Item::Float(_) => one_way || SHORTHANDS.contains(&key),
             _ => one_way,
         };
         if closed {
             let keys: &[&str] = match (one_way, DISTURBANCES.contains(&key)) {
+                (false, _) if SHORTHANDS.contains(&key) => &[],
                 (false, _) => &["kind"],
                 (true, false) => &["down", "up"],
                 (true, true) => &["down"],
@@ -197,7 +201,11 @@ impl Node {
 
 /// What a link does to packets beside carrying them: given plainly it holds for the direction down alone, whereas what a
 /// link is (rate, delay, queue, overhead) holds for both.
-const DISTURBANCES: [&str; 4] = ["loss", "drop", "hold", "schedule"];
+const DISTURBANCES: [&str; 8] =
+    ["loss", "jitter", "duplicate", "corrupt", "outage", "drop", "hold", "schedule"];
+
+/// What may be a plain value or a table without a `kind`: a path into it takes the table instead of the value.
+const SHORTHANDS: [&str; 3] = ["rate", "loss", "jitter"];
 
 impl Table {
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
@@ -285,7 +293,12 @@ impl Table {
             // The key was found or made just above.
             let Some(entry) = table.0.iter_mut().find(|entry| entry.key == *key) else { break };
             let what = entry.value.what();
-            let Some(inner) = entry.value.open(key, next) else {
+            // What a direction's value is, its own key says.
+            let what_key = match walked.as_slice() {
+                [.., whose, "down" | "up"] => *whose,
+                _ => key.as_str(),
+            };
+            let Some(inner) = entry.value.open(what_key, next) else {
                 let message = format!("`{next}` cannot be set: `{}` is {what}", walked.join("."));
                 return Err(Fault::new(*origin, message, "end the path there, and give a whole new value"));
             };

@@ -1,6 +1,7 @@
 //! `[vary]`: the levels of the tree, their labels, and the names of runs made from them.
 
 use crate::diagnostic::{Fault, Origin};
+use crate::traces::file_part;
 use crate::tree::{Item, Node, Path, Table};
 use std::collections::BTreeMap;
 
@@ -62,7 +63,7 @@ const HELP: &str = "write \"dumbbell.queue\" = [\"tail-drop\", \"pie\"], or mix 
 fn plain(key: &str, named: Origin, values: &[Node], faults: &mut Vec<Fault>) -> Vec<Choice> {
     let Some(path) = path(key, named, faults) else { return Vec::new() };
     let choice = |value: &Node| {
-        let label = label(value);
+        let label = label(path.last(), value);
         let slug = match &value.item {
             Item::String(_) | Item::Table(_) => slug(&label),
             _ => slug(&format!("{} {label}", path.last())),
@@ -134,21 +135,22 @@ fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
     }
 }
 
-/// A value as a label: what a person would call it.
-fn label(node: &Node) -> String {
+/// A value as a label: what a person would call it. `key` is its own; of a trace the file's name will do.
+fn label(key: &str, node: &Node) -> String {
     let pairs = |table: &Table, skip: &str| -> Vec<String> {
         let rest = table.0.iter().filter(|entry| entry.key != skip);
-        rest.map(|entry| format!("{}={}", entry.key, label(&entry.value))).collect()
+        rest.map(|entry| format!("{}={}", entry.key, label(&entry.key, &entry.value))).collect()
     };
     match &node.item {
+        Item::String(text) if key == "trace" => file_part(text).into(),
         Item::String(text) => text.clone(),
         Item::Integer(number) => number.to_string(),
         Item::Float(number) => number.to_string(),
         Item::Bool(truth) => truth.to_string(),
         Item::Array(values) if values.is_empty() => "none".into(),
-        Item::Array(values) => values.iter().map(label).collect::<Vec<_>>().join(", "),
+        Item::Array(values) => values.iter().map(|value| label(key, value)).collect::<Vec<_>>().join(", "),
         Item::Table(table) => match table.get("kind") {
-            Some(kind) => [vec![label(kind)], pairs(table, "kind")].concat().join(" "),
+            Some(kind) => [vec![label("kind", kind)], pairs(table, "kind")].concat().join(" "),
             None => pairs(table, "").join(" "),
         },
     }

@@ -195,9 +195,9 @@ fn a_parking_lot_is_a_chain_of_equal_links_and_groups_pass_all_or_the_one_they_s
     assert_eq!(rtts, [30, 10, 30, 20, 10]);
     let hop = link(&run, "hop3");
     assert_eq!((node(&run, hop.from), node(&run, hop.to)), ("n2", "n3"));
-    assert_eq!((hop.rate, hop.loss), (Some(Rate::from_mbit_per_sec(10)), 0.01));
+    assert_eq!((hop.rate, hop.loss.mean()), (Some(Rate::from_mbit_per_sec(10)), 0.01));
     let up = link(&run, "hop3-up");
-    assert_eq!((up.rate, up.loss), (Some(Rate::from_mbit_per_sec(20)), 0.0));
+    assert_eq!((up.rate, up.loss.mean()), (Some(Rate::from_mbit_per_sec(20)), 0.0));
     let at = |name: &str| node(&run, link(&run, name).to);
     assert_eq!((at("first-sender-out"), at("first-receiver-out")), ("n0", "n1"));
     assert_eq!((at("last-sender-out"), at("last-receiver-out")), ("n2", "n3"));

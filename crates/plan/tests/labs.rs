@@ -40,7 +40,13 @@ fn every_labs_source_reads_back_to_the_same_runs() {
     for path in labs() {
         for settings in [vec![], vec!["run.duration=61 s".to_string(), "run.seed=7".into()]] {
             let lab = Lab::load(&path, &settings).unwrap_or_else(|error| panic!("{error}"));
-            let again = Lab::from_str(lab.source(), "lab.toml", Path::new("."), &[]);
+            let folder = tempfile::tempdir().unwrap();
+            for (place, bytes) in lab.attachments() {
+                let file = folder.path().join(place);
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, bytes).unwrap();
+            }
+            let again = Lab::from_str(lab.source(), "lab.toml", folder.path(), &[]);
             let again = again.unwrap_or_else(|error| panic!("{error}\n{}", lab.source()));
             assert_eq!(lab.name(), again.name());
             assert_eq!(lab.runs(), again.runs());

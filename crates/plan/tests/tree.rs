@@ -123,7 +123,7 @@ fn directions_may_differ_and_what_disturbs_goes_down() {
     let [down, up] = &run.network.links[..2] else { panic!("two links") };
     assert_eq!((down.rate, up.rate), (Some(Rate::from_mbit_per_sec(8)), Some(Rate::from_mbit_per_sec(1))));
     assert_eq!((down.delay, up.delay), (Span::from_millis(5), Span::from_millis(15)));
-    assert_eq!((down.loss, up.loss), (0.01, 0.0));
+    assert_eq!((down.loss.mean(), up.loss.mean()), (0.01, 0.0));
     assert_eq!((down.drop.as_slice(), up.drop.as_slice()), ([20, 30].as_slice(), [].as_slice()));
     assert_eq!((down.hold.len(), up.hold.len()), (0, 1));
     assert_eq!((down.overhead, up.overhead), (Bytes::new(14), Bytes::new(14)));
@@ -189,7 +189,7 @@ fn a_setting_reaches_into_a_name_and_into_a_direction() {
     .remove(0);
     let json = serde_json::to_value(&run).unwrap();
     assert_eq!(json["network"]["links"][0]["queue"]["target"], "5 ms");
-    assert_eq!((run.network.links[0].loss, run.network.links[1].loss), (0.01, 0.5));
+    assert_eq!((run.network.links[0].loss.mean(), run.network.links[1].loss.mean()), (0.01, 0.5));
     assert_eq!(run.network.links[0].rate, Some(Rate::from_mbit_per_sec(10)));
     assert_eq!(run.network.links[1].rate, Some(Rate::from_mbit_per_sec(1)));
 }

@@ -29,6 +29,10 @@ pub struct LinkSample {
     pub dropped_full: u64,
     /// Lost by the link itself, on arrival (scripted) or on the way (random).
     pub lost: u64,
+    /// Packets that the link sent twice.
+    pub duplicated: u64,
+    /// Packets that the link damaged; the host that they reach throws them away.
+    pub corrupted: u64,
     /// Nanoseconds of the period in which the link was sending.
     pub busy: Span,
     /// What the link could have sent in the period at its rate.
@@ -49,6 +53,8 @@ impl LinkSample {
         add_four(&mut self.sent_bytes, &later.sent_bytes);
         add(&mut self.dropped_full, later.dropped_full);
         add(&mut self.lost, later.lost);
+        add(&mut self.duplicated, later.duplicated);
+        add(&mut self.corrupted, later.corrupted);
         self.busy += later.busy;
         self.capacity = Bytes::new(self.capacity.get().saturating_add(later.capacity.get()));
         (self.at, self.link) = (later.at, later.link);
@@ -272,16 +278,27 @@ pub enum PacketFate {
     Sent,
     /// The link lost it.
     Lost,
+    /// The link made it of another one, by sending that twice.
+    Duplicated,
+    /// The link damaged it.
+    Corrupted,
 }
 
 impl PacketFate {
     /// All of them.
-    pub const ALL: [PacketFate; 5] =
-        [PacketFate::Arrived, PacketFate::Dropped, PacketFate::Marked, PacketFate::Sent, PacketFate::Lost];
+    pub const ALL: [PacketFate; 7] = [
+        PacketFate::Arrived,
+        PacketFate::Dropped,
+        PacketFate::Marked,
+        PacketFate::Sent,
+        PacketFate::Lost,
+        PacketFate::Duplicated,
+        PacketFate::Corrupted,
+    ];
 
     /// Its name in tables and reports.
     pub fn name(self) -> &'static str {
-        ["arrived", "dropped", "marked", "sent", "lost"][self as usize]
+        ["arrived", "dropped", "marked", "sent", "lost", "duplicated", "corrupted"][self as usize]
     }
 }
 

@@ -64,10 +64,15 @@ fn words(key: &str) -> String {
 
 /// Where all packets went.
 pub(crate) fn audit(audit: &Audit) -> String {
+    let some = |number: u64, what: &str| {
+        if number > 0 { format!(", {} {what}", count(number)) } else { String::new() }
+    };
     let sum = format!(
-        "{} sent; {} delivered, {} dropped by queues, {} lost by links, {} in flight at the end, {} lost elsewhere",
+        "{} sent{}; {} delivered{}, {} dropped by queues, {} lost by links, {} in flight at the end, {} lost elsewhere",
         count(audit.sent),
+        some(audit.duplicated, "duplicated by links"),
         count(audit.delivered),
+        some(audit.corrupted, "damaged by links and thrown away by hosts"),
         count(audit.dropped),
         count(audit.lost),
         count(audit.in_flight),

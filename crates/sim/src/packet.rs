@@ -16,7 +16,7 @@ const CAPTURED_WINDOW_SCALE: u8 = 10;
 #[derive(Debug)]
 pub(crate) struct SimPacket(Box<Fields>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Fields {
     /// Means something where `tcp` is set.
     segment: Segment,
@@ -30,6 +30,7 @@ struct Fields {
     class: Ecn,
     tcp: bool,
     ip: Ip,
+    corrupt: bool,
 }
 
 /// Which flow a packet belongs to, and between which hosts it travels.
@@ -81,6 +82,7 @@ impl Pool {
         fields.flow = way.flow as u32;
         (fields.from, fields.to, fields.length) = (way.from as u16, way.to as u16, length as u16);
         (fields.ecn, fields.class, fields.tcp, fields.ip) = (ecn, ecn, tcp, way.ip);
+        fields.corrupt = false;
         let following = self.arrived.pop().unwrap_or_else(SimPacket::new);
         std::mem::replace(&mut self.next, following)
     }
@@ -106,6 +108,7 @@ impl SimPacket {
             class: Ecn::NotEct,
             tcp: false,
             ip: Ip::V4,
+            corrupt: false,
         }))
     }
 
@@ -261,6 +264,20 @@ impl Wire for SimPacket {
             ack: segment.flags.has(Flags::ACK),
             sack: segment.sack(),
         })
+    }
+
+    /// A new allocation: duplicates are rare, and when they arrive they are used again as others are.
+    fn duplicate(&self) -> SimPacket {
+        SimPacket(self.0.clone())
+    }
+
+    fn corrupt(&mut self) {
+        self.0.corrupt = true;
+    }
+
+    #[inline]
+    fn is_corrupt(&self) -> bool {
+        self.0.corrupt
     }
 
     fn write_to(&self, frame: &mut Vec<u8>) {

@@ -8,7 +8,7 @@ use crate::flow::{Carrier, Flow, Request};
 use crate::packet::{Pool, SimPacket, UDP_HEADER, Way};
 use weir_base::{FlowId, Packet, Span, Time};
 use weir_engine::{Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, observer};
-use weir_fabric::{Delivery, EventQueue, Fabric};
+use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
 use weir_plan::Run;
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
 use weir_transport::tcp::Connection;
@@ -39,6 +39,7 @@ pub(crate) struct World<'a> {
 
 /// Whether this run can be simulated.
 pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
+    weir_engine::check_traces(run)?;
     let horizon = EventQueue::new(run.flows.len() * TIMERS + 1).horizon();
     let unable = |what: String, help: &str| Err(EngineError::Unable { what, help: help.into() });
     if Time::ZERO + run.duration > horizon {
@@ -127,6 +128,10 @@ impl<'a> World<'a> {
     #[inline]
     fn deliver(&mut self, delivery: Delivery<SimPacket>) {
         let Delivery { host, packet, at: now } = delivery;
+        if packet.is_corrupt() {
+            // The host's checksum tells, and nobody above it hears of the packet; the fabric has counted it.
+            return self.pool.take_back(packet);
+        }
         let FlowId(number) = packet.flow();
         let number = number as usize;
         let flow = &mut self.flows[number];
@@ -300,7 +305,9 @@ impl<'a> World<'a> {
         let totals = self.fabric.totals();
         let audit = Audit {
             sent: totals.sent,
+            duplicated: totals.duplicated,
             delivered: totals.delivered,
+            corrupted: totals.corrupted,
             dropped: totals.dropped,
             lost: totals.lost,
             in_flight: totals.in_flight,

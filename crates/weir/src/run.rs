@@ -81,6 +81,7 @@ pub(crate) fn execute(
     // What is not named stays where it is; the rest is replaced run by run.
     let everything = execution.rerun && execution.only.is_empty();
     let mut folder = ResultFolder::open(&execution.out, lab.source(), identity::build(), everything)?;
+    folder.keep(lab.attachments())?;
     let cells: Vec<_> = runs
         .iter()
         .enumerate()

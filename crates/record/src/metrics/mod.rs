@@ -37,6 +37,8 @@ pub const METRICS: &[Metric] = &[
     queue::LINK_THROUGHPUT,
     queue::LINK_LOST,
     queue::LINK_LOSS,
+    queue::LINK_DUPLICATED,
+    queue::LINK_CORRUPTED,
     rate::GOODPUT,
     rate::GOODPUT_SHARE,
     rate::THROUGHPUT,

@@ -179,3 +179,27 @@ pub(super) const LINK_LOSS: Metric = Metric {
     bound: None,
     formula: Formula::Queue(|q| Value::from(percent(q.link().sum.lost, q.arrived()))),
 };
+
+/// What the link sent twice.
+pub(super) const LINK_DUPLICATED: Metric = Metric {
+    name: "link_duplicated_packets",
+    title: "Duplicated by the link",
+    unit: "packets",
+    of: LINK,
+    definition: "Packets that the link made by sending others twice.",
+    source: "counted at the link",
+    bound: None,
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.duplicated)),
+};
+
+/// What the link damaged.
+pub(super) const LINK_CORRUPTED: Metric = Metric {
+    name: "link_corrupted_packets",
+    title: "Damaged by the link",
+    unit: "packets",
+    of: LINK,
+    definition: "Packets that the link damaged on the way, duplicates included; the host that one reaches throws it away.",
+    source: "counted at the link",
+    bound: None,
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.corrupted)),
+};

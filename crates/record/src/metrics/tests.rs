@@ -71,6 +71,8 @@ fn records() -> Records {
             sent_bytes: [100_000, 0, 12_500, 0],
             dropped_full: 2,
             lost: 1,
+            duplicated: 2,
+            corrupted: 3,
             busy: Span::from_millis(90),
             capacity: Bytes::new(125_000),
             backlog_packets: 10 + period as u32,
@@ -140,6 +142,8 @@ fn a_link_is_counted_after_the_warm_up() {
     assert_eq!(link.get("dropped_full_packets"), Value::Count(16));
     assert_eq!(link.get("marked_packets"), Value::Count(40));
     assert_eq!(link.get("link_lost_packets"), Value::Count(8));
+    assert_eq!(link.get("link_duplicated_packets"), Value::Count(16));
+    assert_eq!(link.get("link_corrupted_packets"), Value::Count(24));
     assert_near(&link, "link_loss_percent", 1.0);
     // 112,500 bytes in 100 ms.
     assert_near(&link, "link_throughput_mbps", 9.0);
@@ -332,6 +336,8 @@ mod merging {
             sent_bytes: [1500 * a, 1500 * b, 40 * c, 1500 * d],
             dropped_full: a / 4,
             lost: d,
+            duplicated: c,
+            corrupted: b / 5,
             busy: Span::from_micros(a + b),
             capacity: Bytes::new(125_000),
             backlog_packets: a as u32,

@@ -1,0 +1,144 @@
+//! Delay that differs from packet to packet, drawn for each by itself from one of three distributions. With reordering a
+//! packet arrives when its own delay is over; without, no earlier than those sent before it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Random, Span, math};
+
+/// What is added to each packet's propagation delay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Jitter {
+    /// How it is distributed: `uniform` below `up_to`; `normal` with `mean` and `deviation`, where a draw below zero counts
+    /// as none; `pareto` with `mean` and `shape`.
+    pub distribution: Distribution,
+    /// Of `uniform` the bound; of the others the longest delay, by default an hour: a draw above it counts as it.
+    pub up_to: Option<Span>,
+    /// Mean of `normal`, before draws below zero are cut, and of `pareto`.
+    pub mean: Option<Span>,
+    /// Standard deviation of `normal`, before draws below zero are cut.
+    pub deviation: Option<Span>,
+    /// Shape of `pareto`, above 1; the smaller, the heavier the tail.
+    pub shape: f64,
+    /// Whether packets may overtake each other.
+    pub reorder: bool,
+}
+
+/// How jitter is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Any value below the bound is as likely as any other.
+    #[default]
+    Uniform,
+    /// The bell curve.
+    Normal,
+    /// A power law: most are short, a few very long.
+    Pareto,
+}
+
+/// The longest delay that is ever added.
+const LONGEST: Span = Span::from_secs(3600);
+
+impl Default for Jitter {
+    /// None.
+    fn default() -> Jitter {
+        Jitter {
+            distribution: Distribution::Uniform,
+            up_to: None,
+            mean: None,
+            deviation: None,
+            shape: 3.0,
+            reorder: false,
+        }
+    }
+}
+
+impl Jitter {
+    /// Uniform, below `up_to`, in order.
+    pub fn uniform(up_to: Span) -> Jitter {
+        Jitter { up_to: Some(up_to), ..Jitter::default() }
+    }
+
+    /// Whether no delay is ever added.
+    pub fn is_none(&self) -> bool {
+        let zero = |span: Option<Span>| span.unwrap_or_default().is_zero();
+        match self.distribution {
+            Distribution::Uniform => zero(self.up_to),
+            Distribution::Normal => zero(self.mean) && zero(self.deviation),
+            Distribution::Pareto => zero(self.mean),
+        }
+    }
+
+    /// Draws a delay.
+    pub(crate) fn draw(&self, random: &mut Random) -> Span {
+        let cut = |nanos: f64| Span::from_nanos(nanos.max(0.0) as u64).min(self.up_to.unwrap_or(LONGEST));
+        let mean = self.mean.unwrap_or_default().as_nanos() as f64;
+        match self.distribution {
+            Distribution::Uniform => random.within(self.up_to.unwrap_or_default()),
+            Distribution::Normal => {
+                cut(mean + normal(random) * self.deviation.unwrap_or_default().as_nanos() as f64)
+            }
+            Distribution::Pareto => {
+                // Inverse transform; the scale is what makes the mean come out: mean (shape - 1) / shape.
+                let scale = mean * (self.shape - 1.0) / self.shape;
+                cut(scale * math::pow(1.0 - random.unit(), -1.0 / self.shape))
+            }
+        }
+    }
+}
+
+/// A number from the standard normal distribution, by the polar method (Marsaglia and Bray, "A Convenient Method for
+/// Generating Normal Variables", SIAM Review 6, 1964).
+fn normal(random: &mut Random) -> f64 {
+    loop {
+        let (x, y) = (2.0 * random.unit() - 1.0, 2.0 * random.unit() - 1.0);
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * math::sqrt(-2.0 * math::ln(square) / square);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean and standard deviation in milliseconds over 200,000 draws, and the largest.
+    fn measure(jitter: Jitter) -> (f64, f64, Span) {
+        let mut random = Random::stream(3, "jitter");
+        let draws: Vec<Span> = (0..200_000).map(|_| jitter.draw(&mut random)).collect();
+        let n = draws.len() as f64;
+        let mean = draws.iter().map(|d| d.as_millis_f64()).sum::<f64>() / n;
+        let variance = draws.iter().map(|d| (d.as_millis_f64() - mean).powi(2)).sum::<f64>() / n;
+        (mean, variance.sqrt(), draws.into_iter().max().unwrap())
+    }
+
+    #[test]
+    fn each_distribution_has_its_mean_and_deviation() {
+        let ms = |ms| Some(Span::from_millis(ms));
+        let (mean, deviation, most) = measure(Jitter::uniform(Span::from_millis(6)));
+        assert!((mean - 3.0).abs() < 0.02 && (deviation - 6.0 / 12f64.sqrt()).abs() < 0.02);
+        assert!(most < Span::from_millis(6));
+        let normal = Jitter {
+            distribution: Distribution::Normal,
+            mean: ms(10),
+            deviation: ms(2),
+            ..Jitter::default()
+        };
+        let (mean, deviation, _) = measure(normal);
+        assert!((mean - 10.0).abs() < 0.02 && (deviation - 2.0).abs() < 0.02, "{mean} {deviation}");
+        // Shape 3: variance is mean^2 / (shape (shape - 2)) = 25 / 3; its estimate converges slowly.
+        let pareto = Jitter { distribution: Distribution::Pareto, mean: ms(5), ..Jitter::default() };
+        let (mean, _, most) = measure(pareto);
+        assert!((mean - 5.0).abs() < 0.05 && most > Span::from_millis(50), "{mean} {most}");
+        let (_, _, most) = measure(Jitter { up_to: ms(20), ..pareto });
+        assert_eq!(most, Span::from_millis(20));
+    }
+
+    #[test]
+    fn none_is_none() {
+        assert!(Jitter::default().is_none() && Jitter::uniform(Span::ZERO).is_none());
+        assert!(!Jitter::uniform(Span::from_nanos(1)).is_none());
+    }
+}

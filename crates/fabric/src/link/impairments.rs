@@ -1,0 +1,107 @@
+//! What a link does to packets on their way: losing, doubling, damaging and delaying them. A plain link has none of this
+//! and pays one look for it. Each has a random stream of its own, so that one never changes what another draws.
+
+use super::{Link, PacketEvent, Watcher};
+use crate::config;
+use crate::jitter::Jitter;
+use crate::loss::Losses;
+use crate::wire::Wire;
+use weir_base::{Random, Time};
+
+#[derive(Debug)]
+pub(super) struct Impairments {
+    losses: Losses,
+    duplicate: f64,
+    duplicates: Random,
+    corrupt: f64,
+    corruptions: Random,
+    jitter: Jitter,
+    delays: Random,
+}
+
+impl Impairments {
+    /// What this link needs, at once or later; none for a plain one.
+    pub(super) fn new(index: usize, config: &config::Link, seed: u64) -> Option<Box<Impairments>> {
+        let at_once = !config.loss.is_none()
+            || config.duplicate > 0.0
+            || config.corrupt > 0.0
+            || config.jitter.is_some_and(|jitter| !jitter.is_none());
+        let changes = |change: &config::Change| {
+            change.loss.is_some()
+                || change.duplicate.is_some()
+                || change.corrupt.is_some()
+                || change.jitter.is_some()
+        };
+        if !at_once && !config.schedule.iter().any(changes) {
+            return None;
+        }
+        let stream = |name: &str| Random::stream_of(seed, name, index as u64);
+        Some(Box::new(Impairments {
+            losses: Losses::new(config.loss, stream("loss")),
+            duplicate: config.duplicate,
+            duplicates: stream("duplicate"),
+            corrupt: config.corrupt,
+            corruptions: stream("corrupt"),
+            jitter: config.jitter.unwrap_or_default(),
+            delays: stream("jitter"),
+        }))
+    }
+
+    pub(super) fn change(&mut self, change: &config::Change) {
+        if let Some(loss) = change.loss {
+            self.losses.change(loss);
+        }
+        self.duplicate = change.duplicate.unwrap_or(self.duplicate);
+        self.corrupt = change.corrupt.unwrap_or(self.corrupt);
+        self.jitter = change.jitter.unwrap_or(self.jitter);
+    }
+}
+
+impl<P: Wire> Link<P> {
+    /// Puts a packet on its way at `leaves`, with whatever happens to it there.
+    pub(super) fn send_off_impaired(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
+        let Some(impairments) = &mut self.impairments else { return };
+        if impairments.losses.next() {
+            return self.lose(&packet, now, watcher);
+        }
+        if impairments.duplicate > 0.0 && impairments.duplicates.chance(impairments.duplicate) {
+            let twin = packet.duplicate();
+            self.counters.duplicated += 1;
+            self.total_duplicated += 1;
+            self.tell(&twin, PacketEvent::Duplicated, now, watcher);
+            self.travel(twin, leaves, now, watcher);
+        }
+        self.travel(packet, leaves, now, watcher);
+    }
+
+    /// A packet that is not lost: damaged perhaps, and delayed by its own time.
+    fn travel(&mut self, mut packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
+        let Some(impairments) = &mut self.impairments else { return };
+        let corrupt = impairments.corrupt > 0.0 && impairments.corruptions.chance(impairments.corrupt);
+        let jitter = impairments.jitter;
+        let extra =
+            if jitter.is_none() { weir_base::Span::ZERO } else { jitter.draw(&mut impairments.delays) };
+        if corrupt {
+            packet.corrupt();
+            self.counters.corrupted += 1;
+            self.tell(&packet, PacketEvent::Corrupted, now, watcher);
+        }
+        let mut at = self.last_arrival.max(leaves + self.delay);
+        if jitter.reorder {
+            // What the link itself takes keeps its order; the jitter of each packet comes on top.
+            self.last_arrival = at;
+            at += extra;
+        } else {
+            at = self.last_arrival.max(leaves + self.delay + extra);
+            self.last_arrival = at;
+        }
+        let place = self.pipe.iter().rposition(|(other, _)| *other <= at).map_or(0, |before| before + 1);
+        self.pipe.insert(place, (at, packet));
+    }
+
+    fn tell(&self, packet: &P, event: PacketEvent, now: Time, watcher: &mut Watcher<P>) {
+        if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
+            watcher.packet(self.index, packet, event, now);
+        }
+    }
+}

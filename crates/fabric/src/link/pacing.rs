@@ -1,0 +1,279 @@
+//! How a link sends whose transmitter is not simply busy for as long as a packet takes at its rate: from a trace, as a
+//! station on a radio channel, or with outages. A plain link has none of this and pays one look for it.
+
+use super::{Link, Watcher};
+use crate::config;
+use crate::trace::{OPPORTUNITY, Playback};
+use crate::wifi::{ACKNOWLEDGED, Aggregate, Station};
+use crate::wire::Wire;
+use weir_base::{Bytes, Rate, Span, Time};
+use weir_queue::Queue;
+
+#[derive(Debug)]
+pub(super) struct Pacing<P> {
+    /// What is being played, if it is a trace that says how fast the link is.
+    trace: Option<Played>,
+    station: Option<Box<Station>>,
+    /// Whether an outage keeps it from sending.
+    down: bool,
+    /// A packet that was begun and of which so many bytes are still to be sent.
+    carried: Option<(P, u64)>,
+    /// When the transmitter's event is due; others are of a past that a change has overtaken.
+    wake: Time,
+    /// Largest IP packet.
+    mtu: u64,
+    /// The packets of an aggregate while it is put together.
+    aggregate: Vec<P>,
+}
+
+/// A trace from the time on at which it was begun.
+#[derive(Debug)]
+struct Played {
+    play: Playback,
+    since: Time,
+    /// The next opportunity that was neither used nor let pass, by number.
+    next: u64,
+    /// What it let through until capacity was last taken, in bits times nanoseconds per second.
+    counted: u128,
+}
+
+impl Played {
+    fn new(play: Playback, since: Time) -> Played {
+        Played { play, since, next: 0, counted: 0 }
+    }
+}
+
+impl<P> Pacing<P> {
+    /// What this link needs; none for a plain one.
+    pub(super) fn new(index: usize, config: &config::Link, whole: &config::Config) -> Option<Box<Pacing<P>>> {
+        let scheduled = config.schedule.iter().any(|change| change.trace.is_some());
+        if config.trace.is_none() && config.wifi.is_none() && config.outages.is_empty() && !scheduled {
+            return None;
+        }
+        Some(Box::new(Pacing {
+            trace: config.trace.clone().map(|play| Played::new(play, Time::ZERO)),
+            station: config.wifi.map(|wifi| Box::new(Station::new(wifi, whole.seed, index as u64))),
+            down: false,
+            carried: None,
+            wake: Time::NEVER,
+            mtu: whole.mtu.get(),
+            aggregate: Vec::new(),
+        }))
+    }
+
+    /// Packets that are begun but not on their way.
+    pub(super) fn inside(&self) -> u64 {
+        u64::from(self.carried.is_some())
+    }
+
+    /// When the transmitter may begin to send what waits, being free from `from` on.
+    fn begins(&mut self, from: Time) -> Option<Time> {
+        if from == Time::NEVER {
+            return None;
+        }
+        let contended = match &mut self.station {
+            Some(station) => from + station.contend(),
+            None => from,
+        };
+        let Some(Played { play, since, next, .. }) = &mut self.trace else { return Some(contended) };
+        let offset = contended.since(*since).as_nanos();
+        if let Some(trace) = play.trace.opportunities() {
+            *next = trace.first_from(offset, play.repeat).max(*next);
+            return trace.time(*next, play.repeat).map(|at| *since + Span::from_nanos(at));
+        }
+        // A radio cannot begin to send at rate nothing; bytes on a wire are begun, and wait.
+        let Some(trace) = play.trace.steps().filter(|_| self.station.is_some()) else {
+            return Some(contended);
+        };
+        let mut at = offset;
+        loop {
+            match trace.rate_at(at, play.repeat) {
+                (rate, _) if rate.bits_per_sec() > 0 => return Some(*since + Span::from_nanos(at)),
+                (_, next) => at = next?,
+            }
+        }
+    }
+
+    /// What can have been sent since this was last asked, in bits times nanoseconds per second: nothing in an outage.
+    pub(super) fn take_capacity(&mut self, rate: Rate, since: Time, now: Time) -> u128 {
+        let plain = u128::from(rate.bits_per_sec()) * u128::from(now.since(since).as_nanos());
+        let walked = self.station.as_mut().and_then(|station| station.take_capacity(rate, now));
+        let capacity = match &mut self.trace {
+            Some(Played { play, since, counted, .. }) => {
+                let total = play.total(now.since(*since).as_nanos());
+                total - std::mem::replace(counted, total)
+            }
+            None => walked.unwrap_or(plain),
+        };
+        if self.down { 0 } else { capacity }
+    }
+}
+
+impl<P: Wire> Link<P> {
+    /// Sends what may be sent now, the transmitter having no event; returns when it wants one.
+    pub(super) fn take_turn(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        loop {
+            let at = self.arm_paced(now)?;
+            if at > now {
+                return Some(at);
+            }
+            self.armed = false;
+            if !self.serve(now, watcher) {
+                return None;
+            }
+        }
+    }
+
+    /// The transmitter's event, unless a change has overtaken it.
+    pub(super) fn transmit_paced(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        let pacing = self.pacing.as_mut()?;
+        if !self.armed || pacing.wake != now {
+            return None;
+        }
+        self.armed = false;
+        if pacing.down || !self.serve(now, watcher) {
+            return None;
+        }
+        self.take_turn(now, watcher)
+    }
+
+    /// Sets the time of the transmitter's next event, if anything waits and may be sent.
+    fn arm_paced(&mut self, now: Time) -> Option<Time> {
+        let waiting = self.queue.backlog().packets > 0;
+        let from = self.free_at.max(now);
+        let pacing = self.pacing.as_mut()?;
+        if pacing.down || !(waiting || pacing.carried.is_some()) {
+            return None;
+        }
+        pacing.wake = pacing.begins(from)?;
+        self.armed = true;
+        Some(pacing.wake)
+    }
+
+    /// An outage begins or ends. Returns when the transmitter wants an event, if it wants a new one.
+    pub(crate) fn outage(&mut self, begins: bool, now: Time) -> Option<Time> {
+        self.count_capacity(now);
+        let pacing = self.pacing.as_mut()?;
+        pacing.down = begins;
+        if begins || self.armed { None } else { self.arm_paced(now) }
+    }
+
+    /// From now on another trace, or none, says how fast the link is. Returns when the transmitter wants an event.
+    pub(super) fn play(&mut self, change: &config::Change, now: Time) -> Option<Time> {
+        let pacing = self.pacing.as_mut()?;
+        if change.trace.is_none() && (change.rate.is_none() || pacing.trace.is_none()) {
+            return None;
+        }
+        pacing.trace = change.trace.clone().map(|play| Played::new(play, now));
+        if self.free_at == Time::NEVER {
+            self.free_at = now;
+        }
+        self.armed = false;
+        self.arm_paced(now)
+    }
+
+    /// Sends what goes at once from `now` on; false when nothing does.
+    fn serve(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+        let Some(pacing) = &mut self.pacing else { return false };
+        if pacing.trace.as_ref().is_some_and(|played| played.play.trace.is_opportunities()) {
+            return self.use_opportunity(now, watcher);
+        }
+        if pacing.station.is_some() { self.send_aggregate(now, watcher) } else { self.send_one(now, watcher) }
+    }
+
+    fn take_carried(&mut self) -> Option<(P, u64)> {
+        self.pacing.as_mut()?.carried.take()
+    }
+
+    /// Uses the opportunity of this moment for as many packets as its bytes suffice for.
+    fn use_opportunity(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+        let Some(played) = self.pacing.as_mut().and_then(|pacing| pacing.trace.as_mut()) else {
+            return false;
+        };
+        played.next += 1;
+        let mut room = OPPORTUNITY.get();
+        let mut used = false;
+        while room > 0 {
+            let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
+                break;
+            };
+            used = true;
+            if left <= room {
+                room -= left;
+                self.send_off(packet, now, now, watcher);
+            } else {
+                if let Some(pacing) = &mut self.pacing {
+                    pacing.carried = Some((packet, left - room));
+                }
+                room = 0;
+            }
+        }
+        used
+    }
+
+    /// Sends one packet at the rate of a trace in steps, or at the link's own.
+    fn send_one(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+        let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
+            return false;
+        };
+        let Some(pacing) = &mut self.pacing else { return false };
+        let bytes = Bytes::new(left);
+        let done = match &pacing.trace {
+            None => Some(now + self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(bytes))),
+            Some(Played { play, since, .. }) => play.trace.steps().and_then(|trace| {
+                let done = trace.finish(now.since(*since).as_nanos(), bytes, play.repeat)?;
+                Some(*since + Span::from_nanos(done))
+            }),
+        };
+        let Some(done) = done else {
+            // It has begun and never ends, unless the link's rate is changed.
+            pacing.carried = Some((packet, left));
+            self.free_at = Time::NEVER;
+            return true;
+        };
+        self.counters.busy += done.since(now);
+        self.free_at = done;
+        self.send_off(packet, done, now, watcher);
+        true
+    }
+
+    /// Sends what waits as one aggregate, whose packets arrive together at its end.
+    fn send_aggregate(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+        let Some(pacing) = &mut self.pacing else { return false };
+        let best = match &pacing.trace {
+            Some(Played { play, since, .. }) => {
+                play.trace.steps().map(|trace| trace.rate_at(now.since(*since).as_nanos(), play.repeat).0)
+            }
+            None => self.rate,
+        };
+        let Some(station) = &mut pacing.station else { return false };
+        let (rate, wifi) = (station.rate(best.unwrap_or_default(), now), station.wifi);
+        let longest = pacing.mtu + self.overhead;
+        let mut packets = std::mem::take(&mut pacing.aggregate);
+        let mut aggregate = Aggregate::default();
+        while aggregate.takes(longest, &wifi, rate) {
+            let Some((packet, bytes)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
+                break;
+            };
+            aggregate.add(bytes);
+            packets.push(packet);
+        }
+        let sent = !packets.is_empty();
+        if sent {
+            let end = now + aggregate.airtime(rate);
+            self.counters.busy += end.since(now);
+            self.free_at = end + ACKNOWLEDGED;
+            packets.drain(..).for_each(|packet| self.send_off(packet, end, now, watcher));
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.aggregate = packets;
+        }
+        sent
+    }
+
+    /// What the link could have sent since capacity was last counted.
+    pub(super) fn paced_capacity(&mut self, now: Time) -> Option<u128> {
+        let (rate, since) = (self.rate.unwrap_or_default(), self.capacity_since);
+        self.pacing.as_mut().map(|pacing| pacing.take_capacity(rate, since, now))
+    }
+}

@@ -1,0 +1,335 @@
+//! What a link can do beside a rate and a delay: traces, outages, radio channels, and everything that happens on the way.
+
+use super::*;
+use std::sync::Arc;
+
+fn deep(link: &mut Link) {
+    let limit = serde_json::json!({"limit": "10000000 packets"});
+    link.queue = weir_queue::Config::with_parameters("tail-drop", limit).unwrap();
+}
+
+/// The two hops with no time on the way to the second, whose queue never overflows.
+fn link(change: impl FnOnce(&mut Link)) -> Config {
+    let mut config = two_hops(|slow| {
+        deep(slow);
+        slow.delay = Span::ZERO;
+        change(slow);
+    });
+    config.links[0].delay = Span::ZERO;
+    config
+}
+
+fn played(text: &str, repeat: bool) -> impl FnOnce(&mut Link) {
+    let trace = Arc::new(Trace::parse(text).unwrap());
+    move |link| {
+        link.rate = Some(trace.mean_rate());
+        link.trace = Some(Playback { trace, repeat });
+    }
+}
+
+fn balance(fabric: &Fabric<Datagram>) -> Totals {
+    let totals = fabric.totals();
+    assert_eq!(
+        totals.sent + totals.duplicated,
+        totals.delivered
+            + totals.corrupted
+            + totals.dropped
+            + totals.lost
+            + totals.in_flight
+            + totals.unroutable,
+        "{totals:?}"
+    );
+    totals
+}
+
+/// Sends packets 1 to n at once, lets so much time pass, and returns when each arrived.
+fn saturate(config: &Config, n: u64, until: Time) -> (Vec<(u64, Time)>, Fabric<Datagram>) {
+    let mut fabric = Fabric::new(config);
+    (1..=n).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
+    let mut seen = vec![];
+    while let Some(delivery) = fabric.advance(until) {
+        seen.push((delivery.packet.number, delivery.at));
+    }
+    balance(&fabric);
+    (seen, fabric)
+}
+
+fn times(seen: &[(u64, Time)]) -> Vec<u64> {
+    seen.iter().map(|(_, at)| at.as_nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn a_saturated_trace_delivers_a_full_packet_at_every_opportunity() {
+    let config = link(|link| {
+        played("0\n3\n3\n9\n10\n", true)(link);
+        // As Mahimahi counts: a packet of 1500 bytes fills an opportunity.
+        link.overhead = Bytes::new(4);
+    });
+    let (seen, mut fabric) = saturate(&config, 12, Time::NEVER);
+    assert_eq!(times(&seen), [0, 3, 3, 9, 10, 10, 13, 13, 19, 20, 20, 23]);
+    // Opportunities of 20 to 23 ms, both ends included: at 0, 3 and 3; all before are used in full.
+    assert_eq!(fabric.take_capacity(1, ms(23)), Bytes::new(13 * 1504));
+    assert_eq!(fabric.take_link(1).sent_bytes[Ecn::Ect0 as usize], 12 * 1504);
+}
+
+#[test]
+fn an_opportunity_takes_parts_of_packets_and_what_it_leaves_over_is_for_those_that_wait() {
+    // Without the 4 bytes: after 375 packets of 1500 bytes 1500 are left over, enough for one more at the same moment.
+    let config = link(played("1\n", true));
+    let (seen, _) = saturate(&config, 377, Time::NEVER);
+    let at = times(&seen);
+    assert_eq!((at[0], at[374], at[375], at[376]), (1, 375, 375, 376));
+    // A packet of 1600 bytes on the wire needs two opportunities, and the next one goes with the second's rest.
+    let config = link(|link| {
+        played("1\n", true)(link);
+        link.overhead = Bytes::new(100);
+    });
+    let (seen, fabric) = saturate(&config, 3, ms(2));
+    assert_eq!(times(&seen), [2]);
+    // One in the queue, one begun.
+    assert_eq!(fabric.totals().in_flight, 2);
+}
+
+#[test]
+fn an_opportunity_that_nobody_waits_for_is_gone() {
+    let config = link(|link| {
+        played("10\n20\n30\n", true)(link);
+        link.overhead = Bytes::new(4);
+    });
+    let mut fabric: Fabric<Datagram> = Fabric::new(&config);
+    let mut seen = vec![];
+    for (number, at) in [(1, 12), (2, 30), (3, 30), (4, 95)] {
+        while let Some(delivery) = fabric.advance(ms(at)) {
+            seen.push((delivery.packet.number, delivery.at));
+        }
+        fabric.inject(0, datagram(number, 2), ms(at));
+    }
+    while let Some(delivery) = fabric.advance(Time::NEVER) {
+        seen.push((delivery.packet.number, delivery.at));
+    }
+    // A packet that comes at the very moment of an opportunity may use it; of 30 ms there is one.
+    assert_eq!(seen, [(1, ms(20)), (2, ms(30)), (3, ms(40)), (4, ms(100))]);
+}
+
+#[test]
+fn a_trace_that_does_not_repeat_ends() {
+    let config = link(|link| {
+        played("1\n2\n", false)(link);
+        link.overhead = Bytes::new(4);
+    });
+    let (seen, mut fabric) = saturate(&config, 5, Time::NEVER);
+    assert_eq!(times(&seen), [1, 2]);
+    assert_eq!((fabric.totals().in_flight, fabric.next_time()), (3, Time::NEVER));
+    assert_eq!(fabric.take_capacity(1, ms(1000)), Bytes::new(2 * 1504));
+}
+
+#[test]
+fn a_trace_of_one_rate_is_that_rate_to_the_nanosecond() {
+    let plain = link(|link| link.rate = Some(Rate::from_bits_per_sec(7_654_321)));
+    let traced = link(played("0,7654321\n1,7654321\n", true));
+    let (expected, _) = saturate(&plain, 2000, Time::NEVER);
+    let (seen, mut fabric) = saturate(&traced, 2000, Time::NEVER);
+    assert_eq!(seen, expected);
+    assert_eq!(fabric.take_capacity(1, Time::ZERO + Span::from_secs(8)), Bytes::new(7_654_321));
+}
+
+#[test]
+fn a_rate_in_steps_sends_a_packet_across_them() {
+    // 2 Mbit/s for 9 ms, nothing for 1 ms: one and a half packets a round. The second waits in the middle of itself.
+    let config = link(played("0,2 Mbit/s\n0.009,0\n0.010,2 Mbit/s\n0.019,0\n0.020,2 Mbit/s\n", true));
+    let (seen, _) = saturate(&config, 3, Time::NEVER);
+    assert_eq!(times(&seen), [6, 13, 19]);
+}
+
+#[test]
+fn a_schedule_begins_and_ends_a_trace() {
+    let trace = Arc::new(Trace::parse("5\n10\n").unwrap());
+    let begin = Change {
+        at: Span::from_millis(7),
+        rate: Some(trace.mean_rate()),
+        trace: Some(Playback { trace, repeat: true }),
+        ..Change::default()
+    };
+    let end =
+        Change { at: Span::from_millis(40), rate: Some(Rate::from_mbit_per_sec(2)), ..Change::default() };
+    let config = link(|link| {
+        link.overhead = Bytes::new(4);
+        link.schedule = vec![begin, end];
+    });
+    let (seen, mut fabric) = saturate(&config, 10, Time::NEVER);
+    // 6.016 ms each at 2 Mbit/s: the second was begun before the trace came, which starts at 7 ms and finds the link busy
+    // until 12.032 ms. Its next opportunity after 37 ms would be that of 42 ms; at 40 ms the old rate is back.
+    assert_eq!(times(&seen), [6, 12, 17, 22, 27, 32, 37, 46, 52, 58]);
+    assert_eq!(seen[7].1, ms(40) + Span::from_micros(6016));
+    // 7 and 10 ms at 2 Mbit/s, and 6 opportunities: at 12, 17, 22, 27, 32 and 37 ms.
+    assert_eq!(fabric.take_capacity(1, ms(50)), Bytes::new(17 * 250 + 6 * 1504));
+}
+
+#[test]
+fn an_outage_holds_the_queue_and_sends_nothing_new() {
+    let config = link(|link| link.outages = vec![(Span::from_millis(8), Span::from_millis(20))]);
+    let (seen, mut fabric) = saturate(&config, 3, Time::NEVER);
+    // 6 ms each; the second was begun at 6 ms and is finished, the third waits for the end of the outage at 28 ms.
+    assert_eq!(seen, [(1, ms(6)), (2, ms(12)), (3, ms(34))]);
+    assert_eq!(fabric.take_capacity(1, ms(40)), Bytes::new(20 * 250));
+    assert_eq!(balance(&fabric).delivered, 3);
+}
+
+#[test]
+fn a_packet_that_comes_in_an_outage_waits_for_its_end() {
+    let config = link(|link| {
+        link.outages = vec![
+            (Span::from_millis(1), Span::from_millis(2)),
+            (Span::from_millis(10), Span::from_millis(10)),
+        ];
+    });
+    let mut fabric: Fabric<Datagram> = Fabric::new(&config);
+    assert!(fabric.advance(ms(15)).is_none());
+    fabric.inject(0, datagram(1, 2), ms(15));
+    assert_eq!(fabric.advance(Time::NEVER).unwrap().at, ms(26));
+}
+
+#[test]
+fn opportunities_of_an_outage_are_gone() {
+    let config = link(|link| {
+        played("10\n", true)(link);
+        link.overhead = Bytes::new(4);
+        link.outages = vec![(Span::from_millis(15), Span::from_millis(20))];
+    });
+    let (seen, mut fabric) = saturate(&config, 3, Time::NEVER);
+    assert_eq!(times(&seen), [10, 40, 50]);
+    // Capacity is counted at the outage's ends and now: 10 ms; 40 and 50 ms.
+    assert_eq!(fabric.take_capacity(1, ms(50)), Bytes::new(3 * 1504));
+}
+
+#[test]
+fn duplicates_arrive_and_the_sum_comes_out() {
+    let config = link(|link| link.duplicate = 0.25);
+    let (seen, mut fabric) = saturate(&config, 20_000, Time::NEVER);
+    let totals = balance(&fabric);
+    assert_eq!(totals.delivered, 20_000 + totals.duplicated);
+    assert!((4_800..5_200).contains(&totals.duplicated), "{totals:?}");
+    assert_eq!(fabric.take_link(1).duplicated, totals.duplicated);
+    assert!(seen.is_sorted_by_key(|(number, at)| (*at, *number)));
+}
+
+#[test]
+fn damaged_packets_reach_their_host_and_do_not_count_as_delivered() {
+    let config = link(|link| link.corrupt = 0.1);
+    let mut fabric: Fabric<Datagram> = Fabric::new(&config);
+    (1..=20_000).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
+    let mut damaged = 0;
+    while let Some(delivery) = fabric.advance(Time::NEVER) {
+        damaged += u64::from(delivery.packet.is_corrupt());
+    }
+    let totals = balance(&fabric);
+    assert_eq!((totals.corrupted, totals.delivered), (damaged, 20_000 - damaged));
+    assert!((1_900..2_100).contains(&damaged), "{damaged}");
+    assert_eq!(fabric.take_link(1).corrupted, damaged);
+    assert_eq!(fabric.take_flow(0).received_packets, 20_000 - damaged, "the tap sees what TCP sees");
+}
+
+/// A burst over a fast link with this jitter: numbers in order of arrival, and times.
+fn jittered(jitter: Jitter) -> Vec<(u64, Time)> {
+    let config = link(|link| {
+        link.rate = Some(Rate::from_mbit_per_sec(120));
+        link.jitter = Some(jitter);
+    });
+    saturate(&config, 5_000, Time::NEVER).0
+}
+
+#[test]
+fn jitter_keeps_the_order_unless_it_may_reorder() {
+    let steady = Jitter::uniform(Span::from_millis(5));
+    let seen = jittered(steady);
+    assert!(seen.iter().map(|(number, _)| *number).eq(1..=5_000));
+    assert!(seen.is_sorted_by_key(|(_, at)| *at));
+    let seen = jittered(Jitter { reorder: true, ..steady });
+    assert!(seen.is_sorted_by_key(|(_, at)| *at));
+    let overtaken = seen.windows(2).filter(|pair| pair[1].0 < pair[0].0).count();
+    assert!(overtaken > 1_000, "{overtaken}");
+    let mut mean = 0.0;
+    for (number, at) in &seen {
+        // Packet n is sent off at n times 0.1 ms.
+        let extra = at.since(Time::ZERO + Span::from_micros(100) * *number);
+        assert!(extra < Span::from_millis(5));
+        mean += extra.as_millis_f64() / 5_000.0;
+    }
+    assert!((mean - 2.5).abs() < 0.1, "{mean}");
+}
+
+#[test]
+fn impairments_come_and_go_with_the_schedule() {
+    let at = |ms| Span::from_millis(ms);
+    let config = link(|link| {
+        link.schedule = vec![
+            Change { at: at(60), loss: Some(Loss::Independent(1.0)), ..Change::default() },
+            Change { at: at(120), loss: Some(Loss::NONE), duplicate: Some(1.0), ..Change::default() },
+            Change { at: at(180), duplicate: Some(0.0), corrupt: Some(1.0), ..Change::default() },
+            Change {
+                at: at(240),
+                corrupt: Some(0.0),
+                jitter: Some(Jitter::uniform(at(5))),
+                ..Change::default()
+            },
+        ];
+    });
+    let (_, fabric) = saturate(&config, 50, Time::NEVER);
+    let totals = balance(&fabric);
+    // A packet is sent off when it begins to be sent: ten in each 60 ms, and at a change the one before it is under way.
+    assert_eq!((totals.lost, totals.duplicated, totals.corrupted), (10, 10, 10));
+}
+
+#[test]
+fn bursts_of_loss_are_lost_as_bursts() {
+    let chain = GilbertElliott::with_mean(0.05, 4.0).unwrap();
+    let config = link(|link| {
+        link.rate = Some(Rate::from_mbit_per_sec(1000));
+        link.loss = Loss::Bursts(chain);
+    });
+    let (seen, fabric) = saturate(&config, 200_000, Time::NEVER);
+    let lost = balance(&fabric).lost as f64;
+    let bursts = seen.windows(2).filter(|pair| pair[1].0 > pair[0].0 + 1).count() as f64;
+    assert!((lost / 200_000.0 / 0.05 - 1.0).abs() < 0.05, "{lost}");
+    assert!((lost / bursts / 4.0 - 1.0).abs() < 0.05, "{lost} in {bursts}");
+}
+
+#[test]
+fn a_station_sends_aggregates_that_arrive_at_once() {
+    let config = link(|link| {
+        link.rate = Some(Rate::from_mbit_per_sec(65));
+        link.wifi = Some(Wifi { max_packets: 10, ..Wifi::default() });
+    });
+    let (seen, mut fabric) = saturate(&config, 1_001, Time::NEVER);
+    // The first packet finds an empty queue, and contends; by then the others have come.
+    let mut bursts: Vec<(Time, usize)> = vec![];
+    for (_, at) in &seen {
+        match bursts.last_mut() {
+            Some((last, count)) if last == at => *count += 1,
+            _ => bursts.push((*at, 1)),
+        }
+    }
+    assert!(bursts[..100].iter().all(|(_, count)| *count == 10));
+    assert_eq!((bursts.len(), bursts[100].1), (101, 1));
+    // Ten packets are 123,542 bits in 476 symbols of 4 us: 1,940 us with the preamble. Then come SIFS and the
+    // acknowledgement, 48 us, and AIFS and up to 15 slots, 43 to 178 us.
+    for pair in bursts[..100].windows(2) {
+        let gap = pair[1].0.since(pair[0].0).as_micros();
+        assert!((1_940 + 48 + 43..=1_940 + 48 + 178).contains(&gap), "{gap}");
+    }
+    let (sent, capacity) = (1_001.0 * 1_500.0, fabric.take_capacity(1, bursts[100].0).get() as f64);
+    assert!((0.86..0.90).contains(&(sent / capacity)), "{}", sent / capacity);
+}
+
+#[test]
+fn a_station_at_a_rate_of_a_trace_waits_while_it_is_nothing() {
+    let config = link(|link| {
+        played("0,65 Mbit/s\n1,0\n2,6.5 Mbit/s\n", false)(link);
+        link.wifi = Some(Wifi::default());
+    });
+    let mut fabric: Fabric<Datagram> = Fabric::new(&config);
+    assert!(fabric.advance(ms(1500)).is_none());
+    fabric.inject(0, datagram(1, 2), ms(1500));
+    // 12,374 bits in 476 symbols of 26.
+    assert_eq!(fabric.advance(Time::NEVER).unwrap().at, ms(2000) + Span::from_micros(36 + 476 * 4));
+}
