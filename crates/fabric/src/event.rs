@@ -129,7 +129,7 @@ impl EventQueue {
     }
 
     /// Puts a key in the place of the root, and down to where it belongs.
-    #[inline]
+    #[inline(always)]
     fn sift_down(&mut self, key: u64) {
         // The root and its children, of a known number: mostly there are no others.
         let Some(top) = self.keys.first_chunk_mut::<{ ARITY + 1 }>() else { return };

@@ -175,7 +175,7 @@ impl<P: Wire> Fabric<P> {
     }
 
     /// A host hands a packet in; it waits for the host's jitter before it leaves.
-    #[inline]
+    #[inline(always)]
     pub fn inject(&mut self, host: usize, packet: P, now: Time) {
         let edge = &mut self.edges[host];
         if edge.jitter.is_zero() {

@@ -87,7 +87,7 @@ impl Taps {
     }
 
     /// A packet leaves a host.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sent<P: Packet>(&mut self, host: usize, packet: &P, tcp: Option<TcpView<'_>>, now: Time) {
         let Some(tap) = self.flows.get_mut(packet.flow().0 as usize).filter(|tap| tap.from == host as u32)
         else {
@@ -103,7 +103,7 @@ impl Taps {
     }
 
     /// A packet reaches a host.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn received<P: Packet>(
         &mut self,
         host: usize,

@@ -235,8 +235,10 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[number];
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
         flow.read += ends.receiver.take_read();
-        let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
-        send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
+        if !ends.receiver.is_quiet() {
+            let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
+            send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
+        }
         let due = ends.receiver.next_timer();
         if ends.receiver.finished() && !flow.completed {
             self.complete(number, now);

@@ -429,6 +429,19 @@ impl Connection {
         None
     }
 
+    /// Whether nothing is to be sent and nothing is out: then [`Connection::transmit_into`] would change nothing.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        let Some(sender) = self.sender.as_deref() else { return false };
+        !self.receiver.ack_due
+            && !self.handshake.send_due
+            && !self.handshake.answer_due
+            && self.early.is_none()
+            && sender.board.out() == 0
+            && sender.at_rest()
+            && sender.delivery.is_limited_by_application(0)
+    }
+
     fn send_syn(&mut self, now: Time) -> (Segment, Ecn) {
         let handshake = &mut self.handshake;
         handshake.send_due = false;
@@ -514,14 +527,14 @@ impl Connection {
     }
 
     /// Writes a segment at a position of ours that leaves now, with all that the receiver has to say.
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
         self.compose(segment, start, len, flags, now);
         self.receiver.on_ack_sent();
     }
 
     /// Writes a segment at a position of ours.
-    #[inline]
+    #[inline(always)]
     fn compose(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
         let receiver = &mut self.receiver;
         let peer = self.peer_sequence;

@@ -112,6 +112,12 @@ impl Delivery {
         self.app_limited != 0
     }
 
+    /// Whether [`Delivery::limited_by_application`] would say what is known already.
+    #[inline]
+    pub(crate) fn is_limited_by_application(&self, in_flight: u32) -> bool {
+        self.app_limited == (self.delivered + u64::from(in_flight)).max(1)
+    }
+
     /// The last sample as a rate of payload, as `tcp_info` tells it.
     pub(crate) fn rate(&self, mss: u16) -> Option<Rate> {
         let (delivered, interval, _) = self.best;

@@ -55,7 +55,7 @@ impl Sender {
 
     /// Whether nothing waits to be sent and the last burst is settled.
     #[inline]
-    fn at_rest(&self) -> bool {
+    pub(crate) fn at_rest(&self) -> bool {
         self.forced == Forced::Nothing
             && self.rexmit == Rexmit::Nothing
             && self.burst == 0
