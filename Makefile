@@ -47,6 +47,11 @@ agreement: build
 bench: build
 	scripts/bench $(WEIR)
 
+## fuzz: everything that is read from outside, a minute each; needs a nightly compiler and cargo-fuzz
+FUZZ_SECONDS ?= 60
+fuzz:
+	scripts/fuzz $(FUZZ_SECONDS)
+
 clean:
 	rm -rf $(TARGET) results
 

@@ -25,5 +25,7 @@ mod testbed;
 
 pub use engine::Live;
 pub use namespace::{Privilege, enter, may_make_namespaces};
+#[doc(hidden)]
+pub use packet::examine_frame;
 pub use ping::ping;
 pub use tally::{FlowSums, LinkSums, Tally};

@@ -428,6 +428,26 @@ fn checksum_v6(header: &[u8], payload: &[u8]) -> u16 {
     }
 }
 
+/// Reads a frame as the pump does, marks it, and asserts that an IPv4 header whose checksum was right is still right: what
+/// fuzzing calls.
+///
+/// # Panics
+/// When weir is wrong.
+#[doc(hidden)]
+pub fn examine_frame(frame: &[u8]) {
+    let directory = Directory { hosts: vec![true; 8], flows: 4 };
+    let Some(mut packet) = Pool::new(directory, 1500).packet(frame) else { return };
+    let _ = packet.tcp();
+    let header = |packet: &LivePacket| {
+        let ip = &packet.ethernet()[ETHERNET..];
+        (ip[0] >> 4 == 4).then(|| checksum(&ip[..usize::from(ip[0] & 15) * 4]))
+    };
+    let before = header(&packet);
+    packet.mark_ce();
+    assert_eq!(packet.ecn(), Ecn::Ce);
+    assert!(before != Some(0) || header(&packet) == Some(0), "marking broke the checksum");
+}
+
 /// The Internet checksum (RFC 1071) of an even number of bytes.
 pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 =
