@@ -7,7 +7,7 @@ WEIR    := $(TARGET)/release/weir
 PREFIX  ?= /usr/local
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy agreement bench instructions fuzz clean
+.PHONY: demo test build deps install accuracy agreement bench scale fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -51,6 +51,10 @@ bench: build
 FUZZ_SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(FUZZ_SECONDS)
+
+## scale: what a tree of five thousand cells costs beside its cells, on an idle machine
+scale: build
+	$(CARGO) run --release --locked -p weir --example scale -- $(WEIR) results/five-thousand
 
 clean:
 	rm -rf $(TARGET) results

@@ -104,8 +104,9 @@ impl<'a> Pages<'a> {
             let (done, all) = (lab.runs.len(), lab.size());
             let _ = writeln!(
                 body,
-                "<p class=\"notice\" role=\"status\">Still running: {done} of {all} runs are done. This page is written again \
-                 now and then, so reload it; the runs get pages of their own at the end.</p>"
+                "<p class=\"notice\" role=\"status\">Not complete: {done} of {all} runs are done. While the lab runs \
+                 this page is written again now and then, so reload it; the runs get pages of their own at the \
+                 end.</p>"
             );
         }
         let cells = distinct_cells(lab);

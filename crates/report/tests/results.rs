@@ -151,7 +151,7 @@ fn a_report_grows_while_its_lab_runs() {
     report.join(&results.runs[0], &summary.runs[0]);
     report.refresh().unwrap();
     let index = || std::fs::read_to_string(path.join("index.html")).unwrap();
-    assert!(index().contains("Still running: 1 of 2 runs are done."), "{}", index());
+    assert!(index().contains("Not complete: 1 of 2 runs are done."), "{}", index());
     let script = || std::fs::read_to_string(path.join("report/lab.js")).unwrap();
     assert!(
         script().contains("\"growing\":1") && script().contains("\"id\":\"deep-4bdp_r1\""),
@@ -161,7 +161,7 @@ fn a_report_grows_while_its_lab_runs() {
     assert!(!path.join("report/sim").exists(), "pages come at the end");
     report.finish(&results, &summary, None).unwrap();
     let grown = (index(), script());
-    assert!(!grown.0.contains("Still running") && path.join("report/sim").is_dir());
+    assert!(!grown.0.contains("Not complete") && path.join("report/sim").is_dir());
     weir_report::write(&results, &summary, None).unwrap();
     assert!(grown == (index(), script()), "as if it had been written at once");
 }
