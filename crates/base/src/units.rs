@@ -51,6 +51,13 @@ impl Rate {
             ),
         }
     }
+    /// How long this rate needs to send so many packets of a length, rounded down once; forever at rate zero.
+    pub fn time_to_send_all(self, packet: Bytes, packets: u64) -> Span {
+        let bits = u128::from(packets) * u128::from(packet.0) * 8_000_000_000;
+        Span::from_nanos(
+            bits.checked_div(self.0.into()).and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX),
+        )
+    }
     /// How many whole bytes this rate sends in a span.
     pub fn bytes_in(self, span: Span) -> Bytes {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;

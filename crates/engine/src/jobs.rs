@@ -7,6 +7,7 @@ use crate::results::FinishedRun;
 use crate::shards::{self, Shards};
 use crate::{Engine, EngineError, Outcome, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -101,8 +102,9 @@ pub fn run_all(
             progress.kept(place);
         }
     }
-    // A capture is a file of its own, so its run has a folder.
-    let size = shards::size(cells).filter(|_| jobs.capture.is_none());
+    // A capture is a file of its own, and so is a command's output: their runs have folders.
+    let commands = |cell: &Cell<'_>| cell.run.groups.iter().any(|group| group.workload.command().is_some());
+    let size = shards::size(cells).filter(|_| jobs.capture.is_none() && !cells.iter().any(commands));
     let shards = size.map(|size| Shards::new(cells, size, folder, &waiting));
     let (alone, together): (Vec<usize>, Vec<usize>) =
         waiting.into_iter().partition(|&place| cells[place].engine.runs_alone());
@@ -229,7 +231,7 @@ impl Session<'_> {
     fn for_shard(&self, place: usize, shards: &Shards) -> Result<Outcome, EngineError> {
         let cell = &self.cells[place];
         let mut records = Gathered::new();
-        let outcome = guarded(|| self.drive(place, &mut records, None))?;
+        let outcome = guarded(|| self.drive(place, &mut records, None, None))?;
         let file = self.folder.describe(cell.engine.name(), cell.run, outcome.clone());
         self.tell(cell, &file, &records);
         shards.finished(place, file, records).map_err(|error| {
@@ -252,7 +254,7 @@ impl Session<'_> {
         let outcome = guarded(|| {
             let mut recorder = ParquetRecorder::create(&path).map_err(failed)?;
             let capture = self.jobs.capture.map(|link| Capture::of_link(run, link, &path)).transpose()?;
-            let outcome = self.drive(place, &mut recorder, capture.clone())?;
+            let outcome = self.drive(place, &mut recorder, capture.clone(), Some(&path))?;
             recorder.finish().map_err(failed)?;
             if let Some(capture) = capture {
                 capture.finish().map_err(failed)?;
@@ -273,9 +275,10 @@ impl Session<'_> {
         place: usize,
         recorder: &mut dyn Recorder,
         capture: Option<Capture>,
+        folder: Option<&Path>,
     ) -> Result<Outcome, EngineError> {
         let share = |share| self.progress.share(place, share);
-        let watch = Watch { cancel: self.cancel, progress: &share, capture };
+        let watch = Watch { cancel: self.cancel, progress: &share, capture, folder };
         self.cells[place].engine.run(self.cells[place].run, recorder, &watch)
     }
 

@@ -18,7 +18,7 @@ pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_at
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
 pub use place::Place;
 pub use results::{FinishedRun, Results, ResultsError};
-pub use sampling::{PacketLog, Sampler, observer};
+pub use sampling::{PacketLog, Sampler, frame_message, observer};
 pub use shards::MOST_FOLDERS;
 
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ pub struct Watch<'a> {
     pub progress: &'a (dyn Fn(f64) + Sync),
     /// A packet capture of a link, where one was asked for.
     pub capture: Option<Capture>,
+    /// The run's folder, where whatever a run leaves beside its records is kept; none keeps nothing.
+    pub folder: Option<&'a std::path::Path>,
 }
 
 /// Why a run failed.

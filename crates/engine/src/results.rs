@@ -351,13 +351,19 @@ fn run_info(file: &RunFile) -> RunInfo {
         measured: link.measured,
     };
     let group = |group: &weir_plan::Group| {
-        let stream = group.workload.needs() == Needs::Stream;
+        let needs = group.workload.needs();
         GroupInfo {
             name: group.name.clone(),
-            controller: stream.then(|| group.tcp.cc.name().into()),
-            transport: if stream { "tcp" } else { "udp" }.into(),
+            controller: needs.connection().then(|| group.tcp.cc.name().into()),
+            transport: match needs {
+                Needs::Stream | Needs::Exchanges => "tcp",
+                Needs::Datagrams { .. } => "udp",
+                Needs::Command => "command",
+            }
+            .into(),
             workload: group.workload.name().into(),
             rtt: group.rtt,
+            drawn: group.workload.is_drawn(),
         }
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {

@@ -3,18 +3,21 @@
 use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
 use weir_base::{FlowId, Time};
-use weir_fabric::{Fabric, Observer, PacketEvent, Wire};
+use weir_fabric::{Fabric, FlowCounters, Observer, PacketEvent, Wire};
 use weir_plan::Run;
 use weir_record::{
-    Component, DelaySample, FlowSample, LinkSample, PacketFate, PacketRecord, Recorder, RttSample,
-    StateSample,
+    Component, DelaySample, FlowSample, LinkSample, Message, MessageFate, MessageKind, PacketFate,
+    PacketRecord, Recorder, RttSample, StateSample,
 };
+use weir_workload::{FrameFate, FrameRecord};
 
 /// Takes the fabric's counters down at the end of each period.
 pub struct Sampler {
     /// Links with records of their own.
     links: Vec<usize>,
-    flows: usize,
+    /// For each flow, whether it is one of many that were drawn: such have records only of periods in which something
+    /// happened.
+    drawn: Vec<bool>,
     groups: usize,
 }
 
@@ -22,7 +25,8 @@ impl Sampler {
     /// A sampler for this run.
     pub fn new(run: &Run) -> Sampler {
         let links = run.measured_links().map(|(index, _)| index).collect();
-        Sampler { links, flows: run.flows.len(), groups: run.groups.len() }
+        let drawn = run.flows.iter().map(|flow| run.groups[flow.group].workload.is_drawn()).collect();
+        Sampler { links, drawn, groups: run.groups.len() }
     }
 
     /// Writes the period that ends `now` down. `read` tells how many bytes the receiving application of a flow has read
@@ -37,8 +41,12 @@ impl Sampler {
         for &link in &self.links {
             sample_link(fabric, link, now, recorder);
         }
-        for flow in 0..self.flows {
+        for (flow, drawn) in self.drawn.iter().enumerate() {
             let seen = fabric.take_flow(flow);
+            let read_bytes = read(flow);
+            if *drawn && read_bytes == 0 && seen == FlowCounters::default() {
+                continue;
+            }
             recorder.flow(&FlowSample {
                 at: now,
                 flow: flow as u32,
@@ -48,7 +56,7 @@ impl Sampler {
                 received_packets: seen.received_packets,
                 received_bytes: seen.received_bytes,
                 received_ce: seen.received_ce,
-                read_bytes: read(flow),
+                read_bytes,
                 rtt_count: seen.rtt_count,
                 rtt_sum: seen.rtt_sum,
                 rtt_min: seen.rtt_min,
@@ -93,6 +101,17 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
     fabric.queue_state(link, now, &mut |name, value| {
         recorder.state(&StateSample { at: now, of: Component::Queue(number), name, value });
     });
+}
+
+/// The record of a frame whose fate is known now.
+pub fn frame_message(flow: usize, frame: FrameRecord, now: Time) -> Message {
+    let (fate, took) = match frame.fate {
+        FrameFate::OnTime(took) => (MessageFate::Done, Some(took)),
+        FrameFate::Late(took) => (MessageFate::Late, Some(took)),
+        FrameFate::Lost => (MessageFate::Lost, None),
+    };
+    let number = frame.number.into();
+    Message { at: now, flow: flow as u32, kind: MessageKind::Frame, number, fate, took }
 }
 
 /// Packets at the links, kept until they are taken down, for runs that ask for every one.

@@ -119,7 +119,7 @@ fn dumbbell(rate: &str, flows: u32) -> Result<Run, Failure> {
 fn bulk(rate: &str, flows: u32) -> Result<Value, Failure> {
     let run = dumbbell(rate, flows)?;
     let mut tally = Tally::new(&run);
-    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
     let outcome = Live.run(&run, &mut tally, &watch)?;
     let lateness = &outcome.environment["lateness_us"];
     Ok(json!({

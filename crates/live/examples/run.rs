@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for run in lab.runs() {
         Live.check(&run)?;
         let mut tally = Tally::new(&run);
-        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
         let outcome = Live.run(&run, &mut tally, &watch)?;
         println!("== {}", run.id);
         println!("{tally}");

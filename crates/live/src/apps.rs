@@ -3,9 +3,11 @@
 
 use crate::address::{address_of, port_of};
 use crate::clock::{Clock, thread_time, timespec_of};
+use crate::exchange::Exchange;
 use crate::relay::Relay;
-use crate::sockets::FlowSockets;
+use crate::sockets::{self, FlowSockets};
 use crate::tcp_info;
+use crate::testbed::Testbed;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -17,10 +19,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use weir_base::{Histogram, Random, Span, Time};
+use weir_base::{Histogram, Span, Time};
+use weir_engine::frame_message;
 use weir_plan::Run;
-use weir_record::{FlowEvent, FlowEventKind, Recorder};
-use weir_workload::{Action, Event, Needs, Workload};
+use weir_record::{FlowEvent, FlowEventKind, Message, MessageFate, MessageKind, Recorder};
+use weir_workload::{Action, Event, FrameLog, Needs, Part, Workload};
 
 /// Most that is written in one call, and read for one flow before others get their turn.
 const TURN: usize = 64 * 1024;
@@ -28,6 +31,10 @@ const TURN: usize = 64 * 1024;
 const UDP_HEADER: u64 = 8;
 /// How long the thread sleeps at most before it looks whether the run is over.
 const LOOK_UP: Span = Span::from_millis(20);
+/// How long before its start a drawn flow gets its sockets, and how long after its completion it keeps them, so that both ends
+/// have closed.
+const AHEAD: Span = Span::from_millis(150);
+const BEHIND: Span = Span::from_secs(1);
 /// Share of a core that sampling `tcp_info` may take.
 const SAMPLING_SHARE: f64 = 0.01;
 
@@ -53,8 +60,8 @@ enum Waiting {
     Room(u64),
     /// A time.
     Time,
-    /// The receiver.
-    Delivery,
+    /// The answer to a request.
+    Answer,
     /// Nothing: the application has ended.
     Nothing,
 }
@@ -65,11 +72,17 @@ struct FlowState {
     target: SocketAddr,
     /// IP and UDP headers: what a datagram's payload is shorter by.
     headers: u64,
+    /// Whether it is a TCP connection on which the sending host sends.
     stream: bool,
+    /// The request under way, where the receiving host asks and the sending one answers.
+    exchange: Option<Exchange>,
+    /// What keeps account of frames.
+    frames: Option<Box<FrameLog>>,
+    /// Whether it is one of many that were drawn: its sockets come and go with it.
+    drawn: bool,
     waiting: Waiting,
     /// What the epoll instance was told about the sender: whether it is registered and wants room.
     watched: bool,
-    written: u64,
     read: u64,
     opened: bool,
     complete: bool,
@@ -82,6 +95,8 @@ enum Timer {
     Start,
     Wake,
     Stop,
+    /// A drawn flow's sockets are let go.
+    Discard,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +108,10 @@ enum End {
 
 /// The application thread's state.
 pub(crate) struct Apps<'a> {
+    run: &'a Run,
+    testbed: &'a Testbed,
+    /// Drawn flows that have no sockets yet, the next to start last.
+    to_come: Vec<usize>,
     flows: Vec<FlowState>,
     epoll: OwnedFd,
     timers: BinaryHeap<Reverse<(Time, Timer, usize)>>,
@@ -112,7 +131,8 @@ impl<'a> Apps<'a> {
     /// # Errors
     /// The kernel's.
     pub(crate) fn new(
-        run: &Run,
+        run: &'a Run,
+        testbed: &'a Testbed,
         sockets: Vec<FlowSockets>,
         clock: Clock,
         read: &'a [AtomicU64],
@@ -124,33 +144,41 @@ impl<'a> Apps<'a> {
         for ((index, flow), sockets) in run.flows.iter().enumerate().zip(sockets) {
             let group = &run.groups[flow.group];
             let needs = group.workload.needs();
-            for (socket, end) in [(&sockets.listener, End::Listener), (&sockets.receiver, End::Receiver)] {
-                if let Some(socket) = socket {
-                    epoll::add(&epoll, socket, key(index, end), EventFlags::IN)?;
-                }
-            }
-            if sockets.sender.is_some() {
+            let asks = needs == Needs::Exchanges;
+            add_to(&epoll, &sockets, index, asks)?;
+            let drawn = group.workload.is_drawn();
+            if sockets.sender.is_some() || asks || drawn {
                 timers.push(Reverse((Time::ZERO + flow.start, Timer::Start, index)));
                 if let Some(stop) = flow.stop {
                     timers.push(Reverse((Time::ZERO + stop, Timer::Stop, index)));
                 }
             }
             flows.push(FlowState {
-                workload: group.workload.build(Random::stream_of(run.seed, "workload", index as u64)),
+                workload: run.workload(index),
                 sockets,
-                target: SocketAddr::new(address_of(group.to, group.ip), port_of(index)),
+                target: SocketAddr::new(
+                    address_of(if asks { group.from } else { group.to }, group.ip),
+                    port_of(index),
+                ),
                 headers: u64::from(group.ip.header()) + UDP_HEADER,
                 stream: needs == Needs::Stream,
+                exchange: asks.then(Exchange::default),
+                frames: run.frame_log(index).map(Box::new),
+                drawn,
                 waiting: Waiting::Start,
                 watched: false,
-                written: 0,
                 read: 0,
                 opened: false,
                 complete: false,
                 due: Time::ZERO,
             });
         }
+        let mut to_come: Vec<usize> = (0..flows.len()).filter(|flow| flows[*flow].drawn).collect();
+        to_come.sort_by_key(|flow| Reverse(run.flows[*flow].start));
         Ok(Apps {
+            run,
+            testbed,
+            to_come,
             flows,
             epoll,
             timers,
@@ -170,11 +198,13 @@ impl<'a> Apps<'a> {
     /// # Errors
     /// The kernel's, from epoll; what goes wrong with a flow is reported, and the others go on.
     pub(crate) fn run(mut self, over: &AtomicBool) -> io::Result<AppsReport> {
+        self.prepare(Time::ZERO);
         std::thread::sleep(std::time::Duration::from_nanos(self.clock.until_start().as_nanos()));
         let mut events = Vec::with_capacity(256);
         while !over.load(Ordering::Acquire) {
             let now = self.clock.now();
             self.fire_timers(now);
+            self.prepare(now);
             self.sample_transports(now);
             let due = self.timers.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at).min(self.next_sample);
             let sleep = due.since(self.clock.now()).min(LOOK_UP);
@@ -186,13 +216,52 @@ impl<'a> Apps<'a> {
             for event in &events {
                 let (flow, end) = flow_and_end(event.data.u64());
                 match end {
+                    _ if self.flows[flow].exchange.is_some() && end != End::Listener => {
+                        self.exchange_ready(flow)
+                    }
                     End::Sender => self.sender_ready(flow),
                     End::Listener => self.accept(flow),
                     End::Receiver => self.receive(flow),
                 }
             }
         }
+        self.settle_frames(Time::ZERO + self.run.duration);
         Ok(self.report)
+    }
+
+    /// Opens the sockets of the drawn flows that start soon.
+    fn prepare(&mut self, now: Time) {
+        // In batches: each takes a visit to every host concerned.
+        let start_of = |flow: &usize| Time::ZERO + self.run.flows[*flow].start;
+        if self
+            .to_come
+            .last()
+            .is_none_or(|next| start_of(next) > now + Span::from_nanos(AHEAD.as_nanos() / 2))
+        {
+            return;
+        }
+        let begin = self.to_come.partition_point(|flow| start_of(flow) > now + AHEAD);
+        let flows = self.to_come.split_off(begin);
+        match sockets::open_some(self.run, self.testbed, &flows) {
+            Ok(opened) => {
+                for (flow, sockets) in flows.into_iter().zip(opened) {
+                    let added = add_to(&self.epoll, &sockets, flow, false);
+                    self.flows[flow].sockets = sockets;
+                    if let Err(error) = added {
+                        self.fail(flow, "cannot be watched", error.into());
+                    }
+                }
+            }
+            Err(error) => {
+                for flow in flows {
+                    self.fail(
+                        flow,
+                        "cannot open its sockets",
+                        io::Error::new(error.kind(), error.to_string()),
+                    );
+                }
+            }
+        }
     }
 
     fn fire_timers(&mut self, now: Time) {
@@ -211,6 +280,7 @@ impl<'a> Apps<'a> {
                     self.act(flow, Event::Woken);
                 }
                 (Timer::Stop, waiting) if waiting != Waiting::Nothing => self.close(flow),
+                (Timer::Discard, _) => self.flows[flow].sockets = FlowSockets::default(),
                 _ => {}
             }
         }
@@ -233,11 +303,15 @@ impl<'a> Apps<'a> {
                     self.timers.push(Reverse((at, Timer::Wake, flow)));
                     None
                 }
-                Action::AwaitDelivery => {
-                    state.waiting = Waiting::Delivery;
-                    (state.read >= state.written).then_some(Event::Delivered)
+                Action::Exchange { request, response } => {
+                    state.waiting = Waiting::Answer;
+                    if let Some(exchange) = &mut state.exchange {
+                        exchange.begin(request.get(), response.get(), now);
+                    }
+                    self.exchange_on(flow)
                 }
-                Action::Send(bytes) => self.send(flow, bytes.get()),
+                Action::Send(bytes) => self.send(flow, bytes.get(), None),
+                Action::SendPart(bytes, part) => self.send(flow, bytes.get(), Some(part)),
                 Action::Close => {
                     self.close(flow);
                     None
@@ -253,7 +327,18 @@ impl<'a> Apps<'a> {
     fn open(&mut self, flow: usize) -> Option<Event> {
         let state = &mut self.flows[flow];
         state.waiting = Waiting::Open;
-        match state.sockets.sender.as_ref().map(|socket| rustix::net::connect(socket, &state.target)) {
+        let asks = state.exchange.is_some();
+        let opener = if asks { &state.sockets.receiver } else { &state.sockets.sender };
+        match opener.as_ref().map(|socket| rustix::net::connect(socket, &state.target)) {
+            Some(Ok(()) | Err(Errno::INPROGRESS)) if asks => {
+                let both = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
+                let added = opener
+                    .as_ref()
+                    .map(|socket| epoll::add(&self.epoll, socket, key(flow, End::Receiver), both));
+                if let Some(Err(error)) = added {
+                    self.fail(flow, "cannot connect", error.into());
+                }
+            }
             Some(Ok(()) | Err(Errno::INPROGRESS)) => self.watch_sender(flow, true),
             Some(Err(error)) => self.fail(flow, "cannot connect", error.into()),
             None => self.fail(flow, "cannot connect", io::ErrorKind::Unsupported.into()),
@@ -271,7 +356,6 @@ impl<'a> Apps<'a> {
             match rustix::net::send(socket, &self.payload[..piece], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
             {
                 Ok(sent) => {
-                    state.written += sent as u64;
                     // `WriteForever` never comes to its end.
                     bytes = if bytes == u64::MAX { bytes } else { bytes - sent as u64 };
                 }
@@ -292,7 +376,10 @@ impl<'a> Apps<'a> {
         None
     }
 
-    fn send(&mut self, flow: usize, bytes: u64) -> Option<Event> {
+    fn send(&mut self, flow: usize, bytes: u64, part: Option<Part>) -> Option<Event> {
+        if let Some((part, room)) = part.zip(self.payload.first_chunk_mut()) {
+            *room = part.header();
+        }
         let state = &self.flows[flow];
         let length = (bytes.saturating_sub(state.headers) as usize).min(self.payload.len());
         let sent = state
@@ -318,7 +405,10 @@ impl<'a> Apps<'a> {
         self.watch_sender(flow, false);
         let state = &mut self.flows[flow];
         state.waiting = Waiting::Nothing;
-        if let Some(socket) = state.sockets.sender.as_ref().filter(|_| state.stream && state.opened) {
+        state.exchange.iter_mut().for_each(Exchange::stop);
+        let closer = if state.exchange.is_some() { &state.sockets.receiver } else { &state.sockets.sender };
+        let connection = state.stream || state.exchange.is_some();
+        if let Some(socket) = closer.as_ref().filter(|_| connection && state.opened) {
             // The peer may have gone; then there is nothing left to close.
             let _ = rustix::net::shutdown(socket, Shutdown::Write);
         }
@@ -349,6 +439,50 @@ impl<'a> Apps<'a> {
         }
     }
 
+    /// One of the two sockets of a client and its server has something to tell.
+    fn exchange_ready(&mut self, flow: usize) {
+        if self.flows[flow].waiting == Waiting::Open {
+            match self.flows[flow].sockets.receiver.as_ref().map(sockopt::socket_error) {
+                Some(Ok(Ok(()))) => {
+                    self.flows[flow].opened = true;
+                    self.event(flow, FlowEventKind::Opened);
+                    self.act(flow, Event::Opened);
+                }
+                Some(Ok(Err(error)) | Err(error)) => self.fail(flow, "cannot connect", error.into()),
+                None => {}
+            }
+        } else if let Some(event) = self.exchange_on(flow) {
+            self.act(flow, event);
+        }
+    }
+
+    /// Moves a request and its answer on; tells when it is answered and the client still waits for it.
+    fn exchange_on(&mut self, flow: usize) -> Option<Event> {
+        let state = &mut self.flows[flow];
+        let (exchange, client) = (state.exchange.as_mut()?, state.sockets.receiver.as_ref()?);
+        let (server, clock) = (state.sockets.sender.as_ref(), self.clock);
+        match exchange.advance(client, server, &self.payload, &mut self.scratch, || clock.now()) {
+            Ok(moved) => {
+                state.read += moved.read;
+                self.read[flow].store(state.read, Ordering::Relaxed);
+                let took = moved.answered?;
+                self.relay.message(&Message {
+                    at: clock.now(),
+                    flow: flow as u32,
+                    kind: MessageKind::Request,
+                    number: exchange.number - 1,
+                    fate: MessageFate::Done,
+                    took: Some(took),
+                });
+                (state.waiting == Waiting::Answer).then_some(Event::Answered)
+            }
+            Err(error) => {
+                self.fail(flow, "cannot ask or answer", error.into());
+                None
+            }
+        }
+    }
+
     fn accept(&mut self, flow: usize) {
         let state = &mut self.flows[flow];
         let Some(listener) = state.sockets.listener.as_ref() else { return };
@@ -356,8 +490,15 @@ impl<'a> Apps<'a> {
         match rustix::net::accept_with(listener, flags) {
             Ok(socket) => {
                 state.sockets.listener = None;
-                let added = epoll::add(&self.epoll, &socket, key(flow, End::Receiver), EventFlags::IN);
-                state.sockets.receiver = Some(socket);
+                let asks = state.exchange.is_some();
+                let (end, wanted) = if asks {
+                    (End::Sender, EventFlags::IN | EventFlags::OUT | EventFlags::ET)
+                } else {
+                    (End::Receiver, EventFlags::IN)
+                };
+                let added = epoll::add(&self.epoll, &socket, key(flow, end), wanted);
+                let accepted = if asks { &mut state.sockets.sender } else { &mut state.sockets.receiver };
+                *accepted = Some(socket);
                 if let Err(error) = added {
                     self.fail(flow, "cannot receive", error.into());
                 }
@@ -384,15 +525,18 @@ impl<'a> Apps<'a> {
                     turn = turn.saturating_sub(length.max(1));
                     state.read += length as u64;
                     self.read[flow].store(state.read, Ordering::Relaxed);
+                    if let Some(frames) = &mut state.frames {
+                        let now = self.clock.now();
+                        let part = Part::read(&self.scratch);
+                        if let Some(frame) = part.and_then(|part| frames.read(part, now)) {
+                            self.relay.message(&frame_message(flow, frame, now));
+                        }
+                    }
                 }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => return self.fail(flow, "cannot read", error.into()),
             }
-        }
-        let state = &self.flows[flow];
-        if state.waiting == Waiting::Delivery && state.read >= state.written {
-            self.act(flow, Event::Delivered);
         }
     }
 
@@ -407,6 +551,9 @@ impl<'a> Apps<'a> {
             // What the sender had to do for it, up to the end.
             self.sample_transport(flow, self.clock.now());
             self.event(flow, FlowEventKind::Completed);
+            if self.flows[flow].drawn {
+                self.timers.push(Reverse((self.clock.now() + BEHIND, Timer::Discard, flow)));
+            }
         }
     }
 
@@ -446,11 +593,22 @@ impl<'a> Apps<'a> {
         }
     }
 
+    /// Tells of the frames that are given up by now.
+    fn settle_frames(&mut self, now: Time) {
+        for (flow, state) in self.flows.iter_mut().enumerate() {
+            let relay = &mut self.relay;
+            if let Some(frames) = &mut state.frames {
+                frames.settle(now, |frame| relay.message(&frame_message(flow, frame, now)));
+            }
+        }
+    }
+
     /// Samples every open connection once a sample period, or more seldom when that would cost too much.
     fn sample_transports(&mut self, now: Time) {
         if now < self.next_sample {
             return;
         }
+        self.settle_frames(now.min(Time::ZERO + self.run.duration - Span::from_nanos(1)));
         let before = thread_time();
         for flow in 0..self.flows.len() {
             if self.flows[flow].opened && !self.flows[flow].complete {
@@ -464,6 +622,17 @@ impl<'a> Apps<'a> {
         let missed = now.since(self.next_sample).as_nanos() / self.sample.as_nanos().max(1);
         self.next_sample += self.sample * (periods as u64 + missed);
     }
+}
+
+/// Has the sockets that a flow begins with watched; a client is, once it connects.
+fn add_to(epoll: &OwnedFd, sockets: &FlowSockets, flow: usize, asks: bool) -> Result<(), Errno> {
+    let receiver = sockets.receiver.as_ref().filter(|_| !asks);
+    for (socket, end) in [(sockets.listener.as_ref(), End::Listener), (receiver, End::Receiver)] {
+        if let Some(socket) = socket {
+            epoll::add(epoll, socket, key(flow, end), EventFlags::IN)?;
+        }
+    }
+    Ok(())
 }
 
 fn key(flow: usize, end: End) -> EventData {

@@ -4,6 +4,7 @@
 use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
 use crate::clock::{Clock, MemoryLock, Scheduling};
+use crate::command::{Ended, commands};
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
@@ -13,6 +14,7 @@ use crate::sockets::{self, DCTCP, kernel_name};
 use crate::testbed::{Testbed, settings_of};
 use serde_json::{Map, Value, json};
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -97,12 +99,15 @@ struct Surroundings {
     memory_locked: bool,
     /// Packets dropped in hosts, by host and cause, and in the kernel's backlogs.
     drops: Map<String, Value>,
+    /// How the run's commands ended.
+    ended: Vec<Ended>,
 }
 
 impl Session<'_> {
     /// Runs it; nothing when it was cancelled.
     fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Option<Outcome>> {
         let run = self.run;
+        raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
         let (ring, sender) = self.testbed.open_sockets(run.network.mtu.get() as usize)?;
         let read: Vec<AtomicU64> = run.flows.iter().map(|_| AtomicU64::new(0)).collect();
@@ -112,7 +117,10 @@ impl Session<'_> {
         let (load, backlog) = (Load::now(), backlog_drops());
         let packets = run.packets.then(PacketLog::default);
         let clock = Clock::starting_in(HEAD_START);
-        let apps = Apps::new(run, flow_sockets, clock, &read, Relay(records.clone()))?;
+        let commands = commands(run, self.testbed, self.watch.folder);
+        let ended: Mutex<Vec<Ended>> = Mutex::default();
+        let command_relay = Relay(records.clone());
+        let apps = Apps::new(run, self.testbed, flow_sockets, clock, &read, Relay(records.clone()))?;
         let setup = Setup {
             run,
             clock,
@@ -135,24 +143,40 @@ impl Session<'_> {
                 }
                 result
             })?;
-            self.write_down(&inbox, recorder, clock, &stop, || pumping.is_finished());
+            for command in &commands {
+                let (relay, over, stop, ended) = (command_relay.clone(), &over, &stop, &ended);
+                std::thread::Builder::new()
+                    .name("weir-command".into())
+                    .spawn_scoped(scope, move || command.drive(clock, over, stop, relay, ended))?;
+            }
+            let mut held = self.write_down(&inbox, recorder, clock, &stop, || pumping.is_finished());
             let pumped = pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")));
             let usage = load.and_then(|load| Some(Load::now()?.since(&load)));
             let drops = self.drops(backlog);
             over.store(true, Ordering::Release);
             let driven =
                 driving.join().unwrap_or_else(|_| Err(io::Error::other("the applications panicked")));
+            // What the applications had to tell at the very end.
+            held.extend(inbox.try_iter());
+            held.retain(|record| record.at() <= Time::ZERO + run.duration);
+            write_until(&mut held, Time::NEVER, recorder);
             io::Result::Ok((pumped, driven, usage, drops))
         })?;
         let (pumped, driven) = (pumped?, driven?);
+        let mut ended = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        ended.sort_by(|a, b| a.flow.cmp(&b.flow));
+        if let Some(failure) = ended.iter().find_map(|ended| ended.failure.clone()) {
+            return Err(io::Error::other(failure));
+        }
         if pumped.cancelled {
             return Ok(None);
         }
         (self.watch.progress)(1.0);
-        Ok(Some(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked: memory.held(), drops })))
+        let memory_locked = memory.held();
+        Ok(Some(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops, ended })))
     }
 
-    /// Writes records as they come, in the order of their times, until all senders are done.
+    /// Writes records as they come, in the order of their times, until the pump is done; those that are held back then.
     fn write_down(
         &self,
         inbox: &Receiver<Record>,
@@ -160,7 +184,7 @@ impl Session<'_> {
         clock: Clock,
         stop: &AtomicBool,
         done: impl Fn() -> bool,
-    ) {
+    ) -> Vec<Record> {
         let mut held: Vec<Record> = vec![];
         loop {
             match inbox.recv_timeout(Duration::from_millis(50)) {
@@ -176,11 +200,10 @@ impl Session<'_> {
             (self.watch.progress)((now.as_secs_f64() / self.run.duration.as_secs_f64().max(1e-9)).min(1.0));
             write_until(&mut held, now - REORDERING, recorder);
             if done() {
-                held.extend(inbox.try_iter());
                 break;
             }
         }
-        write_until(&mut held, Time::NEVER, recorder);
+        held
     }
 
     /// Packets that were dropped where nothing should be.
@@ -276,6 +299,10 @@ impl Session<'_> {
         }
         put("ignored_frames", pumped.ignored.into());
         put("drops_outside", Value::Object(around.drops.clone()));
+        if !around.ended.is_empty() {
+            let how = around.ended.iter().map(|ended| (ended.flow.clone(), ended.how.clone().into()));
+            put("commands", Value::Object(how.collect()));
+        }
         put("ring_drops", pumped.ring_drops.into());
         put("refused_sends", pumped.refused.into());
         put("clock_steps_ms", pumped.clock_steps.as_millis_f64().into());
@@ -333,7 +360,7 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
 /// Refuses controllers that this kernel does not have, and parameters that it does not take.
 fn check_controllers(run: &Run) -> Result<(), EngineError> {
     let available = sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default();
-    for group in run.groups.iter().filter(|group| group.workload.needs() == Needs::Stream) {
+    for group in run.groups.iter().filter(|group| group.workload.needs().connection()) {
         let controller = &group.tcp.cc;
         let kernel = kernel_name(controller);
         if !available.split(' ').any(|name| name == kernel) {
@@ -385,7 +412,7 @@ fn check_feedback(run: &Run) -> Result<(), EngineError> {
 
 /// Refuses groups that ask different things of a host that they share: buffers, ECN and window scaling are settings of the whole host.
 fn check_hosts(run: &Run) -> Result<(), EngineError> {
-    let stream = |group: &&weir_plan::Group| group.workload.needs() == Needs::Stream;
+    let stream = |group: &&weir_plan::Group| group.workload.needs().connection();
     for group in run.groups.iter().filter(stream) {
         for node in [group.from, group.to] {
             let mine = settings_of(&Run { groups: vec![group.clone()], ..run.clone() }, node);
@@ -401,6 +428,14 @@ fn check_hosts(run: &Run) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// A run may need many sockets at once: as many open files as the system lets this process have.
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, the sockets that do not open say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 fn unable(what: String, help: &str) -> EngineError {

@@ -5,11 +5,11 @@ use crate::packet::{LivePacket, Pool, udp_frame};
 use crate::relay::Relay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use weir_base::{Ecn, Random, Span, Time};
+use weir_base::{Ecn, Time};
 use weir_fabric::Fabric;
 use weir_plan::{Ip, Run};
 use weir_record::{FlowEvent, FlowEventKind, Recorder};
-use weir_workload::{Action, Event, Needs, Workload};
+use weir_workload::{Action, Event, Needs, Part, Workload};
 
 /// All flows of a run whose datagrams the fabric sends.
 pub(crate) struct Injector {
@@ -27,7 +27,7 @@ struct Source {
     ecn: Ecn,
     stop: Time,
     started: bool,
-    /// The datagram as it was last built: those of one flow differ only in length.
+    /// The datagram as it was last built: those of one flow differ only in length, and in the part of a frame.
     frame: Vec<u8>,
 }
 
@@ -40,13 +40,13 @@ impl Injector {
             let Needs::Datagrams { ecn, exact: true } = group.workload.needs() else { continue };
             injector.due.push(Reverse((Time::ZERO + flow.start, injector.sources.len())));
             injector.sources.push(Source {
-                workload: group.workload.build(Random::stream_of(run.seed, "workload", index as u64)),
+                workload: run.workload(index),
                 flow: index,
                 from: group.from,
                 to: group.to,
                 ip: group.ip,
                 ecn,
-                stop: Time::ZERO + flow.stop.unwrap_or(Span::MAX),
+                stop: Time::ZERO + flow.stop.unwrap_or(run.duration).min(run.duration),
                 started: false,
                 frame: vec![],
             });
@@ -74,7 +74,11 @@ impl Injector {
         loop {
             match source.workload.next(event, now) {
                 Action::Send(bytes) => {
-                    source.send(bytes.get() as usize, pool, fabric, now);
+                    source.send(bytes.get() as usize, None, pool, fabric, now);
+                    event = Event::Sent;
+                }
+                Action::SendPart(bytes, part) => {
+                    source.send(bytes.get() as usize, Some(part), pool, fabric, now);
                     event = Event::Sent;
                 }
                 Action::WaitUntil(at) => {
@@ -89,9 +93,21 @@ impl Injector {
 }
 
 impl Source {
-    fn send(&mut self, bytes: usize, pool: &Pool, fabric: &mut Fabric<LivePacket>, now: Time) {
+    fn send(
+        &mut self,
+        bytes: usize,
+        part: Option<Part>,
+        pool: &Pool,
+        fabric: &mut Fabric<LivePacket>,
+        now: Time,
+    ) {
         if self.frame.len() != bytes + crate::packet::ETHERNET {
             self.frame = udp_frame(self.from, self.to, self.ip, self.flow, bytes, self.ecn);
+        }
+        let headers = crate::packet::ETHERNET + self.ip.header() as usize + crate::packet::UDP_HEADER;
+        let payload = &mut self.frame[headers..];
+        if let Some((part, room)) = part.zip(payload.first_chunk_mut()) {
+            *room = part.header();
         }
         if let Some(packet) = pool.packet(&self.frame) {
             fabric.inject_exact(self.from, packet, now);

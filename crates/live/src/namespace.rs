@@ -82,15 +82,23 @@ impl Namespace {
             std::thread::Builder::new()
                 .name("weir-netns".into())
                 .spawn_scoped(scope, || {
-                    rustix::thread::move_into_link_name_space(
-                        self.fd.as_fd(),
-                        Some(LinkNameSpaceType::Network),
-                    )?;
+                    self.join()?;
                     work()
                 })?
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("work inside a namespace panicked")))
         })
+    }
+}
+
+impl Namespace {
+    /// Moves the calling thread inside for good, and with it every process that it starts.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn join(&self) -> io::Result<()> {
+        let network = Some(LinkNameSpaceType::Network);
+        Ok(rustix::thread::move_into_link_name_space(self.fd.as_fd(), network)?)
     }
 }
 

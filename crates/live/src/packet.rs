@@ -18,7 +18,7 @@ const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-const UDP_HEADER: usize = 8;
+pub(crate) const UDP_HEADER: usize = 8;
 /// Time to live, hop limit: what hosts commonly begin with.
 const HOPS: u8 = 64;
 
@@ -29,6 +29,9 @@ pub(crate) struct Directory {
     pub hosts: Vec<bool>,
     /// Number of flows.
     pub flows: usize,
+    /// For each node, the flow of the command whose packets begin or end there: they may have any ports, and are counted
+    /// whatever they carry.
+    pub commands: Vec<Option<FlowId>>,
 }
 
 /// Frames at rest. They stay boxed, since packets are moved about as pointers.
@@ -270,7 +273,7 @@ impl Facts {
             ETHERTYPE_IPV6 => IpFacts::read_v6(ip)?,
             _ => return None,
         };
-        let IpFacts { destination, protocol, payload } = header;
+        let IpFacts { source, destination, protocol, payload } = header;
         if !directory.hosts.get(destination).copied().unwrap_or(false) {
             return None;
         }
@@ -280,6 +283,12 @@ impl Facts {
             }
             _ => NO_FLOW,
         };
+        let of = |node: usize| directory.commands.get(node).copied().flatten();
+        if flow == NO_FLOW
+            && let Some(flow) = of(source).or_else(|| of(destination))
+        {
+            return Some(Facts { flow, destination, tcp: None });
+        }
         let tcp = if protocol == Some(TCP) { TcpFacts::read(payload) } else { None };
         Some(Facts { flow, destination, tcp })
     }
@@ -287,6 +296,7 @@ impl Facts {
 
 /// What is read of an IP header.
 struct IpFacts<'a> {
+    source: usize,
     destination: usize,
     /// What the payload begins with; none where that is the middle of something, behind a first fragment.
     protocol: Option<u8>,
@@ -303,8 +313,8 @@ impl IpFacts<'_> {
             return None;
         }
         let first = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff == 0;
-        let destination = node_of(u32_at(ip, 16)?);
-        Some(IpFacts { destination, protocol: first.then_some(ip[9]), payload: &ip[header..] })
+        let (source, destination) = (node_of(u32_at(ip, 12)?), node_of(u32_at(ip, 16)?));
+        Some(IpFacts { source, destination, protocol: first.then_some(ip[9]), payload: &ip[header..] })
     }
 
     /// Extension headers count as a protocol of their own: hosts here send none.
@@ -314,8 +324,9 @@ impl IpFacts<'_> {
         if header[0] >> 4 != 6 || length != payload.len() {
             return None;
         }
+        let source = node_of_v6(u128::from_be_bytes(*header[8..].first_chunk()?));
         let destination = node_of_v6(u128::from_be_bytes(*header[24..].first_chunk()?));
-        Some(IpFacts { destination, protocol: Some(header[6]), payload })
+        Some(IpFacts { source, destination, protocol: Some(header[6]), payload })
     }
 }
 
@@ -435,7 +446,7 @@ fn checksum_v6(header: &[u8], payload: &[u8]) -> u16 {
 /// When weir is wrong.
 #[doc(hidden)]
 pub fn examine_frame(frame: &[u8]) {
-    let directory = Directory { hosts: vec![true; 8], flows: 4 };
+    let directory = Directory { hosts: vec![true; 8], flows: 4, commands: vec![] };
     let Some(mut packet) = Pool::new(directory, 1500).packet(frame) else { return };
     let _ = packet.tcp();
     let header = |packet: &LivePacket| {
@@ -463,7 +474,7 @@ mod tests {
     use super::*;
 
     fn pool() -> Pool {
-        Pool::new(Directory { hosts: vec![true, false, true], flows: 3 }, 1500)
+        Pool::new(Directory { hosts: vec![true, false, true], flows: 3, commands: vec![None; 3] }, 1500)
     }
 
     /// A TCP segment of flow 1 from node 0 to node 2, with these options and so many bytes of payload.
@@ -577,6 +588,25 @@ mod tests {
         assert_eq!(changed(&datagram), (11, 1), "a datagram without a checksum: the IP header's");
         datagram[ETHERNET + 27] = 9;
         assert_eq!(changed(&datagram), (99, 1));
+    }
+
+    #[test]
+    fn what_a_command_sends_is_its_flows_whatever_the_ports() {
+        let commands = vec![Some(FlowId(2)), None, None];
+        let pool = Pool::new(Directory { hosts: vec![true, false, true], flows: 3, commands }, 1500);
+        let mut ping = udp_frame(0, 2, Ip::V4, 9, 84, Ecn::NotEct);
+        ping[ETHERNET + 9] = 1;
+        assert_eq!(pool.packet(&ping).unwrap().flow(), FlowId(2));
+        assert_eq!(
+            pool.packet(&udp_frame(2, 0, Ip::V4, 9, 84, Ecn::NotEct)).unwrap().flow(),
+            FlowId(2),
+            "and answers"
+        );
+        assert_eq!(
+            pool.packet(&udp_frame(0, 2, Ip::V4, 1, 84, Ecn::NotEct)).unwrap().flow(),
+            FlowId(1),
+            "a flow's own"
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use weir_base::{Ecn, Histogram, Packet, Span, Time};
+use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
 use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler, fabric_config};
 use weir_fabric::{Delivery, Fabric, Observer, Totals};
@@ -154,8 +154,11 @@ impl<'a> Pump<'a> {
     fn new(setup: Setup<'a>) -> Pump<'a> {
         let run = setup.run;
         let nodes = &run.network.nodes;
-        let directory =
-            Directory { hosts: nodes.iter().map(|node| node.host).collect(), flows: run.flows.len() };
+        let directory = Directory {
+            hosts: nodes.iter().map(|node| node.host).collect(),
+            flows: run.flows.len(),
+            commands: commands(run),
+        };
         let highest = setup.devices.iter().map(|(device, _)| *device as usize).max().unwrap_or(0);
         let (mut node_of_device, mut device_of_node) = (vec![None; highest + 1], vec![0; nodes.len()]);
         for &(device, node) in &setup.devices {
@@ -348,6 +351,20 @@ impl<'a> Pump<'a> {
         });
         self.next_sample += self.run.sample;
     }
+}
+
+/// For each node, the first flow of a command that has an end there.
+fn commands(run: &Run) -> Vec<Option<FlowId>> {
+    let mut commands = vec![None; run.network.nodes.len()];
+    for (number, flow) in (0..).zip(&run.flows) {
+        let group = &run.groups[flow.group];
+        if group.workload.command().is_some() {
+            for node in [group.from, group.to] {
+                commands[node].get_or_insert(FlowId(number));
+            }
+        }
+    }
+    commands
 }
 
 /// The least delay of any way between two hosts that exchange packets, whatever the schedules do to it.

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 use weir_base::Time;
 use weir_record::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
 };
 
@@ -17,6 +17,7 @@ pub(crate) enum Record {
     Transport(TransportSample),
     State(StateSample),
     Event(FlowEvent),
+    Message(Message),
     Packet(PacketRecord),
 }
 
@@ -31,6 +32,7 @@ impl Record {
             Record::Transport(record) => record.at,
             Record::State(record) => record.at,
             Record::Event(record) => record.at,
+            Record::Message(record) => record.at,
             Record::Packet(record) => record.at,
         }
     }
@@ -45,6 +47,7 @@ impl Record {
             Record::Transport(record) => recorder.transport(record),
             Record::State(record) => recorder.state(record),
             Record::Event(record) => recorder.event(record),
+            Record::Message(record) => recorder.message(record),
             Record::Packet(record) => recorder.packet(record),
         }
     }
@@ -81,6 +84,9 @@ impl Recorder for Relay {
     }
     fn event(&mut self, event: &FlowEvent) {
         self.pass(Record::Event(*event));
+    }
+    fn message(&mut self, message: &Message) {
+        self.pass(Record::Message(*message));
     }
     fn packet(&mut self, packet: &PacketRecord) {
         self.pass(Record::Packet(*packet));

@@ -16,7 +16,8 @@ use weir_workload::Needs;
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
 const DATAGRAM_BUFFER: usize = 4 << 20;
 
-/// The sockets of one flow; what a workload does not need is not there.
+/// The sockets of one flow; what a workload does not need is not there. Of requests, the sender is the server, which is
+/// accepted, and the receiver the client.
 #[derive(Debug, Default)]
 pub(crate) struct FlowSockets {
     /// Sends.
@@ -38,23 +39,43 @@ pub(crate) fn kernel_name(controller: &weir_control::Config) -> &'static str {
     }
 }
 
-/// Opens the sockets of all flows of a run.
+/// Opens the sockets of all flows of a run, but for those that were drawn: of these there are too many at once, and each
+/// gets its own when its time comes.
 ///
 /// # Errors
 /// What the kernel refused, with the flow's name.
 pub(crate) fn open(run: &Run, testbed: &Testbed) -> io::Result<Vec<FlowSockets>> {
     let mut all: Vec<FlowSockets> = run.flows.iter().map(|_| FlowSockets::default()).collect();
+    let drawn = |flow: &usize| run.groups[run.flows[*flow].group].workload.is_drawn();
+    let flows: Vec<usize> = (0..run.flows.len()).filter(|flow| !drawn(flow)).collect();
+    for (flow, sockets) in flows.iter().zip(open_some(run, testbed, &flows)?) {
+        all[*flow] = sockets;
+    }
+    Ok(all)
+}
+
+/// Opens the sockets of some flows, in their order.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Result<Vec<FlowSockets>> {
+    let mut opened: Vec<FlowSockets> = flows.iter().map(|_| FlowSockets::default()).collect();
+    let ends = |flow: usize| &run.groups[run.flows[flow].group];
     for host in &testbed.hosts {
+        let here = |flow: &usize| [ends(*flow).from, ends(*flow).to].contains(&host.node);
+        if !flows.iter().any(here) {
+            continue;
+        }
         host.namespace.inside(|| {
-            for (index, flow) in run.flows.iter().enumerate() {
-                let group = &run.groups[flow.group];
-                open_ends(index, flow, run, host.node == group.from, host.node == group.to, &mut all[index])
+            for (&index, sockets) in flows.iter().zip(&mut opened).filter(|(flow, _)| here(flow)) {
+                let (flow, group) = (&run.flows[index], ends(index));
+                open_ends(index, flow, run, host.node == group.from, host.node == group.to, sockets)
                     .map_err(|error| io::Error::new(error.kind(), format!("flow {}: {error}", flow.name)))?;
             }
             Ok(())
         })?;
     }
-    Ok(all)
+    Ok(opened)
 }
 
 /// Opens those ends of a flow that are at the host whose namespace the calling thread is in.
@@ -100,6 +121,18 @@ fn open_ends(
                 sockets.receiver = Some(socket);
             }
         }
+        // What a listening socket is set to, those that it accepts inherit: the server sends by the group's controller.
+        Needs::Exchanges => {
+            if sends {
+                let listener = stream_sender(&group.tcp, place(group.from))?;
+                rustix::net::listen(&listener, 1)?;
+                sockets.listener = Some(listener);
+            }
+            if receives {
+                sockets.receiver = Some(stream_socket(place(group.to))?);
+            }
+        }
+        Needs::Command => {}
     }
     Ok(())
 }

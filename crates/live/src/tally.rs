@@ -4,8 +4,8 @@ use std::fmt;
 use weir_base::{Histogram, Rate, Span, Time};
 use weir_plan::Run;
 use weir_record::{
-    DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, PacketRecord, Recorder, RttSample,
-    StateSample, TransportSample,
+    DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, PacketRecord, Recorder,
+    RttSample, StateSample, TransportSample,
 };
 
 /// Sums over a run, from the end of its warm-up on; events count from the start.
@@ -31,6 +31,8 @@ pub struct Tally {
 pub struct FlowSums {
     /// Counters added up.
     pub sum: FlowSample,
+    /// Its requests and frames.
+    pub messages: Vec<Message>,
     /// Everything that happened to it.
     pub events: Vec<(Time, FlowEventKind)>,
     /// The last `tcp_info`.
@@ -143,6 +145,10 @@ impl Recorder for Tally {
     fn event(&mut self, event: &FlowEvent) {
         self.see(event.at);
         self.flows[event.flow as usize].events.push((event.at, event.kind));
+    }
+    fn message(&mut self, message: &Message) {
+        self.see(message.at);
+        self.flows[message.flow as usize].messages.push(*message);
     }
     fn packet(&mut self, packet: &PacketRecord) {
         self.see(packet.at);

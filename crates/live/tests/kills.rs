@@ -71,7 +71,7 @@ fn be_killed() {
                 [traffic.a]\ncc = \"newreno\"\n[traffic.b]\ncc = \"newreno\"\n";
     let lab = Lab::from_str(text, "victim.toml", ".".as_ref(), &[]).unwrap();
     let run = lab.runs().remove(0);
-    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
     Live.run(&run, &mut Tally::new(&run), &watch).unwrap();
 }
 

@@ -10,11 +10,12 @@ use weir_engine::{Capture, Engine, EngineError, Outcome, Watch};
 use weir_live::{Live, Tally};
 use weir_plan::{Lab, Run};
 use weir_record::FlowEventKind::{Completed, Failed, Opened, Started};
+use weir_record::{MessageFate, MessageKind};
 
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 17] = [
+const TESTS: [Test; 23] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -35,6 +36,12 @@ const TESTS: [Test; 17] = [
     ("what_a_link_damages_the_kernel_throws_away_and_no_packet_is_unaccounted_for", damage_is_thrown_away),
     ("doubled_delayed_and_overtaken_packets_and_an_outage_harm_no_transfer", a_bad_link_harms_no_transfer),
     ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
+    ("requests_are_answered_over_one_connection", requests_are_answered),
+    ("frames_arrive_whole_whoever_sends_them_and_a_dropped_packet_loses_one", frames_arrive_whole),
+    ("drawn_flows_arrive_whole_each_over_its_own_connection", drawn_flows_arrive),
+    ("on_off_datagrams_are_sent_while_it_is_on", on_off_datagrams_are_sent),
+    ("a_command_runs_inside_its_host_and_its_output_is_kept", a_command_runs),
+    ("a_command_that_fails_fails_the_run_and_nothing_outlives_it", a_command_that_fails),
 ];
 
 fn main() {
@@ -76,7 +83,7 @@ fn go(run: &Run) -> (Tally, Outcome) {
 fn go_with(run: &Run, capture: Option<Capture>) -> (Tally, Outcome) {
     Live.check(run).unwrap();
     let mut tally = Tally::new(run);
-    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture };
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture, folder: None };
     let outcome = Live.run(run, &mut tally, &watch).unwrap();
     assert!(outcome.audit.balances(), "{:?} {:?}", outcome.audit, outcome.spoiled);
     assert!(!tally.disordered, "records must come in the order of their times");
@@ -363,6 +370,126 @@ fn a_bad_link_harms_no_transfer() {
     assert!(doubled > 0 && outcome.audit.duplicated == doubled, "{:?}", outcome.audit);
 }
 
+fn requests_are_answered() {
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.ask]\nstop = \"2 s\"\nworkload = {{ kind = \"requests\", request = \"200 kB\", \
+         response = \"100 kB\", think = \"50 ms\", think_times = \"fixed\" }}\n"
+    ));
+    let (tally, _) = go(&run);
+    let flow = &tally.flows[0];
+    // 200 kB up and 100 kB down take 240 ms and two slow starts.
+    assert!(flow.messages.len() >= 2, "{:?}", flow.messages);
+    for (number, message) in (0..).zip(&flow.messages) {
+        assert_eq!(
+            (message.kind, message.fate, message.number),
+            (MessageKind::Request, MessageFate::Done, number)
+        );
+        assert!(message.took.unwrap().as_millis() >= 240, "{message:?}");
+    }
+    let answers = flow.messages.len() as u64;
+    assert!((answers * 100_000..(answers + 1) * 100_000).contains(&flow.sum.read_bytes), "{:?}", flow.sum);
+    assert_eq!(events(&tally, 0), [Started, Opened]);
+    assert!(flow.last.cwnd > 0.0, "the server's connection is the one that is sampled");
+}
+
+fn frames_arrive_whole() {
+    for source in ["fabric", "socket"] {
+        // Three packets each, 20 frames a second for 2 s; packet 5 is the second one of frame 1.
+        let run = lab(&format!(
+            "{DUMBBELL}drop = [5]\n[traffic.media]\nstop = \"1975 ms\"\nworkload = {{ kind = \"frames\", fps = 20, \
+             size = \"3000 B\", deadline = \"900 ms\", source = \"{source}\" }}\n"
+        ));
+        let (tally, _) = go(&run);
+        let flow = &tally.flows[0];
+        assert_eq!(flow.sum.received_packets, 119, "{source}");
+        // 1460, 1460 and 80 bytes, each with twelve before it.
+        assert_eq!(flow.sum.read_bytes, 40 * 3036 - 1472, "{source}");
+        let lost: Vec<u64> =
+            flow.messages.iter().filter(|m| m.fate == MessageFate::Lost).map(|m| m.number).collect();
+        assert_eq!((flow.messages.len(), lost), (40, vec![1]), "{source}");
+        let whole = flow.messages.iter().filter_map(|message| message.took);
+        assert!(whole.into_iter().all(|took| took.as_micros() >= 10_000 + 2 * 1200), "{source}");
+    }
+}
+
+fn drawn_flows_arrive() {
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.web]\nstop = \"2 s\"\nworkload = {{ kind = \"web\", rate = 20, \
+         size = [{{ size = \"3 kB\", weight = 3 }}, {{ size = \"30 kB\", weight = 1 }}] }}\n"
+    ));
+    assert!(run.flows.len() > 10, "{}", run.flows.len());
+    let (tally, outcome) = go(&run);
+    for (number, flow) in run.flows.iter().enumerate() {
+        assert_eq!(tally.flows[number].sum.read_bytes, flow.size.unwrap().get(), "{}", flow.name);
+        assert_eq!(events(&tally, number), [Started, Opened, Completed], "{}", flow.name);
+    }
+    assert!(!outcome.warnings.iter().any(|warning| warning.contains("cannot")), "{:?}", outcome.warnings);
+}
+
+fn on_off_datagrams_are_sent() {
+    // 100 a second, on for 250 ms and off for 250 ms: 25 in each of the six on-times.
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.noise]\nworkload = {{ kind = \"onoff\", rate = \"1.2 Mbit/s\", on = \"250 ms\", \
+         off = \"250 ms\", times = \"fixed\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!((outcome.audit.sent, tally.flows[0].sum.received_packets), (150, 150));
+}
+
+/// The run in a folder, and what the files that it left there hold.
+fn go_in(run: &Run, folder: &std::path::Path) -> (Result<Outcome, EngineError>, Tally) {
+    let mut tally = Tally::new(run);
+    let cancel = AtomicBool::new(false);
+    let watch = Watch { cancel: &cancel, progress: &|_| {}, capture: None, folder: Some(folder) };
+    Live.check(run).unwrap();
+    (Live.run(run, &mut tally, &watch), tally)
+}
+
+fn a_command_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    // A route to nowhere but the other host, no other device than the host's own, and the peer at the other end.
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.real.workload]\nkind = \"command\"\n\
+         run = \"echo {{sender}} to {{receiver}} in $PLACE; grep -c eth0: /proc/net/dev; echo $(echo $$)\"\n\
+         peer = \"echo I am {{receiver}}; sleep 1000\"\nenvironment = {{ PLACE = \"a lab\" }}\n"
+    ));
+    let (outcome, tally) = go_in(&run, folder.path());
+    let text = std::fs::read_to_string(folder.path().join("command-real.txt")).unwrap();
+    // Its host's one device; the shell is the first process of its PID namespace.
+    assert_eq!(text, "10.0.0.3 to 10.0.0.4 in a lab\n1\n1\n");
+    let peer = std::fs::read_to_string(folder.path().join("command-real-peer.txt")).unwrap();
+    assert_eq!(peer, "I am 10.0.0.4\n");
+    assert_eq!(outcome.unwrap().environment["commands"]["real"], "ended well");
+    assert_eq!(events(&tally, 0), [Started, Completed]);
+    assert_eq!(processes_with("sleep 1000"), 0, "what the peer has started ends with the run");
+}
+
+fn a_command_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |more: &str, run: &str| {
+        lab(&format!("{DUMBBELL}[traffic.real.workload]\nkind = \"command\"\nrun = \"{run}\"\n{more}\n"))
+    };
+    let (outcome, _) = go_in(&with("", "setsid sleep 1001 & echo no such luck >&2; exit 3"), folder.path());
+    let Err(EngineError::Failed(why)) = outcome else { panic!("{outcome:?}") };
+    assert!(why.contains("the command of real ended with status 3:\nno such luck"), "{why}");
+    let (outcome, _) = go_in(&with("may_fail = true", "exit 3"), folder.path());
+    assert_eq!(outcome.unwrap().environment["commands"]["real"], "status 3");
+    // One that would go on is killed at the end, with all that it has started.
+    let (outcome, _) = go_in(&with("", "setsid sleep 1001 & sleep 1001"), folder.path());
+    assert_eq!(outcome.unwrap().environment["commands"]["real"], "ran until its time was over");
+    assert_eq!(processes_with("sleep 1001"), 0);
+}
+
+/// How many processes of this machine have such a command line.
+fn processes_with(words: &str) -> usize {
+    let words = words.replace(' ', "\0");
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
+        .filter(|line| line.starts_with(&words))
+        .count()
+}
+
 fn a_cancelled_run_ends() {
     let run = lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"cubic\"\n"));
     let cancel = AtomicBool::new(false);
@@ -371,7 +498,7 @@ fn a_cancelled_run_ends() {
             cancel.store(true, Ordering::Relaxed);
         }
     };
-    let watch = Watch { cancel: &cancel, progress: &progress, capture: None };
+    let watch = Watch { cancel: &cancel, progress: &progress, capture: None, folder: None };
     let mut tally = Tally::new(&run);
     assert!(matches!(Live.run(&run, &mut tally, &watch), Err(EngineError::Cancelled)));
     // The process itself is in the namespace that it was in: this address is no host's of the testbed.

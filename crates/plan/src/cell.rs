@@ -191,7 +191,21 @@ impl Cell {
 
     /// How many flows a run of it has.
     pub(crate) fn flow_count(&self) -> u64 {
-        self.flows.iter().map(|(count, ..)| *count).sum()
+        (0..self.groups.len()).map(|group| self.flows_of(group)).fold(0, u64::saturating_add)
+    }
+
+    /// How many flows of a group a run has, about, where they are drawn.
+    fn flows_of(&self, group: usize) -> u64 {
+        let (count, ..) = self.flows[group];
+        let expected = self.groups[group].workload.expected_arrivals(self.time_of(group));
+        expected.map_or(count, |expected| expected.saturating_mul(count))
+    }
+
+    /// How long the applications of a group send.
+    fn time_of(&self, group: usize) -> Span {
+        let (_, start, stop) = self.flows[group];
+        let run = self.timing.duration;
+        stop.unwrap_or(run).min(run).saturating_sub(start)
     }
 
     /// The run of one repeat.
@@ -218,11 +232,29 @@ impl Cell {
         let mut flows = Vec::new();
         for (group, (count, start, stop)) in self.flows.iter().enumerate() {
             let name = &self.groups[group].name;
+            let workload = &self.groups[group].workload;
+            if workload.is_drawn() {
+                let arrivals = (0..*count).flat_map(|source| {
+                    let mut random = Random::stream_of(seed, &format!("arrivals of {name}"), source);
+                    workload.arrivals(*start, *start + self.time_of(group), &mut random)
+                });
+                let mut arrivals: Vec<_> = arrivals.collect();
+                arrivals.sort_by_key(|arrival| arrival.at);
+                flows.extend((1..).zip(arrivals).map(|(number, arrival)| Flow {
+                    name: format!("{name}-{number}"),
+                    group,
+                    start: arrival.at,
+                    // No new ones come after the group's stop; those that have begun send what they have.
+                    stop: None,
+                    size: Some(arrival.size),
+                }));
+                continue;
+            }
             for number in 1..=*count {
                 let jitter =
                     Random::stream_of(seed, "start", flows.len() as u64).within(self.timing.start_jitter);
                 let name = if *count == 1 { name.clone() } else { format!("{name}-{number}") };
-                flows.push(Flow { name, group, start: *start + jitter, stop: *stop });
+                flows.push(Flow { name, group, start: *start + jitter, stop: *stop, size: None });
             }
         }
         flows
@@ -236,12 +268,10 @@ impl Cell {
             let rate = self.network.links[link].rate.unwrap_or(Rate::from_bits_per_sec(0));
             let users = self.paths.iter().enumerate().filter(|(_, path)| path.contains(&link));
             let wanted = users.map(|(group, _)| {
-                let (count, start, stop) = self.flows[group];
-                let time = stop.unwrap_or(run).min(run).saturating_sub(start);
-                match &self.groups[group].workload {
-                    weir_workload::Config::Transfer(transfer) => count.saturating_mul(transfer.size.get()),
-                    weir_workload::Config::Udp(udp) => count.saturating_mul(udp.rate.bytes_in(time).get()),
-                    _ => rate.bytes_in(time).get(),
+                let (time, workload) = (self.time_of(group), &self.groups[group].workload);
+                match workload.wanted(time) {
+                    Some(bytes) => self.flows[group].0.saturating_mul(bytes.get()),
+                    None => rate.bytes_in(time).get(),
                 }
             });
             wanted.fold(0u64, u64::saturating_add).min(rate.bytes_in(run).get()) / mtu.get()

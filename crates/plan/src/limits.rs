@@ -19,7 +19,6 @@ const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
 const MOST_FLOWS: u64 = 1_000_000;
 const LARGEST_OVERHEAD: Bytes = Bytes::new(1500);
-const LARGEST_TRANSFER: Bytes = Bytes::new(1_000_000_000_000);
 const LARGEST_BUFFER: Bytes = Bytes::new(16 << 30);
 /// What a segment of 1500 bytes takes of a socket buffer in Linux (skb overhead included), with room to spare.
 const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
@@ -396,12 +395,17 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
             reader.wrong(&at("stop"), message, "stop it later, or shorten run.start_jitter");
         }
     }
-    if matches!(traffic.workload.needs(), Needs::Datagrams { .. }) {
+    if !traffic.workload.needs().connection() {
         for key in ["cc", "ecn", "feedback", "window_scaling", "pacing", "send_buffer", "receive_buffer"] {
             if reader.has(&at(key)) {
                 let message = format!(
-                    "`{key}` is a setting of TCP, and the workload {} sends datagrams",
-                    traffic.workload.name()
+                    "`{key}` is a setting of TCP, and the workload {} {}",
+                    traffic.workload.name(),
+                    if traffic.workload.needs() == Needs::Command {
+                        "has its own"
+                    } else {
+                        "sends datagrams"
+                    }
                 );
                 let help = if key == "ecn" {
                     "remove it; the workload has its own: { kind = \"udp\", ecn = \"ect1\" }"
@@ -416,25 +420,28 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
 }
 
 fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config) {
-    let at = |key: &'static str| ["traffic", name, "workload", key];
-    match workload {
-        weir_workload::Config::Udp(udp) => rate(reader, &at("rate"), udp.rate),
-        weir_workload::Config::Transfer(transfer)
-            if transfer.size == Bytes::ZERO || transfer.size > LARGEST_TRANSFER =>
-        {
-            let message = format!("a transfer cannot be {} long", transfer.size);
-            reader.wrong(&at("size"), message, format!("write from 1 B to {LARGEST_TRANSFER}"));
-        }
-        _ => {}
+    for weir_workload::Fault { key, message, help } in workload.faults(MTU) {
+        let path = ["traffic", name, "workload", key];
+        // What is left out is told where the workload stands.
+        let path = if reader.has(&path) { &path[..] } else { &path[..3] };
+        reader.wrong(path, message, help);
     }
 }
 
 /// Checks the size of a group's datagrams.
 pub(crate) fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config, ip: Ip) {
-    let weir_workload::Config::Udp(udp) = workload else { return };
+    let packet = match workload {
+        weir_workload::Config::Udp(udp) => udp.packet,
+        weir_workload::Config::OnOff(onoff) => onoff.packet,
+        weir_workload::Config::Frames(_) if ip == Ip::V6 => {
+            let help = "leave `ip` out of the group";
+            return reader.wrong(&["traffic", name, "workload"], "frames are sent over IPv4 only", help);
+        }
+        _ => return,
+    };
     let smallest = Bytes::new((ip.header() + UDP_HEADER).into());
-    if udp.packet < smallest || udp.packet > MTU {
-        let message = format!("an IP packet with UDP cannot be {} long", udp.packet);
+    if packet < smallest || packet > MTU {
+        let message = format!("an IP packet with UDP cannot be {packet} long");
         let help = format!("write from {smallest} to {MTU}, headers included");
         reader.wrong(&["traffic", name, "workload", "packet"], message, help);
     }
@@ -473,6 +480,8 @@ pub(crate) fn cell(reader: &mut Reader<'_>, cell: &Cell) {
         return;
     }
     for (group, (count, ..)) in cell.groups.iter().zip(&cell.flows) {
+        // How many there are when they are drawn, the seed decides.
+        let count = if group.workload.is_drawn() { &u64::MAX } else { count };
         let clash = |other: &&crate::run::Group| {
             let number = other.name.strip_prefix(&group.name).and_then(|rest| rest.strip_prefix('-'));
             *count > 1

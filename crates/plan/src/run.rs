@@ -4,8 +4,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
-use weir_base::{Bytes, Rate, Span};
+use weir_base::{Bytes, Random, Rate, Span, Time};
 use weir_fabric::{Jitter, Loss, Wifi};
+use weir_workload::{FrameLog, Workload};
 
 /// One cell of a lab's tree, in one repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -330,9 +331,26 @@ pub struct Flow {
     pub start: Span,
     /// When its application stops sending; the end of the run if none.
     pub stop: Option<Span>,
+    /// How much it sends, where that was drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
 }
 
 impl Run {
+    /// The workload of a flow, at its beginning.
+    pub fn workload(&self, flow: usize) -> Box<dyn Workload> {
+        let Flow { group, size, .. } = self.flows[flow];
+        self.groups[group].workload.build(size, Random::stream_of(self.seed, "workload", flow as u64))
+    }
+
+    /// What keeps account of the frames of a flow at its receiver, where it sends frames.
+    pub fn frame_log(&self, flow: usize) -> Option<FrameLog> {
+        let Flow { group, start, stop, .. } = self.flows[flow];
+        let end = Time::ZERO + self.duration;
+        let stop = stop.map_or(end, |stop| end.min(Time::ZERO + stop));
+        self.groups[group].workload.frame_log(Time::ZERO + start, stop, end)
+    }
+
     /// The links of the lab itself, with their indices.
     pub fn measured_links(&self) -> impl Iterator<Item = (usize, &Link)> {
         self.network.links.iter().enumerate().filter(|(_, link)| link.measured)

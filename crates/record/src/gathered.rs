@@ -5,7 +5,7 @@ use crate::records::Records;
 use crate::table::Batch;
 use crate::tables::Table;
 use crate::types::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
 };
 
@@ -44,6 +44,7 @@ impl Gathered {
             transport: of(Table::Transport).load()?,
             states: of(Table::States).load()?,
             events: of(Table::Events).load()?,
+            messages: of(Table::Messages).load()?,
             packets: Vec::new(),
         })
     }
@@ -82,6 +83,10 @@ impl Recorder for Gathered {
     #[inline]
     fn event(&mut self, event: &FlowEvent) {
         self.batches[Table::Events as usize].push(event);
+    }
+    #[inline]
+    fn message(&mut self, message: &Message) {
+        self.batches[Table::Messages as usize].push(message);
     }
     #[inline]
     fn packet(&mut self, packet: &PacketRecord) {

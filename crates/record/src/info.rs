@@ -72,6 +72,9 @@ pub struct GroupInfo {
     pub workload: String,
     /// Base RTT between its hosts.
     pub rtt: Span,
+    /// Whether its flows were drawn: many short ones, of which nobody looks at single ones.
+    #[serde(default)]
+    pub drawn: bool,
 }
 
 /// A flow.

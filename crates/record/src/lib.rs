@@ -38,7 +38,7 @@ pub use shard::{read_shard, write_shard};
 pub use summary::{ClassSummary, FlowSummary, GroupSummary, PairSummary, QueueSummary, RunSummary, Summary};
 pub use tables::Table;
 pub use types::{
-    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, PacketFate, PacketRecord,
-    Recorder, RttSample, StateSample, TransportSample,
+    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
+    MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
 };
 pub use writer::ParquetRecorder;

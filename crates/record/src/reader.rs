@@ -46,6 +46,7 @@ impl Records {
                 Table::Transport => records.transport = reader.records(*table)?,
                 Table::States => records.states = reader.records(*table)?,
                 Table::Events => records.events = reader.records(*table)?,
+                Table::Messages => records.messages = reader.records(*table)?,
                 Table::Packets => records.packets = reader.records(*table)?,
             }
         }

@@ -3,7 +3,7 @@
 
 use crate::packed::PackedHistogram;
 use crate::types::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
 };
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Records {
     pub states: Vec<StateSample<Arc<str>>>,
     /// What happened to flows.
     pub events: Vec<FlowEvent>,
+    /// Requests and frames.
+    pub messages: Vec<Message>,
     /// Packets at links; read only when asked for, since there may be millions.
     pub packets: Vec<PacketRecord>,
 }
@@ -53,6 +55,9 @@ impl Recorder for Records {
     }
     fn event(&mut self, event: &FlowEvent) {
         self.events.push(*event);
+    }
+    fn message(&mut self, message: &Message) {
+        self.messages.push(*message);
     }
     fn packet(&mut self, packet: &PacketRecord) {
         self.packets.push(*packet);

@@ -5,7 +5,7 @@ use crate::info::RunInfo;
 use crate::metrics::{mbps, percent, ratio};
 use crate::packed::PackedHistogram;
 use crate::records::Records;
-use crate::types::{Component, FlowSample, LinkSample};
+use crate::types::{Component, FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
@@ -81,6 +81,7 @@ pub fn series(info: &RunInfo, records: &Records, limits: SeriesLimits) -> Series
     }
     let drawn = drawn_flows(info, limits.flows_per_group);
     flow_series(&grid, info, records, &drawn, &mut out.series);
+    message_series(&grid, info, records, &mut out.series);
     state_series(&grid, records, &drawn, &mut out.series);
     out
 }
@@ -90,7 +91,8 @@ fn drawn_flows(info: &RunInfo, most: usize) -> Vec<u32> {
     let mut seen = vec![0; info.groups.len()];
     let mut drawn = Vec::new();
     for (number, flow) in info.flows.iter().enumerate() {
-        if let Some(seen) = seen.get_mut(flow.group as usize) {
+        let single = info.groups.get(flow.group as usize).is_some_and(|group| !group.drawn);
+        if let Some(seen) = seen.get_mut(flow.group as usize).filter(|_| single) {
             *seen += 1;
             if *seen <= most {
                 drawn.push(number as u32);
@@ -275,6 +277,44 @@ fn flow_series(grid: &Grid, info: &RunInfo, records: &Records, drawn: &[u32], ou
         let windows = grid.means(windows.map(|sample| (sample.at, sample.cwnd)));
         for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", windows)] {
             out.push(Series { name: name.into(), of: Subject::Flow(flow), values });
+        }
+    }
+}
+
+/// What the applications of each group waited for: means over each point, only where there is something.
+fn message_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Series>) {
+    let group_of = |flow: u32| info.flows.get(flow as usize).map_or(0, |flow| flow.group as usize);
+    // For each group: requests, frames, frames on time (100 or 0), completions of drawn flows.
+    let mut gathered: Vec<[Vec<(Time, f64)>; 4]> = vec![Default::default(); info.groups.len()];
+    for message in &records.messages {
+        let Some(of) = gathered.get_mut(group_of(message.flow)) else { continue };
+        let took = message.took.map(|took| (message.at, took.as_millis_f64()));
+        match message.kind {
+            MessageKind::Request => of[0].extend(took),
+            MessageKind::Frame => {
+                of[1].extend(took);
+                of[2].push((message.at, if message.fate == MessageFate::Done { 100.0 } else { 0.0 }));
+            }
+        }
+    }
+    let drawn = |flow: u32| info.groups.get(group_of(flow)).is_some_and(|group| group.drawn);
+    let mut started = vec![Time::ZERO; info.flows.len()];
+    for event in records.events.iter().filter(|event| drawn(event.flow)) {
+        let Some(start) = started.get_mut(event.flow as usize) else { continue };
+        match event.kind {
+            FlowEventKind::Started => *start = event.at,
+            FlowEventKind::Completed => {
+                gathered[group_of(event.flow)][3].push((event.at, event.at.since(*start).as_secs_f64()));
+            }
+            _ => {}
+        }
+    }
+    const NAMES: [&str; 4] =
+        ["request_time_ms", "frame_delay_ms", "frames_on_time_percent", "completion_time_s"];
+    for (group, of) in (0..).zip(gathered) {
+        for (name, values) in NAMES.into_iter().zip(of).filter(|(_, values)| !values.is_empty()) {
+            let values = grid.means(values.into_iter());
+            out.push(Series { name: name.into(), of: Subject::Group(group), values });
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct RunSummary {
     pub groups: Vec<GroupSummary>,
     /// Metrics of each pair of groups.
     pub pairs: Vec<PairSummary>,
-    /// Metrics of each flow.
+    /// Metrics of each flow, but for those that were drawn: of thousands of short ones the group's distributions tell.
     pub flows: Vec<FlowSummary>,
     /// Metrics of each measured link and its queue.
     pub queues: Vec<QueueSummary>,
@@ -136,7 +136,7 @@ impl RunSummary {
             metrics: view.of_run(),
             groups: (0..info.groups.len()).map(|group| group_summary(&view, info, group)).collect(),
             pairs: pairs(&view, info),
-            flows: (0..info.flows.len()).map(|flow| flow_summary(&view, info, flow)).collect(),
+            flows: single_flows(info).map(|flow| flow_summary(&view, info, flow)).collect(),
             queues: queues(&view, info),
             warnings: Vec::new(),
             spoiled: Vec::new(),
@@ -166,6 +166,12 @@ fn pairs(view: &View<'_>, info: &RunInfo) -> Vec<PairSummary> {
             metrics: view.of_pair(a, b),
         })
         .collect()
+}
+
+/// The numbers of the flows that are looked at one by one.
+fn single_flows(info: &RunInfo) -> impl Iterator<Item = usize> + '_ {
+    let drawn = |group: u32| info.groups.get(group as usize).is_some_and(|group| group.drawn);
+    info.flows.iter().enumerate().filter(move |(_, flow)| !drawn(flow.group)).map(|(number, _)| number)
 }
 
 fn flow_summary(view: &View<'_>, info: &RunInfo, flow: usize) -> FlowSummary {

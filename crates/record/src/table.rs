@@ -2,7 +2,7 @@
 //! one table, column by column, with nothing allocated per row; the writer, the reader and the export all work on batches.
 
 use crate::packed::{self, PackedHistogram};
-use crate::types::{Component, FlowEventKind, PacketFate};
+use crate::types::{Component, FlowEventKind, MessageFate, MessageKind, PacketFate};
 use std::ops::Range;
 use std::sync::Arc;
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
@@ -315,9 +315,16 @@ field!(Option<u32>, OptionalInteger, |v, batch| batch.optional_integer(v.map(u64
 field!(Option<Rate>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Rate::bits_per_sec)), |row| {
     Ok(row.optional_integer()?.map(Rate::from_bits_per_sec))
 });
+field!(Option<Span>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Span::as_nanos)), |row| {
+    Ok(row.optional_integer()?.map(Span::from_nanos))
+});
 field!(Ecn, Name, |v, batch| batch.name(v.name()), |row| row.one_of(&CODEPOINTS, Ecn::name));
 field!(FlowEventKind, Name, |v, batch| batch.name(v.name()), |row| row
     .one_of(&FlowEventKind::ALL, FlowEventKind::name));
+field!(MessageKind, Name, |v, batch| batch.name(v.name()), |row| row
+    .one_of(&MessageKind::ALL, MessageKind::name));
+field!(MessageFate, Name, |v, batch| batch.name(v.name()), |row| row
+    .one_of(&MessageFate::ALL, MessageFate::name));
 field!(PacketFate, Name, |v, batch| batch.name(v.name()), |row| row
     .one_of(&PacketFate::ALL, PacketFate::name));
 field!(Arc<str>, Name, |v, batch| batch.name(v), |row| row.name().cloned());

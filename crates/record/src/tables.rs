@@ -1,10 +1,11 @@
-//! The eight tables: for each record type, its table's name and its columns. This is the record schema; a column added
+//! The nine tables: for each record type, its table's name and its columns. This is the record schema; a column added
 //! here is written, read and exported. What is on disk changes with it, so [`FORMAT`] must be raised.
 
 use crate::packed::PackedHistogram;
 use crate::table::{Batch, Column, Field, GetField, Kind, Load, Row, Store};
 use crate::types::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, RttSample, StateSample, TransportSample,
+    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, RttSample, StateSample,
+    TransportSample,
 };
 use std::sync::Arc;
 
@@ -28,13 +29,15 @@ pub enum Table {
     States,
     /// [`FlowEvent`]s.
     Events,
+    /// [`Message`]s.
+    Messages,
     /// [`PacketRecord`]s.
     Packets,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::Links,
         Table::Delays,
         Table::Flows,
@@ -42,16 +45,25 @@ impl Table {
         Table::Transport,
         Table::States,
         Table::Events,
+        Table::Messages,
         Table::Packets,
     ];
 
     /// Those that metrics are computed from.
-    pub const FOR_METRICS: [Table; 6] =
-        [Table::Links, Table::Delays, Table::Flows, Table::Rtts, Table::Transport, Table::Events];
+    pub const FOR_METRICS: [Table; 7] = [
+        Table::Links,
+        Table::Delays,
+        Table::Flows,
+        Table::Rtts,
+        Table::Transport,
+        Table::Events,
+        Table::Messages,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        ["links", "delays", "flows", "rtts", "transport", "states", "events", "packets"][self as usize]
+        ["links", "delays", "flows", "rtts", "transport", "states", "events", "messages", "packets"]
+            [self as usize]
     }
 
     /// Its file in a run's folder.
@@ -68,6 +80,7 @@ impl Table {
             Table::Transport => TransportSample::columns(),
             Table::States => <StateSample>::columns(),
             Table::Events => FlowEvent::columns(),
+            Table::Messages => Message::columns(),
             Table::Packets => PacketRecord::columns(),
         }
     }
@@ -196,6 +209,15 @@ table!(StateSample<&'static str, Arc<str>> {
 });
 
 table!(FlowEvent { at: weir_base::Time = "at_ns", flow: u32 = "flow", kind: crate::FlowEventKind = "event" });
+
+table!(Message {
+    at: weir_base::Time = "at_ns",
+    flow: u32 = "flow",
+    kind: crate::MessageKind = "kind",
+    number: u64 = "number",
+    fate: crate::MessageFate = "fate",
+    took: Option<weir_base::Span> = "took_ns",
+});
 
 table!(PacketRecord {
     at: weir_base::Time = "at_ns",

@@ -1,8 +1,8 @@
 //! Records for this crate's own tests.
 
 use crate::types::{
-    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, PacketFate, PacketRecord,
-    Recorder, RttSample, StateSample, TransportSample,
+    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
+    MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
 };
 use crate::{PackedHistogram, Records};
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
@@ -80,6 +80,15 @@ pub(crate) fn busy_records() -> Records {
         records.rtt(&RttSample { at, group: (period % 2) as u32, rtt: histogram(&[20, 21, 20 + period]) });
         let of = if period % 2 == 0 { Component::Queue(0) } else { Component::Controller(2) };
         records.state(&StateSample { at, of, name: "alpha_percent", value: period as f64 / 7.0 });
+        let fate = MessageFate::ALL[(period % 3) as usize];
+        records.message(&Message {
+            at,
+            flow: (period % 3) as u32,
+            kind: MessageKind::ALL[(period % 2) as usize],
+            number: period / 3,
+            fate,
+            took: (fate != MessageFate::Lost).then(|| Span::from_millis(period)),
+        });
         records.packet(&PacketRecord {
             at,
             link: 0,
@@ -114,5 +123,6 @@ pub(crate) fn replay(records: &Records, to: &mut dyn Recorder) {
         to.state(&StateSample { at: r.at, of: r.of, name: "alpha_percent", value: r.value });
     }
     records.events.iter().for_each(|r| to.event(r));
+    records.messages.iter().for_each(|r| to.message(r));
     records.packets.iter().for_each(|r| to.packet(r));
 }

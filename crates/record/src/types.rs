@@ -244,6 +244,63 @@ impl FlowEventKind {
     }
 }
 
+/// A piece of an application's work that has an end: a request and its answer, or a media frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Message {
+    /// When its fate was known: when the last byte was read, or when it was given up.
+    pub at: Time,
+    /// The flow.
+    pub flow: u32,
+    /// What it was.
+    pub kind: MessageKind,
+    /// Its number in the flow, from 0.
+    pub number: u64,
+    /// What has come of it.
+    pub fate: MessageFate,
+    /// How long it took, from the request's first byte or the frame's due time; none when it never ended.
+    pub took: Option<Span>,
+}
+
+/// What a message was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MessageKind {
+    /// A request and its answer.
+    Request,
+    /// A media frame.
+    Frame,
+}
+
+impl MessageKind {
+    /// All of them.
+    pub const ALL: [MessageKind; 2] = [MessageKind::Request, MessageKind::Frame];
+
+    /// Its name in tables and reports.
+    pub fn name(self) -> &'static str {
+        ["request", "frame"][self as usize]
+    }
+}
+
+/// What has come of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MessageFate {
+    /// It ended, in time where it had a deadline.
+    Done,
+    /// It ended after its deadline.
+    Late,
+    /// It never did.
+    Lost,
+}
+
+impl MessageFate {
+    /// All of them.
+    pub const ALL: [MessageFate; 3] = [MessageFate::Done, MessageFate::Late, MessageFate::Lost];
+
+    /// Its name in tables and reports.
+    pub fn name(self) -> &'static str {
+        ["done", "late", "lost"][self as usize]
+    }
+}
+
 /// One packet at one link, recorded on request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketRecord {
@@ -318,6 +375,8 @@ pub trait Recorder {
     fn state(&mut self, sample: &StateSample);
     /// Something that happened to a flow.
     fn event(&mut self, event: &FlowEvent);
+    /// A request was answered, or a frame's fate is known.
+    fn message(&mut self, message: &Message);
     /// A packet at a link; called only when the run asks for packets.
     fn packet(&mut self, packet: &PacketRecord);
 }

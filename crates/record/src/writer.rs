@@ -11,7 +11,7 @@ use crate::gathered::Gathered;
 use crate::table::{Batch, Column, Kind, Values, rows_in_group};
 use crate::tables::{FORMAT, Rows, Table};
 use crate::types::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
 };
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
@@ -191,6 +191,10 @@ impl Recorder for ParquetRecorder {
     fn event(&mut self, event: &FlowEvent) {
         self.rows.event(event);
         self.pushed(Table::Events);
+    }
+    fn message(&mut self, message: &Message) {
+        self.batches[Table::Messages as usize].push(message);
+        self.pushed(Table::Messages);
     }
     fn packet(&mut self, packet: &PacketRecord) {
         self.rows.packet(packet);

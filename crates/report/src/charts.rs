@@ -23,6 +23,10 @@ pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize) -> RunSerie
     let charts = [
         source.goodput(),
         source.delay(),
+        source.of_groups("completion", "Completion time of short flows, mean", "s", "completion_time_s"),
+        source.of_groups("requests", "Request time, mean", "ms", "request_time_ms"),
+        source.of_groups("frames", "Frame delay, mean", "ms", "frame_delay_ms"),
+        source.of_groups("on-time", "Frames on time", "%", "frames_on_time_percent"),
         source.window(),
         source.fates(),
         source.rtt(),
@@ -80,6 +84,11 @@ impl Source<'_> {
             .collect()
     }
 
+    /// A plot of one series of every group that has it.
+    fn of_groups(&self, key: &str, title: &str, unit: &str, series: &str) -> Chart {
+        chart(key, title, unit, self.groups(series))
+    }
+
     /// The same series of the flows that the record singles out.
     fn flows(&self, series: &str) -> Vec<Option<Line>> {
         let flows = self.info.flows.iter().enumerate();
@@ -93,7 +102,11 @@ impl Source<'_> {
     fn of_some_flows(&self, chart: Chart) -> Chart {
         let singled = |of: &Series| matches!(of.of, Subject::Flow(_)) && of.name == "goodput_mbps";
         let drawn = self.set.series.iter().filter(|series| singled(series)).count();
-        let all = self.info.flows.len();
+        // Of drawn flows nobody looks at single ones.
+        let drawn_by_seed = |flow: &&weir_record::FlowInfo| {
+            self.info.groups.get(flow.group as usize).is_some_and(|group| group.drawn)
+        };
+        let all = self.info.flows.iter().filter(|flow| !drawn_by_seed(flow)).count();
         let note = (drawn < all).then(|| format!("{drawn} of {all} flows are drawn one by one"));
         Chart { note, ..chart }
     }

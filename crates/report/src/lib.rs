@@ -17,6 +17,7 @@ mod source;
 mod table;
 mod tables;
 mod verdict;
+mod waits;
 
 pub use claims::{Reproduced, Score, claims_table, write_claims};
 pub use growing::Growing;

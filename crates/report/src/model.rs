@@ -150,6 +150,26 @@ pub struct GroupNumbers {
     pub retransmitted_percent: Option<f64>,
     /// Mean time from start to completion of the flows that completed.
     pub completion_s: Option<f64>,
+    /// What its applications waited for, where they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitNumbers>,
+}
+
+/// Flows that completed, requests that were answered, or frames.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitNumbers {
+    /// Which of them: `flows`, `requests`, `frames`.
+    pub what: String,
+    /// The unit of the times.
+    pub unit: String,
+    /// How long they took; none when none of them ended.
+    pub times: Option<Distribution>,
+    /// How many of them a second, of requests.
+    pub per_second: Option<f64>,
+    /// Frames on time.
+    pub on_time_percent: Option<f64>,
+    /// Frames that never were whole.
+    pub lost_percent: Option<f64>,
 }
 
 /// What one flow did.

@@ -187,6 +187,7 @@ impl<'a> Pages<'a> {
         body += &self.key_figures(run);
         body += "<section><h2>Numbers</h2>\n";
         body += &self.groups_table(run);
+        body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(&group.name), &group.name)));
         body += &links_table(run);
         body += &self.flows_table(run);
         body += "</section>\n<section id=\"plots\" data-runs=\"";

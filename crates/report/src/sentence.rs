@@ -75,6 +75,7 @@ fn run_plainly(run: &RunNumbers) -> String {
     }));
     let of_link = link.is_some_and(|link| link.rate_mbps.is_some()).then_some(the_link.as_str());
     clauses.extend(groups_clause(&run.groups, of_link));
+    clauses.extend(crate::waits::clauses(&run.groups));
     if let Some(used) = link.and_then(|link| link.utilisation_percent).filter(|used| *used < FULL_PERCENT) {
         clauses.push(format!("{} of {the_link} stayed unused", rough_with(100.0 - used, "%")));
     }

@@ -52,7 +52,13 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         }
         _ => None,
     };
-    let groups = summary.groups.iter().enumerate().map(|(index, of)| group(of, capacity(index))).collect();
+    // Flows that are there to be done with: how long that takes is what they are about.
+    let to_complete = |group: usize| {
+        let group = run.and_then(|run| run.info.groups.get(group));
+        group.is_some_and(|group| group.drawn || group.workload == "transfer")
+    };
+    let groups = summary.groups.iter().enumerate();
+    let groups = groups.map(|(index, of)| group(of, capacity(index), to_complete(index))).collect();
     let name_of_group = |name: &str| summary.groups.iter().position(|group| group.name == name).unwrap_or(0);
     let flow = |flow: &weir_record::FlowSummary| FlowNumbers {
         name: flow.name.clone(),
@@ -129,7 +135,7 @@ fn class_numbers(class: &weir_record::ClassSummary, queue: &QueueSummary) -> Cla
     }
 }
 
-fn group(group: &GroupSummary, capacity_mbps: Option<f64>) -> GroupNumbers {
+fn group(group: &GroupSummary, capacity_mbps: Option<f64>, to_complete: bool) -> GroupNumbers {
     let goodput_mbps = number(&group.metrics, "goodput_mbps");
     GroupNumbers {
         name: group.name.clone(),
@@ -143,6 +149,7 @@ fn group(group: &GroupSummary, capacity_mbps: Option<f64>) -> GroupNumbers {
         retransmissions: count(&group.metrics, "retransmissions"),
         retransmitted_percent: number(&group.metrics, "retransmission_percent"),
         completion_s: distribution(&group.metrics, "completion_time_s").map(|times| times.mean),
+        waits: crate::waits::of(group, to_complete),
     }
 }
 

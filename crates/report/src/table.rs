@@ -126,6 +126,7 @@ fn columns(summary: &Summary) -> Vec<Column> {
     };
     let mut columns = vec![Column::new("used", "%", 9, of_run("utilisation_percent"))];
     columns.extend(goodputs(summary));
+    columns.extend(waits(summary));
     columns.extend([
         Column::new("delay", "ms", 8, part("queue_delay_ms", |delay| delay.mean)),
         Column::new("p99", "ms", 5, part("queue_delay_ms", |delay| delay.p99)),
@@ -163,6 +164,40 @@ fn goodputs(summary: &Summary) -> Vec<Column> {
         })
     };
     names.iter().map(one).collect()
+}
+
+/// A metric of what groups wait for, the unit above its column, and what of its value is shown.
+type Wait = (&'static str, &'static str, fn(Value) -> Option<f64>);
+
+/// What groups waited for: the 99th percentile of completion times of short flows and of request times, and the share of
+/// frames on time. A column is there only where a run has something to show in it.
+fn waits(summary: &Summary) -> Vec<Column> {
+    let mut names: Vec<&str> = Vec::new();
+    for group in summary.runs.iter().flat_map(|run| &run.groups) {
+        if !names.contains(&group.name.as_str()) {
+            names.push(&group.name);
+        }
+    }
+    let p99 = |value: Value| value.distribution().map(|times| times.p99);
+    let kinds: [Wait; 3] = [
+        ("completion_time_s", "s p99", p99),
+        ("request_time_ms", "ms p99", p99),
+        ("frames_on_time_percent", "% in time", single),
+    ];
+    let mut columns = Vec::new();
+    for name in names.into_iter().take(GROUPS) {
+        for (metric, unit, pick) in kinds {
+            let name = name.to_string();
+            let head = cut(&name, 10);
+            columns.push(Column::new(&head, unit, 6, move |run: &RunSummary| {
+                // Flows with rows of their own are told one by one.
+                let single_flows = run.flows.iter().any(|flow| flow.group == name);
+                let told = metric != "completion_time_s" || !single_flows;
+                pick(run.groups.iter().find(|group| group.name == name && told)?.metrics.get(metric))
+            }));
+        }
+    }
+    columns
 }
 
 fn single(value: Value) -> Option<f64> {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use weir_engine::{Engine, Watch};
 use weir_plan::{Lab, Run};
 use weir_record::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
 };
 use weir_sim::Simulator;
@@ -28,6 +28,7 @@ impl Recorder for Count {
     fn transport(&mut self, _: &TransportSample) {}
     fn state(&mut self, _: &StateSample) {}
     fn event(&mut self, _: &FlowEvent) {}
+    fn message(&mut self, _: &Message) {}
     fn packet(&mut self, _: &PacketRecord) {}
 }
 
@@ -39,7 +40,7 @@ fn run_of(lab: &str, duration: &str) -> Run {
 
 fn simulate(run: &Run) -> u64 {
     let mut count = Count::default();
-    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
     Simulator.run(run, &mut count, &watch).expect("the labs of benches/ can be simulated");
     count.0
 }

@@ -1,21 +1,26 @@
 //! One flow: the application that drives it and, for TCP, the connection's two ends.
 
-use weir_base::{Ecn, Random, Time};
+use weir_base::{Ecn, Random, Span, Time};
 use weir_plan::{Ip, Run};
 use weir_transport::tcp::{self, Connection};
-use weir_workload::{Action, Event, Needs, Workload};
+use weir_workload::{Action, Event, FrameLog, Needs, Part, Workload};
 
 /// How a flow's data travels.
 pub(crate) enum Carrier {
+    /// TCP, with nothing to carry yet or any more.
+    Idle,
     Tcp(Box<Ends>),
-    Udp { ecn: Ecn, exact: bool },
+    Udp {
+        ecn: Ecn,
+        exact: bool,
+    },
 }
 
 /// Both ends of a connection.
 pub(crate) struct Ends {
-    /// The sending end's settings, until it opens.
+    /// The settings of the end that opens the connection, until it does.
     config: tcp::Config,
-    /// The sending end, once it has opened.
+    /// The sending end, once it is there.
     pub(crate) sender: Option<Connection>,
     pub(crate) receiver: Connection,
 }
@@ -41,7 +46,12 @@ impl Ends {
             seed: random.bits(),
             ..tcp::Config::new(settings.cc.clone())
         };
-        Ends { config: end(), sender: None, receiver: Connection::server(end()) }
+        let (sender, receiver) = (end(), end());
+        if group.workload.needs() == Needs::Exchanges {
+            let listener = Connection::server(receiver.clone());
+            return Ends { config: receiver, sender: Some(Connection::server(sender)), receiver: listener };
+        }
+        Ends { config: sender, sender: None, receiver: Connection::server(receiver) }
     }
 }
 
@@ -61,11 +71,15 @@ pub(crate) struct Flow {
     pub(crate) wake: Time,
     /// Bytes of the current write that the socket has not taken yet.
     unwritten: u64,
-    /// All bytes that the application has handed to the socket.
-    written: u64,
     /// All bytes that the receiving application has read.
     pub(crate) read: u64,
     waiting: Waiting,
+    /// The request under way, where the receiving host asks and the sending one answers.
+    exchange: Option<Exchange>,
+    /// What keeps account of frames.
+    pub(crate) frames: Option<Box<FrameLog>>,
+    /// Whether it is one of many that were drawn: what is done with it is given back.
+    pub(crate) drawn: bool,
     pub(crate) stopped: bool,
     pub(crate) completed: bool,
     /// Timeouts, recoveries and undone reductions seen so far, so that new ones are told as events.
@@ -78,23 +92,39 @@ enum Waiting {
     Nothing,
     Open,
     Room,
-    Delivery,
+    Answer,
     Time,
+}
+
+/// A request and its answer: what of both has not got on yet, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Exchange {
+    since: Time,
+    number: u64,
+    /// Of the request: not yet taken by the client's socket, and not yet read by the server.
+    unasked: u64,
+    unheard: u64,
+    /// Of the answer: not yet taken by the server's socket, and not yet read by the client.
+    unanswered: u64,
+    unread: u64,
 }
 
 /// What the world has to do for an application.
 pub(crate) enum Request {
-    /// A datagram of this IP length leaves now.
-    Datagram(u32),
+    /// A datagram of this IP length leaves now, with a part of a frame or without.
+    Datagram(u32, Option<Part>),
+    /// The request of this number was answered, so long after it began.
+    Answered(u64, Span),
 }
 
 impl Flow {
     pub(crate) fn new(run: &Run, number: usize) -> Flow {
         let plan = &run.flows[number];
         let group = &run.groups[plan.group];
-        let carrier = match group.workload.needs() {
+        let needs = group.workload.needs();
+        let carrier = match needs {
             Needs::Datagrams { ecn, exact } => Carrier::Udp { ecn, exact },
-            Needs::Stream => Carrier::Tcp(Box::new(Ends::new(run, number))),
+            Needs::Stream | Needs::Exchanges | Needs::Command => Carrier::Idle,
         };
         let end = plan.stop.unwrap_or(run.duration).min(run.duration);
         Flow {
@@ -102,18 +132,86 @@ impl Flow {
             to: group.to,
             ip: group.ip,
             carrier,
-            workload: group.workload.build(Random::stream_of(run.seed, "workload", number as u64)),
+            workload: run.workload(number),
             start: Time::ZERO + plan.start,
             stop: Time::ZERO + end,
             wake: Time::ZERO + plan.start,
             unwritten: 0,
-            written: 0,
             read: 0,
             waiting: Waiting::Time,
+            exchange: (needs == Needs::Exchanges).then(Exchange::default),
+            frames: run.frame_log(number).map(Box::new),
+            drawn: group.workload.is_drawn(),
             stopped: false,
             completed: false,
             seen: [0; 3],
         }
+    }
+
+    /// The flow begins: a TCP flow gets the two ends that it will need.
+    pub(crate) fn begin(&mut self, run: &Run, number: usize) {
+        if let Carrier::Idle = self.carrier {
+            self.carrier = Carrier::Tcp(Box::new(Ends::new(run, number)));
+        }
+    }
+
+    /// Of a drawn flow, the ends are given back when both have all that they sent acknowledged, the ends of their streams
+    /// too: there may be thousands.
+    #[inline]
+    pub(crate) fn give_back(&mut self) {
+        if !(self.drawn && self.completed) {
+            return;
+        }
+        if let Carrier::Tcp(ends) = &self.carrier
+            && ends.receiver.all_acknowledged()
+            && ends.sender.as_ref().is_some_and(Connection::all_acknowledged)
+        {
+            self.carrier = Carrier::Idle;
+        }
+    }
+
+    /// Whether the receiving host asks and the sending one answers.
+    #[inline]
+    pub(crate) fn asks(&self) -> bool {
+        self.exchange.is_some()
+    }
+
+    /// The server at the sending end has moved: it reads what was asked, and answers when it has read it all.
+    pub(crate) fn serve(&mut self) {
+        let (Carrier::Tcp(ends), Some(exchange)) = (&mut self.carrier, &mut self.exchange) else { return };
+        let Some(server) = &mut ends.sender else { return };
+        exchange.unheard -= server.take_read().min(exchange.unheard);
+        if exchange.unheard == 0 && exchange.unanswered > 0 {
+            exchange.unanswered -= server.write(exchange.unanswered);
+        }
+        if server.finished() {
+            server.close();
+        }
+    }
+
+    /// The client at the receiving end has moved, and has read so many bytes more.
+    pub(crate) fn asked(&mut self, read: u64, now: Time, tell: &mut dyn FnMut(Request)) {
+        let (Carrier::Tcp(ends), Some(exchange)) = (&mut self.carrier, &mut self.exchange) else { return };
+        let client = &mut ends.receiver;
+        let event = match self.waiting {
+            Waiting::Open if client.is_open() => Event::Opened,
+            Waiting::Answer => {
+                exchange.unasked -= client.write(exchange.unasked);
+                exchange.unread -= read.min(exchange.unread);
+                if exchange.unread > 0 {
+                    return;
+                }
+                tell(Request::Answered(exchange.number, now.since(exchange.since)));
+                exchange.number += 1;
+                self.waiting = Waiting::Nothing;
+                if self.stopped {
+                    return;
+                }
+                Event::Answered
+            }
+            _ => return,
+        };
+        self.act(event, now, tell);
     }
 
     /// The application's clock says `now`: its time has come, or the flow's end has. Datagrams that leave go to `send`.
@@ -122,8 +220,10 @@ impl Flow {
             self.stopped = true;
             self.wake = Time::NEVER;
             self.unwritten = 0;
-            if let Carrier::Tcp(ends) = &mut self.carrier {
-                ends.sender.iter_mut().for_each(Connection::close);
+            match (&mut self.carrier, self.exchange.is_some()) {
+                (Carrier::Tcp(ends), false) => ends.sender.iter_mut().for_each(Connection::close),
+                (Carrier::Tcp(ends), true) => ends.receiver.close(),
+                _ => {}
             }
             return;
         }
@@ -136,6 +236,9 @@ impl Flow {
     /// The connection has moved: whatever the application waited for may have come. Cheap when nothing has.
     #[inline]
     pub(crate) fn moved(&mut self, now: Time, send: &mut dyn FnMut(Request)) {
+        if self.asks() {
+            return self.serve();
+        }
         let Carrier::Tcp(ends) = &mut self.carrier else { return };
         let Some(sender) = &mut ends.sender else { return };
         let event = match self.waiting {
@@ -147,7 +250,6 @@ impl Flow {
                 }
                 Event::Written
             }
-            Waiting::Delivery if self.read >= self.written => Event::Delivered,
             _ => return,
         };
         self.act(event, now, send);
@@ -164,15 +266,30 @@ impl Flow {
                     self.wake = at.min(self.stop);
                     return;
                 }
-                Action::AwaitDelivery if self.read < self.written => {
-                    self.waiting = Waiting::Delivery;
-                    return;
-                }
-                Action::AwaitDelivery => Event::Delivered,
                 Action::Send(length) => {
-                    self.written += length.get();
-                    send(Request::Datagram(length.get() as u32));
+                    send(Request::Datagram(length.get() as u32, None));
                     Event::Sent
+                }
+                Action::SendPart(length, part) => {
+                    send(Request::Datagram(length.get() as u32, Some(part)));
+                    Event::Sent
+                }
+                Action::Exchange { request, response } => {
+                    self.waiting = Waiting::Answer;
+                    let Some(exchange) = &mut self.exchange else { return };
+                    let (request, response) = (request.get(), response.get());
+                    *exchange = Exchange {
+                        since: now,
+                        number: exchange.number,
+                        unasked: request,
+                        unheard: request,
+                        unanswered: response,
+                        unread: response,
+                    };
+                    if let Carrier::Tcp(ends) = &mut self.carrier {
+                        exchange.unasked -= ends.receiver.write(request);
+                    }
+                    return;
                 }
                 Action::Open | Action::Write(_) | Action::WriteForever | Action::Close => {
                     match self.on_stream(action, now) {
@@ -188,6 +305,11 @@ impl Flow {
     fn on_stream(&mut self, action: Action, now: Time) -> Option<Event> {
         let Carrier::Tcp(ends) = &mut self.carrier else { return None };
         let sender = match action {
+            Action::Open if self.exchange.is_some() => {
+                self.waiting = Waiting::Open;
+                ends.receiver = Connection::client(ends.config.clone(), now);
+                return None;
+            }
             Action::Open => {
                 self.waiting = Waiting::Open;
                 ends.sender = Some(Connection::client(ends.config.clone(), now));
@@ -197,7 +319,6 @@ impl Flow {
         };
         match action {
             Action::Write(bytes) => {
-                self.written += bytes.get();
                 self.unwritten = bytes.get() - sender.write(bytes.get());
                 if self.unwritten == 0 {
                     return Some(Event::Written);

@@ -6,6 +6,7 @@ use weir_base::{Ecn, FlowId, Packet, Time};
 use weir_fabric::{TcpView, Wire};
 use weir_plan::Ip;
 use weir_transport::tcp::{Flags, Segment};
+use weir_workload::Part;
 
 /// A UDP header (RFC 768).
 pub(crate) const UDP_HEADER: u32 = 8;
@@ -31,7 +32,12 @@ struct Fields {
     tcp: bool,
     ip: Ip,
     corrupt: bool,
+    /// What a datagram carries of a frame; it has no parts where that is nothing, and means nothing where `tcp` is set.
+    part: Part,
 }
+
+/// No part of any frame.
+const NO_PART: Part = Part { frame: 0, index: 0, parts: 0 };
 
 /// Which flow a packet belongs to, and between which hosts it travels.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +77,8 @@ impl Pool {
         self.take(true, length, ecn, way)
     }
 
-    pub(crate) fn udp(&mut self, length: u32, ecn: Ecn, way: Way) -> SimPacket {
+    pub(crate) fn udp(&mut self, length: u32, part: Option<Part>, ecn: Ecn, way: Way) -> SimPacket {
+        self.next.0.part = part.unwrap_or(NO_PART);
         self.take(false, length, ecn, way)
     }
 
@@ -109,7 +116,13 @@ impl SimPacket {
             tcp: false,
             ip: Ip::V4,
             corrupt: false,
+            part: NO_PART,
         }))
+    }
+
+    /// The part of a frame that it carries, if it is a datagram with one.
+    pub(crate) fn part(&self) -> Option<Part> {
+        Some(self.0.part).filter(|part| !self.0.tcp && part.parts > 0)
     }
 
     /// The segment that it carries, if it is TCP.
@@ -305,7 +318,10 @@ impl Wire for SimPacket {
             }
             None => {
                 let port = self.port();
-                let payload = vec![0; usize::from(body).saturating_sub(UDP_HEADER as usize)];
+                let mut payload = vec![0; usize::from(body).saturating_sub(UDP_HEADER as usize)];
+                if let Some((part, room)) = self.part().zip(payload.first_chunk_mut()) {
+                    *room = part.header();
+                }
                 let udp = match &ip {
                     Header::V4(ip) => UdpHeader::with_ipv4_checksum(port, port, ip, &payload),
                     Header::V6(ip) => UdpHeader::with_ipv6_checksum(port, port, ip, &payload),

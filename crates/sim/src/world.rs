@@ -7,10 +7,15 @@
 use crate::flow::{Carrier, Flow, Request};
 use crate::packet::{Pool, SimPacket, UDP_HEADER, Way};
 use weir_base::{FlowId, Packet, Span, Time};
-use weir_engine::{Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, observer};
+use weir_engine::{
+    Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, frame_message, observer,
+};
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
 use weir_plan::Run;
-use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
+use weir_record::{
+    Component, FlowEvent, FlowEventKind, Message, MessageFate, MessageKind, Recorder, StateSample,
+    TransportSample,
+};
 use weir_transport::tcp::Connection;
 
 /// Controllers' internal states are recorded for the first so many flows: beyond that nobody looks at single ones, and the
@@ -32,6 +37,8 @@ pub(crate) struct World<'a> {
     fabric: Fabric<SimPacket>,
     pool: Pool,
     flows: Vec<Flow>,
+    /// The numbers of the flows that send frames.
+    of_frames: Vec<usize>,
     timers: EventQueue,
     /// For each timer, the time for which it is in the queue; [`Time::NEVER`] when it is not.
     armed: Vec<Time>,
@@ -42,6 +49,12 @@ pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
     weir_engine::check_traces(run)?;
     let horizon = EventQueue::new(run.flows.len() * TIMERS + 1).horizon();
     let unable = |what: String, help: &str| Err(EngineError::Unable { what, help: help.into() });
+    if let Some(group) = run.groups.iter().find(|group| group.workload.command().is_some()) {
+        return unable(
+            format!("group {} runs a command, and only the live engine has hosts to run it in", group.name),
+            "use `--on live`, or give the group another workload",
+        );
+    }
     if Time::ZERO + run.duration > horizon {
         let (flows, most) = (run.flows.len(), horizon.since(Time::ZERO));
         return unable(
@@ -73,6 +86,7 @@ impl<'a> World<'a> {
             recorder,
             fabric: Fabric::new(&fabric_config(run)),
             pool: Pool::default(),
+            of_frames: (0..flows.len()).filter(|flow| flows[*flow].frames.is_some()).collect(),
             flows,
             timers: EventQueue::new(timers + 1),
             armed: vec![Time::NEVER; timers],
@@ -109,6 +123,7 @@ impl<'a> World<'a> {
                 read - std::mem::replace(&mut last_read[flow], read)
             });
             self.sample_transports(now);
+            self.settle_frames(now);
             if let Some(log) = &log {
                 log.drain(self.recorder);
             }
@@ -138,6 +153,11 @@ impl<'a> World<'a> {
         let sending_end = host == flow.from;
         let Some(segment) = packet.segment() else {
             flow.read += u64::from(packet.wire_length() - flow.ip.header() - UDP_HEADER);
+            let whole =
+                flow.frames.as_mut().zip(packet.part()).and_then(|(frames, part)| frames.read(part, now));
+            if let Some(frame) = whole {
+                self.recorder.message(&frame_message(number, frame, now));
+            }
             return self.pool.take_back(packet);
         };
         if let Carrier::Tcp(ends) = &mut flow.carrier {
@@ -181,23 +201,27 @@ impl<'a> World<'a> {
     fn application(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
         if now == flow.start {
+            flow.begin(self.run, number);
             self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Started });
         }
         let (from, to, ip) = (flow.from, flow.to, flow.ip);
         let udp = match flow.carrier {
             Carrier::Udp { ecn, exact } => Some((ecn, exact)),
-            Carrier::Tcp(_) => None,
+            Carrier::Tcp(_) | Carrier::Idle => None,
         };
         let (fabric, pool) = (&mut self.fabric, &mut self.pool);
-        flow.woken(now, &mut |Request::Datagram(length)| {
-            let Some((ecn, exact)) = udp else { return };
-            let packet = pool.udp(length, ecn, Way { flow: number, from, to, ip });
+        flow.woken(now, &mut |request| {
+            let (Some((ecn, exact)), Request::Datagram(length, part)) = (udp, request) else { return };
+            let packet = pool.udp(length, part, ecn, Way { flow: number, from, to, ip });
             if exact { fabric.inject_exact(from, packet, now) } else { fabric.inject(from, packet, now) }
         });
         let wake = flow.wake;
         self.arm(number, APPLICATION, wake);
         if udp.is_none() {
             self.after_sender(number, now);
+            if self.flows[number].asks() {
+                self.after_receiver(number, now);
+            }
         }
     }
 
@@ -223,6 +247,7 @@ impl<'a> World<'a> {
             }
             flow.seen = counts;
         }
+        flow.give_back();
         self.arm(number, SENDER, due);
         if wake != was_waking {
             self.arm(number, APPLICATION, wake);
@@ -233,8 +258,13 @@ impl<'a> World<'a> {
     #[inline]
     fn after_receiver(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
+        let asks = flow.asks();
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
-        flow.read += ends.receiver.take_read();
+        let read = ends.receiver.take_read();
+        flow.read += read;
+        if asks {
+            return self.after_client(number, read, now);
+        }
         if !ends.receiver.is_quiet() {
             let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
             send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
@@ -243,7 +273,34 @@ impl<'a> World<'a> {
         if ends.receiver.finished() && !flow.completed {
             self.complete(number, now);
         }
+        self.flows[number].give_back();
         self.arm(number, RECEIVER, due);
+    }
+
+    /// The client at the receiving end has moved, and has read so many bytes more: it may ask again, segments may leave.
+    fn after_client(&mut self, number: usize, read: u64, now: Time) {
+        let (flow, recorder) = (&mut self.flows[number], &mut *self.recorder);
+        let was_waking = flow.wake;
+        flow.asked(read, now, &mut |request| {
+            let Request::Answered(request, took) = request else { return };
+            recorder.message(&Message {
+                at: now,
+                flow: number as u32,
+                kind: MessageKind::Request,
+                number: request,
+                fate: MessageFate::Done,
+                took: Some(took),
+            });
+        });
+        let wake = flow.wake;
+        let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
+        let Carrier::Tcp(ends) = &mut flow.carrier else { return };
+        send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
+        let due = ends.receiver.next_timer();
+        self.arm(number, RECEIVER, due);
+        if wake != was_waking {
+            self.arm(number, APPLICATION, wake);
+        }
     }
 
     /// All that the sender had has arrived: the receiver closes too.
@@ -269,14 +326,25 @@ impl<'a> World<'a> {
         }
     }
 
+    fn settle_frames(&mut self, now: Time) {
+        for &number in &self.of_frames {
+            let recorder = &mut *self.recorder;
+            if let Some(frames) = &mut self.flows[number].frames {
+                frames.settle(now, |frame| recorder.message(&frame_message(number, frame, now)));
+            }
+        }
+    }
+
     fn sample_transports(&mut self, now: Time) {
-        for (number, flow) in self.flows.iter().enumerate() {
+        for (number, flow) in
+            self.flows.iter().enumerate().filter(|(_, flow)| !(flow.drawn && flow.completed))
+        {
             let Carrier::Tcp(ends) = &flow.carrier else { continue };
             let Some((sender, info)) = ends.sender.as_ref().and_then(|sender| Some((sender, sender.info()?)))
             else {
                 continue;
             };
-            let flow = number as u32;
+            let (flow, drawn) = (number as u32, flow.drawn);
             self.recorder.transport(&TransportSample {
                 at: now,
                 flow,
@@ -294,7 +362,7 @@ impl<'a> World<'a> {
                 retransmissions: info.retransmitted,
                 timeouts: Some(info.timeouts),
             });
-            if let Some(controller) = sender.controller().filter(|_| number < FLOWS_WITH_STATE) {
+            if let Some(controller) = sender.controller().filter(|_| number < FLOWS_WITH_STATE && !drawn) {
                 let recorder = &mut *self.recorder;
                 controller.state(&mut |name, value| {
                     recorder.state(&StateSample { at: now, of: Component::Controller(flow), name, value });

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use weir_engine::{Engine, Watch};
 use weir_plan::Lab;
 use weir_record::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, PacketRecord, Recorder, RttSample, StateSample,
+    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
 };
 use weir_sim::Simulator;
@@ -66,6 +66,7 @@ impl Recorder for Senders {
     }
     fn state(&mut self, _: &StateSample) {}
     fn event(&mut self, _: &FlowEvent) {}
+    fn message(&mut self, _: &Message) {}
     fn packet(&mut self, _: &PacketRecord) {}
 }
 
@@ -74,7 +75,7 @@ fn senders(lab: &str) -> Vec<TransportSample> {
     let folder = tempfile::tempdir().unwrap();
     let lab = Lab::from_str(&format!("format = 1\n{lab}"), "bbr.toml", folder.path(), &[]).unwrap();
     let mut senders = Senders::default();
-    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
     Simulator.run(&lab.runs()[0], &mut senders, &watch).unwrap();
     senders.0
 }

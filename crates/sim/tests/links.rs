@@ -24,7 +24,7 @@ fn run(link: &str, traffic: &str) -> Run {
 fn go(run: &Run) -> (Records, Outcome) {
     Simulator.check(run).unwrap();
     let mut records = Records::default();
-    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
     let outcome = Simulator.run(run, &mut records, &watch).unwrap();
     assert!(outcome.audit.balances() && outcome.spoiled.is_empty(), "{outcome:?}");
     (records, outcome)

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut alone = Duration::ZERO;
     for run in &runs {
         let mut records = Gathered::new();
-        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
         let began = Instant::now();
         Simulator.run(run, &mut records, &watch)?;
         alone += began.elapsed();

@@ -1,6 +1,6 @@
 //! Bulk: a connection whose sending application always has data, until the flow stops.
 
-use crate::{Action, Event, Needs, Random, Time, Workload};
+use crate::{Action, Bytes, Event, Needs, Parameters, Random, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,20 +9,17 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {}
 
-impl Config {
-    pub(crate) fn needs(&self) -> Needs {
+impl Parameters for Config {
+    fn needs(&self) -> Needs {
         Needs::Stream
+    }
+    fn build(&self, _: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+        Box::new(Bulk)
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Bulk;
-
-impl Bulk {
-    pub(crate) fn new(_: &Config, _: Random) -> Bulk {
-        Bulk
-    }
-}
+struct Bulk;
 
 impl Workload for Bulk {
     fn next(&mut self, event: Event, _: Time) -> Action {

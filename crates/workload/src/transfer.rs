@@ -1,7 +1,8 @@
 //! Transfer: opens a connection, sends a given number of bytes and closes. Its completion time runs from opening to the
 //! moment when the receiving application has read the last byte.
 
-use crate::{Action, Bytes, Event, Needs, Random, Time, Workload};
+use crate::checks::{self, Fault};
+use crate::{Action, Bytes, Event, Needs, Parameters, Random, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,9 +20,18 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    pub(crate) fn needs(&self) -> Needs {
+impl Parameters for Config {
+    fn needs(&self) -> Needs {
         Needs::Stream
+    }
+    fn build(&self, _: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+        Box::new(Transfer::of(self.size))
+    }
+    fn faults(&self, _: Bytes) -> Vec<Fault> {
+        checks::size("size", "a transfer", self.size).into_iter().collect()
+    }
+    fn wanted(&self, _: Span) -> Option<Bytes> {
+        Some(self.size)
     }
 }
 
@@ -31,8 +41,8 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    pub(crate) fn new(config: &Config, _: Random) -> Transfer {
-        Transfer { size: config.size }
+    pub(crate) fn of(size: Bytes) -> Transfer {
+        Transfer { size }
     }
 }
 
@@ -52,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_transfer_opens_writes_once_and_closes() {
-        let mut transfer = Transfer::new(&Config { size: Bytes::new(42) }, Random::stream(1, "test"));
+        let mut transfer = Transfer::of(Bytes::new(42));
         let now = Time::ZERO;
         assert_eq!(transfer.next(Event::Start, now), Action::Open);
         assert_eq!(transfer.next(Event::Opened, now), Action::Write(Bytes::new(42)));

@@ -2,7 +2,8 @@
 //! injects them at the exact times, so that a live run's load is what the lab says; sent by a socket they report their own
 //! gap error.
 
-use crate::{Action, Bytes, Ecn, Event, Needs, Random, Span, Time, Workload};
+use crate::checks::{self, Fault};
+use crate::{Action, Bytes, Ecn, Event, Needs, Parameters, Random, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::Rate;
@@ -42,14 +43,24 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    pub(crate) fn needs(&self) -> Needs {
+impl Parameters for Config {
+    fn needs(&self) -> Needs {
         Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
+    }
+    fn build(&self, _: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+        Box::new(Udp { rate: self.rate, packet: self.packet, start: Time::ZERO, sent: 0 })
+    }
+    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+        let rate = checks::rate("rate", self.rate);
+        rate.into_iter().chain(checks::packet("packet", self.packet, Bytes::ZERO, mtu)).collect()
+    }
+    fn wanted(&self, time: Span) -> Option<Bytes> {
+        Some(self.rate.bytes_in(time))
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Udp {
+struct Udp {
     rate: Rate,
     packet: Bytes,
     start: Time,
@@ -57,17 +68,9 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    pub(crate) fn new(config: &Config, _: Random) -> Udp {
-        Udp { rate: config.rate, packet: config.packet, start: Time::ZERO, sent: 0 }
-    }
-
     /// When the n-th packet is due: computed from the start, so that rounding does not add up.
     fn due(&self) -> Time {
-        let bits = u128::from(self.sent) * u128::from(self.packet.get()) * 8_000_000_000;
-        self.start
-            + Span::from_nanos(
-                u64::try_from(bits / u128::from(self.rate.bits_per_sec().max(1))).unwrap_or(u64::MAX),
-            )
+        self.start + self.rate.time_to_send_all(self.packet, self.sent)
     }
 }
 
@@ -95,7 +98,7 @@ mod tests {
     fn packets_leave_evenly_and_rounding_does_not_add_up() {
         // 1500 bytes at 7 Mbit/s: 1.714285... ms each; the 7000th is due after exactly 12 s.
         let config = Config { rate: Rate::from_mbit_per_sec(7), ..Config::default() };
-        let mut udp = Udp::new(&config, Random::stream(1, "test"));
+        let mut udp = config.build(None, Random::stream(1, "test"));
         let start = Time::from_nanos(5);
         assert_eq!(udp.next(Event::Start, start), Action::Send(Bytes::new(1500)));
         let mut due = start;

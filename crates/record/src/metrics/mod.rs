@@ -3,6 +3,7 @@
 //! `compare`.
 
 mod completion;
+mod message;
 mod queue;
 mod rate;
 mod tcp;
@@ -57,6 +58,11 @@ pub const METRICS: &[Metric] = &[
     tcp::CE_RECEIVED,
     completion::COMPLETION_TIME,
     completion::COMPLETED,
+    message::REQUEST_TIME,
+    message::REQUESTS_PER_SECOND,
+    message::FRAME_DELAY,
+    message::FRAMES_ON_TIME,
+    message::FRAMES_LOST,
 ];
 
 /// A metric: what it is called, what it means, where that comes from, and how it is computed.
@@ -105,6 +111,8 @@ pub(crate) enum Formula {
     Queue(fn(&Queue<'_>) -> Value),
     /// From some flows: one, a group's, or all.
     Flows(fn(&Flows<'_>) -> Value),
+    /// From the requests and frames of some flows; left out where it is undefined, as most traffic has neither.
+    Messages(fn(&Flows<'_>) -> Value),
     /// From two groups.
     Pair(fn(&Flows<'_>, &Flows<'_>) -> Value),
 }
@@ -135,6 +143,15 @@ fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
     Metrics(of_level.filter_map(|m| Some((m.name.into(), value(&m.formula)?.rounded()))).collect())
 }
 
+/// A metric of some flows; none when it is no such, or there is nothing that it is of.
+fn of_flows(formula: &Formula, flows: &Flows<'_>) -> Option<Value> {
+    match formula {
+        Formula::Flows(f) => Some(f(flows)),
+        Formula::Messages(f) => Some(f(flows)).filter(|value| *value != Value::Undefined),
+        Formula::Queue(_) | Formula::Pair(_) => None,
+    }
+}
+
 impl View<'_> {
     /// Metrics of the run as a whole.
     pub fn of_run(&self) -> Metrics {
@@ -144,8 +161,7 @@ impl View<'_> {
             self.info.bottleneck.map(|link| link as usize).filter(|&link| link < self.links.len());
         compute(Level::Run, |formula| match formula {
             Formula::Queue(f) => Some(bottleneck.map_or(Value::Undefined, |link| f(&self.queue(link, None)))),
-            Formula::Flows(f) => Some(f(&flows)),
-            Formula::Pair(_) => None,
+            other => of_flows(other, &flows),
         })
     }
 
@@ -161,20 +177,14 @@ impl View<'_> {
     /// Metrics of a flow; empty when there is no such flow.
     pub fn of_flow(&self, flow: usize) -> Metrics {
         let flows = Flows { view: self, members: &[flow], level: Level::Flow };
-        compute(Level::Flow, |formula| match formula {
-            Formula::Flows(f) if flow < self.flows.len() => Some(f(&flows)),
-            _ => None,
-        })
+        compute(Level::Flow, |formula| if flow < self.flows.len() { of_flows(formula, &flows) } else { None })
     }
 
     /// Metrics of a group.
     pub fn of_group(&self, group: usize) -> Metrics {
         let members = self.members(group);
         let flows = Flows { view: self, members: &members, level: Level::Group };
-        compute(Level::Group, |formula| match formula {
-            Formula::Flows(f) => Some(f(&flows)),
-            _ => None,
-        })
+        compute(Level::Group, |formula| of_flows(formula, &flows))
     }
 
     /// Metrics of one group relative to another.

@@ -13,13 +13,18 @@ impl<'a> Flows<'a> {
         members.iter().map(|&flow| &view.flows[flow])
     }
 
+    /// Whether what their applications read is known of any of them.
+    fn read(&self) -> bool {
+        self.each().any(|flow| flow.reads)
+    }
+
     /// A counter, over all of them.
     pub(super) fn sum(&self, counter: impl Fn(&FlowSample) -> u64) -> u64 {
         self.each().map(|flow| counter(&flow.sum)).sum()
     }
 
     /// From when the first of them counts to when the last does; none when none does.
-    fn active(&self) -> Option<Span> {
+    pub(super) fn active(&self) -> Option<Span> {
         let from = self.each().filter_map(|flow| flow.active).map(|(from, _)| from).min()?;
         let to = self.each().filter_map(|flow| flow.active).map(|(_, to)| to).max()?;
         Some(to.since(from))
@@ -27,7 +32,7 @@ impl<'a> Flows<'a> {
 
     /// Goodputs of those that were active, in Mbit/s.
     fn goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
-        self.each().filter_map(|flow| {
+        self.each().filter(|flow| flow.reads).filter_map(|flow| {
             let (from, to) = flow.active?;
             mbps(flow.sum.read_bytes, to.since(from))
         })
@@ -55,7 +60,9 @@ pub(super) const GOODPUT: Metric = Metric {
     definition: "Bytes that the receiving applications read, over the time from the start (or the window's begin, if later) of the first flow to the completion or stop (or the window's end) of the last.",
     source: "RFC 7928, section 2.5 (goodput); counted where applications read",
     bound: None,
-    formula: Formula::Flows(|f| Value::from(f.active().and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))),
+    formula: Formula::Flows(|f| {
+        Value::from(f.active().filter(|_| f.read()).and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))
+    }),
 };
 
 /// A part of what all applications got.
@@ -67,7 +74,9 @@ pub(super) const GOODPUT_SHARE: Metric = Metric {
     definition: "Bytes that the receiving applications read, as a share of those that all flows' applications read in the window.",
     source: "weir",
     bound: Some(Bound::Absolute(10.0)),
-    formula: Formula::Flows(|f| Value::from(percent(f.sum(|s| s.read_bytes), f.view.read_bytes))),
+    formula: Formula::Flows(|f| {
+        Value::from(percent(f.sum(|s| s.read_bytes), f.view.read_bytes).filter(|_| f.read()))
+    }),
 };
 
 /// What arrived.

@@ -7,9 +7,12 @@
 
 use crate::info::RunInfo;
 use crate::records::Records;
-use crate::types::{FlowEventKind, FlowSample, LinkSample};
+use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::collections::BTreeSet;
 use weir_base::{Ecn, Histogram, Span, Time};
+
+/// The transport of what a command does by itself.
+const COMMAND: &str = "command";
 
 /// What is looked at: from `from` to `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,12 +85,36 @@ pub(super) struct FlowView {
     pub(super) active: Option<(Time, Time)>,
     /// Start to completion, and when it completed, whatever the window.
     pub(super) completed: Option<(Span, Time)>,
+    /// Whether what its application read is known: of a command it is not.
+    pub(super) reads: bool,
+    /// Requests and frames, where there were any.
+    pub(super) messages: Option<Box<MessageSums>>,
     /// Time-weighted mean of the window.
     pub(super) cwnd: TimeMean,
     /// Timeouts until the window's begin, and until its end, where known.
     timeouts: (u64, Option<u64>),
     /// The flow's last transport sample, in the window or before.
     last_transport: Time,
+}
+
+/// The requests and frames of a flow whose fate was known in the window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MessageSums {
+    /// How long each request took.
+    pub(super) requests: Vec<Span>,
+    /// How long each frame took that arrived whole.
+    pub(super) delays: Vec<Span>,
+    /// Frames on time.
+    pub(super) on_time: u64,
+    /// Frames that never were whole.
+    pub(super) lost: u64,
+}
+
+impl MessageSums {
+    /// All frames.
+    pub(super) fn frames(&self) -> u64 {
+        self.delays.len() as u64 + self.lost
+    }
 }
 
 impl FlowView {
@@ -163,6 +190,7 @@ impl<'a> View<'a> {
         }
         self.add_life(records);
         self.add_transport(records);
+        self.add_messages(records);
     }
 
     /// When each flow lived.
@@ -183,6 +211,23 @@ impl<'a> View<'a> {
             let from = started.max(self.window.from);
             let to = end.map_or(self.window.to, |end| end.min(self.window.to));
             flow.active = (from < to).then_some((from, to));
+            let group = self.info.groups.get(info.group as usize);
+            flow.reads = group.is_none_or(|group| group.transport != COMMAND);
+        }
+    }
+
+    fn add_messages(&mut self, records: &Records) {
+        for message in records.messages.iter().filter(|message| self.window.holds(message.at)) {
+            let Some(flow) = self.flows.get_mut(message.flow as usize) else { continue };
+            let sums = flow.messages.get_or_insert_default();
+            match (message.kind, message.took) {
+                (MessageKind::Request, took) => sums.requests.extend(took),
+                (MessageKind::Frame, Some(took)) => {
+                    sums.delays.push(took);
+                    sums.on_time += u64::from(message.fate == MessageFate::Done);
+                }
+                (MessageKind::Frame, None) => sums.lost += 1,
+            }
         }
     }
 

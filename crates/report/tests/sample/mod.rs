@@ -116,6 +116,7 @@ fn one(
         retransmissions: Some(arrived / 300),
         retransmitted_percent: Some(0.62),
         completion_s: None,
+        waits: Vec::new(),
     };
     let flows = (0..4).map(|i| FlowNumbers {
         name: format!("{}-{}", ["a", "b"][i / 2], i % 2 + 1),

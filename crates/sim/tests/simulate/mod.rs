@@ -20,7 +20,7 @@ pub(crate) fn simulate_into(lab: &str, folder: &Path) -> Vec<RunSummary> {
     let out = ResultFolder::open(&folder.join("out"), lab.source(), "test", false).unwrap();
     for run in lab.runs() {
         let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
-        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None };
+        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
         let outcome: Outcome = Simulator.run(&run, &mut recorder, &watch).unwrap();
         assert!(outcome.audit.balances(), "{:?}", outcome.audit);
         recorder.finish().unwrap();

@@ -1,0 +1,91 @@
+//! What applications waited for: answers to requests, and media frames. These metrics are there only where a group sends
+//! such.
+
+use super::value::{Distribution, Value, percent, ratio};
+use super::view::MessageSums;
+use super::{Flows, Formula, Level, Metric};
+use weir_base::Span;
+
+impl Flows<'_> {
+    fn messages(&self) -> impl Iterator<Item = &MessageSums> {
+        self.each().filter_map(|flow| flow.messages.as_deref())
+    }
+
+    /// A count, over all flows; none when there are no frames at all.
+    fn of_frames(&self, count: impl Fn(&MessageSums) -> u64) -> Option<f64> {
+        let (part, whole) =
+            self.messages().fold((0, 0), |(part, whole), sums| (part + count(sums), whole + sums.frames()));
+        percent(part, whole)
+    }
+}
+
+/// The distribution of times, in milliseconds.
+fn millis<'a>(times: impl Iterator<Item = &'a [Span]>) -> Value {
+    Value::from(Distribution::of(times.flatten().map(|time| time.as_millis_f64())))
+}
+
+const OF: &[Level] = &[Level::Group, Level::Flow];
+
+/// How long answers took.
+pub(super) const REQUEST_TIME: Metric = Metric {
+    name: "request_time_ms",
+    title: "Request time",
+    unit: "ms",
+    of: OF,
+    definition: "From the client writing a request's first byte to its having read the answer's last, of requests that were answered in the window; the connection is open already.",
+    source: "RFC 7928, section 2.1 (flow completion time), for each request",
+    bound: None,
+    formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.requests.as_slice()))),
+};
+
+/// How many were answered.
+pub(super) const REQUESTS_PER_SECOND: Metric = Metric {
+    name: "requests_per_s",
+    title: "Requests per second",
+    unit: "1/s",
+    of: OF,
+    definition: "Requests answered in the window, over the same time as goodput.",
+    source: "weir",
+    bound: None,
+    formula: Formula::Messages(|f| {
+        let answered: usize = f.messages().map(|sums| sums.requests.len()).sum();
+        let span = f.active().filter(|_| answered > 0);
+        Value::from(span.and_then(|span| ratio(answered as f64, span.as_secs_f64())))
+    }),
+};
+
+/// How long frames took.
+pub(super) const FRAME_DELAY: Metric = Metric {
+    name: "frame_delay_ms",
+    title: "Frame delay",
+    unit: "ms",
+    of: OF,
+    definition: "From the time at which a frame is due to leave to the receiving application having read its last packet; frames that were lost are not in it, late ones are.",
+    source: "weir",
+    bound: None,
+    formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.delays.as_slice()))),
+};
+
+/// How many frames were in time.
+pub(super) const FRAMES_ON_TIME: Metric = Metric {
+    name: "frames_on_time_percent",
+    title: "Frames on time",
+    unit: "%",
+    of: OF,
+    definition: "Frames whose packets were all read within the deadline, as a share of the frames whose fate was known in the window: whole, or given up a second after the deadline.",
+    source: "weir",
+    bound: None,
+    formula: Formula::Messages(|f| Value::from(f.of_frames(|sums| sums.on_time))),
+};
+
+/// How many frames never came.
+pub(super) const FRAMES_LOST: Metric = Metric {
+    name: "frames_lost_percent",
+    title: "Frames lost",
+    unit: "%",
+    of: OF,
+    definition: "Frames of which a packet had not been read a second after the deadline, or at the end of the run, as a share of the same frames.",
+    source: "weir",
+    bound: None,
+    formula: Formula::Messages(|f| Value::from(f.of_frames(|sums| sums.lost))),
+};

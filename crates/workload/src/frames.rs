@@ -1,0 +1,314 @@
+//! Media frames over UDP: at a steady frame rate, each frame as several packets, sent at once or spread over a while. The
+//! frames' sizes are all alike, follow a pattern (as a group of pictures does), vary at random, or both. A frame is on time
+//! when all its packets have reached the receiving application within the deadline after the time it was due to leave; one
+//! that never gets there is lost.
+//!
+//! Every packet begins with a header of twelve bytes, as long as RTP's (RFC 3550, section 5.1): the frame's number, the
+//! packet's place in the frame and the frame's packets. It is this program's own and no RTP.
+
+mod log;
+
+pub use log::{FrameFate, FrameLog, FrameRecord};
+
+use crate::checks::{self, Fault, UDP_HEADERS};
+use crate::udp::Source;
+use crate::{Action, Bytes, Ecn, Event, Needs, Parameters, Random, Span, Time, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Length of the header before a packet's part of the frame.
+pub const PART_HEADER: usize = 12;
+/// The most frames a second.
+const MOST: f64 = 10_000.0;
+/// The most packets of one frame.
+const MOST_PARTS: u64 = 10_000;
+
+/// Parameters of media frames.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Frames a second.
+    pub fps: f64,
+    /// Mean size of a frame, without headers.
+    pub size: Bytes,
+    /// Sizes of successive frames relative to each other, over and over: `[4, 1, 1, 1]` makes every fourth frame four times
+    /// as large as the others, with the mean as it is. By default all are alike.
+    pub pattern: Vec<f64>,
+    /// How far a frame's size may be from that, drawn evenly: 0.2 is up to a fifth more or less.
+    pub spread: f64,
+    /// How long after its due time a frame's last packet may be read for the frame to be on time.
+    pub deadline: Span,
+    /// Over how long the packets of a frame are sent, evenly; 0 s sends them all at once.
+    pub pace: Span,
+    /// Length of a full IP packet, headers included.
+    pub packet: Bytes,
+    /// The ECN codepoint that each packet carries.
+    pub ecn: Ecn,
+    /// Who sends: `fabric` injects at exact times, `socket` sends as an application would.
+    pub source: Source,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            fps: 30.0,
+            size: Bytes::new(8_000),
+            pattern: Vec::new(),
+            spread: 0.0,
+            deadline: Span::from_millis(100),
+            pace: Span::ZERO,
+            packet: Bytes::new(1500),
+            ecn: Ecn::NotEct,
+            source: Source::Fabric,
+        }
+    }
+}
+
+/// A packet's part of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The frame's number, from 0.
+    pub frame: u32,
+    /// The packet's place in the frame, from 0.
+    pub index: u16,
+    /// How many packets the frame has.
+    pub parts: u16,
+}
+
+impl Part {
+    /// The header that stands for it.
+    pub fn header(&self) -> [u8; PART_HEADER] {
+        let mut header = [0; PART_HEADER];
+        header[..4].copy_from_slice(&self.frame.to_be_bytes());
+        header[4..6].copy_from_slice(&self.index.to_be_bytes());
+        header[6..8].copy_from_slice(&self.parts.to_be_bytes());
+        header
+    }
+
+    /// Reads a datagram's payload; none when it is no part of a frame.
+    pub fn read(payload: &[u8]) -> Option<Part> {
+        let header: &[u8; PART_HEADER] = payload.first_chunk()?;
+        let [a, b, c, d, e, f, g, h, ..] = *header;
+        let part = Part {
+            frame: u32::from_be_bytes([a, b, c, d]),
+            index: u16::from_be_bytes([e, f]),
+            parts: u16::from_be_bytes([g, h]),
+        };
+        (part.index < part.parts).then_some(part)
+    }
+}
+
+/// When frame `number` is due to leave, from the first: computed from there, so that rounding does not add up.
+fn due(fps: f64, number: u32) -> Span {
+    Span::from_nanos((f64::from(number) * 1e9 / fps + 0.5) as u64)
+}
+
+impl Config {
+    /// Payload of a full packet.
+    fn room(&self) -> u64 {
+        self.packet.saturating_sub(UDP_HEADERS + Bytes::new(PART_HEADER as u64)).get().max(1)
+    }
+
+    /// The factor of each frame of the pattern, with a mean of 1.
+    fn factors(&self) -> Vec<f64> {
+        let mean = self.pattern.iter().sum::<f64>() / self.pattern.len().max(1) as f64;
+        self.pattern.iter().map(|part| part / mean).collect()
+    }
+
+    /// The largest that a frame can be, in bytes.
+    fn largest(&self) -> f64 {
+        let peak = self.factors().into_iter().fold(0.0, f64::max);
+        self.size.get() as f64 * if self.pattern.is_empty() { 1.0 } else { peak } * (1.0 + self.spread)
+    }
+}
+
+impl Parameters for Config {
+    fn needs(&self) -> Needs {
+        Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
+    }
+    fn build(&self, _: Option<Bytes>, random: Random) -> Box<dyn Workload> {
+        Box::new(Frames {
+            factors: self.factors(),
+            config: self.clone(),
+            random,
+            start: Time::ZERO,
+            part: Part { frame: 0, index: 0, parts: 0 },
+            left: 0,
+        })
+    }
+    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+        let header = Bytes::new(PART_HEADER as u64 + 1);
+        let mut faults: Vec<Fault> = [
+            checks::per_second("fps", "frames", self.fps, MOST),
+            checks::size("size", "a frame", self.size),
+            checks::span("deadline", "a deadline", self.deadline, Span::from_millis(1)),
+            checks::packet("packet", self.packet, header, mtu),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !(0.0..1.0).contains(&self.spread) {
+            let message = format!("a frame cannot be {} of its size larger or smaller", self.spread);
+            faults.push(Fault::new("spread", message, "write a number from 0 up to, but not including, 1"));
+        }
+        let sum: f64 = self.pattern.iter().sum();
+        if !self.pattern.is_empty()
+            && (self.pattern.iter().any(|part| *part < 0.0) || !(sum > 0.0 && sum.is_finite()))
+        {
+            let message = "the pattern's frames add up to nothing";
+            faults.push(Fault::new("pattern", message, "write sizes relative to each other: [4, 1, 1, 1]"));
+        }
+        if faults.is_empty() && self.pace > due(self.fps, 1) {
+            let message = format!("a frame spread over {} runs into the next one", self.pace);
+            faults.push(Fault::new("pace", message, format!("write at most {}", due(self.fps, 1))));
+        }
+        if faults.is_empty() && self.largest() / self.room() as f64 > MOST_PARTS as f64 {
+            let message = "a frame is more packets than its header can number".to_string();
+            let help =
+                format!("make frames smaller, or packets larger: at most {MOST_PARTS} packets a frame");
+            faults.push(Fault::new("size", message, help));
+        }
+        faults
+    }
+    fn wanted(&self, time: Span) -> Option<Bytes> {
+        let parts = (self.size.get() as f64 / self.room() as f64).ceil();
+        let frame = self.size.get() as f64 + parts * 40.0;
+        Some(Bytes::new((self.fps * time.as_secs_f64() * frame) as u64))
+    }
+    fn frame_log(&self, start: Time, stop: Time, end: Time) -> Option<FrameLog> {
+        Some(FrameLog::new(self.fps, self.deadline, start, stop, end))
+    }
+}
+
+#[derive(Debug)]
+struct Frames {
+    config: Config,
+    factors: Vec<f64>,
+    random: Random,
+    start: Time,
+    /// The packet that is to leave next.
+    part: Part,
+    /// Bytes of the frame that have not left.
+    left: u64,
+}
+
+impl Frames {
+    /// Draws the frame of this number.
+    fn begin(&mut self, frame: u32) {
+        let factor = match self.factors.len() {
+            0 => 1.0,
+            length => self.factors[frame as usize % length],
+        };
+        let spread = self.config.spread;
+        let drawn = if spread > 0.0 { 1.0 + spread * (2.0 * self.random.unit() - 1.0) } else { 1.0 };
+        self.left = ((self.config.size.get() as f64 * factor * drawn + 0.5) as u64).max(1);
+        let parts = self.left.div_ceil(self.config.room()).min(MOST_PARTS);
+        self.part = Part { frame, index: 0, parts: parts as u16 };
+    }
+
+    /// The packet that leaves now.
+    fn send(&self) -> Action {
+        let payload = self.left.min(self.config.room());
+        Action::SendPart(UDP_HEADERS + Bytes::new(PART_HEADER as u64 + payload), self.part)
+    }
+
+    /// When the next packet is due: the next of this frame, or the first of the next one.
+    fn due(&self) -> Time {
+        let Part { frame, index, parts } = self.part;
+        let within = self.config.pace.as_nanos() * u64::from(index) / u64::from(parts.max(1));
+        self.start + due(self.config.fps, frame) + Span::from_nanos(within)
+    }
+}
+
+impl Workload for Frames {
+    fn next(&mut self, event: Event, now: Time) -> Action {
+        match event {
+            Event::Start => {
+                self.start = now;
+                self.begin(0);
+                self.send()
+            }
+            Event::Sent => {
+                self.left -= self.left.min(self.config.room());
+                self.part.index += 1;
+                if self.part.index == self.part.parts {
+                    self.begin(self.part.frame + 1);
+                    return Action::WaitUntil(self.due());
+                }
+                if self.config.pace.is_zero() { self.send() } else { Action::WaitUntil(self.due()) }
+            }
+            _ => self.send(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first packets: when each leaves, its IP length and which part it is.
+    fn packets(config: &Config, count: usize) -> Vec<(Span, u64, Part)> {
+        let mut frames = config.build(None, Random::stream(1, "test"));
+        let (mut now, mut sent) = (Time::ZERO, vec![]);
+        let mut action = frames.next(Event::Start, now);
+        while sent.len() < count {
+            action = match action {
+                Action::SendPart(length, part) => {
+                    sent.push((now.since(Time::ZERO), length.get(), part));
+                    frames.next(Event::Sent, now)
+                }
+                Action::WaitUntil(at) => {
+                    now = at;
+                    frames.next(Event::Woken, now)
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn a_frame_is_cut_into_packets_that_leave_at_once() {
+        // 3000 bytes: 1460, 1460 and 80, each with 40 bytes before it; 50 frames a second.
+        let config = Config { fps: 50.0, size: Bytes::new(3000), ..Config::default() };
+        let sent = packets(&config, 4);
+        let part = |frame, index| Part { frame, index, parts: 3 };
+        assert_eq!(sent[0], (Span::ZERO, 1500, part(0, 0)));
+        assert_eq!(sent[1], (Span::ZERO, 1500, part(0, 1)));
+        assert_eq!(sent[2], (Span::ZERO, 120, part(0, 2)));
+        assert_eq!(sent[3], (Span::from_millis(20), 1500, part(1, 0)));
+    }
+
+    #[test]
+    fn a_paced_frame_is_spread_evenly() {
+        let config =
+            Config { fps: 50.0, size: Bytes::new(2920), pace: Span::from_millis(10), ..Config::default() };
+        let times: Vec<u64> = packets(&config, 4).iter().map(|(at, ..)| at.as_millis()).collect();
+        assert_eq!(times, [0, 5, 20, 25]);
+    }
+
+    #[test]
+    fn a_pattern_keeps_the_mean() {
+        // Mean 1000 with 3:1: 1500 and 500 bytes.
+        let config = Config { size: Bytes::new(1000), pattern: vec![3.0, 1.0], ..Config::default() };
+        let lengths: Vec<u64> = packets(&config, 6).iter().map(|(_, length, _)| *length).collect();
+        assert_eq!(lengths, [1500, 80, 540, 1500, 80, 540]);
+    }
+
+    #[test]
+    fn sizes_spread_around_the_mean_and_no_farther() {
+        let config = Config { size: Bytes::new(1000), spread: 0.2, ..Config::default() };
+        let sizes: Vec<u64> = packets(&config, 2000).iter().map(|(_, length, _)| length - 40).collect();
+        assert!(sizes.iter().all(|size| (800..=1200).contains(size)));
+        let mean = sizes.iter().sum::<u64>() as f64 / 2000.0;
+        assert!((mean - 1000.0).abs() < 10.0, "{mean}");
+    }
+
+    #[test]
+    fn a_header_reads_back_and_what_is_none_is_not_taken_for_one() {
+        let part = Part { frame: 70_000, index: 3, parts: 9 };
+        assert_eq!(Part::read(&part.header()), Some(part));
+        assert_eq!(Part::read(&[0; PART_HEADER]), None);
+        assert_eq!(Part::read(&[1; PART_HEADER - 1]), None);
+    }
+}

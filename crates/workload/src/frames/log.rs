@@ -1,0 +1,202 @@
+//! What the receiving application knows of the frames: which are whole, since when, and which never will be.
+//!
+//! Frames are counted by their due time, which both ends know from the lab. One that is still not whole some time after its
+//! deadline is given up as lost. Frames whose deadline lies after the end of the run are not counted: whether they would
+//! have been on time, nobody knows.
+
+use super::{Part, due};
+use crate::{Span, Time};
+use std::collections::VecDeque;
+
+/// How long after its deadline a frame is still waited for: long enough to know by how much late ones are late.
+const PATIENCE: Span = Span::from_secs(1);
+/// Frames ahead of the oldest one that is waited for, beyond which a number is no frame's of this flow.
+const FARTHEST: u32 = 1_000_000;
+
+/// What has come of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameFate {
+    /// All its packets were read by its deadline, so long after it was due to leave.
+    OnTime(Span),
+    /// All were read, but later.
+    Late(Span),
+    /// Not all were read.
+    Lost,
+}
+
+/// A frame and what has come of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameRecord {
+    /// Its number, from 0.
+    pub number: u32,
+    /// What has come of it.
+    pub fate: FrameFate,
+}
+
+/// A frame that is waited for.
+#[derive(Debug, Clone, Default)]
+struct Slot {
+    /// Which packets have come, a bit each.
+    seen: Vec<u64>,
+    received: u16,
+    whole: bool,
+}
+
+/// The frames of one flow at the receiving application.
+#[derive(Debug, Clone)]
+pub struct FrameLog {
+    fps: f64,
+    deadline: Span,
+    start: Time,
+    /// No frame is due from then on.
+    stop: Time,
+    end: Time,
+    /// Number of the oldest frame in `slots`.
+    first: u32,
+    slots: VecDeque<Slot>,
+}
+
+impl FrameLog {
+    pub(super) fn new(fps: f64, deadline: Span, start: Time, stop: Time, end: Time) -> FrameLog {
+        FrameLog { fps, deadline, start, stop, end, first: 0, slots: VecDeque::new() }
+    }
+
+    fn due(&self, number: u32) -> Time {
+        self.start + due(self.fps, number)
+    }
+
+    /// Whether a frame is sent at all, and its deadline is within the run.
+    fn counts(&self, number: u32) -> bool {
+        let due = self.due(number);
+        due < self.stop && due + self.deadline <= self.end
+    }
+
+    /// A packet was read. Tells of its frame when that is whole now; a packet that comes twice counts once.
+    pub fn read(&mut self, part: Part, now: Time) -> Option<FrameRecord> {
+        let place = part.frame.checked_sub(self.first).filter(|place| *place < FARTHEST)? as usize;
+        if !self.counts(part.frame) {
+            return None;
+        }
+        if self.slots.len() <= place {
+            self.slots.resize_with(place + 1, Slot::default);
+        }
+        let slot = &mut self.slots[place];
+        let (word, bit) = (usize::from(part.index / 64), 1 << (part.index % 64));
+        if slot.seen.len() <= word {
+            slot.seen.resize(usize::from(part.parts).div_ceil(64).max(word + 1), 0);
+        }
+        if slot.whole || slot.seen[word] & bit != 0 {
+            return None;
+        }
+        slot.seen[word] |= bit;
+        slot.received += 1;
+        if slot.received < part.parts {
+            return None;
+        }
+        slot.whole = true;
+        let took = now.since(self.due(part.frame));
+        let fate = if took <= self.deadline { FrameFate::OnTime(took) } else { FrameFate::Late(took) };
+        Some(FrameRecord { number: part.frame, fate })
+    }
+
+    /// Tells of the frames that are given up by now; at the end of the run of all whose deadline is past.
+    pub fn settle(&mut self, now: Time, mut tell: impl FnMut(FrameRecord)) {
+        let patience = if now >= self.end { Span::ZERO } else { PATIENCE };
+        while self.counts(self.first) && self.due(self.first) + self.deadline + patience <= now {
+            if !self.slots.pop_front().is_some_and(|slot| slot.whole) {
+                tell(FrameRecord { number: self.first, fate: FrameFate::Lost });
+            }
+            self.first += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// Ten frames a second from 1 s on, to be there within 50 ms; the run ends at 3 s.
+    fn log(stop: u64) -> FrameLog {
+        FrameLog::new(10.0, Span::from_millis(50), at(1000), at(stop), at(3000))
+    }
+
+    fn part(frame: u32, index: u16) -> Part {
+        Part { frame, index, parts: 2 }
+    }
+
+    fn lost(log: &mut FrameLog, now: u64) -> Vec<u32> {
+        let mut lost = vec![];
+        log.settle(at(now), |frame| {
+            assert_eq!(frame.fate, FrameFate::Lost);
+            lost.push(frame.number);
+        });
+        lost
+    }
+
+    #[test]
+    fn a_frame_is_whole_with_its_last_packet_in_whatever_order_and_counts_once() {
+        let mut log = log(3000);
+        assert_eq!(log.read(part(0, 1), at(1010)), None);
+        assert_eq!(log.read(part(0, 1), at(1015)), None, "the same packet again");
+        let fate = FrameFate::OnTime(Span::from_millis(50));
+        assert_eq!(log.read(part(0, 0), at(1050)), Some(FrameRecord { number: 0, fate }));
+        assert_eq!(log.read(part(0, 0), at(1060)), None);
+        assert_eq!(log.read(part(1, 0), at(1130)), None);
+        let fate = FrameFate::Late(Span::from_millis(51));
+        assert_eq!(log.read(part(1, 1), at(1151)), Some(FrameRecord { number: 1, fate }));
+        assert!(lost(&mut log, 2150).is_empty());
+    }
+
+    #[test]
+    fn a_frame_that_is_not_whole_a_second_after_its_deadline_is_lost() {
+        let mut log = log(3000);
+        log.read(part(1, 0), at(1101));
+        log.read(part(2, 0), at(1201));
+        log.read(part(2, 1), at(1201));
+        assert!(lost(&mut log, 2049).is_empty());
+        assert_eq!(lost(&mut log, 2150), [0, 1], "frame 0 never showed up, of frame 1 a packet is missing");
+        assert_eq!(log.read(part(1, 1), at(2200)), None, "too late for a frame that was given up");
+    }
+
+    #[test]
+    fn at_the_end_all_count_whose_deadline_is_past_and_no_others() {
+        // Frames 0 to 19 are due before 3 s; the last deadlines are at 2.95 s (frame 19) and, of one after it, 3.05 s.
+        let mut whole = log(9000);
+        assert_eq!(lost(&mut whole, 3000), (0..20).collect::<Vec<_>>());
+        assert_eq!(whole.read(Part { frame: 20, index: 0, parts: 1 }, at(3000)), None);
+        // Stopped at 1.25 s: frames 0, 1 and 2.
+        assert_eq!(lost(&mut log(1250), 3000), [0, 1, 2]);
+    }
+
+    #[test]
+    fn whatever_is_lost_delayed_or_doubled_every_frame_has_one_fate() {
+        let mut random = crate::Random::stream(1, "test");
+        for case in 0..200 {
+            // Twenty frames of up to 130 packets; each packet comes once, twice or never, within two seconds.
+            let mut log = log(9000);
+            let mut arrivals = vec![];
+            for frame in 0..20u32 {
+                let parts = 1 + random.below(130) as u16;
+                for index in 0..parts {
+                    for _ in 0..random.below(40).min(2) {
+                        let later = Span::from_millis(random.below(2000));
+                        arrivals.push((log.due(frame) + later, Part { frame, index, parts }));
+                    }
+                }
+            }
+            arrivals.sort_by_key(|(now, _)| *now);
+            let mut fates = [0; 20];
+            let mut seen = |frame: FrameRecord| fates[frame.number as usize] += 1;
+            for (now, part) in arrivals.into_iter().filter(|(now, _)| *now < at(3000)) {
+                log.settle(now, &mut seen);
+                log.read(part, now).map(&mut seen);
+            }
+            log.settle(at(3000), &mut seen);
+            assert_eq!(fates, [1; 20], "case {case}");
+        }
+    }
+}

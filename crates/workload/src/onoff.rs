@@ -1,0 +1,175 @@
+//! On and off: UDP at a constant rate for a while, then silence for a while, over and over; the times are fixed or
+//! exponential. The first packet leaves at the start, which is the beginning of a time that is on.
+//!
+//! Packets keep their spacing in time that is on: what is left of a gap when an on-time ends is waited for in the next one.
+//! So the mean rate is exactly the rate times on / (on + off), however short the times are.
+
+use crate::checks::{self, Fault};
+use crate::udp::Source;
+use crate::{Action, Bytes, Ecn, Event, Needs, Parameters, Random, Span, Time, Times, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::Rate;
+
+/// Parameters of on/off UDP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Rate while it is on, in IP bytes.
+    pub rate: Rate,
+    /// How long it is on, on average; 1 ms at least.
+    pub on: Span,
+    /// How long it is off, on average.
+    pub off: Span,
+    /// Whether the times are all alike, or drawn: `fixed` or `exponential`.
+    pub times: Times,
+    /// Length of each IP packet, headers included: 28 bytes or more.
+    pub packet: Bytes,
+    /// The ECN codepoint that each packet carries.
+    pub ecn: Ecn,
+    /// Who sends: `fabric` injects at exact times, `socket` sends as an application would.
+    pub source: Source,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            rate: Rate::from_mbit_per_sec(1),
+            on: Span::from_secs(1),
+            off: Span::from_secs(1),
+            times: Times::Exponential,
+            packet: Bytes::new(1500),
+            ecn: Ecn::NotEct,
+            source: Source::Fabric,
+        }
+    }
+}
+
+impl Parameters for Config {
+    fn needs(&self) -> Needs {
+        Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
+    }
+    fn build(&self, _: Option<Bytes>, random: Random) -> Box<dyn Workload> {
+        Box::new(OnOff {
+            config: self.clone(),
+            random,
+            start: Time::ZERO,
+            sent: 0,
+            on_until: Span::ZERO,
+            off: Span::ZERO,
+        })
+    }
+    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+        let least = Span::from_millis(1);
+        [
+            checks::rate("rate", self.rate),
+            checks::span("on", "the time that it is on", self.on, least),
+            checks::span("off", "the time that it is off", self.off, Span::ZERO),
+            checks::packet("packet", self.packet, Bytes::ZERO, mtu),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+    fn wanted(&self, time: Span) -> Option<Bytes> {
+        let (on, off) = (self.on.as_nanos(), self.off.as_nanos());
+        let share = on as f64 / (on + off).max(1) as f64;
+        Some(Bytes::new((self.rate.bytes_in(time).get() as f64 * share) as u64))
+    }
+}
+
+#[derive(Debug)]
+struct OnOff {
+    config: Config,
+    random: Random,
+    start: Time,
+    sent: u64,
+    /// Up to when the current on-time lasts, in time that is on since the start.
+    on_until: Span,
+    /// All times that were off so far.
+    off: Span,
+}
+
+impl OnOff {
+    /// When the next packet is due.
+    fn due(&mut self) -> Time {
+        let Config { rate, on, off, times, packet, .. } = self.config;
+        let on_time = rate.time_to_send_all(packet, self.sent);
+        while on_time >= self.on_until {
+            self.off += times.draw(off, &mut self.random);
+            self.on_until += times.draw(on, &mut self.random).max(Span::from_nanos(1));
+        }
+        self.start + on_time + self.off
+    }
+}
+
+impl Workload for OnOff {
+    fn next(&mut self, event: Event, now: Time) -> Action {
+        match event {
+            Event::Start => {
+                self.start = now;
+                self.on_until =
+                    self.config.times.draw(self.config.on, &mut self.random).max(Span::from_nanos(1));
+                Action::Send(self.config.packet)
+            }
+            Event::Sent => {
+                self.sent += 1;
+                Action::WaitUntil(self.due())
+            }
+            _ => Action::Send(self.config.packet),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When the first packets leave.
+    fn departures(config: &Config, count: usize) -> Vec<Span> {
+        let mut onoff = config.build(None, Random::stream(1, "test"));
+        let start = Time::from_nanos(5);
+        let mut now = start;
+        let mut action = onoff.next(Event::Start, now);
+        let mut times = vec![];
+        while times.len() < count {
+            assert_eq!(action, Action::Send(config.packet));
+            times.push(now.since(start));
+            let Action::WaitUntil(at) = onoff.next(Event::Sent, now) else {
+                panic!("a pause follows each packet")
+            };
+            now = at;
+            action = onoff.next(Event::Woken, now);
+        }
+        times
+    }
+
+    #[test]
+    fn fixed_times_send_in_bursts_and_keep_what_is_left_of_a_gap() {
+        // 1500 bytes at 1.2 Mbit/s are 10 ms; on for 25 ms: packets at 0, 10 and 20 ms, then 25 ms of silence; the rest of
+        // the gap, 5 ms, is waited for in the next on-time.
+        let config = Config {
+            rate: Rate::from_bits_per_sec(1_200_000),
+            on: Span::from_millis(25),
+            off: Span::from_millis(25),
+            times: Times::Fixed,
+            ..Config::default()
+        };
+        let millis: Vec<u64> = departures(&config, 7).iter().map(|time| time.as_millis()).collect();
+        assert_eq!(millis, [0, 10, 20, 55, 65, 100, 110]);
+    }
+
+    #[test]
+    fn the_mean_rate_is_the_share_of_time_that_is_on() {
+        // 10 Mbit/s for a quarter of the time: 1500 bytes each 4.8 ms on average.
+        let config = Config {
+            rate: Rate::from_mbit_per_sec(10),
+            on: Span::from_millis(5),
+            off: Span::from_millis(15),
+            ..Config::default()
+        };
+        let last = *departures(&config, 50_001).last().unwrap();
+        let gap = last.as_millis_f64() / 50_000.0;
+        assert!((gap - 4.8).abs() < 0.1, "{gap}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Requests: a client at the receiving host opens a connection and asks for something over and over, thinking in between;
+//! the server at the sending host answers each request when it has read it whole. The next request waits for the answer
+//! (a closed loop). A request's time runs from the client's first written byte to the last byte of the answer being read;
+//! the handshake is before the first.
+
+use crate::checks::{self, Fault};
+use crate::sizes::Drawer;
+use crate::{Action, Bytes, Event, Needs, Parameters, Random, Sizes, Span, Time, Times, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of requests and their answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How long a request is: a size, a Pareto distribution or a list, as `web` has them.
+    pub request: Sizes,
+    /// How long an answer is, likewise.
+    pub response: Sizes,
+    /// How long the client thinks between an answer and its next request, on average.
+    pub think: Span,
+    /// Whether these times are all alike, or drawn: `fixed` or `exponential`.
+    pub think_times: Times,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            request: Sizes::Fixed(Bytes::new(400)),
+            response: Sizes::Fixed(Bytes::new(30_000)),
+            think: Span::from_millis(500),
+            think_times: Times::Exponential,
+        }
+    }
+}
+
+impl Parameters for Config {
+    fn needs(&self) -> Needs {
+        Needs::Exchanges
+    }
+    fn build(&self, _: Option<Bytes>, random: Random) -> Box<dyn Workload> {
+        Box::new(Requests {
+            request: self.request.drawer(),
+            response: self.response.drawer(),
+            think: self.think,
+            think_times: self.think_times,
+            random,
+        })
+    }
+    fn faults(&self, _: Bytes) -> Vec<Fault> {
+        let mut faults = self.request.faults("request", "a request");
+        faults.extend(self.response.faults("response", "a response"));
+        faults.extend(checks::span("think", "the client's thinking", self.think, Span::ZERO));
+        faults
+    }
+    fn wanted(&self, time: Span) -> Option<Bytes> {
+        // At most one answer each time of thinking.
+        let answers = time.as_secs_f64() / self.think.as_secs_f64();
+        answers.is_finite().then(|| Bytes::new((answers * self.response.mean()) as u64))
+    }
+}
+
+#[derive(Debug)]
+struct Requests {
+    request: Drawer,
+    response: Drawer,
+    think: Span,
+    think_times: Times,
+    random: Random,
+}
+
+impl Workload for Requests {
+    fn next(&mut self, event: Event, now: Time) -> Action {
+        match event {
+            Event::Start => Action::Open,
+            Event::Answered if !self.think.is_zero() => {
+                Action::WaitUntil(now + self.think_times.draw(self.think, &mut self.random))
+            }
+            _ => Action::Exchange {
+                request: self.request.draw(&mut self.random),
+                response: self.response.draw(&mut self.random),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_asks_thinks_and_asks_again() {
+        let config = Config { think: Span::from_millis(20), think_times: Times::Fixed, ..Config::default() };
+        let mut requests = config.build(None, Random::stream(1, "test"));
+        let exchange = Action::Exchange { request: Bytes::new(400), response: Bytes::new(30_000) };
+        let later = Time::ZERO + Span::from_millis(70);
+        assert_eq!(requests.next(Event::Start, Time::ZERO), Action::Open);
+        assert_eq!(requests.next(Event::Opened, Time::ZERO), exchange);
+        assert_eq!(requests.next(Event::Answered, later), Action::WaitUntil(later + Span::from_millis(20)));
+        assert_eq!(requests.next(Event::Woken, later), exchange);
+    }
+
+    #[test]
+    fn a_client_that_does_not_think_asks_at_once() {
+        let mut requests =
+            Config { think: Span::ZERO, ..Config::default() }.build(None, Random::stream(1, "test"));
+        assert!(matches!(requests.next(Event::Answered, Time::ZERO), Action::Exchange { .. }));
+    }
+}
