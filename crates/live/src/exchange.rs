@@ -72,8 +72,9 @@ impl Exchange {
             if self.unheard == 0 {
                 self.unanswered -= write(server, self.unanswered, payload)?;
             }
-            if ended {
-                // The client has closed. It may have gone altogether; then there is nothing left to close.
+            if ended && (self.unheard > 0 || self.unanswered == 0) {
+                // The client has closed, and there is nothing left to answer. It may have gone altogether; then there is
+                // nothing left to close.
                 let _ = rustix::net::shutdown(server, Shutdown::Write);
             }
         }

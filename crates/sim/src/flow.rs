@@ -184,7 +184,7 @@ impl Flow {
         if exchange.unheard == 0 && exchange.unanswered > 0 {
             exchange.unanswered -= server.write(exchange.unanswered);
         }
-        if server.finished() {
+        if server.finished() && (exchange.unheard > 0 || exchange.unanswered == 0) {
             server.close();
         }
     }
