@@ -193,7 +193,7 @@ impl Recorder for ParquetRecorder {
         self.pushed(Table::Events);
     }
     fn message(&mut self, message: &Message) {
-        self.batches[Table::Messages as usize].push(message);
+        self.rows.message(message);
         self.pushed(Table::Messages);
     }
     fn packet(&mut self, packet: &PacketRecord) {
