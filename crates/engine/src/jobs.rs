@@ -34,7 +34,7 @@ pub struct Jobs<'a> {
     pub threads: usize,
     /// Capture the packets of the link of this name, in `<link>.pcap` beside the records.
     pub capture: Option<&'a str>,
-    /// How often a run that failed is tried again.
+    /// How often a run that failed is tried again; one that [`EngineError::Command`] failed never is.
     pub retries: u32,
     /// Run what is wanted even where it is there already.
     pub again: bool,

@@ -73,9 +73,13 @@ pub enum EngineError {
         /// What to do about it.
         help: String,
     },
-    /// Something went wrong on the way.
+    /// Something went wrong on the way. The run is tried again.
     #[error("{0}")]
     Failed(String),
+    /// A command of the lab failed. The run is not tried again: nobody knows what the command has done outside the lab, and
+    /// a second try would do it twice.
+    #[error("{0}")]
+    Command(String),
 }
 
 /// How a run ended, beside its records.

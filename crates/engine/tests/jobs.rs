@@ -8,16 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weir_base::{Bytes, Span, Time};
 use weir_engine::{
     Cell, Engine, EngineError, FinishedRun, Jobs, MOST_FOLDERS, Outcome, Place, Progress, ResultFolder,
-    Results, Tally, Watch, run_all,
+    Results, ResultsError, Tally, Watch, run_all,
 };
 use weir_plan::{Lab, Run};
-use weir_record::{FlowSample, LinkSample, Recorder, Records, Table, Value};
+use weir_record::{
+    FlowSample, LinkSample, Message, MessageFate, MessageKind, Recorder, Records, Table, Value,
+};
 
 /// Writes the records of a link that is as busy as the run's repeat, in percent modulo 100.
 #[derive(Default)]
 struct MadeUp {
     /// Ids of runs that fail, and how often.
     fails: Mutex<BTreeMap<String, usize>>,
+    /// Ids of runs whose command fails.
+    commands: Vec<String>,
     /// Ids of runs that panic, once.
     panics: Mutex<Vec<String>>,
     /// How many runs were begun.
@@ -52,6 +56,7 @@ impl Engine for MadeUp {
             });
             recorder.flow(&FlowSample { at, read_bytes: 1000, ..FlowSample::default() });
         }
+        recorder.message(&message(run.repeat));
         let panics = {
             let mut panics = self.panics.lock().unwrap();
             let before = panics.len();
@@ -63,11 +68,27 @@ impl Engine for MadeUp {
             *left -= 1;
             return Err(EngineError::Failed("made to fail".into()));
         }
+        if self.commands.contains(&run.id) {
+            return Err(EngineError::Command("ended with status 3".into()));
+        }
         if begun == self.cancel_at {
             watch.cancel.store(true, Ordering::Relaxed);
             return Err(EngineError::Cancelled);
         }
         Ok(Outcome::default())
+    }
+}
+
+/// The one answer of the run of this repeat.
+fn message(repeat: u32) -> Message {
+    let (at, took) = (Time::from_nanos(1_000_000_000), Some(Span::from_millis(repeat.into())));
+    Message {
+        at,
+        flow: 0,
+        kind: MessageKind::Request,
+        number: u64::from(repeat),
+        fate: MessageFate::Done,
+        took,
     }
 }
 
@@ -181,6 +202,42 @@ fn what_a_killed_session_was_replacing_is_put_back() {
     assert_eq!(engine.begun.into_inner(), 0);
     assert!(!shard(".sim-0002").exists() && !shard(".sim-0002.old").exists());
     assert_eq!(used(&out).len(), 201);
+}
+
+#[test]
+fn a_run_whose_command_fails_is_not_tried_again() {
+    let place = tempfile::tempdir().unwrap();
+    let engine = MadeUp { commands: vec!["r2".into()], ..MadeUp::default() };
+    let jobs = Jobs { retries: 5, ..Jobs::default() };
+    let tally = run(&engine, &lab(3), place.path(), &jobs, everything);
+    assert_eq!((tally.done, tally.retried), (2, 0));
+    assert_eq!(tally.failed, [("sim-r2".to_owned(), "ended with status 3".to_owned())]);
+    assert_eq!(engine.begun.into_inner(), 3);
+}
+
+#[test]
+fn what_applications_waited_for_is_read_and_exported_in_both_layouts() {
+    let place = tempfile::tempdir().unwrap();
+    for runs in [3, MOST_FOLDERS + 1] {
+        let out = place.path().join(runs.to_string());
+        run(&MadeUp::default(), &lab(runs), &out, &Jobs::default(), everything);
+        let results = Results::open(&out).unwrap();
+        let read = |_: usize, run: &FinishedRun, records: &Records| {
+            Ok::<_, ResultsError>((run.file.run.repeat, records.messages.clone()))
+        };
+        let read = results.each(&[Table::Messages], |_| true, read).unwrap();
+        assert_eq!(read.len(), runs);
+        assert!(read.iter().all(|(repeat, messages)| *messages == [message(*repeat)]));
+        let summary = results.summary(None).unwrap();
+        let Value::Distribution(waited) = summary.runs[2].groups[0].metrics.get("request_time_ms") else {
+            panic!("{:?}", summary.runs[2].groups[0].metrics)
+        };
+        assert_eq!((waited.count, waited.p50), (1, 3.0));
+        let csv = place.path().join(format!("csv-{runs}"));
+        results.export(&csv).unwrap();
+        let text = std::fs::read_to_string(csv.join("sim-r3").join("messages.csv")).unwrap();
+        assert_eq!(text.lines().nth(1), Some("1000000000,0,request,3,done,3000000"), "{text}");
+    }
 }
 
 #[test]

@@ -79,10 +79,7 @@ impl Engine for Live {
         };
         let testbed = Testbed::build(run).map_err(failed("cannot build the testbed"))?;
         let session = Session { run, testbed: &testbed, watch };
-        session
-            .go(recorder)
-            .map_err(failed("the live run failed"))
-            .and_then(|outcome| outcome.ok_or(EngineError::Cancelled))
+        session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
 }
 
@@ -104,8 +101,8 @@ struct Surroundings {
 }
 
 impl Session<'_> {
-    /// Runs it; nothing when it was cancelled.
-    fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Option<Outcome>> {
+    /// Runs it. The inner error tells that it was cancelled, or that a command failed.
+    fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
         let run = self.run;
         raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
@@ -166,14 +163,14 @@ impl Session<'_> {
         let mut ended = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         ended.sort_by(|a, b| a.flow.cmp(&b.flow));
         if let Some(failure) = ended.iter().find_map(|ended| ended.failure.clone()) {
-            return Err(io::Error::other(failure));
+            return Ok(Err(EngineError::Command(failure)));
         }
         if pumped.cancelled {
-            return Ok(None);
+            return Ok(Err(EngineError::Cancelled));
         }
         (self.watch.progress)(1.0);
         let memory_locked = memory.held();
-        Ok(Some(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops, ended })))
+        Ok(Ok(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops, ended })))
     }
 
     /// Writes records as they come, in the order of their times, until the pump is done; those that are held back then.

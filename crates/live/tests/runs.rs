@@ -470,7 +470,7 @@ fn a_command_that_fails() {
         lab(&format!("{DUMBBELL}[traffic.real.workload]\nkind = \"command\"\nrun = \"{run}\"\n{more}\n"))
     };
     let (outcome, _) = go_in(&with("", "setsid sleep 1001 & echo no such luck >&2; exit 3"), folder.path());
-    let Err(EngineError::Failed(why)) = outcome else { panic!("{outcome:?}") };
+    let Err(EngineError::Command(why)) = outcome else { panic!("{outcome:?}") };
     assert!(why.contains("the command of real ended with status 3:\nno such luck"), "{why}");
     let (outcome, _) = go_in(&with("may_fail = true", "exit 3"), folder.path());
     assert_eq!(outcome.unwrap().environment["commands"]["real"], "status 3");

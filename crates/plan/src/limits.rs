@@ -428,7 +428,7 @@ fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Confi
     }
 }
 
-/// Checks the size of a group's datagrams.
+/// Checks what a group's datagrams need of IPv6.
 pub(crate) fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config, ip: Ip) {
     let packet = match workload {
         weir_workload::Config::Udp(udp) => udp.packet,
@@ -440,7 +440,8 @@ pub(crate) fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_wor
         _ => return,
     };
     let smallest = Bytes::new((ip.header() + UDP_HEADER).into());
-    if packet < smallest || packet > MTU {
+    // What does not fit into IPv4 either is the workload's own fault, and told already.
+    if (Bytes::new((Ip::V4.header() + UDP_HEADER).into())..smallest).contains(&packet) {
         let message = format!("an IP packet with UDP cannot be {packet} long");
         let help = format!("write from {smallest} to {MTU}, headers included");
         reader.wrong(&["traffic", name, "workload", "packet"], message, help);

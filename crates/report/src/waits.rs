@@ -119,7 +119,7 @@ mod tests {
         let numbers = GroupNumbers { name: "web".into(), waits, ..GroupNumbers::default() };
         assert_eq!(
             clauses(&[numbers])[0].replace('\u{a0}', " "),
-            "half of web’s flows took 0.30 s or less, one in a hundred 2.0 s or more"
+            "half of web’s flows took 0.30 s or less, one in a hundred 2 s or more"
         );
         let frames: Metrics = [("frames_on_time_percent", Value::Number(97.0))].into_iter().collect();
         let waits = of(&group(frames), true);

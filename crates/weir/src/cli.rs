@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     /// levels narrow it
     #[arg(long, value_name = "LEVEL=LABEL")]
     pub only: Vec<String>,
-    /// How often a run that fails is tried again
+    /// How often a run that fails is tried again; one whose command fails never is
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub retries: u32,
     /// Fail when a run was spoiled

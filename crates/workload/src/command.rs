@@ -25,7 +25,8 @@ pub struct Config {
     pub peer: Option<String>,
     /// Environment variables for both, beside those that weir itself has.
     pub environment: BTreeMap<String, String>,
-    /// Whether the command may end with a status other than 0 without failing the run.
+    /// Whether the command may end with a status other than 0 without failing the run. A run that a command fails is not
+    /// tried again by itself, whatever `--retries` says: what the command did outside the lab would be done twice.
     pub may_fail: bool,
 }
 
