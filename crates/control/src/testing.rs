@@ -4,7 +4,7 @@
 
 use crate::{
     Ack, Codepoint, Config, Congestion, Controller, Delivered, Phase, RateSample, Recovery, RttSample, Sent,
-    Signal, Start, Timeout,
+    Signal, Start, Timeout, Timestamps,
 };
 use std::collections::VecDeque;
 use weir_base::{Bytes, Random, Rate, Span, Time};
@@ -64,6 +64,19 @@ pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
     }
 }
 
+/// The same with timestamps that show a one-way delay of so many milliseconds, beyond how far the clocks are apart.
+pub(crate) fn stamped(ack: Ack, delay: u32) -> Ack {
+    const APART: u32 = 70_000;
+    let own_ticks = millis(ack.now);
+    let timestamps = Timestamps {
+        peer_ticks: APART + own_ticks + delay,
+        echoed_ticks: own_ticks,
+        own_ticks,
+        tick: Span::from_millis(1),
+    };
+    Ack { timestamps: Some(timestamps), ..ack }
+}
+
 /// So many segments delivered at a time, none of them marked.
 pub(crate) fn delivered(now: Time, segments: u32) -> Delivered {
     Delivered {
@@ -102,6 +115,11 @@ pub(crate) fn state_of(controller: &dyn Controller, name: &str) -> Option<f64> {
         }
     });
     found
+}
+
+/// A clock of milliseconds, as timestamps carry it.
+fn millis(now: Time) -> u32 {
+    now.since(Time::ZERO).as_millis() as u32
 }
 
 /// A bottleneck.
@@ -368,6 +386,12 @@ impl Path {
                 prior_delivered: flight.prior_delivered,
                 losses,
                 app_limited: false,
+            }),
+            timestamps: Some(Timestamps {
+                peer_ticks: millis(self.now - self.link.rtt / 2),
+                echoed_ticks: millis(flight.sent),
+                own_ticks: millis(self.now),
+                tick: Span::from_millis(1),
             }),
             delivered: self.delivered,
             lost_segments: losses,

@@ -5,7 +5,7 @@
 //! One difference: a reduction takes effect at once, since here PRR walks the transport's window down, not this one.
 //! Linux ends in the same place (`tcp_end_cwnd_reduction`).
 
-use crate::{Congestion, Restart, Signal, Start, Timeout};
+use crate::{Ack, Congestion, Restart, Signal, Start, Timeout};
 use weir_base::{Bytes, Span};
 
 /// The slow-start threshold before any congestion (Linux `TCP_INFINITE_SSTHRESH`).
@@ -94,6 +94,26 @@ impl Window {
         }
     }
 
+    /// Reno's growth: slow start up to the threshold, with what is left one segment more each window. Nothing where the window
+    /// was not the limit (Linux `tcp_reno_cong_avoid`).
+    pub(crate) fn reno(&mut self, ack: &Ack) {
+        if !ack.cwnd_limited {
+            return;
+        }
+        let mut delivered = ack.delivered_segments;
+        if self.in_slow_start() {
+            delivered = self.slow_start(delivered);
+        }
+        if delivered > 0 {
+            self.additive_increase(self.cwnd, delivered);
+        }
+    }
+
+    /// Half the window, but not below two segments (Linux `tcp_reno_ssthresh`).
+    pub(crate) fn halved(&self) -> u32 {
+        (self.cwnd / 2).max(2)
+    }
+
     /// Comes down to `ssthresh`. A reduction for an ECN echo cannot be undone: the mark was real
     /// (Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_init_cwnd_reduction`).
     pub fn reduce(&mut self, ssthresh: u32, congestion: &Congestion) {
@@ -166,7 +186,7 @@ impl Window {
     }
 
     /// The threshold, or three quarters of the window where that is more (Linux `tcp_current_ssthresh`).
-    fn remembered_threshold(&self) -> u32 {
+    pub(crate) fn remembered_threshold(&self) -> u32 {
         if self.reducing { self.ssthresh } else { self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4) }
     }
 

@@ -1,0 +1,215 @@
+//! LEDBAT: steers the one-way queuing delay to a target, faster the further it is from it. Source: RFC 6817, in the integers of
+//! the Linux module that its authors wrote (D. Kuehlewind's `tcp_ledbat`): milliseconds, segments, and Reno's answer to losses.
+//! `ALLOWED_INCREASE` bounds the window over what is in flight; it is not added to it.
+
+use crate::ledbat_delay::QueuingDelay;
+use crate::windowed::Windowed;
+use crate::{Ack, Signal, Start, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Random, Span, Time};
+
+/// Parameters of LEDBAT, named as in RFC 6817.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Queuing delay that it steers to (RFC 6817: at most 100 ms).
+    pub target: Span,
+    /// Segments added each round trip when there is no queue (RFC 6817: at most 1).
+    pub gain: u32,
+    /// Segments by which the window may be above what was in flight.
+    pub allowed_increase: u32,
+    /// The smallest window, in segments; 0 counts as 1.
+    pub min_cwnd: u32,
+    /// Minutes over which the smallest delay is the base; 0 counts as 1 (RFC 6817 advises 10).
+    pub base_history: u32,
+    /// Samples of which the smallest is the current delay; 0 counts as 1.
+    pub current_filter: u32,
+    /// Whether it begins with slow start.
+    pub slow_start: bool,
+    /// Tick of the clocks behind the timestamps, where that is coarser than the connection's: 4 ms for a kernel before 4.13
+    /// with `HZ` = 250.
+    pub timestamp_tick: Span,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            target: Span::from_millis(100),
+            gain: 1,
+            allowed_increase: 1,
+            min_cwnd: 2,
+            base_history: 2,
+            current_filter: 2,
+            slow_start: true,
+            timestamp_tick: Span::from_millis(1),
+        }
+    }
+}
+
+/// A connection under LEDBAT.
+#[derive(Debug)]
+pub(crate) struct Ledbat {
+    config: Config,
+    window: Window,
+    delay: QueuingDelay,
+    /// Growth that is not yet a segment: segments times milliseconds; negative towards a smaller window.
+    credit: i64,
+}
+
+/// Segments that were in flight before an acknowledgement came, and so many more: what LEDBAT lets the window be.
+pub(crate) fn most_allowed(ack: &Ack, mss: u64, allowed_increase: u32) -> u32 {
+    let in_flight = ack.in_flight.get().div_ceil(mss);
+    let most = in_flight + u64::from(ack.delivered_segments) + u64::from(allowed_increase);
+    u32::try_from(most).unwrap_or(u32::MAX)
+}
+
+impl Ledbat {
+    pub(crate) fn new(config: &Config, start: &Start) -> Ledbat {
+        let mut window = Window::new(start);
+        if !config.slow_start {
+            window.ssthresh = window.cwnd - 1;
+        }
+        let delay = QueuingDelay::new(config.base_history, config.current_filter, config.timestamp_tick);
+        Ledbat { config: config.clone(), window, delay, credit: 0 }
+    }
+
+    /// The window moves by `gain * (target - delay) / target` segments for each window that is delivered.
+    fn steer(&mut self, ack: &Ack, delivered: u32) {
+        let target = i64::try_from(self.config.target.as_millis()).unwrap_or(i64::MAX).max(1);
+        let off = target.saturating_sub(self.delay.millis());
+        let step = i64::from(self.config.gain).saturating_mul(off).saturating_mul(i64::from(delivered));
+        self.credit = self.credit.saturating_add(step);
+        let window = &mut self.window;
+        let mut cwnd = i64::from(window.cwnd);
+        let price = cwnd.saturating_mul(target);
+        if self.credit.unsigned_abs() >= price.unsigned_abs() {
+            let segments = self.credit / price;
+            self.credit -= segments * price;
+            cwnd += segments;
+        }
+        let most = i64::from(most_allowed(ack, window.mss().get(), self.config.allowed_increase));
+        let cwnd = cwnd.min(most).max(i64::from(self.config.min_cwnd.max(1)));
+        window.cwnd = u32::try_from(cwnd).unwrap_or(u32::MAX);
+        // A window that delay has brought down is not to come back by slow start.
+        if window.cwnd <= window.ssthresh {
+            window.ssthresh = window.cwnd - 1;
+        }
+    }
+}
+
+impl Windowed for Ledbat {
+    fn base(&self) -> &Window {
+        &self.window
+    }
+    fn base_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+        self.delay.update(ack);
+        if !ack.may_grow || !ack.cwnd_limited {
+            return;
+        }
+        let mut delivered = ack.delivered_segments;
+        if self.window.cwnd <= self.window.ssthresh {
+            delivered = self.window.slow_start(delivered);
+        }
+        if delivered > 0 {
+            self.steer(ack, delivered);
+        }
+    }
+
+    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+        self.window.halved()
+    }
+    fn came_down(&mut self, _: Time) {
+        self.credit = 0;
+    }
+
+    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("queuing_delay_ms", self.delay.millis() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Link, MSS, Path, ack, loss, ms, stamped, start};
+    use crate::{Controller, NO_THRESHOLD};
+    use weir_base::{Bytes, Rate};
+
+    fn ledbat(cwnd: u32) -> (Ledbat, Random) {
+        let mut ledbat = Ledbat::new(&Config::default(), &start());
+        (ledbat.window.cwnd, ledbat.window.ssthresh) = (cwnd, cwnd - 1);
+        let mut random = Random::stream(1, "ledbat");
+        // The zero of the delays.
+        let first = Ack { cwnd_limited: false, ..stamped(ack(ms(0), 1), 0) };
+        ledbat.on_ack(&first, &mut random);
+        (ledbat, random)
+    }
+    /// Acknowledgements one by one, at a queuing delay in milliseconds, with the window in flight.
+    fn acknowledge(ledbat: &mut Ledbat, random: &mut Random, count: u32, delay: u32) {
+        let in_flight = Bytes::new(1000 * MSS.get());
+        for _ in 0..count {
+            ledbat.on_ack(&stamped(Ack { in_flight, ..ack(ms(0), 1) }, delay), random);
+        }
+    }
+
+    #[test]
+    fn adds_a_segment_each_window_without_a_queue_and_half_of_one_at_half_the_target() {
+        for (delay, acks) in [(0, 20), (50, 40), (75, 80)] {
+            let (mut ledbat, mut random) = ledbat(20);
+            // The current delay is the smaller of two samples: the first of them is still the one at the start.
+            ledbat.delay.update(&stamped(ack(ms(0), 1), delay));
+            ledbat.delay.update(&stamped(ack(ms(0), 1), delay));
+            acknowledge(&mut ledbat, &mut random, acks - 1, delay);
+            assert_eq!(ledbat.window.cwnd, 20, "{delay} ms");
+            acknowledge(&mut ledbat, &mut random, 1, delay);
+            assert_eq!(ledbat.window.cwnd, 21, "{delay} ms");
+        }
+    }
+
+    #[test]
+    fn takes_away_as_it_adds_beyond_the_target() {
+        // At 200 ms the target is missed by itself: one segment less for each 20, but for the first sample.
+        let (mut ledbat, mut random) = ledbat(20);
+        ledbat.delay.update(&stamped(ack(ms(0), 1), 200));
+        acknowledge(&mut ledbat, &mut random, 20, 200);
+        assert_eq!(ledbat.window.cwnd, 19);
+        // Ten times the target: ten segments less for each window, down to two.
+        acknowledge(&mut ledbat, &mut random, 60, 1100);
+        assert_eq!(ledbat.window.cwnd, 2);
+    }
+
+    #[test]
+    fn the_window_stays_within_one_segment_of_what_was_in_flight() {
+        let (mut ledbat, mut random) = ledbat(20);
+        let in_flight = Bytes::new(9 * MSS.get());
+        ledbat.on_ack(&stamped(Ack { in_flight, ..ack(ms(0), 1) }, 0), &mut random);
+        assert_eq!((ledbat.window.cwnd, ledbat.window.ssthresh), (11, 10));
+    }
+
+    #[test]
+    fn the_first_slow_start_knows_no_delay_and_a_loss_halves() {
+        let mut ledbat = Ledbat::new(&Config::default(), &start());
+        let mut random = Random::stream(1, "ledbat");
+        acknowledge(&mut ledbat, &mut random, 10, 5_000);
+        assert_eq!((ledbat.window.cwnd, ledbat.window.ssthresh), (20, NO_THRESHOLD));
+        ledbat.on_enter_recovery(&loss(ms(0)));
+        assert_eq!(ledbat.window.cwnd, 10);
+    }
+
+    #[test]
+    fn alone_it_holds_its_target_where_the_buffer_is_deep_enough() {
+        // 8 Mbit/s and 50 ms hold 50 segments, 100 ms more are 100, and one is being sent.
+        let link =
+            Link { rate: Rate::from_mbit_per_sec(8), rtt: Span::from_millis(50), buffer: 400, mark: None };
+        let config = Config { slow_start: false, ..Config::default() };
+        let mut path = Path::of(&crate::Config::Ledbat(config), link);
+        path.trace(Span::from_secs(40), 1);
+        for window in path.trace(Span::from_secs(1), 10) {
+            assert!((147..=153).contains(&window), "{window}");
+        }
+    }
+}
