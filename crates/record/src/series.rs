@@ -7,7 +7,7 @@ use crate::packed::PackedHistogram;
 use crate::records::Records;
 use crate::types::{Component, FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
 
 /// How much of a run is extracted.
@@ -235,16 +235,20 @@ fn link_series(grid: &Grid, records: &Records, link: u32, out: &mut Vec<Series>)
     add("utilisation_percent", whole, values(grid, &points, utilisation));
     add("backlog_packets", whole, values(grid, &points, |s, _| Some(f64::from(s.backlog_packets))));
     add("link_lost_packets", whole, values(grid, &points, |s, _| Some(s.lost as f64)));
-    let mut delays = |of, class: Option<Ecn>| {
-        let at_link = records.delays.iter().filter(|sample| sample.link == link);
-        let of_class = at_link.filter(|sample| class.is_none_or(|class| class == sample.class));
-        let [mean, p99] = grid.delays(of_class.map(|sample| (sample.at, &sample.delay)));
+    let delays: Vec<_> = records.delays.iter().filter(|sample| sample.link == link).collect();
+    let of_all = grid.delays(delays.iter().map(|sample| (sample.at, &sample.delay)));
+    let mut add_delays = |of, [mean, p99]: [Vec<Option<f64>>; 2]| {
         add("queue_delay_ms", of, mean);
         add("queue_delay_p99_ms", of, p99);
     };
-    delays(whole, None);
+    add_delays(whole, of_all.clone());
     for class in classes(&points) {
-        delays(Subject::Class(link, class), Some(class));
+        let of_class = delays.iter().filter(|sample| sample.class == class);
+        let of_class = match of_class.clone().count() == delays.len() {
+            true => of_all.clone(),
+            false => grid.delays(of_class.map(|sample| (sample.at, &sample.delay))),
+        };
+        add_delays(Subject::Class(link, class), of_class);
     }
 }
 
@@ -326,19 +330,39 @@ fn rates(grid: &Grid, points: &[Option<FlowSample>], of: Subject, out: &mut Vec<
     add("retransmissions", values(grid, points, |s, _| Some(s.retransmitted as f64)));
 }
 
+/// Values and their times.
+type Timed = Vec<(Time, f64)>;
+
 fn state_series(grid: &Grid, records: &Records, drawn: &[u32], out: &mut Vec<Series>) {
-    let mut states: BTreeMap<(Subject, &str), Vec<(Time, f64)>> = BTreeMap::new();
+    let mut states: Vec<(Component, &Arc<str>, Timed)> = Vec::new();
+    // Each period brings the same states in the same order, so nearly all are found where they are looked for first.
+    let mut next = 0;
     for state in &records.states {
-        let of = match state.of {
-            Component::Queue(link) => Subject::QueueState(link),
-            Component::Controller(flow) if drawn.binary_search(&flow).is_ok() => {
-                Subject::ControllerState(flow)
-            }
-            Component::Controller(_) => continue,
+        let same = |(of, name, _): &(Component, &Arc<str>, _)| {
+            *of == state.of && (Arc::ptr_eq(name, &state.name) || **name == state.name)
         };
-        states.entry((of, &state.name)).or_default().push((state.at, state.value));
+        let found = match states.get(next) {
+            Some(known) if same(known) => next,
+            _ => states.iter().position(same).unwrap_or_else(|| {
+                states.push((state.of, &state.name, Vec::new()));
+                states.len() - 1
+            }),
+        };
+        states[found].2.push((state.at, state.value));
+        next = if found + 1 == states.len() { 0 } else { found + 1 };
     }
-    for ((of, name), values) in states {
+    let mut states: Vec<(Subject, &str, Timed)> = states
+        .into_iter()
+        .filter_map(|(of, name, values)| match of {
+            Component::Queue(link) => Some((Subject::QueueState(link), &**name, values)),
+            Component::Controller(flow) => {
+                let single = drawn.binary_search(&flow).is_ok();
+                single.then_some((Subject::ControllerState(flow), &**name, values))
+            }
+        })
+        .collect();
+    states.sort_by_key(|&(of, name, _)| (of, name));
+    for (of, name, values) in states {
         let values = grid.means(values.into_iter().filter(|(_, value)| value.is_finite()));
         out.push(Series { name: name.to_string().into(), of, values });
     }

@@ -134,7 +134,12 @@ impl Batch {
 
     /// All its rows as records.
     pub(crate) fn load<T: Load>(&self) -> Result<Vec<T>, String> {
-        (0..self.rows).map(|row| T::get(&mut Row::new(self, row))).collect()
+        // The rows are counted beforehand: a collected result would grow step by step.
+        let mut records = Vec::with_capacity(self.rows);
+        for row in 0..self.rows {
+            records.push(T::get(&mut Row::new(self, row))?);
+        }
+        Ok(records)
     }
 
     #[inline]

@@ -91,7 +91,75 @@ pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
 
 /// A value in as few characters as four significant digits take, for scripts; `null` where there is none.
 pub(crate) fn compact(value: Option<f64>) -> String {
-    value.filter(|value| value.is_finite()).map_or("null".into(), |value| format!("{}", significant(value)))
+    let mut text = String::new();
+    push_compact(value, &mut text);
+    text
+}
+
+/// Appends a value as [`compact`] writes it. A large lab's report holds millions of them: it is done on integers, and only
+/// what is very large or very small takes the way through [`significant`].
+pub(crate) fn push_compact(value: Option<f64>, out: &mut String) {
+    use std::fmt::Write;
+    match value.filter(|value| value.is_finite()) {
+        None => out.push_str("null"),
+        Some(value) => match four_digits(value.abs()) {
+            Some((digits, places)) => {
+                if value < 0.0 {
+                    out.push('-');
+                }
+                push_decimal(digits, places, out);
+            }
+            // Writing to a String cannot fail.
+            None => drop(write!(out, "{}", significant(value))),
+        },
+    }
+}
+
+/// Powers of ten that floats hold exactly, as far as they are needed here.
+const POWERS: [f64; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
+
+/// A positive value rounded to four significant digits: `(digits, places)` for `digits / 10^places`. None out of the range
+/// from a ten-millionth to a million.
+fn four_digits(value: f64) -> Option<(u64, usize)> {
+    if !(1e-7..1e6).contains(&value) {
+        return None;
+    }
+    // The places that leave four digits before the point; more than four for values above ten thousand.
+    let places = POWERS.iter().position(|power| value * power >= 1e3).unwrap_or(POWERS.len() - 1);
+    let digits = (value * POWERS[places] + 0.5) as u64;
+    match digits {
+        100_000.. => Some(((digits_of(value, 1e2)) * 100, 0)),
+        10_001.. => Some((digits_of(value, 1e1) * 10, 0)),
+        _ => Some((digits, places)),
+    }
+}
+
+/// A value in so many units, rounded.
+fn digits_of(value: f64, unit: f64) -> u64 {
+    (value / unit + 0.5) as u64
+}
+
+/// Appends `digits / 10^places` without zeros that say nothing.
+fn push_decimal(mut digits: u64, mut places: usize, out: &mut String) {
+    while places > 0 && digits.is_multiple_of(10) {
+        (digits, places) = (digits / 10, places - 1);
+    }
+    // From the last digit on: at most ten places, the point, and eight digits before it.
+    let mut text = [b'0'; 20];
+    let mut first = text.len();
+    for place in 0.. {
+        if place > places && digits == 0 {
+            break;
+        }
+        if place == places && places > 0 {
+            first -= 1;
+            text[first] = b'.';
+        }
+        first -= 1;
+        text[first] = b'0' + (digits % 10) as u8;
+        digits /= 10;
+    }
+    out.push_str(std::str::from_utf8(&text[first..]).unwrap_or_default());
 }
 
 #[cfg(test)]
@@ -119,6 +187,31 @@ mod tests {
             [Some(1.0), Some(12.345_6), Some(0.001_234_56), Some(123_456.0), Some(-2.5), None].map(compact);
         assert_eq!(written, ["1", "12.35", "0.001235", "123500", "-2.5", "null"]);
         assert_eq!(compact(Some(f64::NAN)), "null");
+    }
+
+    #[test]
+    fn a_compact_number_is_the_float_of_four_digits_as_it_is_written() {
+        let mut random = 1u64;
+        for _ in 0..200_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let value = (random >> 11) as f64 / (1u64 << 53) as f64 * 10f64.powi((random % 20) as i32 - 10);
+            for value in [value, -value, value.round(), (value * 100.0).round() / 100.0] {
+                assert_eq!(compact(Some(value)), format!("{}", significant(value)));
+            }
+        }
+        for power in -12..20 {
+            let power = 10f64.powi(power);
+            for value in [
+                power,
+                power.next_up(),
+                power.next_down(),
+                9.9995 * power,
+                1.2345 * power,
+                9.99949999 * power,
+            ] {
+                assert_eq!(compact(Some(value)), format!("{}", significant(value)));
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
 use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
-use crate::number::{compact, percent, rounded};
+use crate::number::{compact, percent, push_compact, rounded};
 use crate::pages::PIECE;
 use crate::sentence;
 use serde_json::{Value, json};
@@ -143,8 +143,12 @@ pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<Str
                 u8::from(line.thin),
                 u8::from(line.hidden)
             );
-            let values: Vec<String> = line.values.iter().map(|value| compact(*value)).collect();
-            script += &values.join(",");
+            for (place, value) in line.values.iter().enumerate() {
+                if place > 0 {
+                    script.push(',');
+                }
+                push_compact(*value, &mut script);
+            }
             script += "]},";
         }
         script += "]},";

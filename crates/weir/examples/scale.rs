@@ -1,5 +1,6 @@
-//! What a large tree costs beside its cells: each cell of `benches/five-thousand.toml` alone on one core, its records taken
-//! and thrown away, summed up; then the whole program on all cores, with plan, records on disk, summary and report.
+//! What a large tree costs beside its cells: each cell of `benches/five-thousand.toml` alone on one core, first simulated
+//! with its records thrown away, then with its records written to a folder of its own; then the whole program on all cores,
+//! with plan, records on disk, summary and report. A cell without records has no result, so both sums are told.
 //!
 //!     cargo run --release --example scale -- target/release/weir /tmp/five-thousand
 
@@ -8,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weir_engine::{Engine, Watch};
-use weir_plan::Lab;
-use weir_record::Gathered;
+use weir_plan::{Lab, Run};
+use weir_record::{Gathered, ParquetRecorder};
 use weir_sim::Simulator;
 
 const LAB: &str = "benches/five-thousand.toml";
@@ -20,14 +21,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = arguments.next().unwrap_or_else(|| "results/five-thousand".into());
     let lab = Lab::load(Path::new(LAB), &[]).map_err(|error| error.to_string())?;
     let runs = lab.runs();
-    let mut alone = Duration::ZERO;
-    for run in &runs {
-        let mut records = Gathered::new();
-        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
-        let began = Instant::now();
-        Simulator.run(run, &mut records, &watch)?;
-        alone += began.elapsed();
-    }
+    let alone = sum(&runs, |run, watch| {
+        Simulator.run(run, &mut Gathered::new(), watch)?;
+        Ok(())
+    })?;
+    let folder = Path::new(&out).with_extension("cell");
+    let recorded = sum(&runs, |run, watch| {
+        let mut records = ParquetRecorder::create(&folder)?;
+        Simulator.run(run, &mut records, watch)?;
+        Ok(records.finish()?)
+    })?;
+    std::fs::remove_dir_all(&folder)?;
     let cores = std::thread::available_parallelism()?.get();
     let began = Instant::now();
     let status =
@@ -36,18 +40,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if !status.success() {
         return Err(format!("the run ended with {status}").into());
     }
-    let share = alone / cores as u32;
-    println!(
-        "{} cells, each alone: {:.1} s, over {cores} cores {:.1} s",
-        runs.len(),
-        alone.as_secs_f64(),
-        share.as_secs_f64()
-    );
-    println!(
-        "the whole program: {:.1} s, {:+.1} % of that",
-        whole.as_secs_f64(),
-        100.0 * (whole.as_secs_f64() / share.as_secs_f64() - 1.0)
-    );
+    for (what, sum) in [("simulated", alone), ("simulated and recorded, a folder each", recorded)] {
+        let share = sum / cores as u32;
+        println!(
+            "{} cells, each alone, {what}: {:.1} s, over {cores} cores {:.1} s; the whole program takes {:+.1} %",
+            runs.len(),
+            sum.as_secs_f64(),
+            share.as_secs_f64(),
+            100.0 * (whole.as_secs_f64() / share.as_secs_f64() - 1.0)
+        );
+    }
+    println!("the whole program: {:.1} s", whole.as_secs_f64());
     let bytes = size(Path::new(&out))?;
     println!(
         "its folder: {:.0} MB, {:.0} KB a cell",
@@ -55,6 +58,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         bytes as f64 / 1e3 / runs.len() as f64
     );
     Ok(())
+}
+
+/// How long all runs take, one after the other.
+fn sum(
+    runs: &[Run],
+    one: impl Fn(&Run, &Watch<'_>) -> Result<(), Box<dyn std::error::Error>>,
+) -> Result<Duration, Box<dyn std::error::Error>> {
+    let mut sum = Duration::ZERO;
+    for run in runs {
+        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
+        let began = Instant::now();
+        one(run, &watch)?;
+        sum += began.elapsed();
+    }
+    Ok(sum)
 }
 
 /// Bytes of all files below a folder.
