@@ -1,7 +1,8 @@
 //! Bands: what queues that hold other queues have in common. A packet goes to the first band that takes it; each band has a
 //! queue of its own.
 
-use crate::{Backlog, Config, Discipline, Fate, Link, Queue};
+use crate::{Backlog, Config, Discipline, Fate, Limit, Link, Queue, tail_drop};
+use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use weir_base::{Ecn, Packet, Random, Time};
@@ -32,13 +33,13 @@ pub(crate) struct Bands<P> {
 impl<P: Packet> Bands<P> {
     /// Each band draws from a stream of its own, seeded from the whole's.
     pub(crate) fn new<'a>(
-        bands: impl Iterator<Item = (&'a Filter, &'a Config)>,
+        bands: impl Iterator<Item = (Filter, &'a Config)>,
         link: &Link,
         mut random: Random,
     ) -> Bands<P> {
-        let build = |(index, (filter, queue)): (usize, (&Filter, &Config))| {
+        let build = |(index, (filter, queue)): (usize, (Filter, &Config))| {
             let random = Random::stream_of(random.bits(), "band", index as u64);
-            (filter.clone(), queue.build(link, random))
+            (filter, queue.build(link, random))
         };
         Bands { bands: bands.enumerate().map(build).collect() }
     }
@@ -108,13 +109,21 @@ fn name(band: usize, inner: &str) -> &'static str {
     name
 }
 
-/// Refuses no bands and too many.
-pub(crate) fn count_of(bands: usize) -> Result<(), String> {
-    if (1..=MOST).contains(&bands) {
-        Ok(())
+/// Reads a list of bands, and refuses none and too many.
+pub(crate) fn list<'de, D: Deserializer<'de>, B: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<B>, D::Error> {
+    let bands = Vec::deserialize(deserializer)?;
+    if (1..=MOST).contains(&bands.len()) {
+        Ok(bands)
     } else {
-        Err(format!("{bands} bands are out of range; write 1 to {MOST}"))
+        Err(D::Error::custom(format!("{} bands are out of range; write 1 to {MOST}", bands.len())))
     }
+}
+
+/// The queue of a band that says nothing of one: tail drop of 1000 packets.
+pub(crate) fn default_queue() -> Config {
+    Config::TailDrop(tail_drop::Config { limit: Limit::Packets(1000) })
 }
 
 /// A queue within a queue, as the lab's schema writes it.

@@ -5,9 +5,9 @@
 //! The original looks at a packet before it takes it, which a queue that drops at its head does not allow. Shares are the same.
 
 use crate::bands::{self, Bands, Filter};
-use crate::{Backlog, Fate, Limit, Link, Queue, parameter, tail_drop};
+use crate::{Backlog, Fate, Link, Queue, parameter};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weir_base::{Bytes, Ecn, Packet, Random, Time};
 
@@ -17,7 +17,7 @@ use weir_base::{Bytes, Ecn, Packet, Random, Time};
 pub struct Config {
     /// The bands; 1 to 16. A packet goes to the first band that takes it, or to the last. By default L4S packets (ECT(1), CE)
     /// get as much as all others.
-    #[serde(deserialize_with = "bands")]
+    #[serde(deserialize_with = "bands::list")]
     pub bands: Vec<Band>,
 }
 
@@ -42,8 +42,7 @@ pub struct Band {
 
 impl Default for Band {
     fn default() -> Band {
-        let queue = tail_drop::Config { limit: Limit::Packets(1000) };
-        Band { ecn: None, flows: None, quantum: Bytes::new(1514), queue: crate::Config::TailDrop(queue) }
+        Band { ecn: None, flows: None, quantum: Bytes::new(1514), queue: bands::default_queue() }
     }
 }
 
@@ -52,12 +51,6 @@ impl Default for Config {
         let l4s = Band { ecn: Some(vec![Ecn::Ect1, Ecn::Ce]), ..Band::default() };
         Config { bands: vec![l4s, Band::default()] }
     }
-}
-
-fn bands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Band>, D::Error> {
-    let bands: Vec<Band> = Vec::deserialize(deserializer)?;
-    bands::count_of(bands.len()).map_err(D::Error::custom)?;
-    Ok(bands)
 }
 
 /// A band's turn.
@@ -79,15 +72,13 @@ pub struct Drr<P> {
 
 impl<P: Packet> Drr<P> {
     pub(crate) fn new(config: &Config, link: &Link, random: Random) -> Drr<P> {
-        let filters: Vec<Filter> = config
-            .bands
-            .iter()
-            .map(|band| Filter { ecn: band.ecn.clone(), flows: band.flows.clone() })
-            .collect();
-        let queues = config.bands.iter().map(|band| &band.queue);
+        let bands = config.bands.iter().map(|band| {
+            let filter = Filter { ecn: band.ecn.clone(), flows: band.flows.clone() };
+            (filter, &band.queue)
+        });
         let turn = |band: &Band| Turn { quantum: band.quantum.get() as i64, deficit: 0, active: false };
         Drr {
-            bands: Bands::new(filters.iter().zip(queues), link, random),
+            bands: Bands::new(bands, link, random),
             turns: config.bands.iter().map(turn).collect(),
             round: VecDeque::with_capacity(config.bands.len()),
         }

@@ -2,9 +2,9 @@
 //! as long as there is anything before it (Linux `sch_prio`).
 
 use crate::bands::{self, Bands, Filter};
-use crate::{Backlog, Fate, Limit, Link, Queue, tail_drop};
+use crate::{Backlog, Fate, Link, Queue};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Serialize};
 use weir_base::{Ecn, Packet, Random, Time};
 
 /// Parameters of strict priority.
@@ -13,7 +13,7 @@ use weir_base::{Ecn, Packet, Random, Time};
 pub struct Config {
     /// The bands, first served first; 1 to 16. A packet goes to the first band that takes it, or to the last. By default L4S
     /// packets (ECT(1), CE) go before all others.
-    #[serde(deserialize_with = "bands")]
+    #[serde(deserialize_with = "bands::list")]
     pub bands: Vec<Band>,
 }
 
@@ -35,8 +35,7 @@ pub struct Band {
 
 impl Default for Band {
     fn default() -> Band {
-        let queue = tail_drop::Config { limit: Limit::Packets(1000) };
-        Band { ecn: None, flows: None, queue: crate::Config::TailDrop(queue) }
+        Band { ecn: None, flows: None, queue: bands::default_queue() }
     }
 }
 
@@ -47,12 +46,6 @@ impl Default for Config {
     }
 }
 
-fn bands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Band>, D::Error> {
-    let bands: Vec<Band> = Vec::deserialize(deserializer)?;
-    bands::count_of(bands.len()).map_err(D::Error::custom)?;
-    Ok(bands)
-}
-
 /// Bands served in order.
 #[derive(Debug)]
 pub struct StrictPriority<P> {
@@ -61,13 +54,11 @@ pub struct StrictPriority<P> {
 
 impl<P: Packet> StrictPriority<P> {
     pub(crate) fn new(config: &Config, link: &Link, random: Random) -> StrictPriority<P> {
-        let filters: Vec<Filter> = config
-            .bands
-            .iter()
-            .map(|band| Filter { ecn: band.ecn.clone(), flows: band.flows.clone() })
-            .collect();
-        let queues = config.bands.iter().map(|band| &band.queue);
-        StrictPriority { bands: Bands::new(filters.iter().zip(queues), link, random) }
+        let bands = config.bands.iter().map(|band| {
+            let filter = Filter { ecn: band.ecn.clone(), flows: band.flows.clone() };
+            (filter, &band.queue)
+        });
+        StrictPriority { bands: Bands::new(bands, link, random) }
     }
 }
 
