@@ -123,6 +123,23 @@ impl Histogram {
         (self.count > 0).then(|| Span::from_nanos((self.sum / u128::from(self.count)) as u64))
     }
 
+    /// The standard deviation, each span standing in the middle of its bucket; none when nothing was counted.
+    pub fn deviation(&self) -> Option<Span> {
+        let mean = (self.count > 0).then(|| self.sum as f64 / self.count as f64)?;
+        let square = |bucket: usize| {
+            let off = self.middle(bucket).as_nanos() as f64 - mean;
+            f64::from(self.counts[bucket]) * off * off
+        };
+        let squares: f64 = self.used().map(square).sum();
+        Some(Span::from_nanos(libm::round(libm::sqrt(squares / self.count as f64)) as u64))
+    }
+
+    /// The middle of a bucket, but nothing that is outside what was seen.
+    fn middle(&self, bucket: usize) -> Span {
+        let (start, width) = bounds_of(bucket);
+        Span::from_nanos(start + width / 2).clamp(self.min, self.max)
+    }
+
     /// The value below or at which a share `p` in `[0, 1]` of the spans lies (nearest rank, middle of its bucket,
     /// never outside what was seen); none when nothing was counted.
     pub fn percentile(&self, p: f64) -> Option<Span> {
@@ -134,8 +151,7 @@ impl Histogram {
         for bucket in self.used() {
             seen += u64::from(self.counts[bucket]);
             if seen >= rank {
-                let (start, width) = bounds_of(bucket);
-                return Some(Span::from_nanos(start + width / 2).clamp(self.min, self.max));
+                return Some(self.middle(bucket));
             }
         }
         Some(self.max)
@@ -201,6 +217,19 @@ mod tests {
             assert!((bucket_of(Span::from_nanos(value)) as u32) < Histogram::BUCKETS);
             assert!(width == 1 || width * 64 <= low, "{value}: bucket too wide");
         }
+    }
+
+    #[test]
+    fn the_deviation_is_that_of_the_buckets_middles() {
+        let of = |millis: &[u64]| {
+            let mut histogram = Histogram::new();
+            millis.iter().for_each(|&ms| histogram.record(Span::from_millis(ms)));
+            histogram.deviation().map(Span::as_millis_f64)
+        };
+        assert_eq!((of(&[]), of(&[7])), (None, Some(0.0)));
+        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, squares 9 + 1 + 1 + 1 + 4 + 16 = 32, over 8.
+        let deviation = of(&[2, 4, 4, 4, 5, 5, 7, 9]).unwrap();
+        assert!((deviation - 2.0).abs() < 0.03, "{deviation}");
     }
 
     #[test]

@@ -1,26 +1,38 @@
 //! Published against measured: each claim of a lab held against what its runs came to. A claim about several cells holds
 //! only where it holds in each of them; the cell that is farthest off speaks for it.
 
+mod cells;
+
+use cells::{CellValue, Table};
 use serde::Serialize;
-use weir_plan::{Claim, Statistic, Tolerance};
-use weir_record::{Metrics, ParamInfo, RunSummary, Summary, Value};
+use weir_plan::{Claim, Expected, Order, Over};
+use weir_record::{ParamInfo, RunSummary, Summary};
 
 /// What a claim comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
-    /// The measured value lies within the tolerance, in every cell.
+    /// The measured value is as expected, in every cell.
     Holds,
-    /// It does not, or nothing was measured.
-    Misses,
-    /// It does not, for a reason that the claim gives; counted apart.
+    /// It is not, or nothing was measured.
+    Fails,
+    /// It is not, for a reason that the claim gives; counted apart.
     Differs,
 }
 
 impl ClaimVerdict {
     /// As a person says it.
     pub fn name(self) -> &'static str {
-        ["holds", "misses", "differs"][self as usize]
+        ["holds", "fails", "differs"][self as usize]
+    }
+
+    /// Of several that hold together or not at all.
+    pub fn all(verdicts: impl IntoIterator<Item = ClaimVerdict>) -> ClaimVerdict {
+        verdicts.into_iter().fold(ClaimVerdict::Holds, |all, one| match (all, one) {
+            (ClaimVerdict::Fails, _) | (_, ClaimVerdict::Fails) => ClaimVerdict::Fails,
+            (ClaimVerdict::Differs, _) | (_, ClaimVerdict::Differs) => ClaimVerdict::Differs,
+            _ => ClaimVerdict::Holds,
+        })
     }
 }
 
@@ -31,16 +43,44 @@ pub struct Judged {
     pub claim: Claim,
     /// The engine that measured.
     pub engine: String,
-    /// Mean over the sound repeats of the cell that is farthest off, in the metric's unit; none where nothing was measured.
+    /// What the cell that is farthest off came to over its sound repeats, or the mean of all cells, as the claim says; none
+    /// where nothing was measured, and of an order.
     pub measured: Option<f64>,
-    /// What that cell chose on each level.
+    /// Where the repeats' median lies with at least 95 % confidence, from their order alone; only of a median, of at least
+    /// six repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+    /// Where an order is claimed: how the cells stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
+    /// What the cell that speaks chose on each level.
     pub cell: Vec<ParamInfo>,
     /// How many cells the claim is about.
     pub cells: usize,
-    /// How many sound repeats that cell has.
+    /// How many sound repeats that cell has, of several cells the one that has fewest.
     pub repeats: usize,
     /// What it comes to.
     pub verdict: ClaimVerdict,
+}
+
+/// How cells stand along a level.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Standing {
+    /// Labels in the order that is claimed, with what was measured.
+    pub values: Vec<(String, Option<f64>)>,
+    /// How many pairs the claim tells apart.
+    pub pairs: usize,
+    /// Those that do not stand as claimed, the one that should be smaller first.
+    pub wrong: Vec<(String, String)>,
+}
+
+impl Standing {
+    fn new(order: &Order, value: impl Fn(&str) -> Option<f64>) -> Standing {
+        let right = |(less, more): (&str, &str)| value(less).zip(value(more)).is_some_and(|(a, b)| a < b);
+        let wrong = order.pairs().filter(|pair| !right(*pair)).map(|(a, b)| (a.into(), b.into())).collect();
+        let values = order.labels().map(|label| (label.to_owned(), value(label))).collect();
+        Standing { values, pairs: order.pairs().count(), wrong }
+    }
 }
 
 /// Judges all claims on each engine that has runs, in the order of the lab. Spoiled runs tell nothing.
@@ -54,87 +94,112 @@ pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
     let runs = |engine: &str| -> Vec<&RunSummary> {
         summary.runs.iter().filter(|run| run.engine == engine && run.spoiled.is_empty()).collect()
     };
+    let runs: Vec<(&str, Vec<&RunSummary>)> = engines.iter().map(|engine| (*engine, runs(engine))).collect();
     claims
         .iter()
-        .flat_map(|claim| engines.iter().map(|engine| judge_one(claim, engine, &runs(engine))))
+        .flat_map(|claim| runs.iter().map(move |(engine, runs)| judge_one(claim, engine, runs)))
         .collect()
 }
 
 fn judge_one(claim: &Claim, engine: &str, runs: &[&RunSummary]) -> Judged {
-    let named = |run: &RunSummary| {
-        claim.cells.iter().all(|(level, label)| {
-            run.params.iter().any(|param| param.level == *level && param.value == *label)
-        })
-    };
-    // For each cell: the values of its repeats.
-    let mut cells: Vec<(&[ParamInfo], Vec<Option<f64>>)> = Vec::new();
-    for run in runs.iter().filter(|run| named(run)) {
-        let value = value(claim, run);
-        match cells.iter_mut().find(|(params, _)| *params == run.params) {
-            Some((_, values)) => values.push(value),
-            None => cells.push((&run.params, vec![value])),
-        }
-    }
-    let mean = |values: &[Option<f64>]| {
-        let all: Option<Vec<f64>> = values.iter().copied().collect();
-        all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / all.len() as f64)
-    };
-    // A cell without a value is farther off than any other.
-    let off = |values: &[Option<f64>]| mean(values).map_or(f64::INFINITY, |mean| (mean - claim.value).abs());
-    let farthest = cells.iter().max_by(|(_, a), (_, b)| off(a).total_cmp(&off(b)));
-    let measured = farthest.and_then(|(_, values)| mean(values));
-    let allowed = match claim.tolerance {
-        Tolerance::Absolute(tolerance) => tolerance,
-        Tolerance::Share(share) => share * claim.value.abs(),
-    };
-    let holds = measured.is_some_and(|measured| (measured - claim.value).abs() <= allowed);
-    Judged {
+    let table = Table::new(claim, runs);
+    let cells = table.cells();
+    let mut judged = Judged {
         claim: claim.clone(),
         engine: engine.into(),
-        measured,
-        cell: farthest.map(|(params, _)| params.to_vec()).unwrap_or_default(),
+        measured: None,
+        interval: None,
+        standing: None,
+        cell: vec![],
         cells: cells.len(),
-        repeats: farthest.map_or(0, |(_, values)| values.len()),
-        verdict: match (holds, &claim.differs) {
-            (true, _) => ClaimVerdict::Holds,
-            (false, Some(_)) => ClaimVerdict::Differs,
-            (false, None) => ClaimVerdict::Misses,
-        },
+        repeats: cells.iter().map(|cell| cell.repeats).min().unwrap_or(0),
+        verdict: ClaimVerdict::Fails,
+    };
+    let holds = match &claim.expected {
+        Expected::Order { by, order } => judge_order(&mut judged, by, order, &cells),
+        _ => judge_value(&mut judged, &cells),
+    };
+    judged.verdict = match (holds, &claim.differs) {
+        (true, _) => ClaimVerdict::Holds,
+        (false, Some(_)) => ClaimVerdict::Differs,
+        (false, None) => ClaimVerdict::Fails,
+    };
+    judged
+}
+
+/// How far a value is outside what is expected; negative inside.
+fn off(expected: &Expected, value: f64) -> f64 {
+    match expected {
+        Expected::Near { value: expected, tolerance } => (value - expected).abs() - tolerance.of(*expected),
+        Expected::Within { at_least, at_most } => {
+            let below = at_least.map_or(f64::NEG_INFINITY, |least| least - value);
+            below.max(at_most.map_or(f64::NEG_INFINITY, |most| value - most))
+        }
+        Expected::Order { .. } => 0.0,
     }
 }
 
-/// The value that a claim speaks of, in one run.
-fn value(claim: &Claim, run: &RunSummary) -> Option<f64> {
-    let metrics: Vec<&Metrics> = match &claim.of {
-        None => vec![&run.metrics],
-        // In the order in which the plan looks a name up; a group of one flow bears the flow's name too.
-        Some(of) => {
-            let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);
-            let links = run.queues.iter().filter(|queue| queue.link == *of).map(|queue| &queue.metrics);
-            let flows = run.flows.iter().filter(|flow| flow.name == *of).map(|flow| &flow.metrics);
-            groups.chain(links).chain(flows).collect()
+fn judge_value(judged: &mut Judged, cells: &[CellValue<'_>]) -> bool {
+    // A cell without a value is farther off than any other.
+    let off = |value: Option<f64>| value.map_or(f64::INFINITY, |value| off(&judged.claim.expected, value));
+    let measured = match judged.claim.over {
+        Over::Mean => mean(cells.iter().map(|cell| cell.value)),
+        Over::Each => {
+            let farthest = cells.iter().max_by(|a, b| off(a.value).total_cmp(&off(b.value)));
+            judged.cell = farthest.map(|cell| cell.params.to_vec()).unwrap_or_default();
+            judged.interval = farthest.and_then(|cell| cell.interval);
+            judged.repeats = farthest.map_or(0, |cell| cell.repeats);
+            farthest.and_then(|cell| cell.value)
         }
     };
-    metrics.into_iter().find_map(|metrics| statistic(claim.statistic, metrics.get(&claim.metric)))
+    judged.measured = measured;
+    off(measured) <= 0.0
 }
 
-fn statistic(statistic: Statistic, value: Value) -> Option<f64> {
-    let Value::Distribution(of) = value else {
-        return value.scalar().filter(|_| statistic == Statistic::Mean);
+fn judge_order(judged: &mut Judged, by: &str, order: &Order, cells: &[CellValue<'_>]) -> bool {
+    let at = |cell: &CellValue<'_>, label: &str| {
+        cell.params.iter().any(|param| param.level == by && param.value == label)
     };
-    Some(match statistic {
-        Statistic::Mean => of.mean,
-        Statistic::P1 => of.p1,
-        Statistic::P25 => of.p25,
-        Statistic::P50 => of.p50,
-        Statistic::P75 => of.p75,
-        Statistic::P99 => of.p99,
-    })
+    let elsewhere = |cell: &CellValue<'_>| -> Vec<ParamInfo> {
+        cell.params.iter().filter(|param| param.level != by).cloned().collect()
+    };
+    let places = match judged.claim.over {
+        Over::Mean => vec![(vec![], cells.iter().collect::<Vec<_>>())],
+        Over::Each => {
+            let mut places: Vec<(Vec<ParamInfo>, Vec<&CellValue<'_>>)> = vec![];
+            for cell in cells {
+                let place = elsewhere(cell);
+                match places.iter_mut().find(|(other, _)| *other == place) {
+                    Some((_, there)) => there.push(cell),
+                    None => places.push((place, vec![cell])),
+                }
+            }
+            places
+        }
+    };
+    let standings = places.into_iter().map(|(place, there)| {
+        let value = |label: &str| mean(there.iter().filter(|cell| at(cell, label)).map(|cell| cell.value));
+        (place, Standing::new(order, value))
+    });
+    let worst = standings.max_by_key(|(_, standing)| standing.wrong.len());
+    let holds = worst.as_ref().is_some_and(|(_, standing)| standing.wrong.is_empty());
+    if let Some((place, standing)) = worst {
+        (judged.cell, judged.standing) = (place, Some(standing));
+    }
+    holds
+}
+
+/// The mean of some values; none if there is none, or one of them is missing.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Option<Vec<f64>> = values.collect();
+    values.filter(|values| !values.is_empty()).map(|values| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_plan::{Against, Relation, Repeats, Statistic, Tolerance};
+    use weir_record::Value;
 
     /// Two cells of two repeats: utilisation 90 and 92, then 96 and 97; the last run is spoiled.
     fn summary() -> Summary {
@@ -152,12 +217,15 @@ mod tests {
 
     fn claim(value: f64, tolerance: Tolerance, cell: Option<&str>) -> Claim {
         Claim {
+            row: None,
             metric: "utilisation_percent".into(),
-            of: None,
+            of: vec![],
             statistic: Statistic::Mean,
-            cells: cell.map(|label| ("queue".into(), label.into())).into_iter().collect(),
-            value,
-            tolerance,
+            cells: cell.map(|label| ("queue".into(), vec![label.into()])).into_iter().collect(),
+            repeats: Repeats::Mean,
+            against: None,
+            over: Over::Each,
+            expected: Expected::Near { value, tolerance },
             source: "here".into(),
             differs: None,
         }
@@ -171,9 +239,9 @@ mod tests {
 
     #[test]
     fn a_claim_holds_up_to_its_tolerance() {
-        use ClaimVerdict::{Holds, Misses};
+        use ClaimVerdict::{Fails, Holds};
         assert_eq!(verdict(claim(90.0, Tolerance::Absolute(1.0), Some("a"))), (Holds, Some(91.0)));
-        assert_eq!(verdict(claim(90.0, Tolerance::Absolute(0.9), Some("a"))), (Misses, Some(91.0)));
+        assert_eq!(verdict(claim(90.0, Tolerance::Absolute(0.9), Some("a"))), (Fails, Some(91.0)));
         assert_eq!(verdict(claim(96.0, Tolerance::Share(0.0), Some("b"))), (Holds, Some(96.0)));
         assert_eq!(verdict(claim(100.0, Tolerance::Share(0.09), Some("a"))), (Holds, Some(91.0)));
     }
@@ -183,7 +251,7 @@ mod tests {
         let judged = judge(&[claim(96.0, Tolerance::Absolute(1.0), None)], &summary());
         assert_eq!((judged[0].measured, judged[0].cells, judged[0].repeats), (Some(91.0), 2, 2));
         assert_eq!(judged[0].cell[0].value, "a");
-        assert_eq!(judged[0].verdict, ClaimVerdict::Misses);
+        assert_eq!(judged[0].verdict, ClaimVerdict::Fails);
     }
 
     #[test]
@@ -197,10 +265,68 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_misses() {
+    fn what_was_not_measured_fails() {
         let nothing = Claim { metric: "rate_ratio".into(), ..claim(1.0, Tolerance::Absolute(9.0), None) };
-        assert_eq!(verdict(nothing), (ClaimVerdict::Misses, None));
+        assert_eq!(verdict(nothing), (ClaimVerdict::Fails, None));
         let percentile = Claim { statistic: Statistic::P99, ..claim(91.0, Tolerance::Absolute(9.0), None) };
-        assert_eq!(verdict(percentile), (ClaimVerdict::Misses, None), "a number has no percentiles");
+        assert_eq!(verdict(percentile), (ClaimVerdict::Fails, None), "a number has no percentiles");
+    }
+
+    #[test]
+    fn bounds_hold_as_they_are_and_what_is_outside_speaks_first() {
+        let within = |at_least, at_most| Claim {
+            expected: Expected::Within { at_least, at_most },
+            ..claim(0.0, Tolerance::Absolute(0.0), None)
+        };
+        assert_eq!(verdict(within(Some(91.0), Some(96.5))), (ClaimVerdict::Holds, Some(91.0)));
+        assert_eq!(verdict(within(Some(91.5), None)), (ClaimVerdict::Fails, Some(91.0)));
+        assert_eq!(verdict(within(None, Some(95.0))), (ClaimVerdict::Fails, Some(96.0)));
+    }
+
+    #[test]
+    fn a_cell_is_held_against_another_and_never_against_itself() {
+        let against = |relation, value| Claim {
+            against: Some(Against {
+                cells: [("queue".into(), "a".into())].into_iter().collect(),
+                of: None,
+                relation,
+            }),
+            ..claim(value, Tolerance::Absolute(1e-9), None)
+        };
+        // 96 against 91.
+        assert_eq!(verdict(against(Relation::Difference, 5.0)), (ClaimVerdict::Holds, Some(5.0)));
+        assert_eq!(verdict(against(Relation::Ratio, 96.0 / 91.0)).0, ClaimVerdict::Holds);
+        assert_eq!(verdict(against(Relation::Change, 500.0 / 91.0)).0, ClaimVerdict::Holds);
+        let judged = judge(&[against(Relation::Change, 0.0)], &summary());
+        assert_eq!((judged[0].cells, judged[0].cell[0].value.as_str()), (1, "b"));
+    }
+
+    #[test]
+    fn several_cells_may_count_by_their_mean() {
+        let mean = Claim { over: Over::Mean, ..claim(93.5, Tolerance::Absolute(0.0), None) };
+        assert_eq!(verdict(mean), (ClaimVerdict::Holds, Some(93.5)));
+    }
+
+    #[test]
+    fn an_order_holds_where_every_pair_that_it_tells_apart_stands_so() {
+        let place = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect::<Vec<_>>();
+        let order = |places: &[&[&str]], falling| Claim {
+            expected: Expected::Order {
+                by: "queue".into(),
+                order: Order { places: places.iter().map(|labels| place(labels)).collect(), falling },
+            },
+            ..claim(0.0, Tolerance::Absolute(0.0), None)
+        };
+        let judged = |claim| judge(&[claim], &summary()).remove(0);
+        assert_eq!(judged(order(&[&["a"], &["b"]], false)).verdict, ClaimVerdict::Holds);
+        assert_eq!(judged(order(&[&["b"], &["a"]], true)).verdict, ClaimVerdict::Holds);
+        assert_eq!(judged(order(&[&["a", "b"]], true)).verdict, ClaimVerdict::Holds);
+        let wrong = judged(order(&[&["a"], &["b"]], true));
+        assert_eq!(wrong.verdict, ClaimVerdict::Fails);
+        let standing = wrong.standing.unwrap();
+        assert_eq!(standing.values, [("a".into(), Some(91.0)), ("b".into(), Some(96.0))]);
+        assert_eq!((standing.pairs, standing.wrong), (1, vec![("b".into(), "a".into())]));
+        let missing = judged(order(&[&["a"], &["c"]], false));
+        assert_eq!(missing.verdict, ClaimVerdict::Fails, "what was not measured stands nowhere");
     }
 }

@@ -56,6 +56,8 @@ impl Sampler {
                 received_packets: seen.received_packets,
                 received_bytes: seen.received_bytes,
                 received_ce: seen.received_ce,
+                first_arrival: seen.first_arrival,
+                last_arrival: seen.last_arrival,
                 read_bytes,
                 rtt_count: seen.rtt_count,
                 rtt_sum: seen.rtt_sum,

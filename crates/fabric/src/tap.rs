@@ -24,6 +24,10 @@ pub struct FlowCounters {
     pub received_bytes: u64,
     /// Of those, marked CE.
     pub received_ce: u64,
+    /// When the first packet of any kind, a handshake's included, reached the receiving host.
+    pub first_arrival: Option<Time>,
+    /// When the last data packet did.
+    pub last_arrival: Option<Time>,
     /// RTT samples.
     pub rtt_count: u64,
     /// Their sum in nanoseconds.
@@ -116,7 +120,11 @@ impl Taps {
             if let Some(tcp) = tcp.filter(|tcp| tcp.ack && !tcp.syn && tap.begun) {
                 tap.acknowledged(&tcp, now, &mut self.group_rtts[tap.group as usize]);
             }
-        } else if tcp.is_none_or(|tcp| tcp.payload > 0) {
+            return;
+        }
+        tap.counters.first_arrival.get_or_insert(now);
+        if tcp.is_none_or(|tcp| tcp.payload > 0) {
+            tap.counters.last_arrival = Some(now);
             tap.counters.received_packets += 1;
             tap.counters.received_bytes += u64::from(packet.wire_length());
             tap.counters.received_ce += u64::from(packet.ecn() == Ecn::Ce);

@@ -1,41 +1,55 @@
 //! `[expect]`: what is expected of a lab's results, with a tolerance and a source. Here claims are read and checked against
 //! the tree; judging them is `weir reproduce`'s.
+//!
+//! As it is written (`written`), a claim may stand for several, one for each label of a level; what it comes to is a
+//! [`Claim`] for each of them.
+
+mod check;
+mod written;
+
+pub(crate) use written::Written;
 
 use crate::cell::Cell;
-use crate::diagnostic::{Fault, Origin, nearest, suggest};
-use crate::tree::{Item, Node, Table};
+use crate::diagnostic::Fault;
+use crate::tree::{Item, Table};
 use crate::vary::Level;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{Deserializer, Error, Visitor};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
+/// Cells by what they chose on some levels: on each of these, one of the labels.
+pub type Cells = BTreeMap<String, Vec<String>>;
+
 /// What is expected of a metric, and who says so.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
-    /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
+    /// The row of the study's table that it is a part of; claims of one row hold together or not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
+    /// The metric's name.
     pub metric: String,
-    /// Whose: a traffic group, a flow or a link; the run's own if none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
-    /// Which statistic of a metric that is a distribution; by default its mean.
-    #[serde(default)]
+    /// Whose: a traffic group, a flow or a link, or two groups; the run's own if none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub of: Vec<String>,
+    /// Which statistic of a metric that is a distribution.
     pub statistic: Statistic,
-    /// Which cells of the tree: a label for each level named; all cells if none.
-    #[serde(default, rename = "where")]
-    pub cells: BTreeMap<String, String>,
-    /// The value, in the metric's unit.
-    pub value: f64,
-    /// How far the measured value may be from it: a number in the metric's unit, or a share such as "5 %".
-    pub tolerance: Tolerance,
-    /// Where the value comes from: a paper's section, figure or table, a standard, an issue.
+    /// Which cells of the tree; all if it names none.
+    #[serde(rename = "where")]
+    pub cells: Cells,
+    /// How a cell's repeats are joined.
+    pub repeats: Repeats,
+    /// What a cell's value is taken relative to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+    /// How several cells are.
+    pub over: Over,
+    /// What is expected.
+    pub expected: Expected,
+    /// Where that comes from.
     pub source: String,
-    /// Why a difference is known and accepted, with a link to the evidence: an address, or a file such as "docs/why.md".
-    /// Such claims are counted apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Why a difference is known and accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
 }
 
@@ -58,13 +72,144 @@ pub enum Statistic {
     P99,
 }
 
+/// What the repeats of a cell come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Repeats {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Their median.
+    Median,
+    /// Their standard deviation, of a sample.
+    Deviation,
+    /// The coefficient of variation: the deviation over the mean, in percent.
+    Variation,
+}
+
+/// What several cells come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Over {
+    /// The claim is about each of them; the one that is farthest off speaks.
+    #[default]
+    Each,
+    /// It is about their mean.
+    Mean,
+}
+
+/// What a value is taken relative to: the same metric in another cell, of another group, or both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Against {
+    /// What the other cell chose on some levels; on the others it chose the same.
+    pub cells: BTreeMap<String, String>,
+    /// Whose metric it is there; the same if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// What is made of the two.
+    pub relation: Relation,
+}
+
+/// What is made of a value and another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Relation {
+    /// How much larger it is, in percent of the other.
+    #[default]
+    Change,
+    /// It over the other.
+    Ratio,
+    /// It less the other.
+    Difference,
+}
+
+/// What is expected of a value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expected {
+    /// To be near one.
+    Near {
+        /// The value.
+        value: f64,
+        /// How near.
+        tolerance: Tolerance,
+    },
+    /// To lie between bounds, one of which may be missing.
+    Within {
+        /// The lower one.
+        at_least: Option<f64>,
+        /// The upper one.
+        at_most: Option<f64>,
+    },
+    /// Of cells along a level, to stand in this order.
+    Order {
+        /// The level.
+        by: String,
+        /// The order.
+        order: Order,
+    },
+}
+
+/// An order of labels, some of which are not told apart: `a ~ b < c` says that both a and b are less than c.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Labels in this order, those that are not told apart together.
+    pub places: Vec<Vec<String>>,
+    /// Whether values fall along it; if not they rise.
+    pub falling: bool,
+}
+
+impl Order {
+    /// All labels, in the order in which they stand.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.places.iter().flatten().map(String::as_str)
+    }
+
+    /// Every pair that is told apart, the smaller first.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let places = self.places.iter().enumerate();
+        places.flat_map(move |(at, earlier)| {
+            let later = self.places[at + 1..].iter().flatten();
+            later.flat_map(move |later| {
+                earlier.iter().map(move |earlier| match self.falling {
+                    true => (later.as_str(), earlier.as_str()),
+                    false => (earlier.as_str(), later.as_str()),
+                })
+            })
+        })
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places: Vec<String> = self.places.iter().map(|labels| labels.join(" ~ ")).collect();
+        f.write_str(&places.join(if self.falling { " > " } else { " < " }))
+    }
+}
+
+impl Serialize for Order {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// How far a measured value may be from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tolerance {
-    /// In the metric's unit.
+    /// In the metric's unit, or that of what is made of it.
     Absolute(f64),
     /// As a share of the expected value, 0.05 for 5 %.
     Share(f64),
+}
+
+impl Tolerance {
+    /// How far that is from this value.
+    pub fn of(self, value: f64) -> f64 {
+        match self {
+            Tolerance::Absolute(tolerance) => tolerance,
+            Tolerance::Share(share) => share * value.abs(),
+        }
+    }
 }
 
 impl Serialize for Tolerance {
@@ -73,54 +218,6 @@ impl Serialize for Tolerance {
             Tolerance::Absolute(value) => serializer.serialize_f64(*value),
             Tolerance::Share(share) => serializer.collect_str(&format_args!("{} %", share * 100.0)),
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Tolerance {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tolerance, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Tolerance;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number in the metric's unit, or a share such as \"5 %\"")
-            }
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Tolerance, E> {
-                if value < 0.0 {
-                    Err(E::custom("a tolerance cannot be negative"))
-                } else {
-                    Ok(Tolerance::Absolute(value))
-                }
-            }
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Tolerance, E> {
-                self.visit_f64(value as f64)
-            }
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Tolerance, E> {
-                self.visit_f64(value as f64)
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Tolerance, E> {
-                let share =
-                    text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-                match share {
-                    Some(share) if share.is_finite() && share >= 0.0 => Ok(Tolerance::Share(share / 100.0)),
-                    _ => Err(E::custom(format!(
-                        "\"{text}\" is not a tolerance; write a number, or a share such as \"5 %\""
-                    ))),
-                }
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-impl JsonSchema for Tolerance {
-    fn schema_name() -> Cow<'static, str> {
-        "Tolerance".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({ "type": ["number", "string"], "examples": [2.0, "5 %"] })
     }
 }
 
@@ -134,10 +231,13 @@ pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec
     };
     let (mut claims, mut faults) = (Vec::new(), Vec::new());
     for entry in entries {
-        match crate::read::read::<Claim>(entry) {
-            Ok(claim) => {
-                faults.extend(claim_faults(&claim, entry, levels, cells));
-                claims.push(claim);
+        match crate::read::read::<Written>(entry) {
+            Ok(written) => {
+                let found = check::faults(&written, entry, levels, cells);
+                if found.is_empty() {
+                    claims.extend(written.claims());
+                }
+                faults.extend(found);
             }
             Err(mut fault) => {
                 fault.help.get_or_insert(help.into());
@@ -146,98 +246,4 @@ pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec
         }
     }
     if faults.is_empty() { Ok(claims) } else { Err(faults) }
-}
-
-fn claim_faults(claim: &Claim, entry: &Node, levels: &[Level], cells: &[Cell]) -> Vec<Fault> {
-    let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
-    let mut faults = Vec::new();
-    for (level, label) in &claim.cells {
-        faults.extend(cell_fault(level, label, levels, place(&["where", level])));
-    }
-    if claim.differs.as_deref().is_some_and(|reason| !names_evidence(reason)) {
-        let help = "add the address (https://...) or the file (docs/why.md) where the difference is shown and explained";
-        faults.push(Fault::new(place(&["differs"]), "the reason for the difference names no evidence", help));
-    }
-    match taken_of(claim, cells) {
-        Ok(level) => faults.extend(metric_fault(claim, level, place(&["metric"]))),
-        Err(help) => {
-            let message = format!("no group, flow or link is called `{}`", claim.of.as_deref().unwrap_or(""));
-            faults.push(Fault::new(place(&["of"]), message, help));
-        }
-    }
-    faults
-}
-
-/// Whether a reason has a link in it: an address, or a document of this project.
-fn names_evidence(reason: &str) -> bool {
-    let word =
-        |word: &str| word.contains("://") || word.trim_end_matches(['.', ',', ')', ';']).ends_with(".md");
-    reason.split_whitespace().any(word)
-}
-
-/// What is wrong with one line of `where`.
-fn cell_fault(level: &str, label: &str, levels: &[Level], origin: Origin) -> Option<Fault> {
-    let Some(found) = levels.iter().find(|other| other.name == level) else {
-        let help = suggest(level, levels.iter().map(|level| level.name.as_str()));
-        return Some(Fault::new(origin, format!("the tree has no level `{level}`"), help));
-    };
-    let labels = found.choices.iter().map(|choice| choice.label.as_str());
-    if labels.clone().any(|other| other == label) {
-        return None;
-    }
-    Some(Fault::new(origin, format!("the level `{level}` has no \"{label}\""), suggest(label, labels)))
-}
-
-/// What a claim's metric is taken of: a group, a link, a flow or the whole run. What there is, if `of` names none of it.
-fn taken_of(claim: &Claim, cells: &[Cell]) -> Result<weir_record::Level, String> {
-    let Some(of) = claim.of.as_deref() else { return Ok(weir_record::Level::Run) };
-    let groups: BTreeSet<&str> =
-        cells.iter().flat_map(|cell| &cell.groups).map(|group| group.name.as_str()).collect();
-    let links: BTreeSet<&str> = cells
-        .iter()
-        .flat_map(|cell| &cell.network.links)
-        .filter(|link| link.measured)
-        .map(|link| link.name.as_str())
-        .collect();
-    let number_of = |group: &&str| of.strip_prefix(*group)?.strip_prefix('-')?.parse::<u64>().ok();
-    if groups.contains(of) {
-        // A group of one flow bears that flow's name, so what is of flows alone can be claimed of it too.
-        let of_flows = weir_record::metric(&claim.metric).is_some_and(|metric| {
-            metric.of.contains(&weir_record::Level::Flow) && !metric.of.contains(&weir_record::Level::Group)
-        });
-        let alone = |cell: &Cell| {
-            cell.groups.iter().zip(&cell.flows).all(|(group, (count, ..))| group.name != of || *count == 1)
-        };
-        let flow = of_flows && cells.iter().all(alone);
-        Ok(if flow { weir_record::Level::Flow } else { weir_record::Level::Group })
-    } else if links.contains(of) {
-        Ok(weir_record::Level::Link)
-    } else if groups.iter().any(|group| number_of(group).is_some()) {
-        Ok(weir_record::Level::Flow)
-    } else {
-        Err(suggest(of, groups.union(&links).copied()))
-    }
-}
-
-/// What is wrong with the metric, taken of such a thing.
-fn metric_fault(claim: &Claim, level: weir_record::Level, origin: Origin) -> Option<Fault> {
-    let name = claim.metric.as_str();
-    let Some(metric) = weir_record::metric(name) else {
-        let help = match nearest(name, weir_record::METRICS.iter().map(|metric| metric.name)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`weir list metrics` shows them all".into(),
-        };
-        return Some(Fault::new(origin, format!("there is no metric `{name}`"), help));
-    };
-    if metric.of.contains(&level) {
-        return None;
-    }
-    let of = match level {
-        weir_record::Level::Group => "a traffic group",
-        weir_record::Level::Link => "a link",
-        weir_record::Level::Flow => "a flow",
-        _ => "the whole run",
-    };
-    let help = "`weir describe` says of a metric what it is taken of; name that with `of`";
-    Some(Fault::new(origin, format!("`{name}` is not taken of {of}"), help))
 }

@@ -1,7 +1,7 @@
 //! The sections of a lab file, as they are written. Doc comments here are the user's documentation: they become the JSON
 //! schema's descriptions and the help in diagnostics.
 
-use crate::claims::Claim;
+use crate::claims::Written as Claim;
 use crate::link::{Jitters, Losses, Outage, Speed};
 use crate::probability::Probability;
 use crate::read::WAYS;
@@ -53,6 +53,9 @@ pub(crate) struct File {
     vary: Option<BTreeMap<String, Level>>,
     /// What is expected of the results.
     expect: Option<Vec<Claim>>,
+    /// Settings that hold only when a study is reproduced in full (`weir reproduce --full`), by their paths:
+    /// `"run.repeats" = 10`, `"vary.mix" = { .. }`.
+    full: Option<BTreeMap<String, serde_json::Value>>,
 }
 
 /// A level of the tree.

@@ -51,8 +51,22 @@ impl Lab {
     /// # Errors
     /// Everything found wrong, each with its place and a suggestion.
     pub fn load(path: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
+        Lab::load_as(path, settings, false)
+    }
+
+    /// The same with what the lab's `[full]` sets, as a study is reproduced in full. Settings from the command line come
+    /// after those.
+    ///
+    /// # Errors
+    /// As [`Lab::load`].
+    pub fn load_full(path: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
+        Lab::load_as(path, settings, true)
+    }
+
+    fn load_as(path: &Path, settings: &[String], full: bool) -> Result<Lab, Diagnostics> {
         let mut reading = Reading::default();
-        let root = reading.file(path, None)?;
+        let mut root = reading.file(path, None)?;
+        reading.full(&mut root, full)?;
         Lab::build(reading, root, path, settings)
     }
 
@@ -63,7 +77,8 @@ impl Lab {
     /// As [`Lab::load`].
     pub fn from_str(text: &str, name: &str, folder: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
         let mut reading = Reading::default();
-        let root = reading.text(name, text.into(), folder)?;
+        let mut root = reading.text(name, text.into(), folder)?;
+        reading.full(&mut root, false)?;
         Lab::build(reading, root, Path::new(name), settings)
     }
 

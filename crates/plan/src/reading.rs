@@ -157,8 +157,36 @@ impl Reading {
         });
         let path = parsed.map_err(|fault| self.fail(vec![fault]))?;
         let value = tree::parse_value(value, file, start).map_err(|faults| self.fail(faults))?;
-        pin(root, &path).map_err(|fault| self.fail(vec![fault]))?;
-        root.set(&path, value).map_err(|fault| self.fail(vec![fault]))
+        self.apply(root, &path, value)
+    }
+
+    fn apply(&self, root: &mut Table, path: &Path, value: Node) -> Result<(), Diagnostics> {
+        pin(root, path).and_then(|()| root.set(path, value)).map_err(|fault| self.fail(vec![fault]))
+    }
+
+    /// Takes what `[full]` says out of a lab, and applies it where the lab is read in full.
+    pub(crate) fn full(&mut self, root: &mut Table, full: bool) -> Result<(), Diagnostics> {
+        let help = "write settings by their paths, for example \"run.repeats\" = 10";
+        let Some(node) = root.get("full").cloned() else { return Ok(()) };
+        let Some(settings) = node.as_table() else {
+            let message = format!("[full] is {}, not a table of settings", node.what());
+            return Err(self.fail(vec![Fault::new(node.origin, message, help)]));
+        };
+        root.remove("full");
+        if full {
+            self.composed = true;
+        }
+        for entry in &settings.0 {
+            let path = Path::of_key(&entry.key, entry.named).map_err(|fault| self.fail(vec![fault]))?;
+            if matches!(path.first(), "format" | "extends" | "full") {
+                let message = format!("`{}` cannot be set here", path.first());
+                return Err(self.fail(vec![Fault::new(entry.named, message, help)]));
+            }
+            if full {
+                self.apply(root, &path, entry.value.clone())?;
+            }
+        }
+        Ok(())
     }
 
     /// The lab's name and title.
@@ -284,7 +312,10 @@ fn drop_claims(root: &mut Table, gone: &[String]) {
     let Some(expect) = root.0.iter_mut().find(|entry| entry.key == "expect") else { return };
     let Item::Array(claims) = &mut expect.value.item else { return };
     claims.retain(|claim| {
-        let cells = claim.as_table().and_then(|claim| claim.get("where")?.as_table());
-        !cells.is_some_and(|cells| cells.keys().any(|level| gone.iter().any(|other| other == level)))
+        let Some(claim) = claim.as_table() else { return true };
+        let levels = ["where", "against"].into_iter().filter_map(|key| claim.get(key)?.as_table());
+        let along = claim.get("by").and_then(Node::as_str);
+        let mut named = levels.flat_map(Table::keys).chain(along);
+        !named.any(|level| gone.iter().any(|other| other == level))
     });
 }

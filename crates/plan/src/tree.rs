@@ -312,6 +312,12 @@ impl Table {
 const DEEPEST: usize = 16;
 
 impl Path {
+    /// Reads a path that is a key of a table, in quotes if it has a dot.
+    pub(crate) fn of_key(key: &str, named: Origin) -> Result<Path, Fault> {
+        let quoted = usize::from(named.end - named.start > key.len());
+        Path::parse(key, named.file, named.start + quoted)
+    }
+
     /// Reads a dotted path whose keys may be quoted, as TOML has them.
     pub(crate) fn parse(text: &str, file: usize, offset: usize) -> Result<Path, Fault> {
         let mut keys = Vec::new();

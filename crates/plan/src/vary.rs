@@ -99,10 +99,9 @@ fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
 /// The sections whose settings may vary.
 const SECTIONS: [&str; 7] = ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "traffic"];
 
-/// The path of a setting that may vary. The key was written in quotes, if it has a dot.
+/// The path of a setting that may vary.
 fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
-    let quoted = usize::from(named.end - named.start > key.len());
-    let path = match Path::parse(key, named.file, named.start + quoted) {
+    let path = match Path::of_key(key, named) {
         Ok(path) => path,
         Err(fault) => {
             faults.push(fault);

@@ -4,7 +4,7 @@
 use std::path::Path;
 use weir_base::{Bytes, Rate, Span};
 use weir_control::{Codepoint, Feedback};
-use weir_plan::{Buffer, Lab, Run};
+use weir_plan::{Buffer, Claim, Expected, Lab, Relation, Repeats, Run};
 
 const NET: &str = "format = 1\n[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n";
 
@@ -271,10 +271,72 @@ fn expectations_are_kept_typed() {
          where = {{ \"dumbbell.queue\" = \"pie\" }}\nvalue = 15\ntolerance = \"10 %\"\nsource = \"RFC 8033, section 4.2\"\n"
     ));
     let [claim] = lab.claims() else { panic!("one claim") };
-    assert_eq!((claim.metric.as_str(), claim.value), ("queue_delay_ms", 15.0));
+    assert_eq!((claim.metric.as_str(), claim.of.as_slice()), ("queue_delay_ms", &["down".to_owned()][..]));
     assert_eq!(claim.statistic, weir_plan::Statistic::Mean);
-    assert_eq!(claim.tolerance, weir_plan::Tolerance::Share(0.1));
-    assert_eq!(claim.cells["dumbbell.queue"], "pie");
+    let near = Expected::Near { value: 15.0, tolerance: weir_plan::Tolerance::Share(0.1) };
+    assert_eq!(claim.expected, near);
+    assert_eq!(claim.cells["dumbbell.queue"], ["pie"]);
+}
+
+const QUEUES: &str = "[traffic.a]\n[vary]\n\"dumbbell.queue\" = [\"pie\", \"tail-drop\", \"codel\"]\n[[expect]]\nmetric = \"queue_delay_ms\"\n";
+
+#[test]
+fn values_along_a_level_are_a_claim_each() {
+    let lab = load(&format!(
+        "{NET}{QUEUES}row = \"T1\"\nby = \"dumbbell.queue\"\nvalue = {{ pie = 15, codel = 5 }}\ntolerance = 2\nrepeats = \"median\"\n\
+         against = {{ \"dumbbell.queue\" = \"tail-drop\" }}\nas = \"difference\"\nsource = \"RFC 7567\"\n"
+    ));
+    let [pie, codel] = lab.claims() else { panic!("two claims") };
+    let value = |claim: &Claim| match claim.expected {
+        Expected::Near { value, .. } => value,
+        _ => panic!("{claim:?}"),
+    };
+    assert_eq!((value(pie), value(codel)), (15.0, 5.0));
+    assert_eq!(
+        (&pie.cells["dumbbell.queue"][..], &codel.cells["dumbbell.queue"][..]),
+        (&["pie".to_owned()][..], &["codel".to_owned()][..])
+    );
+    for claim in [pie, codel] {
+        assert_eq!((claim.row.as_deref(), claim.repeats), (Some("T1"), Repeats::Median));
+        let against = claim.against.as_ref().unwrap();
+        assert_eq!(
+            (against.cells["dumbbell.queue"].as_str(), against.relation),
+            ("tail-drop", Relation::Difference)
+        );
+    }
+}
+
+#[test]
+fn an_order_tells_apart_what_is_between_its_signs() {
+    let claim = |order: &str| {
+        let lab =
+            load(&format!("{NET}{QUEUES}by = \"dumbbell.queue\"\norder = \"{order}\"\nsource = \"here\"\n"));
+        lab.claims()[0].clone()
+    };
+    let rising = claim("codel ~ pie < tail-drop");
+    let Expected::Order { by, order } = &rising.expected else { panic!("{rising:?}") };
+    assert_eq!((by.as_str(), order.to_string().as_str()), ("dumbbell.queue", "codel ~ pie < tail-drop"));
+    assert_eq!(order.pairs().collect::<Vec<_>>(), [("codel", "tail-drop"), ("pie", "tail-drop")]);
+    let falling = claim("tail-drop > codel ~ pie");
+    let Expected::Order { order, .. } = &falling.expected else { panic!("{falling:?}") };
+    assert_eq!(order.pairs().collect::<Vec<_>>(), [("codel", "tail-drop"), ("pie", "tail-drop")]);
+}
+
+#[test]
+fn what_full_sets_holds_only_in_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lab.toml");
+    let full = "[full]\n\"run.repeats\" = 3\n\"vary.\\\"dumbbell.queue\\\"\" = [\"pie\", \"codel\"]\n";
+    let text = format!("{NET}[traffic.a]\n[vary]\n\"dumbbell.queue\" = [\"pie\"]\n{full}");
+    std::fs::write(&file, text).unwrap();
+    assert_eq!(Lab::load(&file, &[]).unwrap().tree().runs(), 1);
+    let whole = Lab::load_full(&file, &[]).unwrap();
+    assert_eq!(whole.tree().runs(), 6);
+    // Its source is the lab as it runs.
+    let again = Lab::from_str(whole.source(), "again.toml", Path::new("."), &[]).unwrap();
+    assert_eq!(again.tree(), whole.tree());
+    let settings = ["run.repeats=2".to_owned()];
+    assert_eq!(Lab::load_full(&file, &settings).unwrap().tree().runs(), 4, "the command line comes last");
 }
 
 #[test]

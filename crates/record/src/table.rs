@@ -323,6 +323,9 @@ field!(Option<Rate>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Ra
 field!(Option<Span>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Span::as_nanos)), |row| {
     Ok(row.optional_integer()?.map(Span::from_nanos))
 });
+field!(Option<Time>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Time::as_nanos)), |row| {
+    Ok(row.optional_integer()?.map(Time::from_nanos))
+});
 field!(Ecn, Name, |v, batch| batch.name(v.name()), |row| row.one_of(&CODEPOINTS, Ecn::name));
 field!(FlowEventKind, Name, |v, batch| batch.name(v.name()), |row| row
     .one_of(&FlowEventKind::ALL, FlowEventKind::name));

@@ -10,7 +10,7 @@ use crate::types::{
 use std::sync::Arc;
 
 /// Version of the record schema; a reader refuses another.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// A table of a run's records; each is a file `<name>.parquet`, absent when the run has no such record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -173,6 +173,8 @@ table!(FlowSample {
     received_packets: u64 = "received_packets",
     received_bytes: u64 = "received_bytes",
     received_ce: u64 = "received_ce_packets",
+    first_arrival: Option<weir_base::Time> = "first_arrival_ns",
+    last_arrival: Option<weir_base::Time> = "last_arrival_ns",
     read_bytes: u64 = "read_bytes",
     rtt_count: u64 = "rtt_samples",
     rtt_sum: u64 = "rtt_sum_ns",

@@ -102,6 +102,10 @@ pub struct FlowSample {
     pub received_bytes: u64,
     /// Of those, marked CE.
     pub received_ce: u64,
+    /// When the first packet of any kind, a handshake's included, reached the receiving host in the period.
+    pub first_arrival: Option<Time>,
+    /// When the last data packet did.
+    pub last_arrival: Option<Time>,
     /// Bytes that the receiving application read.
     pub read_bytes: u64,
     /// RTT samples: segments that were sent once and acknowledged.
@@ -123,6 +127,8 @@ impl FlowSample {
         add(&mut self.received_packets, later.received_packets);
         add(&mut self.received_bytes, later.received_bytes);
         add(&mut self.received_ce, later.received_ce);
+        self.first_arrival = self.first_arrival.or(later.first_arrival);
+        self.last_arrival = later.last_arrival.or(self.last_arrival);
         add(&mut self.read_bytes, later.read_bytes);
         if later.rtt_count > 0 {
             self.rtt_min = if self.rtt_count == 0 { later.rtt_min } else { self.rtt_min.min(later.rtt_min) };

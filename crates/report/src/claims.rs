@@ -6,10 +6,11 @@ use crate::number::{number, rough_with};
 use crate::table::{cut, wrapped};
 use crate::{ReportError, growing};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use weir_engine::{ClaimVerdict, Judged};
-use weir_plan::{Statistic, Tolerance};
+use weir_engine::{ClaimVerdict, Judged, Standing};
+use weir_plan::{Claim, Expected, Over, Relation, Repeats, Statistic, Tolerance};
 use weir_record::metric;
 
 /// A lab of a study and what its claims came to.
@@ -27,40 +28,48 @@ pub struct Reproduced {
     pub claims: Vec<Judged>,
 }
 
-/// How many claims hold, miss and differ for a reason.
+/// How many rows hold, fail and differ for a reason. A row is a claim, or all claims of a study that name the same row, on
+/// one engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Score {
-    /// Claims that hold.
+    /// Rows that hold.
     pub holds: usize,
-    /// Claims that miss.
-    pub misses: usize,
-    /// Claims that differ for a reason that they give.
+    /// Rows that fail.
+    pub fails: usize,
+    /// Rows that differ for reasons that their claims give.
     pub differs: usize,
 }
 
 impl Score {
     /// Of some labs together.
     pub fn of(labs: &[Reproduced]) -> Score {
-        let of = |verdict| {
-            labs.iter().flat_map(|lab| &lab.claims).filter(|claim| claim.verdict == verdict).count()
-        };
+        let mut alone: Vec<ClaimVerdict> = vec![];
+        let mut named: BTreeMap<(&str, &str, &str), Vec<ClaimVerdict>> = BTreeMap::new();
+        for (lab, judged) in labs.iter().flat_map(|lab| lab.claims.iter().map(move |judged| (lab, judged))) {
+            match &judged.claim.row {
+                Some(row) => named.entry((&lab.study, &judged.engine, row)).or_default().push(judged.verdict),
+                None => alone.push(judged.verdict),
+            }
+        }
+        alone.extend(named.into_values().map(ClaimVerdict::all));
+        let of = |verdict| alone.iter().filter(|other| **other == verdict).count();
         Score {
             holds: of(ClaimVerdict::Holds),
-            misses: of(ClaimVerdict::Misses),
+            fails: of(ClaimVerdict::Fails),
             differs: of(ClaimVerdict::Differs),
         }
     }
 
     /// In a sentence.
     pub fn sentence(self) -> String {
-        let all = self.holds + self.misses + self.differs;
+        let all = self.holds + self.fails + self.differs;
         let mut text = match (self.holds, all) {
             (_, 0) => return "No claim was judged.".into(),
             (holds, all) if holds == all => format!("All {all} claims hold"),
             (holds, all) => format!("{holds} of {all} claims hold"),
         };
-        if self.misses > 0 {
-            let _ = write!(text, ", {} miss{}", self.misses, if self.misses == 1 { "es" } else { "" });
+        if self.fails > 0 {
+            let _ = write!(text, ", {} fail{}", self.fails, if self.fails == 1 { "s" } else { "" });
         }
         if self.differs > 0 {
             let _ = write!(
@@ -85,40 +94,96 @@ struct Said {
 impl Said {
     fn of(judged: &Judged) -> Said {
         let claim = &judged.claim;
-        let unit = metric(&claim.metric).map_or("", |metric| metric.unit);
-        let title = metric(&claim.metric).map_or(claim.metric.as_str(), |metric| metric.title);
-        let mut what = title.to_owned();
-        if claim.statistic != Statistic::Mean {
-            let _ = write!(what, ", {}", statistic_name(claim.statistic));
-        }
-        if let Some(of) = &claim.of {
-            let _ = write!(what, " of {of}");
-        }
-        if !unit.is_empty() {
-            let _ = write!(what, ", {unit}");
-        }
-        let within = match claim.tolerance {
-            Tolerance::Absolute(tolerance) => short(tolerance),
-            Tolerance::Share(share) => rough_with(100.0 * share, "%"),
-        };
-        let named: Vec<&str> = claim.cells.values().map(String::as_str).collect();
         let farthest: Vec<&str> = judged.cell.iter().map(|param| param.value.as_str()).collect();
-        let cell = match judged.cells {
-            0 => named.join(" · "),
-            1 => farthest.join(" · "),
-            many => format!("farthest of {many} cells: {}", farthest.join(" · ")),
+        let cell = match (judged.cells, claim.over, &judged.standing) {
+            (0, ..) => claim.cells.values().map(|labels| labels.join(", ")).collect::<Vec<_>>().join(" · "),
+            (1, ..) => farthest.join(" · "),
+            (many, Over::Mean, _) => format!("mean of {many} cells"),
+            (_, _, Some(_)) => farthest.join(" · "),
+            (many, ..) => format!("farthest of {many} cells: {}", farthest.join(" · ")),
         };
-        Said {
-            what,
-            published: format!("{} ± {within}", short(claim.value)),
-            measured: judged.measured.map_or_else(|| "–".into(), number),
-            cell,
-        }
+        let measured = match &judged.standing {
+            Some(standing) => standing_text(standing),
+            None => judged.measured.map_or_else(|| "–".into(), number),
+        };
+        Said { what: what(claim), published: expected_text(&claim.expected), measured, cell }
     }
+}
+
+/// What a claim is about.
+fn what(claim: &Claim) -> String {
+    let unit = metric(&claim.metric).map_or("", |metric| metric.unit);
+    let title = metric(&claim.metric).map_or(claim.metric.as_str(), |metric| metric.title);
+    let mut what = title.to_owned();
+    if claim.statistic != Statistic::Mean {
+        let _ = write!(what, ", {}", statistic_name(claim.statistic));
+    }
+    if !claim.of.is_empty() {
+        let _ = write!(what, " of {}", claim.of.join(" to "));
+    }
+    let unit = match (claim.repeats, claim.against.as_ref().map(|against| against.relation)) {
+        (_, Some(Relation::Change)) => "%",
+        (_, Some(Relation::Ratio)) => "",
+        (Repeats::Variation, _) => "%",
+        _ => unit,
+    };
+    if let Some(against) = &claim.against {
+        let relation = ["change against", "over that of", "less that of"][against.relation as usize];
+        let whose: Vec<&str> = against.of.iter().chain(against.cells.values()).map(String::as_str).collect();
+        let _ = write!(what, ", {relation} {}", whose.join(" · "));
+    }
+    match claim.repeats {
+        Repeats::Mean => {}
+        Repeats::Median => what += ", median",
+        Repeats::Deviation => what += ", deviation over repeats",
+        Repeats::Variation => what += ", variation over repeats",
+    }
+    if !unit.is_empty() {
+        let _ = write!(what, ", {unit}");
+    }
+    what
+}
+
+/// What is expected.
+fn expected_text(expected: &Expected) -> String {
+    match expected {
+        Expected::Near { value, tolerance } => {
+            let within = match tolerance {
+                Tolerance::Absolute(tolerance) => short(*tolerance),
+                Tolerance::Share(share) => rough_with(100.0 * share, "%"),
+            };
+            format!("{} ± {within}", short(*value))
+        }
+        Expected::Within { at_least: Some(least), at_most: Some(most) } => {
+            format!("{} to {}", short(*least), short(*most))
+        }
+        Expected::Within { at_least: Some(least), .. } => format!("≥ {}", short(*least)),
+        Expected::Within { at_most, .. } => format!("≤ {}", at_most.map_or_else(|| "–".into(), short)),
+        Expected::Order { order, .. } => order.to_string(),
+    }
+}
+
+/// How cells stand, in the order that was claimed, and which pairs stand otherwise.
+fn standing_text(standing: &Standing) -> String {
+    let value = |value: &Option<f64>| value.map_or_else(|| "–".into(), number);
+    let values: Vec<String> =
+        standing.values.iter().map(|(label, measured)| format!("{label} {}", value(measured))).collect();
+    let wrong: Vec<String> = standing.wrong.iter().map(|(less, more)| format!("{less} ≥ {more}")).collect();
+    let right = standing.pairs - standing.wrong.len();
+    let but = if wrong.is_empty() { String::new() } else { format!(", but {}", wrong.join(", ")) };
+    format!("{}: {right} of {} pairs{but}", values.join(", "), standing.pairs)
 }
 
 fn statistic_name(statistic: Statistic) -> &'static str {
     ["mean", "p1", "p25", "p50", "p75", "p99"][statistic as usize]
+}
+
+/// Widest column of figures in the terminal; an order that is longer is told below its row.
+const WIDEST: usize = 16;
+
+/// A claim with the row that it is a part of.
+fn named(judged: &Judged, what: &str) -> String {
+    judged.claim.row.as_ref().map_or_else(|| what.into(), |row| format!("{row} {what}"))
 }
 
 /// A number as it was written in the claim.
@@ -138,10 +203,15 @@ pub fn claims_table(labs: &[Reproduced], width: usize) -> String {
             lab.title.as_ref().map_or(String::new(), |t| format!(": {t}"))
         );
         let rows: Vec<(Said, &Judged)> = lab.claims.iter().map(|judged| (Said::of(judged), judged)).collect();
+        let rows: Vec<(Said, &Judged)> = rows
+            .into_iter()
+            .map(|(said, judged)| (Said { what: named(judged, &said.what), ..said }, judged))
+            .collect();
         let widest = |of: fn(&Said) -> &str, least: usize| {
             rows.iter().map(|(said, _)| of(said).chars().count()).max().unwrap_or(0).max(least)
         };
         let (published, measured) = (widest(|said| &said.published, 9), widest(|said| &said.measured, 8));
+        let (published, measured) = (published.min(WIDEST), measured.min(WIDEST));
         let fixed = 2 + 6 + published + 2 + measured + 2 + 8;
         let what = widest(|said| &said.what, 5).min(width.saturating_sub(fixed).max(16));
         let _ = writeln!(
@@ -154,13 +224,17 @@ pub fn claims_table(labs: &[Reproduced], width: usize) -> String {
                 text,
                 "  {:what$}  {:>published$}  {:>measured$}  {:6}{}",
                 cut(&said.what, what),
-                said.published,
-                said.measured,
+                cut(&said.published, published),
+                cut(&said.measured, measured),
                 judged.engine,
                 judged.verdict.name()
             );
             if !said.cell.is_empty() {
                 let _ = writeln!(text, "    {}", cut(&said.cell, width.saturating_sub(4)));
+            }
+            if judged.standing.is_some() {
+                text += &wrapped(&format!("    {}", said.published), width);
+                text += &wrapped(&format!("    {}", said.measured), width);
             }
             if let (ClaimVerdict::Differs, Some(reason)) = (judged.verdict, &judged.claim.differs) {
                 text += &wrapped(&format!("    {reason}"), width);
@@ -181,7 +255,7 @@ pub fn write_claims(folder: &Path, labs: &[Reproduced]) -> Result<(), ReportErro
     let score = Score::of(labs);
     let mut body = figures(&[
         ("Hold", Some(score.holds.to_string()), "within their tolerance".into()),
-        ("Miss", Some(score.misses.to_string()), "outside it, or not measured".into()),
+        ("Fail", Some(score.fails.to_string()), "outside it, or not measured".into()),
         ("Differ", Some(score.differs.to_string()), "for a reason that is given".into()),
     ]);
     for lab in labs {
@@ -213,27 +287,32 @@ fn claims_of(lab: &Reproduced) -> String {
     if lab.claims.is_empty() {
         return "<p class=\"quiet\">This lab claims nothing.</p>\n".into();
     }
-    let head = ["claim", "cell", "verdict", "published", "measured", "engine", "repeats", "source"];
+    let head = ["row", "claim", "cell", "verdict", "published", "measured", "engine", "repeats", "source"];
     let mut table = Table::new("Claims", &head);
     for judged in &lab.claims {
         let said = Said::of(judged);
         let class = match judged.verdict {
             ClaimVerdict::Holds => "agree",
-            ClaimVerdict::Misses => "differ",
+            ClaimVerdict::Fails => "differ",
             ClaimVerdict::Differs => "cannot-tell",
         };
         let wrapped = |text: &str| Cell::html(format!("<span class=\"wrap\">{}</span>", escape(text)));
+        let figure = |text: &str| match judged.standing {
+            Some(_) => wrapped(text),
+            None => Cell::figure(escape(text)),
+        };
         let reason = judged.claim.differs.as_ref().filter(|_| judged.verdict == ClaimVerdict::Differs);
         let source = match reason {
             Some(reason) => format!("{} Differs: {reason}", judged.claim.source),
             None => judged.claim.source.clone(),
         };
         table.row(vec![
+            Cell::text(judged.claim.row.as_deref().unwrap_or("")),
             wrapped(&said.what),
             wrapped(&said.cell),
             Cell::html(format!("<span class=\"verdict {class}\">{}</span>", judged.verdict.name())),
-            Cell::figure(escape(&said.published)),
-            Cell::figure(escape(&said.measured)),
+            figure(&said.published),
+            figure(&said.measured),
             Cell::text(&judged.engine),
             Cell::count(Some(judged.repeats as u64)),
             wrapped(&source),
@@ -245,23 +324,27 @@ fn claims_of(lab: &Reproduced) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_plan::Claim;
     use weir_record::ParamInfo;
 
     fn lab() -> Reproduced {
         let claim = |verdict, measured, differs: Option<&str>| Judged {
             claim: Claim {
+                row: None,
                 metric: "queue_delay_ms".into(),
-                of: Some("down".into()),
+                of: vec!["down".into()],
                 statistic: Statistic::P99,
                 cells: Default::default(),
-                value: 15.0,
-                tolerance: Tolerance::Share(0.2),
+                repeats: Repeats::Mean,
+                against: None,
+                over: Over::Each,
+                expected: Expected::Near { value: 15.0, tolerance: Tolerance::Share(0.2) },
                 source: "RFC 8033, section 4.2".into(),
                 differs: differs.map(String::from),
             },
             engine: "sim".into(),
             measured,
+            interval: None,
+            standing: None,
             cell: vec![ParamInfo { level: "queue".into(), value: "<PIE>".into() }],
             cells: 2,
             repeats: 3,
@@ -269,7 +352,7 @@ mod tests {
         };
         let claims = vec![
             claim(ClaimVerdict::Holds, Some(14.04), None),
-            claim(ClaimVerdict::Misses, None, None),
+            claim(ClaimVerdict::Fails, None, None),
             claim(ClaimVerdict::Differs, Some(30.0), Some("another clock, see docs/clock.md")),
         ];
         let (study, lab, folder) = ("textbook".into(), "pie".into(), "textbook/pie".into());
@@ -285,7 +368,43 @@ mod tests {
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(squeezed(&text).starts_with(&squeezed(expected)), "{text}");
         assert!(text.contains("farthest of 2 cells: <PIE>") && text.contains("see docs/clock.md"), "{text}");
-        assert!(text.ends_with("1 of 3 claims hold, 1 misses; 1 differs for a known reason.\n"), "{text}");
+        assert!(text.ends_with("1 of 3 claims hold, 1 fails; 1 differs for a known reason.\n"), "{text}");
+    }
+
+    #[test]
+    fn claims_of_a_row_hold_together_or_not_at_all() {
+        let rows = |rows: [Option<&str>; 3]| {
+            let mut lab = lab();
+            for (judged, row) in lab.claims.iter_mut().zip(rows) {
+                judged.claim.row = row.map(String::from);
+            }
+            // A row goes over several labs.
+            let other = Reproduced { claims: lab.claims.split_off(2), ..lab.clone() };
+            let Score { holds, fails, differs } = Score::of(&[lab, other]);
+            [holds, fails, differs]
+        };
+        assert_eq!(rows([None, None, None]), [1, 1, 1]);
+        assert_eq!(rows([Some("H1"), Some("H1"), None]), [0, 1, 1]);
+        assert_eq!(rows([Some("H1"), Some("H2"), Some("H1")]), [0, 1, 1]);
+        assert_eq!(rows([Some("H1"), Some("H1"), Some("H1")]), [0, 1, 0]);
+    }
+
+    #[test]
+    fn an_order_is_told_with_what_was_measured_and_what_stands_otherwise() {
+        let mut lab = lab();
+        let judged = &mut lab.claims[1];
+        let places = [["a", "b"].map(String::from).to_vec(), vec!["c".into()]].to_vec();
+        let order = weir_plan::Order { places, falling: false };
+        judged.claim.expected = Expected::Order { by: "queue".into(), order };
+        let values = [("a", 1.5), ("b", 4.0), ("c", 3.0)];
+        judged.standing = Some(Standing {
+            values: values.map(|(label, value)| (label.into(), Some(value))).to_vec(),
+            pairs: 2,
+            wrong: vec![("b".into(), "c".into())],
+        });
+        let text = claims_table(&[lab], 120);
+        assert!(text.contains("a ~ b < c"), "{text}");
+        assert!(text.contains("a 1.50, b 4.00, c 3.00: 1 of 2 pairs, but b ≥ c"), "{text}");
     }
 
     #[test]

@@ -163,14 +163,15 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  weir reproduce textbook                     each cell of each lab once
-  weir reproduce textbook/pie --full          as often as the lab says
+  weir reproduce textbook                     the labs as they are written
+  weir reproduce textbook/pie --full          with what [full] in them sets: more repeats, more cells
   weir reproduce --on sim,live --out /tmp/reproduced
 
 A study is a folder in `labs` with a profile.toml, which its labs extend; [[expect]] in a lab states what was published.
-Verdicts: holds, misses, differs (it misses, for a reason that the lab gives). The table is also in index.html and
-reproduce.json.
-Exit status: 0 no claim misses; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
+Labs that claim nothing run only with --full, or when they are named.
+Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives). Claims that name the same row hold
+together or not at all. The table is also in index.html and reproduce.json.
+Exit status: 0 no claim fails; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
 pub(crate) struct ReproduceArgs {
     /// A study, or one of its labs; everything if left out
     #[arg(value_name = "STUDY[/LAB]")]
@@ -178,7 +179,7 @@ pub(crate) struct ReproduceArgs {
     /// Engines, separated by a comma
     #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "ENGINE")]
     pub on: Vec<EngineName>,
-    /// Repeat each cell as often as its lab says, instead of once
+    /// Apply what the labs' [full] sets: the whole of the study, not only what its claims need
     #[arg(long)]
     pub full: bool,
     /// Where the results go [default: results/reproduce, with --full results/reproduce-full]

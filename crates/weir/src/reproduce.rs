@@ -5,7 +5,7 @@
 
 use crate::cli::{EngineName, ReproduceArgs};
 use crate::failure::{Failure, terminal_width};
-use crate::run::{Execution, engines, execute};
+use crate::run::{Execution, engines, estimate, execute};
 use crate::{print, print_json};
 use serde_json::json;
 use std::fs;
@@ -22,15 +22,19 @@ pub(crate) const PROFILE: &str = "profile.toml";
 /// Runs the labs of one study or of all, judges and tells.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let labs = find(args.what.as_deref(), &args.labs.clone().unwrap_or_else(|| STUDIES.into()))?;
-    // Without --full each cell runs once: the same runs as the first repeats of a full reproduction.
-    let settings = if args.full { vec![] } else { vec!["run.repeats=1".to_owned()] };
+    let load = if args.full { Lab::load_full } else { Lab::load };
+    let alone = labs.len() == 1;
     let mut loaded = vec![];
     for place in labs {
-        let lab = Lab::load(&place.file, &settings)?;
+        let lab = load(&place.file, &[])?;
         require_profile(&place, &lab)?;
-        loaded.push((place.study, lab));
+        // What claims nothing is there to be looked at.
+        if args.full || alone || !lab.claims().is_empty() {
+            loaded.push((place.study, lab));
+        }
     }
     let engines = engines(&args.on);
+    eprintln!("{}", estimate(loaded.iter().map(|(_, lab)| lab), &engines));
     if args.on.contains(&EngineName::Live) {
         let _ = weir_live::enter();
     }
@@ -68,11 +72,10 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         print_json(&document)?;
     } else {
         print(&claims_table(&reproduced, terminal_width()))?;
-        let once =
-            if args.full { "" } else { "Each cell ran once; --full repeats it as often as its lab says.  " };
-        print(&format!("\n{once}{}\n", out.join("index.html").display()))?;
+        let full = if args.full { "" } else { "--full runs all that the labs have.  " };
+        print(&format!("\n{full}{}\n", out.join("index.html").display()))?;
     }
-    if score.misses > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
+    if score.fails > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
 }
 
 /// A lab of a study.

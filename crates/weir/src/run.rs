@@ -256,13 +256,7 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>]) -> String {
         tree.cells, tree.repeats, tree.simulated
     );
     for engine in engines {
-        let seconds = if engine.runs_alone() {
-            tree.simulated.as_secs_f64() + runs as f64 * 0.5
-        } else {
-            let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-            tree.packets as f64 / PACKETS_PER_SECOND / cores.min(runs.max(1) as usize) as f64
-        };
-        let _ = writeln!(text, "  {:5} about {}", engine.name(), seconds_text(seconds));
+        let _ = writeln!(text, "  {:5} about {}", engine.name(), seconds_text(seconds(lab, engine.as_ref())));
     }
     for run in lab.runs().iter().take(20) {
         let _ = writeln!(text, "  {}", run.id);
@@ -271,6 +265,35 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>]) -> String {
         let _ = writeln!(text, "  ... and {} more", runs - 20);
     }
     text
+}
+
+/// What several labs come to, in a line.
+pub(crate) fn estimate<'a>(labs: impl Iterator<Item = &'a Lab>, engines: &[Box<dyn Engine>]) -> String {
+    let (mut count, mut runs, mut of_engine) = (0, 0, vec![0.0; engines.len()]);
+    for lab in labs {
+        count += 1;
+        runs += lab.tree().runs();
+        for (sum, engine) in of_engine.iter_mut().zip(engines) {
+            *sum += seconds(lab, engine.as_ref());
+        }
+    }
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let each = engines.iter().zip(of_engine);
+    let each: Vec<String> =
+        each.map(|(engine, sum)| format!("{} on {}", seconds_text(sum), engine.name())).collect();
+    format!("{count} lab{}, {runs} run{}: about {}", plural(count), plural(runs), each.join(", "))
+}
+
+/// How long an engine needs for a lab, about.
+fn seconds(lab: &Lab, engine: &dyn Engine) -> f64 {
+    let tree = lab.tree();
+    let runs = tree.runs();
+    if engine.runs_alone() {
+        tree.simulated.as_secs_f64() + runs as f64 * 0.5
+    } else {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        tree.packets as f64 / PACKETS_PER_SECOND / cores.min(runs.max(1) as usize) as f64
+    }
 }
 
 fn seconds_text(seconds: f64) -> String {

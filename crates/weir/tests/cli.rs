@@ -411,7 +411,7 @@ fn a_study_is_reproduced_and_its_claims_are_judged() {
             "[[expect]]\nmetric = 'utilisation_percent'\nvalue = {value}\ntolerance = 5.0\nsource = 'here'\n{more}"
         )
     };
-    let profile = LAB.split("[vary]").next().unwrap();
+    let profile = LAB.split("[vary]").next().unwrap().replace("repeats = 2", "repeats = 1");
     fs::write(place.path("labs/study/profile.toml"), profile).unwrap();
     let lab = |claims: &str| {
         fs::write(
@@ -426,16 +426,16 @@ fn a_study_is_reproduced_and_its_claims_are_judged() {
     let output = reproduce(&["--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["score"].to_string(), r#"{"holds":1,"misses":0,"differs":1}"#);
+    assert_eq!(told["score"].to_string(), r#"{"holds":1,"fails":0,"differs":1}"#);
     let claims = &told["labs"][0]["claims"];
     assert_eq!((claims[0]["verdict"].as_str(), claims[0]["repeats"].as_u64()), (Some("holds"), Some(1)));
     assert!(place.path("results/reproduce/index.html").is_file());
     assert!(place.path("results/reproduce/study/one/index.html").is_file());
-    // With --full as often as the lab says; without the reason it misses.
-    lab(&claim(50.0, ""));
+    // With --full the cells run as often as [full] says; without the reason the claim fails.
+    lab(&("full = { 'run.repeats' = 2 }\n".to_owned() + &claim(50.0, "")));
     let output = reproduce(&["--full"]);
     assert_eq!(status(&output), 1);
-    assert!(text(&output.stdout).contains("0 of 1 claims hold, 1 misses."), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("0 of 1 claims hold, 1 fails."), "{}", text(&output.stdout));
     assert!(place.path("results/reproduce-full/study/one/runs/sim-r2").is_dir());
     // A lab that goes its own way is not judged.
     fs::write(place.path("labs/study/two.toml"), LAB).unwrap();

@@ -30,6 +30,11 @@ impl<'a> Flows<'a> {
         Some(to.since(from))
     }
 
+    /// What arrived at the receiving hosts, in Mbit/s.
+    fn throughput(&self) -> Option<f64> {
+        mbps(self.sum(|s| s.received_bytes), self.active()?)
+    }
+
     /// Goodputs of those that were active, in Mbit/s.
     fn goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
         self.each().filter(|flow| flow.reads).filter_map(|flow| {
@@ -88,9 +93,19 @@ pub(super) const THROUGHPUT: Metric = Metric {
     definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput.",
     source: "RFC 5136, section 2.3 (IP-layer usage), at the receiving host",
     bound: None,
-    formula: Formula::Flows(|f| {
-        Value::from(f.active().and_then(|span| mbps(f.sum(|s| s.received_bytes), span)))
-    }),
+    formula: Formula::Flows(|f| Value::from(f.throughput())),
+};
+
+/// What arrived, in the unit of those who count kibibytes.
+pub(super) const THROUGHPUT_KIB: Metric = Metric {
+    name: "throughput_kib_per_s",
+    title: "Throughput",
+    unit: "KiB/s",
+    of: FLOWS,
+    definition: "The same as throughput_mbps, in units of 1024 bytes a second.",
+    source: "Ong 2020 (LBE thesis), section 3.4: all IP packets received over the duration of the transfer",
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(f.throughput().map(|mbps| mbps * 1e6 / 8.0 / 1024.0))),
 };
 
 /// How goodput was spread over flows.

@@ -40,6 +40,18 @@ pub(super) const RTT: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(Distribution::of_millis(&f.rtts()))),
 };
 
+/// How far round trips are from their mean.
+pub(super) const RTT_DEVIATION: Metric = Metric {
+    name: "rtt_deviation_ms",
+    title: "Deviation of round-trip times",
+    unit: "ms",
+    of: &[Level::Run, Level::Group],
+    definition: "Standard deviation of the times that rtt_ms is the distribution of, within 0.8 %.",
+    source: TAP,
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(f.rtts().deviation().map(Span::as_millis_f64))),
+};
+
 /// Mean round trip of a flow.
 pub(super) const RTT_MEAN: Metric = Metric {
     name: "rtt_mean_ms",

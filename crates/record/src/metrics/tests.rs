@@ -96,6 +96,8 @@ fn records() -> Records {
                 received_packets: 18 * share,
                 received_bytes: 27_000 * share,
                 received_ce: 9,
+                first_arrival: Some(at(100 * period - 90 + u64::from(flow))),
+                last_arrival: Some(at(100 * period - 20)),
                 read_bytes: 25_000 * share,
                 rtt_count: 10,
                 rtt_sum: 10 * 30_000_000,
@@ -189,6 +191,7 @@ fn flows_count_from_their_own_start_to_their_completion() {
     // 50,000 bytes in 100 ms.
     assert_near(&view.of_flow(0), "goodput_mbps", 4.0);
     assert_near(&view.of_flow(0), "throughput_mbps", 4.32);
+    assert_near(&view.of_flow(0), "throughput_kib_per_s", 54_000.0 / 1024.0 / 0.1);
     // 5 x 25,000 bytes between 510 and 900 ms.
     assert_near(&view.of_flow(2), "goodput_mbps", 1.0 / 0.39);
     // Eight periods of 75,000 bytes.
@@ -243,6 +246,9 @@ fn retransmissions_round_trips_and_timeouts_are_the_windows() {
     assert_eq!(view.of_group(0).get("timeouts"), Value::Count(8));
     assert_eq!(view.of_group(1).get("timeouts"), Value::Undefined);
     assert_near(&view.of_group(0), "rtt_ms", 30.0);
+    // As many of 20 as of 40 ms.
+    let deviation = view.of_group(0).get("rtt_deviation_ms").scalar().unwrap();
+    assert!((deviation - 10.0).abs() < 0.3, "{deviation}");
     assert_eq!(view.of_group(1).get("rtt_ms"), Value::Undefined);
     assert_near(&view.of_run(), "rtt_ms", 30.0);
 }
@@ -258,6 +264,16 @@ fn completion_runs_from_start_to_the_last_byte_read() {
     let late = View::after(Span::from_millis(900), &info, &records);
     assert_eq!(late.of_group(1).get("completed_flows"), Value::Count(0));
     assert_near(&late.of_flow(2), "completion_time_s", 0.39);
+}
+
+#[test]
+fn a_transaction_runs_from_the_first_packet_to_the_last_data_at_the_receiver() {
+    let (info, records) = (run(), records());
+    let view = View::after(info.warmup, &info, &records);
+    // Flow 2: its first packet arrives at 512 ms, its last at 980 ms.
+    assert_near(&view.of_flow(2), "transaction_time_s", 0.468);
+    assert_near(&view.of_group(1), "transaction_time_s", 0.468);
+    assert_eq!(view.of_flow(0).get("transaction_time_s"), Value::Undefined, "it has not completed");
 }
 
 #[test]
@@ -313,6 +329,7 @@ fn every_metric_is_named_once_and_says_what_it_is() {
             "ms" => "_ms",
             "s" => "_s",
             "Mbit/s" => "_mbps",
+            "KiB/s" => "_kib_per_s",
             _ => "",
         };
         assert!(metric.name.ends_with(suffix), "{} is in {}", metric.name, metric.unit);
@@ -357,6 +374,8 @@ mod merging {
             received_packets: a,
             received_bytes: 1500 * a,
             received_ce: a / 7,
+            first_arrival: (a % 3 > 0).then(|| at(100 * at_period - 50)),
+            last_arrival: (a % 3 > 1).then(|| at(100 * at_period - 10)),
             read_bytes: 1448 * b,
             rtt_count: c,
             rtt_sum: c * (20_000_000 + d),

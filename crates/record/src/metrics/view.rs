@@ -85,6 +85,8 @@ pub(super) struct FlowView {
     pub(super) active: Option<(Time, Time)>,
     /// Start to completion, and when it completed, whatever the window.
     pub(super) completed: Option<(Span, Time)>,
+    /// When its first packet and its last data reached the receiving host, whatever the window.
+    pub(super) arrivals: (Option<Time>, Option<Time>),
     /// Whether what its application read is known: of a command it is not.
     pub(super) reads: bool,
     /// Requests and frames, where there were any.
@@ -118,6 +120,12 @@ impl MessageSums {
 }
 
 impl FlowView {
+    /// From the first packet's arrival at the receiving host to the last data's, of a flow that completed; and when it did.
+    pub(super) fn transaction(&self) -> Option<(Span, Time)> {
+        let ((_, at), (first, last)) = (self.completed?, self.arrivals);
+        Some((last?.since(first?), at))
+    }
+
     pub(super) fn timeouts(&self) -> Option<u64> {
         self.timeouts.1.map(|until_end| until_end.saturating_sub(self.timeouts.0))
     }
@@ -177,8 +185,11 @@ impl<'a> View<'a> {
     }
 
     fn add_flows(&mut self, records: &Records) {
-        for sample in records.flows.iter().filter(|sample| self.window.holds(sample.at)) {
-            if let Some(flow) = self.flows.get_mut(sample.flow as usize) {
+        for sample in &records.flows {
+            let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
+            flow.arrivals =
+                (flow.arrivals.0.or(sample.first_arrival), sample.last_arrival.or(flow.arrivals.1));
+            if self.window.holds(sample.at) {
                 flow.sum.merge(sample);
                 self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);
             }

@@ -1,0 +1,206 @@
+//! The cells that a claim is about, and what each came to: its repeats joined, and held against another cell or group where
+//! the claim says so.
+
+use weir_plan::{Against, Claim, Relation, Repeats, Statistic};
+use weir_record::{Metrics, ParamInfo, RunSummary, Value};
+
+/// What a cell came to.
+pub(super) struct CellValue<'a> {
+    /// What it chose on each level.
+    pub(super) params: &'a [ParamInfo],
+    /// The value that the claim speaks of; none where it was not measured.
+    pub(super) value: Option<f64>,
+    /// Where the median lies.
+    pub(super) interval: Option<(f64, f64)>,
+    /// How many sound repeats it has.
+    pub(super) repeats: usize,
+}
+
+/// The values of all cells, whichever the claim is about.
+pub(super) struct Table<'a> {
+    claim: &'a Claim,
+    own: Vec<Repeated<'a>>,
+    /// The same of what they are held against.
+    other: Vec<Repeated<'a>>,
+}
+
+/// A cell and the values of its repeats.
+struct Repeated<'a> {
+    params: &'a [ParamInfo],
+    values: Vec<Option<f64>>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(claim: &'a Claim, runs: &[&'a RunSummary]) -> Table<'a> {
+        let other = claim.against.as_ref().map(|against| match &against.of {
+            Some(of) => repeated(claim, std::slice::from_ref(of), runs),
+            None => repeated(claim, &claim.of, runs),
+        });
+        Table { claim, own: repeated(claim, &claim.of, runs), other: other.unwrap_or_default() }
+    }
+
+    /// The cells that the claim is about. One that would be held against itself is none of them.
+    pub(super) fn cells(&self) -> Vec<CellValue<'a>> {
+        let named = |cell: &&Repeated<'_>| {
+            self.claim.cells.iter().all(|(level, labels)| {
+                cell.params.iter().any(|param| param.level == *level && labels.contains(&param.value))
+            })
+        };
+        self.own.iter().filter(named).filter_map(|cell| self.cell(cell)).collect()
+    }
+
+    fn cell(&self, cell: &Repeated<'a>) -> Option<CellValue<'a>> {
+        let joined = join(self.claim.repeats, &cell.values);
+        let (value, interval) = match &self.claim.against {
+            None if self.claim.repeats == Repeats::Median => (joined, median_interval(&cell.values)),
+            None => (joined, None),
+            Some(against) => {
+                let there = against_of(cell.params, against);
+                if there == cell.params && against.of.is_none() {
+                    return None;
+                }
+                let other = self.other.iter().find(|other| other.params == there);
+                let other = other.and_then(|other| join(self.claim.repeats, &other.values));
+                (joined.zip(other).and_then(|(value, other)| relate(against.relation, value, other)), None)
+            }
+        };
+        Some(CellValue { params: cell.params, value, interval, repeats: cell.values.len() })
+    }
+}
+
+/// Each cell once, in the order of the runs, with the values of its repeats.
+fn repeated<'a>(claim: &Claim, of: &[String], runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
+    let mut cells: Vec<Repeated<'a>> = Vec::new();
+    for run in runs {
+        let value = value(claim, of, run);
+        // Repeats of a cell follow each other.
+        match cells.last_mut() {
+            Some(cell) if *cell.params == run.params => cell.values.push(value),
+            _ => cells.push(Repeated { params: &run.params, values: vec![value] }),
+        }
+    }
+    cells
+}
+
+/// The cell that another is held against.
+fn against_of(params: &[ParamInfo], against: &Against) -> Vec<ParamInfo> {
+    let other = |param: &ParamInfo| match against.cells.get(&param.level) {
+        Some(label) => ParamInfo { value: label.clone(), ..param.clone() },
+        None => param.clone(),
+    };
+    params.iter().map(other).collect()
+}
+
+fn relate(relation: Relation, value: f64, other: f64) -> Option<f64> {
+    let ratio = (other != 0.0).then(|| value / other);
+    match relation {
+        Relation::Change => ratio.map(|ratio| 100.0 * (ratio - 1.0)),
+        Relation::Ratio => ratio,
+        Relation::Difference => Some(value - other),
+    }
+}
+
+/// What repeats come to; none where one of them has no value.
+fn join(repeats: Repeats, values: &[Option<f64>]) -> Option<f64> {
+    let mut values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
+    values.sort_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let deviation = || {
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
+    };
+    match repeats {
+        Repeats::Mean => Some(mean).filter(|_| !values.is_empty()),
+        Repeats::Median => {
+            let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+            Some((values[low] + values[high]) / 2.0)
+        }
+        Repeats::Deviation => deviation(),
+        Repeats::Variation => deviation().filter(|_| mean != 0.0).map(|deviation| 100.0 * deviation / mean),
+    }
+}
+
+/// The narrowest pair of order statistics, as many from below as from above, between which the median lies with at least
+/// 95 % confidence (Conover 1999, Practical Nonparametric Statistics, section 3.2): how many values lie below the median is
+/// binomial with p = 1/2.
+fn median_interval(values: &[Option<f64>]) -> Option<(f64, f64)> {
+    let mut values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
+    values.sort_by(f64::total_cmp);
+    let count = values.len();
+    let (mut below, mut term, mut rank) = (0.0, 0.5f64.powi(count as i32), 0);
+    while rank < count / 2 && below + term <= 0.025 {
+        below += term;
+        rank += 1;
+        term *= (count + 1 - rank) as f64 / rank as f64;
+    }
+    (rank > 0).then(|| (values[rank - 1], values[count - rank]))
+}
+
+/// The value that a claim speaks of, in one run.
+fn value(claim: &Claim, of: &[String], run: &RunSummary) -> Option<f64> {
+    let metrics: Vec<&Metrics> = match of {
+        [] => vec![&run.metrics],
+        // In the order in which the plan looks a name up; a group of one flow bears the flow's name too.
+        [of] => {
+            let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);
+            let links = run.queues.iter().filter(|queue| queue.link == *of).map(|queue| &queue.metrics);
+            let flows = run.flows.iter().filter(|flow| flow.name == *of).map(|flow| &flow.metrics);
+            groups.chain(links).chain(flows).collect()
+        }
+        [first, second, ..] => {
+            let pairs = run.pairs.iter().filter(|pair| pair.group == *first && pair.to == *second);
+            pairs.map(|pair| &pair.metrics).collect()
+        }
+    };
+    metrics.into_iter().find_map(|metrics| statistic(claim.statistic, metrics.get(&claim.metric)))
+}
+
+fn statistic(statistic: Statistic, value: Value) -> Option<f64> {
+    let Value::Distribution(of) = value else {
+        return value.scalar().filter(|_| statistic == Statistic::Mean);
+    };
+    Some(match statistic {
+        Statistic::Mean => of.mean,
+        Statistic::P1 => of.p1,
+        Statistic::P25 => of.p25,
+        Statistic::P50 => of.p50,
+        Statistic::P75 => of.p75,
+        Statistic::P99 => of.p99,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(values: &[f64]) -> Vec<Option<f64>> {
+        values.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn repeats_are_joined_as_the_claim_says() {
+        let values = some(&[9.0, 2.0, 4.0, 5.0]);
+        assert_eq!(join(Repeats::Mean, &values), Some(5.0));
+        assert_eq!(join(Repeats::Median, &values), Some(4.5));
+        assert_eq!(join(Repeats::Median, &some(&[9.0, 2.0, 4.0])), Some(4.0));
+        // Squares 16 + 9 + 1 + 0 = 26, over 3.
+        let deviation = join(Repeats::Deviation, &values).unwrap();
+        assert!((deviation * deviation - 26.0 / 3.0).abs() < 1e-9);
+        assert_eq!(join(Repeats::Variation, &values), Some(100.0 * deviation / 5.0));
+        assert_eq!(join(Repeats::Deviation, &some(&[9.0])), None);
+        assert_eq!(join(Repeats::Mean, &[Some(1.0), None]), None);
+        assert_eq!(join(Repeats::Mean, &[]), None);
+        assert_eq!(join(Repeats::Median, &[]), None);
+    }
+
+    #[test]
+    fn ten_repeats_place_the_median_between_the_second_and_the_ninth() {
+        // One of ten below or none: 11 in 1024. Two or fewer: 56 in 1024, more than 1 in 40.
+        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert_eq!(median_interval(&some(&ten)), Some((2.0, 9.0)));
+        // All six on one side: 1 in 64 each.
+        assert_eq!(median_interval(&some(&ten[..6])), Some((1.0, 6.0)));
+        assert_eq!(median_interval(&some(&ten[..5])), None);
+    }
+}

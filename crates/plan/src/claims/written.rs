@@ -1,0 +1,285 @@
+//! A claim as a lab file has it.
+
+use super::{Against, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is expected of a metric, and who says so. A claim states `value` with a `tolerance`, or `at_least` or `at_most` or
+/// both, or an `order`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    /// The row of the study's table that it is a part of ("H1"): all claims of a row, from any of the study's labs, hold
+    /// together or the row does not. Without one it is a row by itself.
+    pub(super) row: Option<String>,
+    /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
+    pub(super) metric: String,
+    /// Whose: a traffic group, a flow or a link, or two groups, `["a", "b"]`, of a metric that compares them; the run's own
+    /// if none.
+    #[serde(default)]
+    pub(super) of: Words,
+    /// Which statistic of a metric that is a distribution; by default its mean.
+    #[serde(default)]
+    pub(super) statistic: Statistic,
+    /// Which cells of the tree: a label, or a list of labels, for each level named; all cells if none.
+    #[serde(default, rename = "where")]
+    pub(super) cells: BTreeMap<String, Words>,
+    /// How a cell's repeats are joined; by default their mean.
+    #[serde(default)]
+    pub(super) repeats: Repeats,
+    /// What the value is taken relative to: the cell that chose this on these levels and is the same on others,
+    /// `{ background = "newreno" }`, another group, `{ of = "foreground" }`, or both.
+    #[serde(default)]
+    pub(super) against: BTreeMap<String, String>,
+    /// What is made of the two; by default the change, in percent.
+    #[serde(rename = "as")]
+    pub(super) relation: Option<Relation>,
+    /// Whether a claim about several cells is about each of them or about their mean; by default each.
+    #[serde(default)]
+    pub(super) over: Over,
+    /// The level along which `value` or `order` stands.
+    pub(super) by: Option<String>,
+    /// The value, in the metric's unit or that of what is made of it; with `by`, a table of labels, each with its value.
+    pub(super) value: Option<Values>,
+    /// How far the measured value may be from it: a number in the same unit, or a share such as "5 %".
+    pub(super) tolerance: Option<Tolerance>,
+    /// The least that the value may be.
+    pub(super) at_least: Option<f64>,
+    /// The most that it may be.
+    pub(super) at_most: Option<f64>,
+    /// The order in which the cells along `by` stand: `"a ~ b < c"` says that a and b both are less than c, and nothing of a
+    /// and b; `>` says that values fall.
+    pub(super) order: Option<Order>,
+    /// Where the value comes from: a paper's section, figure or table, a standard, an issue.
+    pub(super) source: String,
+    /// Why a difference is known and accepted, with a link to the evidence: an address, or a file such as "docs/why.md".
+    /// Such claims are counted apart.
+    pub(super) differs: Option<String>,
+}
+
+/// The key of `against` that names whose metric it is there.
+pub(super) const OF: &str = "of";
+
+impl Written {
+    /// The claims that it stands for; it was checked.
+    pub(super) fn claims(self) -> Vec<Claim> {
+        let near =
+            |value| Expected::Near { value, tolerance: self.tolerance.unwrap_or(Tolerance::Absolute(0.0)) };
+        let expected: Vec<(Option<&str>, Expected)> = match (&self.value, &self.order, &self.by) {
+            (Some(Values::One(value)), ..) => vec![(None, near(*value))],
+            (Some(Values::Of(values)), ..) => {
+                values.iter().map(|(label, value)| (Some(label.as_str()), near(*value))).collect()
+            }
+            (None, Some(order), Some(by)) => {
+                vec![(None, Expected::Order { by: by.clone(), order: order.clone() })]
+            }
+            _ => vec![(None, Expected::Within { at_least: self.at_least, at_most: self.at_most })],
+        };
+        expected.into_iter().map(|(label, expected)| self.claim(label, expected)).collect()
+    }
+
+    fn claim(&self, label: Option<&str>, expected: Expected) -> Claim {
+        let mut cells: super::Cells =
+            self.cells.iter().map(|(level, labels)| (level.clone(), labels.0.clone())).collect();
+        if let (Some(level), Some(label)) = (&self.by, label) {
+            cells.insert(level.clone(), vec![label.into()]);
+        }
+        let against = (!self.against.is_empty()).then(|| {
+            let mut cells = self.against.clone();
+            Against { of: cells.remove(OF), cells, relation: self.relation.unwrap_or_default() }
+        });
+        Claim {
+            row: self.row.clone(),
+            metric: self.metric.clone(),
+            of: self.of.0.clone(),
+            statistic: self.statistic,
+            cells,
+            repeats: self.repeats,
+            against,
+            over: self.over,
+            expected,
+            source: self.source.clone(),
+            differs: self.differs.clone(),
+        }
+    }
+}
+
+/// A word, or a list of words.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Words, D::Error> {
+        struct OneOrMore;
+        impl<'de> Visitor<'de> for OneOrMore {
+            type Value = Words;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text in quotes, or a list of such")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
+                Ok(Words(vec![text.into()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Words, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = seq.next_element()? {
+                    words.push(word);
+                }
+                match words.is_empty() {
+                    true => Err(A::Error::custom("this list is empty")),
+                    false => Ok(Words(words)),
+                }
+            }
+        }
+        deserializer.deserialize_any(OneOrMore)
+    }
+}
+
+impl JsonSchema for Words {
+    fn schema_name() -> Cow<'static, str> {
+        "Words".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "anyOf": [
+            { "type": "string" },
+            { "type": "array", "items": { "type": "string" }, "minItems": 1 }
+        ] })
+    }
+}
+
+/// A value, or one for each label.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Values {
+    One(f64),
+    Of(Vec<(String, f64)>),
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
+        struct OneOrEach;
+        impl<'de> Visitor<'de> for OneOrEach {
+            type Value = Values;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or a table of labels with one each")
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Values, E> {
+                Ok(Values::One(value))
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Values, E> {
+                Ok(Values::One(value as f64))
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Values, E> {
+                Ok(Values::One(value as f64))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values, A::Error> {
+                let mut values = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    values.push(entry);
+                }
+                Ok(Values::Of(values))
+            }
+        }
+        deserializer.deserialize_any(OneOrEach)
+    }
+}
+
+impl JsonSchema for Values {
+    fn schema_name() -> Cow<'static, str> {
+        "Values".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "anyOf": [
+            { "type": "number" },
+            { "type": "object", "additionalProperties": { "type": "number" } }
+        ] })
+    }
+}
+
+impl<'de> Deserialize<'de> for Order {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Order, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let falling = text.contains('>');
+        let places: Vec<Vec<String>> = text
+            .split(['<', '>'])
+            .map(|place| place.split('~').map(|label| label.trim().to_owned()).collect())
+            .collect();
+        let wrong =
+            |why: &str| Err(D::Error::custom(format!("\"{text}\" {why}; write for example \"a ~ b < c\"")));
+        if falling && text.contains('<') {
+            return wrong("rises and falls");
+        }
+        if places.len() < 2 || places.iter().flatten().any(String::is_empty) {
+            return wrong("is not an order");
+        }
+        Ok(Order { places, falling })
+    }
+}
+
+impl JsonSchema for Order {
+    fn schema_name() -> Cow<'static, str> {
+        "Order".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "string", "examples": ["a ~ b < c", "c > a ~ b"] })
+    }
+}
+
+impl<'de> Deserialize<'de> for Tolerance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tolerance, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Tolerance;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number in the metric's unit, or a share such as \"5 %\"")
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Tolerance, E> {
+                if value < 0.0 {
+                    Err(E::custom("a tolerance cannot be negative"))
+                } else {
+                    Ok(Tolerance::Absolute(value))
+                }
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Tolerance, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Tolerance, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Tolerance, E> {
+                let share =
+                    text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+                match share {
+                    Some(share) if share.is_finite() && share >= 0.0 => Ok(Tolerance::Share(share / 100.0)),
+                    _ => Err(E::custom(format!(
+                        "\"{text}\" is not a tolerance; write a number, or a share such as \"5 %\""
+                    ))),
+                }
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Tolerance {
+    fn schema_name() -> Cow<'static, str> {
+        "Tolerance".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": ["number", "string"], "examples": [2.0, "5 %"] })
+    }
+}
