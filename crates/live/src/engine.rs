@@ -364,8 +364,8 @@ fn check_controllers(run: &Run) -> Result<(), EngineError> {
             return Err(unable(
                 format!("group {}: this kernel has no congestion control {kernel}", group.name),
                 &format!(
-                    "it has: {available}. Load the kernel's module (`modprobe tcp_{kernel}`), load weir's own form \
-                     (`weir kernel load {}`), choose another controller, or use `--on sim`",
+                    "it has: {available}. Load the kernel's module if there is one (`modprobe tcp_{kernel}`), choose \
+                     another controller, or use `--on sim`: the simulator has {}",
                     controller.name()
                 ),
             ));

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use weir_base::{Histogram, Span};
+use weir_base::Span;
 use weir_plan::Run;
 
 /// Length of an echo's ICMP part: what ping(8) sends.
@@ -32,11 +32,11 @@ const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends so many echoes between the hosts of a run's first group, one after another with this pause, through the run's
-/// network without its traffic. Returns their round-trip times; echoes that were lost are not among them.
+/// network without its traffic. Returns the exact round-trip time of each that came back, in their order.
 ///
 /// # Errors
 /// The testbed cannot be built.
-pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Histogram> {
+pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
     let group =
         run.groups.first().ok_or_else(|| io::Error::other("a run without groups has no hosts to ping"))?;
     let testbed = Testbed::build(run)?;
@@ -69,7 +69,7 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Histogram> {
 }
 
 /// Sends echoes from the namespace that the calling thread is in.
-fn echo(target: SocketAddr, count: u16, pause: Span, clock: Clock) -> io::Result<Histogram> {
+fn echo(target: SocketAddr, count: u16, pause: Span, clock: Clock) -> io::Result<Vec<Span>> {
     let (family, protocol, types) = match target {
         SocketAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, ECHO),
         SocketAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6, ECHO_V6),
@@ -80,12 +80,12 @@ fn echo(target: SocketAddr, count: u16, pause: Span, clock: Clock) -> io::Result
     claim_processor();
     let _ = stamp(&socket);
     std::thread::sleep(Duration::from_nanos(clock.until_start().as_nanos()));
-    let mut times = Histogram::new();
+    let mut times = Vec::with_capacity(count.into());
     for sequence in 1..=count {
         let sent = clock.now();
         rustix::net::send(&socket, &request(types[0], sequence), SendFlags::empty())?;
         if receive(&socket, types[1], sequence)? {
-            times.record(clock.stamps().time(stamp(&socket)?).since(sent));
+            times.push(clock.stamps().time(stamp(&socket)?).since(sent));
         }
         let _ = rustix::event::poll(&mut [], Some(&timespec_of(pause)));
     }

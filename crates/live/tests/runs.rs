@@ -15,12 +15,15 @@ use weir_record::{MessageFate, MessageKind};
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 23] = [
+const TESTS: [Test; 26] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
     ("ect1_is_on_the_link_although_the_kernel_sends_ect0", ect1_is_on_the_link),
     ("feedback_that_the_kernel_cannot_give_is_refused", feedback_is_refused),
+    ("a_controller_that_the_kernel_lacks_is_refused_with_what_it_has", a_missing_controller_is_refused),
+    ("a_recorded_trace_gives_each_packet_its_opportunity_and_the_queue_drops_the_rest", a_trace_is_played),
+    ("a_station_of_a_radio_channel_delivers_in_aggregates_and_loses_nothing", a_radio_channel_is_played),
     ("datagrams_injected_by_the_fabric_are_all_received", injected_datagrams_are_received),
     ("datagrams_of_a_socket_carry_their_codepoint", socket_datagrams_carry_their_codepoint),
     ("a_bulk_flow_stops_at_its_time_and_its_last_byte_is_read", a_bulk_flow_stops),
@@ -183,6 +186,44 @@ fn feedback_is_refused() {
     let Err(EngineError::Unable { what, help }) = Live.check(&run) else { panic!("it was taken") };
     assert!(what.contains("group a") && what.contains("Accurate ECN"), "{what}");
     assert!(help.contains("--on sim") && help.contains("classic"), "{help}");
+}
+
+/// No Linux has LEDBAT of its own.
+fn a_missing_controller_is_refused() {
+    let run = lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"ledbat\"\n"));
+    let Err(EngineError::Unable { what, help }) = Live.check(&run) else { panic!("it was taken") };
+    assert!(what.contains("group a") && what.contains("ledbat"), "{what}");
+    let has = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    assert!(help.contains(has.trim()) && help.contains("--on sim"), "{help}");
+}
+
+fn a_trace_is_played() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("steady");
+    // Two packets each 10 ms: of the 1000 that come in 2 s, 400 find an opportunity, and ten wait at the end.
+    std::fs::write(&trace, "5\n10\n").unwrap();
+    let run = lab(&format!(
+        "[dumbbell]\nrate = {{ down = {{ trace = \"{}\" }}, up = \"10 Mbit/s\" }}\nrtt = \"20 ms\"\n\
+         queue = {{ kind = \"tail-drop\", limit = \"10 packets\" }}\n[traffic.load]\nstop = \"2 s\"\n\
+         workload = {{ kind = \"udp\", rate = \"6 Mbit/s\", packet = \"1500 B\" }}\n",
+        trace.display()
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(outcome.audit.sent, 1000);
+    let received = tally.flows[0].sum.received_packets;
+    assert!((408..=411).contains(&received), "{received}");
+    assert_eq!(outcome.audit.dropped, 1000 - received);
+    assert_eq!(tally.flows[0].sum.read_bytes, received * 1472);
+}
+
+fn a_radio_channel_is_played() {
+    let run = lab("[dumbbell]\nrate = \"65 Mbit/s\"\nwifi = { stations = 1 }\nrtt = \"20 ms\"\n\
+         queue = { kind = \"tail-drop\", limit = \"1000 packets\" }\n\
+         [traffic.a]\ncc = \"cubic\"\nworkload = { kind = \"transfer\", size = \"500 kB\" }\n");
+    let (tally, outcome) = go(&run);
+    assert_eq!(tally.flows[0].sum.read_bytes, 500_000);
+    assert_eq!((outcome.audit.dropped, outcome.audit.lost), (0, 0), "{:?}", outcome.audit);
+    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
 }
 
 fn injected_datagrams_are_received() {
