@@ -107,7 +107,8 @@ impl Lab {
             Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
         let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
         let claims = claims::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
-        let (source, files) = (reading.source(&root, &name, &traces), reading.files().to_vec());
+        let (source, files) =
+            (reading.source(&root, &name, &traces), [reading.files(), &traces.paths()].concat());
         Ok(Lab { source, name, title, levels, cells, claims, files, traces })
     }
 
@@ -127,7 +128,8 @@ impl Lab {
         &self.source
     }
 
-    /// The files that it was read from: its own, then those that it extends; their canonical paths.
+    /// The files that it was read from: its own, then those that it extends, then the traces that they name; their canonical
+    /// paths.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }

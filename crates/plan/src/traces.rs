@@ -6,7 +6,7 @@ use crate::run;
 use crate::tree::{Item, Node, Table};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_fabric::Trace;
 
@@ -19,6 +19,7 @@ const FOLDER: &str = "traces";
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
     name: String,
+    path: PathBuf,
     digest: String,
     bytes: Arc<[u8]>,
     trace: Arc<Trace>,
@@ -63,6 +64,11 @@ impl Traces {
         Some(run::Trace { file, digest, repeat, content: Some(Arc::clone(&recording.trace)) })
     }
 
+    /// The files, by the names that the lab gives them.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.0.values().map(|recording| recording.path.clone()).collect()
+    }
+
     /// The copies: where each stands, relative to the lab's source, and what it holds.
     pub(crate) fn files(&self) -> impl Iterator<Item = (String, &[u8])> {
         self.0.values().map(|recording| (recording.place(), &*recording.bytes))
@@ -97,6 +103,7 @@ impl Recording {
             .map_err(|error| Fault::new(origin, format!("the trace {name} is unsound: {error}"), help))?;
         Ok(Recording {
             name: file_part(name).into(),
+            path: path.canonicalize().map_err(|error| unread(&error))?,
             digest: format!("{:016x}", twox_hash::XxHash64::oneshot(0, &bytes)),
             bytes: bytes.into(),
             trace: Arc::new(trace),

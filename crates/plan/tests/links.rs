@@ -49,6 +49,22 @@ fn a_trace_gives_its_mean_as_the_rate_and_mahimahis_four_bytes_as_the_overhead()
 }
 
 #[test]
+fn the_files_of_a_lab_are_those_that_it_was_read_from_and_its_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("cell")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "base.toml",
+        "format = 1\n[dumbbell]\nrate = { trace = \"cell/../cell/a\" }\nrtt = \"20 ms\"\n[traffic.a]\n",
+    );
+    write("lab.toml", "format = 1\nextends = \"base.toml\"\n");
+    write("cell/a", "4\n");
+    let lab = Lab::load(&folder.path().join("lab.toml"), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let expected = ["lab.toml", "base.toml", "cell/a"];
+    assert_eq!(lab.files(), expected.map(|name| folder.path().join(name).canonicalize().unwrap()));
+}
+
+#[test]
 fn a_changed_trace_makes_another_run_and_another_source() {
     let lab = |text| load("rate = { trace = \"a\" }", &[("a", text)], &[]);
     let (first, same, other) = (lab("1\n2\n"), lab("1\n2\n"), lab("1\n3\n"));

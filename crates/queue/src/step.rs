@@ -28,6 +28,7 @@ pub struct Config {
 /// What is compared with a step's threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Measure {
     /// The length of the queue that a packet finds on arrival.
     Length,
