@@ -4,7 +4,7 @@ use crate::cell::{Cell, Reader};
 use crate::file::{Timing, Traffic};
 use crate::link::LONGEST_DELAY;
 use crate::network::MTU;
-use crate::run::{Buffer, Change, Ip, Link, Outage, Tcp};
+use crate::run::{Buffer, Change, Ip, Link, Outage, Tcp, UDP_HEADER};
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::Wifi;
 use weir_queue::Limit;
@@ -23,8 +23,6 @@ const LARGEST_BUFFER: Bytes = Bytes::new(16 << 30);
 /// What a segment of 1500 bytes takes of a socket buffer in Linux (skb overhead included), with room to spare.
 const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
 const MOST_QUEUED: u32 = 100_000_000;
-/// A UDP header (RFC 768).
-const UDP_HEADER: u32 = 8;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
 const LONGEST_NAME: usize = 40;
@@ -430,18 +428,18 @@ fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Confi
 
 /// Checks what a group's datagrams need of IPv6.
 pub(crate) fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config, ip: Ip) {
-    let packet = match workload {
-        weir_workload::Config::Udp(udp) => udp.packet,
-        weir_workload::Config::OnOff(onoff) => onoff.packet,
-        weir_workload::Config::Frames(_) if ip == Ip::V6 => {
-            let help = "leave `ip` out of the group";
-            return reader.wrong(&["traffic", name, "workload"], "frames are sent over IPv4 only", help);
+    let (packet, payload) = match workload {
+        weir_workload::Config::Udp(udp) => (udp.packet, 0),
+        weir_workload::Config::OnOff(onoff) => (onoff.packet, 0),
+        weir_workload::Config::Frames(frames) => {
+            (frames.packet, weir_workload::frames::PART_HEADER as u32 + 1)
         }
         _ => return,
     };
-    let smallest = Bytes::new((ip.header() + UDP_HEADER).into());
+    let least = |ip: Ip| Bytes::new((ip.header() + UDP_HEADER + payload).into());
+    let smallest = least(ip);
     // What does not fit into IPv4 either is the workload's own fault, and told already.
-    if (Bytes::new((Ip::V4.header() + UDP_HEADER).into())..smallest).contains(&packet) {
+    if (least(Ip::V4)..smallest).contains(&packet) {
         let message = format!("an IP packet with UDP cannot be {packet} long");
         let help = format!("write from {smallest} to {MTU}, headers included");
         reader.wrong(&["traffic", name, "workload", "packet"], message, help);

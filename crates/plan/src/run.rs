@@ -242,6 +242,9 @@ pub enum Ip {
     V6,
 }
 
+/// A UDP header (RFC 768).
+pub(crate) const UDP_HEADER: u32 = 8;
+
 impl Ip {
     /// Length of its header: without options (RFC 791, section 3.1), without extensions (RFC 8200, section 3).
     pub const fn header(self) -> u32 {
@@ -340,7 +343,9 @@ impl Run {
     /// The workload of a flow, at its beginning.
     pub fn workload(&self, flow: usize) -> Box<dyn Workload> {
         let Flow { group, size, .. } = self.flows[flow];
-        self.groups[group].workload.build(size, Random::stream_of(self.seed, "workload", flow as u64))
+        let Group { workload, ip, .. } = &self.groups[group];
+        let headers = Bytes::new(u64::from(ip.header() + UDP_HEADER));
+        workload.build(size, headers, Random::stream_of(self.seed, "workload", flow as u64))
     }
 
     /// What keeps account of the frames of a flow at its receiver, where it sends frames.

@@ -13,7 +13,7 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Stream
     }
-    fn build(&self, _: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+    fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Bulk)
     }
 }

@@ -46,7 +46,7 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Command
     }
-    fn build(&self, _: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+    fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Command)
     }
     fn faults(&self, _: Bytes) -> Vec<Fault> {

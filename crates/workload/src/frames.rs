@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 /// Length of the header before a packet's part of the frame.
 pub const PART_HEADER: usize = 12;
+/// What stands before a packet's part of a frame over IPv4.
+const HEADERS: Bytes = Bytes::new(UDP_HEADERS.get() + PART_HEADER as u64);
 /// The most frames a second.
 const MOST: f64 = 10_000.0;
 /// The most packets of one frame.
@@ -104,9 +106,9 @@ fn due(fps: f64, number: u32) -> Span {
 }
 
 impl Config {
-    /// Payload of a full packet.
-    fn room(&self) -> u64 {
-        self.packet.saturating_sub(UDP_HEADERS + Bytes::new(PART_HEADER as u64)).get().max(1)
+    /// What a full packet carries of a frame after so much of headers.
+    fn room(&self, headers: Bytes) -> u64 {
+        self.packet.saturating_sub(headers).get().max(1)
     }
 
     /// The factor of each frame of the pattern, with a mean of 1.
@@ -126,9 +128,12 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
     }
-    fn build(&self, _: Option<Bytes>, random: Random) -> Box<dyn Workload> {
+    fn build(&self, _: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload> {
+        let headers = headers + Bytes::new(PART_HEADER as u64);
         Box::new(Frames {
             factors: self.factors(),
+            headers,
+            room: self.room(headers),
             config: self.clone(),
             random,
             start: Time::ZERO,
@@ -162,7 +167,7 @@ impl Parameters for Config {
             let message = format!("a frame spread over {} runs into the next one", self.pace);
             faults.push(Fault::new("pace", message, format!("write at most {}", due(self.fps, 1))));
         }
-        if faults.is_empty() && self.largest() / self.room() as f64 > MOST_PARTS as f64 {
+        if faults.is_empty() && self.largest() / self.room(HEADERS) as f64 > MOST_PARTS as f64 {
             let message = "a frame is more packets than its header can number".to_string();
             let help =
                 format!("make frames smaller, or packets larger: at most {MOST_PARTS} packets a frame");
@@ -171,8 +176,8 @@ impl Parameters for Config {
         faults
     }
     fn wanted(&self, time: Span) -> Option<Bytes> {
-        let parts = (self.size.get() as f64 / self.room() as f64).ceil();
-        let frame = self.size.get() as f64 + parts * 40.0;
+        let parts = (self.size.get() as f64 / self.room(HEADERS) as f64).ceil();
+        let frame = self.size.get() as f64 + parts * HEADERS.get() as f64;
         Some(Bytes::new((self.fps * time.as_secs_f64() * frame) as u64))
     }
     fn frame_log(&self, start: Time, stop: Time, end: Time) -> Option<FrameLog> {
@@ -184,6 +189,9 @@ impl Parameters for Config {
 struct Frames {
     config: Config,
     factors: Vec<f64>,
+    /// All that stands before a packet's part of a frame, and how much of one a full packet holds.
+    headers: Bytes,
+    room: u64,
     random: Random,
     start: Time,
     /// The packet that is to leave next.
@@ -202,14 +210,13 @@ impl Frames {
         let spread = self.config.spread;
         let drawn = if spread > 0.0 { 1.0 + spread * (2.0 * self.random.unit() - 1.0) } else { 1.0 };
         self.left = ((self.config.size.get() as f64 * factor * drawn + 0.5) as u64).max(1);
-        let parts = self.left.div_ceil(self.config.room()).min(MOST_PARTS);
+        let parts = self.left.div_ceil(self.room).min(MOST_PARTS);
         self.part = Part { frame, index: 0, parts: parts as u16 };
     }
 
     /// The packet that leaves now.
     fn send(&self) -> Action {
-        let payload = self.left.min(self.config.room());
-        Action::SendPart(UDP_HEADERS + Bytes::new(PART_HEADER as u64 + payload), self.part)
+        Action::SendPart(self.headers + Bytes::new(self.left.min(self.room)), self.part)
     }
 
     /// When the next packet is due: the next of this frame, or the first of the next one.
@@ -229,7 +236,7 @@ impl Workload for Frames {
                 self.send()
             }
             Event::Sent => {
-                self.left -= self.left.min(self.config.room());
+                self.left -= self.left.min(self.room);
                 self.part.index += 1;
                 if self.part.index == self.part.parts {
                     self.begin(self.part.frame + 1);
@@ -248,7 +255,12 @@ mod tests {
 
     /// The first packets: when each leaves, its IP length and which part it is.
     fn packets(config: &Config, count: usize) -> Vec<(Span, u64, Part)> {
-        let mut frames = config.build(None, Random::stream(1, "test"));
+        packets_after(UDP_HEADERS, config, count)
+    }
+
+    /// The same, with so much of IP and UDP headers.
+    fn packets_after(headers: Bytes, config: &Config, count: usize) -> Vec<(Span, u64, Part)> {
+        let mut frames = config.build(None, headers, Random::stream(1, "test"));
         let (mut now, mut sent) = (Time::ZERO, vec![]);
         let mut action = frames.next(Event::Start, now);
         while sent.len() < count {
@@ -277,6 +289,13 @@ mod tests {
         assert_eq!(sent[1], (Span::ZERO, 1500, part(0, 1)));
         assert_eq!(sent[2], (Span::ZERO, 120, part(0, 2)));
         assert_eq!(sent[3], (Span::from_millis(20), 1500, part(1, 0)));
+    }
+
+    #[test]
+    fn over_ipv6_a_packet_holds_twenty_bytes_less() {
+        let config = Config { size: Bytes::new(3000), ..Config::default() };
+        let lengths = packets_after(Bytes::new(48), &config, 3).into_iter().map(|(_, length, _)| length);
+        assert_eq!(lengths.collect::<Vec<_>>(), [1500, 1500, 3000 - 2 * 1440 + 60]);
     }
 
     #[test]

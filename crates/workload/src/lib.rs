@@ -114,8 +114,9 @@ pub struct Arrival {
 trait Parameters {
     /// The transport that it needs.
     fn needs(&self) -> Needs;
-    /// The workload of one flow: of this size, where flows are drawn with one, and with a random stream of its own.
-    fn build(&self, size: Option<Bytes>, random: Random) -> Box<dyn Workload>;
+    /// The workload of one flow: of this size, where flows are drawn with one, with so many bytes of IP and UDP headers
+    /// before a datagram's payload, and with a random stream of its own.
+    fn build(&self, size: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload>;
     /// What is wrong with the parameters beyond their types, where packets are `mtu` long at most.
     fn faults(&self, mtu: Bytes) -> Vec<Fault> {
         let _ = mtu;
@@ -179,9 +180,10 @@ workloads! {
 }
 
 impl Config {
-    /// Builds the workload of one flow: of this size, where flows are drawn with one, and with a random stream of its own.
-    pub fn build(&self, size: Option<Bytes>, random: Random) -> Box<dyn Workload> {
-        self.parameters().build(size, random)
+    /// Builds the workload of one flow: of this size, where flows are drawn with one, with so many bytes of IP and UDP
+    /// headers before a datagram's payload, and with a random stream of its own.
+    pub fn build(&self, size: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload> {
+        self.parameters().build(size, headers, random)
     }
     /// The transport that it needs.
     pub fn needs(&self) -> Needs {

@@ -49,7 +49,7 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
     }
-    fn build(&self, _: Option<Bytes>, random: Random) -> Box<dyn Workload> {
+    fn build(&self, _: Option<Bytes>, _: Bytes, random: Random) -> Box<dyn Workload> {
         Box::new(OnOff {
             config: self.clone(),
             random,
@@ -124,10 +124,11 @@ impl Workload for OnOff {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::UDP_HEADERS;
 
     /// When the first packets leave.
     fn departures(config: &Config, count: usize) -> Vec<Span> {
-        let mut onoff = config.build(None, Random::stream(1, "test"));
+        let mut onoff = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
         let start = Time::from_nanos(5);
         let mut now = start;
         let mut action = onoff.next(Event::Start, now);

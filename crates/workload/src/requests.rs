@@ -38,7 +38,7 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Exchanges
     }
-    fn build(&self, _: Option<Bytes>, random: Random) -> Box<dyn Workload> {
+    fn build(&self, _: Option<Bytes>, _: Bytes, random: Random) -> Box<dyn Workload> {
         Box::new(Requests {
             request: self.request.drawer(),
             response: self.response.drawer(),
@@ -87,11 +87,12 @@ impl Workload for Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::UDP_HEADERS;
 
     #[test]
     fn a_client_asks_thinks_and_asks_again() {
         let config = Config { think: Span::from_millis(20), think_times: Times::Fixed, ..Config::default() };
-        let mut requests = config.build(None, Random::stream(1, "test"));
+        let mut requests = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
         let exchange = Action::Exchange { request: Bytes::new(400), response: Bytes::new(30_000) };
         let later = Time::ZERO + Span::from_millis(70);
         assert_eq!(requests.next(Event::Start, Time::ZERO), Action::Open);
@@ -102,8 +103,11 @@ mod tests {
 
     #[test]
     fn a_client_that_does_not_think_asks_at_once() {
-        let mut requests =
-            Config { think: Span::ZERO, ..Config::default() }.build(None, Random::stream(1, "test"));
+        let mut requests = Config { think: Span::ZERO, ..Config::default() }.build(
+            None,
+            UDP_HEADERS,
+            Random::stream(1, "test"),
+        );
         assert!(matches!(requests.next(Event::Answered, Time::ZERO), Action::Exchange { .. }));
     }
 }

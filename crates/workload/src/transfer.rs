@@ -24,7 +24,7 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Stream
     }
-    fn build(&self, _: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+    fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Transfer::of(self.size))
     }
     fn faults(&self, _: Bytes) -> Vec<Fault> {

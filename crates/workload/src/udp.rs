@@ -47,7 +47,7 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
     }
-    fn build(&self, _: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+    fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Udp { rate: self.rate, packet: self.packet, start: Time::ZERO, sent: 0 })
     }
     fn faults(&self, mtu: Bytes) -> Vec<Fault> {
@@ -93,12 +93,13 @@ impl Workload for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::UDP_HEADERS;
 
     #[test]
     fn packets_leave_evenly_and_rounding_does_not_add_up() {
         // 1500 bytes at 7 Mbit/s: 1.714285... ms each; the 7000th is due after exactly 12 s.
         let config = Config { rate: Rate::from_mbit_per_sec(7), ..Config::default() };
-        let mut udp = config.build(None, Random::stream(1, "test"));
+        let mut udp = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
         let start = Time::from_nanos(5);
         assert_eq!(udp.next(Event::Start, start), Action::Send(Bytes::new(1500)));
         let mut due = start;

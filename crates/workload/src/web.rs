@@ -49,7 +49,7 @@ impl Parameters for Config {
     fn needs(&self) -> Needs {
         Needs::Stream
     }
-    fn build(&self, size: Option<Bytes>, _: Random) -> Box<dyn Workload> {
+    fn build(&self, size: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         // Planned flows have a size; without a plan it is the mean.
         Box::new(transfer::Transfer::of(size.unwrap_or(Bytes::new(self.size.mean() as u64))))
     }
