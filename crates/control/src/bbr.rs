@@ -400,6 +400,10 @@ impl Controller for Bbr {
     fn send_quantum(&self) -> Option<Bytes> {
         Some(Bytes::new(u64::from(self.least_train()) * self.mss))
     }
+    /// `bbr_sndbuf_expand`: what is in flight, what is acknowledged late, and what is sent next.
+    fn windows_buffered(&self) -> u32 {
+        3
+    }
     fn holds_back(&self) -> bool {
         self.holding_back
     }

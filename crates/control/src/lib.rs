@@ -109,6 +109,11 @@ pub trait Controller: Send {
     fn send_quantum(&self) -> Option<Bytes> {
         None
     }
+    /// How many windows the send buffer is to hold as it grows (Linux `sndbuf_expand`; two where a controller has none,
+    /// `tcp_sndbuf_expand`).
+    fn windows_buffered(&self) -> u32 {
+        2
+    }
     /// Whether it sends less than the path would carry, on purpose: rate samples taken now say nothing of the path and
     /// are flagged as limited by the application. Asked only where [`Controller::recovery`] is its own.
     fn holds_back(&self) -> bool {

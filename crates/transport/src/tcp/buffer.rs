@@ -1,5 +1,5 @@
 //! The send buffer. What is charged is memory, not bytes: Linux counts the true size of each buffer, and grows the limit
-//! so that two windows fit (`tcp_sndbuf_expand`).
+//! so that two windows fit, or as many as the controller asks for (`tcp_sndbuf_expand`).
 
 use super::config::Config;
 
@@ -19,16 +19,20 @@ pub(crate) struct SendBuffer {
     mss: u64,
     /// Memory that a segment takes.
     per_segment: u64,
+    /// Windows that are to fit.
+    windows: u64,
     /// Payload bytes that fit, in full segments that are each charged with their head.
     capacity: u64,
 }
 
 impl SendBuffer {
-    pub(crate) fn new(config: &Config) -> SendBuffer {
+    /// A buffer that is to hold so many windows.
+    pub(crate) fn new(config: &Config, windows: u32) -> SendBuffer {
         let (start, most) = config.send_buffer;
         let mss = u64::from(config.mss);
         let per_segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
-        let mut buffer = SendBuffer { limit: 0, most: most.get(), mss, per_segment, capacity: 0 };
+        let windows = u64::from(windows);
+        let mut buffer = SendBuffer { limit: 0, most: most.get(), mss, per_segment, windows, capacity: 0 };
         buffer.set_limit(start.get());
         if start < most {
             buffer.expand(config.initial_window);
@@ -48,9 +52,26 @@ impl SendBuffer {
 
     /// The window has grown to so many segments.
     pub(crate) fn expand(&mut self, segments: u32) {
-        let wanted = 2 * u64::from(segments.max(10)) * self.per_segment;
+        let wanted = self.windows * u64::from(segments.max(10)) * self.per_segment;
         if wanted > self.limit {
             self.set_limit(wanted.min(self.most.max(self.limit)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_grows_to_as_many_windows_as_the_controller_asks_for() {
+        // A segment takes 4096 + 256 bytes of memory and is charged with 1448 + 832; 100 of them are the window.
+        let config = Config { mss: 1448, ..Config::new("newreno".parse().expect("it is in the registry")) };
+        let segments = |windows: u32| {
+            let mut buffer = SendBuffer::new(&config, windows);
+            buffer.expand(100);
+            buffer.capacity() / 1448
+        };
+        assert_eq!((segments(2), segments(3)), (2 * 100 * 4352 / 2280, 3 * 100 * 4352 / 2280));
     }
 }

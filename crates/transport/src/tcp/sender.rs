@@ -213,13 +213,13 @@ impl Sender {
             own_recovery: controller.recovery() == Recovery::Own,
             wants_sent: controller.wants_sent(),
             wants_delivered: controller.wants_delivered(),
+            buffer: super::buffer::SendBuffer::new(config, controller.windows_buffered()),
             controller,
             controller_window: Bytes::ZERO,
             controller_segments: 1,
             controller_threshold: None,
             random: Random::stream(config.seed, "controller"),
             pacer: super::pacer::Pacer::new(config.pacing),
-            buffer: super::buffer::SendBuffer::new(config),
         };
         sender.read_window();
         if let Some(rtt) = rtt {
