@@ -3,7 +3,7 @@
 
 mod simulate;
 
-use simulate::{distribution, number, simulate};
+use simulate::{distribution, number, simulate, simulate_lab};
 use weir_record::{RunSummary, Value};
 
 const ONE_FLOW: &str = "
@@ -156,9 +156,9 @@ fn groups_in_a_graph_load_the_links_of_their_ways_alone() {
 
 #[test]
 fn a_long_group_over_three_random_losses_gets_what_the_square_root_law_says() {
-    // labs/parking-lot.toml derives the shares and claims them.
-    let text = include_str!("../../../labs/parking-lot.toml").replace("format = 1\n", "");
-    let runs = simulate(&text);
+    // The lab derives the shares and claims them.
+    let lab = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/senders/parking-lot.toml");
+    let runs = simulate_lab(&weir_plan::Lab::load(&lab, &[]).unwrap());
     let mean = |group: usize| {
         let share = |run: &RunSummary| number(run.groups[group].metrics.get("goodput_share_percent"));
         runs.iter().map(share).sum::<f64>() / runs.len() as f64

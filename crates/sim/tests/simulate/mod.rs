@@ -16,7 +16,15 @@ pub(crate) fn simulate(lab: &str) -> Vec<RunSummary> {
 
 /// Runs a lab into a folder, and gives the summary of each run.
 pub(crate) fn simulate_into(lab: &str, folder: &Path) -> Vec<RunSummary> {
-    let lab = Lab::from_str(&format!("format = 1\n{lab}"), "truth.toml", folder, &[]).unwrap();
+    simulate_to(&Lab::from_str(&format!("format = 1\n{lab}"), "truth.toml", folder, &[]).unwrap(), folder)
+}
+
+/// Runs a lab that was read, and gives the summary of each run.
+pub(crate) fn simulate_lab(lab: &Lab) -> Vec<RunSummary> {
+    simulate_to(lab, tempfile::tempdir().unwrap().path())
+}
+
+fn simulate_to(lab: &Lab, folder: &Path) -> Vec<RunSummary> {
     let out = ResultFolder::open(&folder.join("out"), lab.source(), "test", false).unwrap();
     for run in lab.runs() {
         let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
