@@ -175,12 +175,12 @@ weir.plots = (host) => {
     const options = {
       ...size(box),
       legend: { show: false },
-      padding: [8, 10, 0, 0],
+      padding: [8, 18, 0, 0],
       cursor: { sync: { key: "weir", setSeries: false }, drag: { x: true, y: false }, points: { size: 6 } },
       scales: { x: { time: false, range: (_, low, high) => [low === times[0] ? 0 : low, high] }, y: { range: (_, low, high) => room(low, high) } },
       axes: [
         axis({ label: "time, s", labelSize: 18, size: 30 }),
-        axis({ label: `${chart.title.split(": ").pop().toLowerCase()}, ${chart.unit}`, labelSize: 18, size: 52, values: (_, list) => list.map((v) => (v === null ? "" : short(v))) }),
+        axis({ label: `${chart.title.split(": ").pop().split(" at link ")[0].toLowerCase()}, ${chart.unit}`, labelSize: 18, size: 52, values: (_, list) => list.map((v) => (v === null ? "" : short(v))) }),
       ],
       series: [{}, ...chart.lines.map((line) => ({
         label: line.name, show: !line.off, stroke: () => weir.colour(line.ink), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1,

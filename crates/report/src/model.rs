@@ -229,6 +229,11 @@ impl RunNumbers {
     pub fn bottleneck(&self) -> Option<&LinkNumbers> {
         self.links.get(self.bottleneck?)
     }
+
+    /// That link by name, where there is more than one in each direction and it is to be said which one is meant.
+    pub(crate) fn bottleneck_named(&self) -> Option<String> {
+        self.bottleneck().filter(|_| self.links.len() > 2).map(|link| format!("link {}", link.name))
+    }
 }
 
 /// The series of one run, all on one grid of times.

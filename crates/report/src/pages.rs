@@ -325,6 +325,7 @@ impl<'a> Pages<'a> {
     }
 
     fn groups_table(&self, run: &RunNumbers) -> String {
+        let of_link = format!("of {}, %", run.bottleneck_named().unwrap_or_else(|| "the link".into()));
         let mut table = Table::new(
             "Traffic",
             &[
@@ -332,7 +333,7 @@ impl<'a> Pages<'a> {
                 "controller",
                 "flows",
                 "goodput, Mbit/s",
-                "of the link, %",
+                &of_link,
                 "RTT mean, ms",
                 "RTT p99, ms",
                 "window, segments",

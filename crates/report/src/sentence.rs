@@ -65,8 +65,7 @@ pub fn run(run: &RunNumbers) -> String {
 /// What happened in a run, without saying that it was spoiled.
 fn run_plainly(run: &RunNumbers) -> String {
     let link = run.bottleneck();
-    // Where there is more than one in each direction, it is said which one the sentence is about.
-    let named = link.filter(|_| run.links.len() > 2).map(|link| format!("link {}", link.name));
+    let named = run.bottleneck_named();
     let the_link = named.clone().unwrap_or_else(|| "the link".into());
     let mut clauses: Vec<String> = Vec::new();
     clauses.extend(link.and_then(queue_clause).map(|clause| match &named {
@@ -216,17 +215,30 @@ fn span_of(lab: &Lab) -> String {
     let over = format!("over {} runs {}", sound.len(), engines.join(" and "));
     let delay = |run: &RunNumbers| run.bottleneck().and_then(|link| link.delay_ms).map(|delay| delay.mean);
     let used = |run: &RunNumbers| run.bottleneck().and_then(|link| link.utilisation_percent);
+    let (at_link, the_link) = bottleneck_of(&sound);
     let uses =
-        range(&sound, used).map(|(low, high)| format!("the link was used to {}", spread(low.0, high.0)));
+        range(&sound, used).map(|(low, high)| format!("{the_link} was used to {}", spread(low.0, high.0)));
     let queue = range(&sound, delay).map(|(low, high)| {
         let at = |found: Found<'_>| format!("{}{}", rough_with(found.0, "ms"), place(lab, found.1));
-        format!("the queue averaged between {} and {}", at(low), at(high))
+        format!("the queue{at_link} averaged between {} and {}", at(low), at(high))
     });
     let clauses: Vec<String> = [queue, uses, first_share(&sound)].into_iter().flatten().collect();
     match clauses.as_slice() {
         [] => capital(&format!("{over} no queue was measured.")),
         [only] => capital(&format!("{over} {only}.")),
         [rest @ .., last] => capital(&format!("{over} {}, and {last}.", rest.join(", "))),
+    }
+}
+
+/// Where the queue is that is told of, and what its link is called: by name where runs have several and all mean the same.
+fn bottleneck_of(runs: &[&RunNumbers]) -> (String, String) {
+    let mut names = runs.iter().map(|run| run.bottleneck_named());
+    match names.next().flatten() {
+        None => (String::new(), "the link".into()),
+        Some(first) if names.all(|name| name.as_ref() == Some(&first)) => {
+            (format!(" at {first}"), "it".into())
+        }
+        Some(_) => (" at each run’s bottleneck".into(), "it".into()),
     }
 }
 
@@ -468,6 +480,18 @@ mod tests {
             plain(super::run(&run)),
             "At link hop1 PIE held 15 ms; near (NewReno) took 50 % of link hop1, long (NewReno) 30 %; 20 % of link hop1 \
              stayed unused."
+        );
+        let mut lab = Lab { runs: vec![run.clone(), run.clone()], ..Lab::default() };
+        assert!(
+            plain(super::lab(&lab)).contains("the queue at link hop1 averaged between"),
+            "{}",
+            super::lab(&lab)
+        );
+        lab.runs[1].bottleneck = Some(2);
+        assert!(
+            plain(super::lab(&lab)).contains("the queue at each run’s bottleneck averaged"),
+            "{}",
+            super::lab(&lab)
         );
     }
 
