@@ -52,9 +52,9 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(FUZZ_SECONDS)
 
-## scale: what a tree of five thousand cells costs beside its cells, on an idle machine
+## scale: what a tree of five thousand cells costs beside its cells, on an idle machine; writes docs/scale.md
 scale: build
-	$(CARGO) run --release --locked -p weir --example scale -- $(WEIR) results/five-thousand
+	scripts/scale $(WEIR)
 
 clean:
 	rm -rf $(TARGET) results

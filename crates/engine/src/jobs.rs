@@ -150,11 +150,12 @@ impl Session<'_> {
     fn run(&self, places: &[usize], threads: usize) {
         let next = AtomicUsize::new(0);
         let work = || {
+            let mut records = Gathered::new();
             while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.cancel.load(Ordering::Relaxed) || self.broken().is_some() {
                     break;
                 }
-                self.cell(place);
+                self.cell(place, &mut records);
                 if self.cells[place].engine.runs_alone() {
                     self.progress.tick();
                 }
@@ -189,11 +190,11 @@ impl Session<'_> {
         });
     }
 
-    /// Runs one cell, again where it fails, and tells of it.
-    fn cell(&self, place: usize) {
+    /// Runs one cell, again where it fails, and tells of it. A thread's runs are gathered in `room`, one after the other.
+    fn cell(&self, place: usize, room: &mut Gathered) {
         let mut attempt = 0;
         let result = loop {
-            match self.attempt(place) {
+            match self.attempt(place, room) {
                 Err(EngineError::Failed(_)) if attempt < self.jobs.retries && !self.cancelled() => {
                     attempt += 1
                 }
@@ -220,21 +221,21 @@ impl Session<'_> {
         }
     }
 
-    fn attempt(&self, place: usize) -> Result<Outcome, EngineError> {
+    fn attempt(&self, place: usize, room: &mut Gathered) -> Result<Outcome, EngineError> {
         match &self.shards {
-            Some(shards) => self.for_shard(place, shards),
+            Some(shards) => self.for_shard(place, shards, room),
             None => self.for_folder(place),
         }
     }
 
     /// Runs a cell whose records go to its shard.
-    fn for_shard(&self, place: usize, shards: &Shards) -> Result<Outcome, EngineError> {
+    fn for_shard(&self, place: usize, shards: &Shards, room: &mut Gathered) -> Result<Outcome, EngineError> {
         let cell = &self.cells[place];
-        let mut records = Gathered::new();
-        let outcome = guarded(|| self.drive(place, &mut records, None, None))?;
+        room.clear();
+        let outcome = guarded(|| self.drive(place, room, None, None))?;
         let file = self.folder.describe(cell.engine.name(), cell.run, outcome.clone());
-        self.tell(cell, &file, &records);
-        shards.finished(place, file, records).map_err(|error| {
+        self.tell(cell, &file, room);
+        shards.finished(place, file, room.clone()).map_err(|error| {
             let reason = error.to_string();
             self.noted(Err(error));
             EngineError::Failed(reason)

@@ -35,18 +35,31 @@ impl Place {
 pub(crate) fn find(runs: &Path) -> HashMap<String, (RunFile, Place)> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
-    let mut found = HashMap::new();
-    for folder in folders.map(|entry| entry.path()) {
-        if let Some(file) = read_run(&folder) {
-            found.insert(file.id.clone(), (file, Place::Folder(folder)));
-        } else if let Some(files) = read_list(&folder) {
-            let folder: Arc<Path> = folder.into();
-            for (number, file) in files.into_iter().enumerate() {
-                found.insert(file.id.clone(), (file, Place::Shard(folder.clone(), number)));
-            }
+    let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+    // Those of a large tree are some megabytes of JSON: they are read on all cores.
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let share = folders.len().div_ceil(cores).max(1);
+    let read = |folders: &[PathBuf]| folders.iter().flat_map(|folder| runs_in(folder)).collect::<Vec<_>>();
+    let found: Vec<(RunFile, Place)> = std::thread::scope(|scope| {
+        let (mine, others) = folders.split_at(share.min(folders.len()));
+        let others: Vec<_> = others.chunks(share).map(|folders| scope.spawn(move || read(folders))).collect();
+        let mut found = read(mine);
+        for other in others {
+            found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
+        found
+    });
+    found.into_iter().map(|(file, place)| (file.id.clone(), (file, place))).collect()
+}
+
+/// The finished runs in a folder: one, those of a shard, or none.
+fn runs_in(folder: &Path) -> Vec<(RunFile, Place)> {
+    if let Some(file) = read_run(folder) {
+        return vec![(file, Place::Folder(folder.into()))];
     }
-    found
+    let (files, folder): (_, Arc<Path>) = (read_list(folder).unwrap_or_default(), folder.into());
+    let numbered = files.into_iter().enumerate();
+    numbered.map(|(number, file)| (file, Place::Shard(Arc::clone(&folder), number))).collect()
 }
 
 /// What is known of the runs of the shard in this folder; none when it holds no shard.

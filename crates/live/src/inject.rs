@@ -1,7 +1,7 @@
 //! Datagrams that the fabric sends itself, at the very times that the workload asks for, so that unresponsive load is
 //! exact whatever the hosts are busy with. A socket of the receiving host takes them in.
 
-use crate::packet::{LivePacket, Pool, udp_frame};
+use crate::packet::{LivePacket, Pool, sum_up, udp_frame};
 use crate::relay::Relay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -108,6 +108,7 @@ impl Source {
         let payload = &mut self.frame[headers..];
         if let Some((part, room)) = part.zip(payload.first_chunk_mut()) {
             *room = part.header();
+            sum_up(&mut self.frame, self.ip);
         }
         if let Some(packet) = pool.packet(&self.frame) {
             fabric.inject_exact(self.from, packet, now);

@@ -418,11 +418,20 @@ pub(crate) fn udp_frame(from: usize, to: usize, ip: Ip, flow: usize, length: usi
                     header[at..at + 16].copy_from_slice(&address.octets());
                 }
             }
-            let sum = checksum_v6(header, udp);
-            udp[6..8].copy_from_slice(&sum.to_be_bytes());
         }
     }
+    sum_up(&mut frame, ip);
     frame
+}
+
+/// Writes the UDP checksum of a datagram whose payload is complete, where there is one: over IPv6.
+pub(crate) fn sum_up(frame: &mut [u8], ip: Ip) {
+    if ip == Ip::V6 {
+        let (header, udp) = frame[ETHERNET..].split_at_mut(ip.header() as usize);
+        udp[6..8].fill(0);
+        let sum = checksum_v6(header, udp);
+        udp[6..8].copy_from_slice(&sum.to_be_bytes());
+    }
 }
 
 /// The checksum of a payload over IPv6, with the pseudo-header (RFC 8200, section 8.1): addresses, length and next header. A sum

@@ -73,6 +73,24 @@ impl Values {
 }
 
 impl Values {
+    /// Removes all values and keeps the room that they took.
+    fn clear(&mut self) {
+        match self {
+            Values::Integer(values) => values.clear(),
+            Values::OptionalInteger(values) => values.clear(),
+            Values::Real(values) => values.clear(),
+            Values::OptionalReal(values) => values.clear(),
+            Values::Name(codes, names) => {
+                codes.clear();
+                names.clear();
+            }
+            Values::Histogram(bytes, ends) => {
+                bytes.clear();
+                ends.clear();
+            }
+        }
+    }
+
     /// Appends some rows of another column of the same kind; false when it is of another.
     pub(crate) fn append(&mut self, from: &Values, rows: Range<usize>) -> bool {
         match (self, from) {
@@ -121,6 +139,12 @@ impl Batch {
     /// No rows yet.
     pub(crate) fn new(columns: &[Column]) -> Batch {
         Batch { columns: columns.iter().map(|c| Values::new(c.kind)).collect(), rows: 0, next: 0 }
+    }
+
+    /// Removes all rows and keeps the room that they took.
+    pub(crate) fn clear(&mut self) {
+        self.columns.iter_mut().for_each(Values::clear);
+        (self.rows, self.next) = (0, 0);
     }
 
     /// Appends a record.

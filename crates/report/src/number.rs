@@ -102,6 +102,8 @@ pub(crate) fn push_compact(value: Option<f64>, out: &mut String) {
     use std::fmt::Write;
     match value.filter(|value| value.is_finite()) {
         None => out.push_str("null"),
+        // What did not happen: a good part of all plots.
+        Some(value) if value.to_bits() == 0 => out.push('0'),
         Some(value) => match four_digits(value.abs()) {
             Some((digits, places)) => {
                 if value < 0.0 {

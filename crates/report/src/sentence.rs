@@ -481,18 +481,9 @@ mod tests {
             "At link hop1 PIE held 15 ms; near (NewReno) took 50 % of link hop1, long (NewReno) 30 %; 20 % of link hop1 \
              stayed unused."
         );
-        let mut lab = Lab { runs: vec![run.clone(), run.clone()], ..Lab::default() };
-        assert!(
-            plain(super::lab(&lab)).contains("the queue at link hop1 averaged between"),
-            "{}",
-            super::lab(&lab)
-        );
-        lab.runs[1].bottleneck = Some(2);
-        assert!(
-            plain(super::lab(&lab)).contains("the queue at each run’s bottleneck averaged"),
-            "{}",
-            super::lab(&lab)
-        );
+        assert_eq!(super::bottleneck_of(&[&run, &run]), (" at link hop1".into(), "it".into()));
+        let other = RunNumbers { bottleneck: Some(2), ..run.clone() };
+        assert_eq!(super::bottleneck_of(&[&run, &other]).0, " at each run’s bottleneck");
     }
 
     #[test]

@@ -1,78 +1,143 @@
-//! What a large tree costs beside its cells: each cell of `benches/five-thousand.toml` alone on one core, first simulated
-//! with its records thrown away, then with its records written to a folder of its own; then the whole program on all cores,
-//! with plan, records on disk, summary and report. A cell without records has no result, so both sums are told.
+//! What a large tree costs beside its cells, and how quickly its report opens: `make scale` runs it and keeps what it prints as
+//! `docs/scale.md`.
+//!
+//! The cells of `benches/five-thousand.toml` are run three ways, one after the other and over again, so that a machine
+//! that is slower for a while is so for all of them: on all cores at once with their records thrown away; the same with their
+//! records written in the form that the tree keeps, sixty-four runs a shard; and by the whole program, with plan, summary
+//! and report. A cell without records has no result, so both sums are told.
 //!
 //!     cargo run --release --example scale -- target/release/weir /tmp/five-thousand
 
+mod scale {
+    pub(crate) mod browser;
+    pub(crate) mod cost;
+}
+
+use scale::browser;
+use scale::cost::{Cost, Median, measured};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weir_engine::{Engine, Watch};
 use weir_plan::{Lab, Run};
-use weir_record::{Gathered, ParquetRecorder};
+use weir_record::{Gathered, write_shard};
 use weir_sim::Simulator;
 
-const LAB: &str = "benches/five-thousand.toml";
+type Failure = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+const LAB: &str = "benches/five-thousand.toml";
+/// How often everything is measured.
+const ROUNDS: usize = 3;
+/// Runs of a shard, as the tree has them.
+const SHARD: usize = 64;
+/// How much longer than its cells a tree may take, and how long its index may take to open (issue 3).
+const MOST_PERCENT: f64 = 10.0;
+const MOST_SECONDS: f64 = 2.0;
+
+fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let weir = arguments.next().unwrap_or_else(|| "target/release/weir".into());
     let out = arguments.next().unwrap_or_else(|| "results/five-thousand".into());
     let lab = Lab::load(Path::new(LAB), &[]).map_err(|error| error.to_string())?;
     let runs = lab.runs();
-    let alone = sum(&runs, |run, watch| {
-        Simulator.run(run, &mut Gathered::new(), watch)?;
-        Ok(())
-    })?;
-    let folder = Path::new(&out).with_extension("cell");
-    let recorded = sum(&runs, |run, watch| {
-        let mut records = ParquetRecorder::create(&folder)?;
-        Simulator.run(run, &mut records, watch)?;
-        Ok(records.finish()?)
-    })?;
-    std::fs::remove_dir_all(&folder)?;
     let cores = std::thread::available_parallelism()?.get();
-    let began = Instant::now();
-    let status =
-        Command::new(weir).args(["run", LAB, "--rerun", "--out", &out]).stdout(Stdio::null()).status()?;
-    let whole = began.elapsed();
-    if !status.success() {
-        return Err(format!("the run ended with {status}").into());
+    let shards = Path::new(&out).with_extension("shards");
+    let alone = |_: usize, runs: &[Run]| runs.iter().try_for_each(|run| simulate(run).map(drop));
+    let kept = |number: usize, runs: &[Run]| {
+        let records = runs.iter().map(simulate).collect::<Result<Vec<_>, _>>()?;
+        let records: Vec<&Gathered> = records.iter().collect();
+        write_shard(&shards.join(number.to_string()), &records).map_err(|error| error.to_string())
+    };
+    let one_by_one = measured(|| side_by_side(&runs, 1, alone))?;
+    let [mut simulated, mut recorded, mut whole] = [const { Vec::new() }; 3];
+    for round in 1..=ROUNDS {
+        eprintln!("round {round} of {ROUNDS}");
+        simulated.push(measured(|| side_by_side(&runs, cores, alone))?);
+        recorded.push(measured(|| side_by_side(&runs, cores, kept))?);
+        std::fs::remove_dir_all(&shards)?;
+        whole.push(measured(|| program(&weir, &out))?);
     }
-    for (what, sum) in [("simulated", alone), ("simulated and recorded, a folder each", recorded)] {
-        let share = sum / cores as u32;
-        println!(
-            "{} cells, each alone, {what}: {:.1} s, over {cores} cores {:.1} s; the whole program takes {:+.1} %",
-            runs.len(),
-            sum.as_secs_f64(),
-            share.as_secs_f64(),
-            100.0 * (whole.as_secs_f64() / share.as_secs_f64() - 1.0)
-        );
-    }
-    println!("the whole program: {:.1} s", whole.as_secs_f64());
-    let bytes = size(Path::new(&out))?;
+    let whole = Median::of(whole);
+    println!("# What a tree of {} cells costs\n", runs.len());
     println!(
-        "its folder: {:.0} MB, {:.0} KB a cell",
-        bytes as f64 / 1e6,
-        bytes as f64 / 1e3 / runs.len() as f64
+        "`make scale` wrote this: `{LAB}` on {cores} cores, median of {ROUNDS} rounds, the smallest and the"
     );
+    println!(
+        "largest beside it. CPU is user and system time of all threads. The bar is the tree within {MOST_PERCENT} % of its cells.\n"
+    );
+    println!("| what | wall, s | CPU, s | the whole program's wall | its CPU |\n|---|---|---|---|---|");
+    row("the cells simulated, their records thrown away, on all cores", &Median::of(simulated), &whole);
+    row("the cells simulated and recorded in shards, on all cores", &Median::of(recorded), &whole);
+    row("the whole program: plan, cells, records, summary, report", &whole, &whole);
+    let Cost { wall, cpu } = one_by_one;
+    println!(
+        "\nOne after the other on one core, once, the cells alone took {wall:.1} s ({cpu:.1} s of CPU).\n"
+    );
+    let bytes = size(Path::new(&out))?;
+    let each = bytes as f64 / 1e3 / runs.len() as f64;
+    println!("Its folder has {:.0} MB, {each:.0} KB a cell.", bytes as f64 / 1e6);
+    match browser::opened(&Path::new(&out).join("index.html"))? {
+        Some(seconds) => {
+            let holds = if seconds <= MOST_SECONDS { "holds" } else { "misses" };
+            println!(
+                "Its index is drawn and can be used {seconds:.2} s after a browser (Chromium, headless) began to open it, which {holds} the bar of {MOST_SECONDS} s."
+            );
+        }
+        None => println!("No browser is on the path, so how quickly its index opens was not measured."),
+    }
     Ok(())
 }
 
-/// How long all runs take, one after the other.
-fn sum(
+/// One line of the table.
+fn row(what: &str, of: &Median, whole: &Median) {
+    let Median { median: Cost { wall, cpu }, least, most } = of;
+    let more = |whole: f64, part: f64| match part == whole {
+        true => String::new(),
+        false => format!("{:+.0} %", 100.0 * (whole / part - 1.0)),
+    };
+    let (longer, dearer) = (more(whole.median.wall, *wall), more(whole.median.cpu, *cpu));
+    println!("| {what} | {wall:.1} ({least:.1} to {most:.1}) | {cpu:.1} | {longer} | {dearer} |");
+}
+
+/// Simulates a run.
+fn simulate(run: &Run) -> Result<Gathered, String> {
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
+    let mut records = Gathered::new();
+    Simulator.run(run, &mut records, &watch).map_err(|error| error.to_string())?;
+    Ok(records)
+}
+
+/// Does something with each shard of the runs, on so many threads.
+fn side_by_side(
     runs: &[Run],
-    one: impl Fn(&Run, &Watch<'_>) -> Result<(), Box<dyn std::error::Error>>,
-) -> Result<Duration, Box<dyn std::error::Error>> {
-    let mut sum = Duration::ZERO;
-    for run in runs {
-        let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
-        let began = Instant::now();
-        one(run, &watch)?;
-        sum += began.elapsed();
+    threads: usize,
+    each: impl Fn(usize, &[Run]) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Ok(())));
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(shard) = runs.chunks(SHARD).nth(number) else { break };
+            if let (Err(error), Ok(mut failed)) = (each(number, shard), failed.lock()) {
+                *failed = Err(error);
+                break;
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    failed.into_inner().unwrap_or_else(|_| Err("a thread panicked".into()))
+}
+
+/// The whole program.
+fn program(weir: &str, out: &str) -> Result<(), String> {
+    let status =
+        Command::new(weir).args(["run", LAB, "--rerun", "--out", out]).stdout(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the run ended with {status}")),
+        Err(error) => Err(format!("{weir}: {error}")),
     }
-    Ok(sum)
 }
 
 /// Bytes of all files below a folder.

@@ -105,13 +105,17 @@ pub(crate) fn execute(
     }
     let found = Results::of_lab(folder.path(), lab.clone())?;
     let summary = found.summary_with(summaries)?;
-    found.write_summary(&summary)?;
+    // Of a large tree each takes a while on one core.
+    let (written, reported) = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| found.write_summary(&summary));
+        let reported = report.map_or(Ok(()), |report| report.finish(&found, &summary, None));
+        (writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), reported)
+    });
+    written?;
     if tally.failed.is_empty() {
         folder.complete();
     }
-    if let Some(report) = report {
-        report.finish(&found, &summary, None)?;
-    }
+    reported?;
     let wanted = cells.iter().filter(|cell| cell.wanted).count();
     Ok(Done { found, summary, tally, wanted })
 }

@@ -3,6 +3,7 @@
 use crate::progress::Line;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_engine::{FinishedRun, Outcome, Progress, Results};
@@ -25,6 +26,8 @@ pub(crate) struct Watch<'a> {
     summaries: Mutex<HashMap<String, RunSummary>>,
     /// Ids of runs that were read from disk for the index.
     shown: Mutex<HashSet<String>>,
+    /// Whether what earlier sessions left in shards is in the index.
+    caught_up: AtomicBool,
     next: Mutex<Instant>,
 }
 
@@ -38,6 +41,7 @@ impl<'a> Watch<'a> {
             report,
             summaries: Mutex::default(),
             shown: Mutex::default(),
+            caught_up: AtomicBool::new(false),
             next: Mutex::new(Instant::now() + INTERVAL),
         }
     }
@@ -59,6 +63,11 @@ impl<'a> Watch<'a> {
     /// Reads the runs that are on disk and are not in the index yet. One that is run again may be read as it was before, so
     /// nothing of this is kept for the end.
     fn catch_up(&self, report: &Growing) {
+        // A lab that is kept in shards tells of every run as it ends: what earlier sessions left is all that there is to read.
+        let told = !self.summaries().is_empty();
+        if told && self.caught_up.swap(true, Ordering::Relaxed) {
+            return;
+        }
         // What cannot be read now is told when the report is made at the end.
         let Ok(results) = Results::of_lab(&self.folder, self.lab.clone()) else { return };
         let known: Vec<bool> = {
@@ -72,7 +81,7 @@ impl<'a> Watch<'a> {
             |_, run, records| {
                 let summary = run.summarise(records, None);
                 report.join(run, &summary);
-                self.summaries().insert(summary.id.clone(), summary);
+                self.shown().insert(summary.id);
                 Ok::<(), weir_engine::ResultsError>(())
             },
         );
