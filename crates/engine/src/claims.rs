@@ -3,6 +3,7 @@
 
 mod cells;
 
+pub use cells::value_of;
 use cells::{CellValue, Table};
 use serde::Serialize;
 use weir_plan::{Claim, Expected, Order, Over};

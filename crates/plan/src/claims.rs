@@ -7,6 +7,7 @@
 mod check;
 mod written;
 
+pub(crate) use check::{metric_of, unknown_level};
 pub(crate) use written::Written;
 
 use crate::cell::Cell;

@@ -3,6 +3,7 @@
 
 use crate::claims::Written as Claim;
 use crate::link::{Jitters, Losses, Outage, Speed};
+use crate::plot::Plot;
 use crate::probability::Probability;
 use crate::read::WAYS;
 use crate::run::{Buffer, Ip};
@@ -53,6 +54,8 @@ pub(crate) struct File {
     vary: Option<BTreeMap<String, Level>>,
     /// What is expected of the results.
     expect: Option<Vec<Claim>>,
+    /// Two metrics against each other, drawn in the report.
+    plot: Option<Vec<Plot>>,
     /// Settings that hold only when a study is reproduced in full (`weir reproduce --full`), by their paths:
     /// `"run.repeats" = 10`, `"vary.mix" = { .. }`.
     full: Option<BTreeMap<String, serde_json::Value>>,

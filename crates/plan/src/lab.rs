@@ -3,6 +3,7 @@
 use crate::cell::Cell;
 use crate::claims::{self, Claim};
 use crate::diagnostic::{Diagnostics, Fault, Origin};
+use crate::plot::{self, Plot};
 use crate::reading::Reading;
 use crate::run::{Param, Run};
 use crate::traces::Traces;
@@ -21,6 +22,7 @@ pub struct Lab {
     levels: Vec<Level>,
     cells: Vec<Cell>,
     claims: Vec<Claim>,
+    plots: Vec<Plot>,
     files: Vec<PathBuf>,
     traces: Traces,
 }
@@ -107,9 +109,10 @@ impl Lab {
             Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
         let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
         let claims = claims::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
+        let plots = plot::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
         let (source, files) =
             (reading.source(&root, &name, &traces), [reading.files(), &traces.paths()].concat());
-        Ok(Lab { source, name, title, levels, cells, claims, files, traces })
+        Ok(Lab { source, name, title, levels, cells, claims, plots, files, traces })
     }
 
     /// Its name: fit for a folder.
@@ -142,6 +145,11 @@ impl Lab {
     /// What is expected of its results.
     pub fn claims(&self) -> &[Claim] {
         &self.claims
+    }
+
+    /// What its report draws of its cells together.
+    pub fn plots(&self) -> &[Plot] {
+        &self.plots
     }
 
     /// All runs, in the order of the tree: the first level outermost, repeats innermost.

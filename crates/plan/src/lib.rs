@@ -16,6 +16,7 @@ mod lab;
 mod limits;
 mod link;
 mod network;
+mod plot;
 mod probability;
 mod read;
 mod reading;
@@ -32,6 +33,7 @@ pub use claims::{Against, Cells, Claim, Expected, Order, Over, Relation, Repeats
 pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Lab, Tree};
+pub use plot::{Axis, Plot};
 pub use run::{
     Buffer, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Tcp, Trace, Way,
 };

@@ -89,6 +89,8 @@ struct Said {
     published: String,
     measured: String,
     cell: String,
+    /// How cells stand along a level, where an order is claimed.
+    standing: String,
 }
 
 impl Said {
@@ -103,10 +105,11 @@ impl Said {
             (many, ..) => format!("farthest of {many} cells: {}", farthest.join(" · ")),
         };
         let measured = match &judged.standing {
-            Some(standing) => standing_text(standing),
+            Some(Standing { pairs, wrong, .. }) => format!("{} of {pairs} pairs", pairs - wrong.len()),
             None => judged.measured.map_or_else(|| "–".into(), number),
         };
-        Said { what: what(claim), published: expected_text(&claim.expected), measured, cell }
+        let standing = judged.standing.as_ref().map(standing_text).unwrap_or_default();
+        Said { what: what(claim), published: expected_text(&claim.expected), measured, cell, standing }
     }
 }
 
@@ -169,9 +172,8 @@ fn standing_text(standing: &Standing) -> String {
     let values: Vec<String> =
         standing.values.iter().map(|(label, measured)| format!("{label} {}", value(measured))).collect();
     let wrong: Vec<String> = standing.wrong.iter().map(|(less, more)| format!("{less} ≥ {more}")).collect();
-    let right = standing.pairs - standing.wrong.len();
-    let but = if wrong.is_empty() { String::new() } else { format!(", but {}", wrong.join(", ")) };
-    format!("{}: {right} of {} pairs{but}", values.join(", "), standing.pairs)
+    let but = if wrong.is_empty() { String::new() } else { format!("; but {}", wrong.join(", ")) };
+    values.join(", ") + &but
 }
 
 fn statistic_name(statistic: Statistic) -> &'static str {
@@ -233,8 +235,7 @@ pub fn claims_table(labs: &[Reproduced], width: usize) -> String {
                 let _ = writeln!(text, "    {}", cut(&said.cell, width.saturating_sub(4)));
             }
             if judged.standing.is_some() {
-                text += &wrapped(&format!("    {}", said.published), width);
-                text += &wrapped(&format!("    {}", said.measured), width);
+                let _ = writeln!(text, "    {}\n    {}", said.published, said.standing);
             }
             if let (ClaimVerdict::Differs, Some(reason)) = (judged.verdict, &judged.claim.differs) {
                 text += &wrapped(&format!("    {reason}"), width);
@@ -312,7 +313,10 @@ fn claims_of(lab: &Reproduced) -> String {
             wrapped(&said.cell),
             Cell::html(format!("<span class=\"verdict {class}\">{}</span>", judged.verdict.name())),
             figure(&said.published),
-            figure(&said.measured),
+            match said.standing.as_str() {
+                "" => Cell::figure(escape(&said.measured)),
+                standing => wrapped(&format!("{}: {standing}", said.measured)),
+            },
             Cell::text(&judged.engine),
             Cell::count(Some(judged.repeats as u64)),
             wrapped(&source),
@@ -404,7 +408,7 @@ mod tests {
         });
         let text = claims_table(&[lab], 120);
         assert!(text.contains("a ~ b < c"), "{text}");
-        assert!(text.contains("a 1.50, b 4.00, c 3.00: 1 of 2 pairs, but b ≥ c"), "{text}");
+        assert!(text.contains("a 1.50, b 4.00, c 3.00; but b ≥ c"), "{text}");
     }
 
     #[test]

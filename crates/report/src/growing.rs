@@ -8,7 +8,7 @@
 use crate::folder::Folder;
 use crate::model::{Lab, RunNumbers};
 use crate::pages::{PIECE, Pages, both_file, run_file};
-use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, script, source};
+use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, scatter, script, source};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -112,6 +112,7 @@ impl Growing {
             levels: levels.unwrap_or_default(),
             runs,
             agreement: source::agreement(summary),
+            scatters: scatter::scatters(&results.lab, summary),
             ..self.outline
         };
         let size = lab.size();

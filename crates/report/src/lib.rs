@@ -11,6 +11,7 @@ mod html;
 pub mod model;
 mod number;
 mod pages;
+mod scatter;
 mod script;
 pub mod sentence;
 mod source;

@@ -25,8 +25,33 @@ pub struct Lab {
     pub growing: bool,
     /// The runs in the order of the tree; those of one cell stand together, one for each engine and repeat.
     pub runs: Vec<RunNumbers>,
+    /// Two metrics against each other, where the lab asks for it.
+    #[serde(default)]
+    pub scatters: Vec<Scatter>,
     /// How far the simulator agrees with the live engine, where both ran; the live engine is the reference.
     pub agreement: Option<Compared>,
+}
+
+/// Two metrics of each run against each other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scatter {
+    /// What stands above it.
+    pub title: String,
+    /// What goes along and what goes up, each with its unit.
+    pub axes: [String; 2],
+    /// What has a colour each.
+    pub labels: Vec<String>,
+    /// A plot for each choice on the other levels.
+    pub panels: Vec<Panel>,
+}
+
+/// One plot of several that have the same axes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Panel {
+    /// What was chosen on the other levels.
+    pub place: String,
+    /// For each label, a point for each repeat.
+    pub clouds: Vec<Vec<(f64, f64)>>,
 }
 
 /// The numbers of one run.

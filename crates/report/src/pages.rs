@@ -4,6 +4,7 @@
 use crate::html::{Cell, Page, Table, escape, figures, link, notices, swatch};
 use crate::model::{Lab, RunNumbers};
 use crate::number::{number, number_with, percent, rough_with};
+use crate::scatter;
 use crate::sentence::{self, engine_name, spelled};
 use crate::tables::{ENGINES, agreement_table, how_it_was_run, is_of, left_out, links_table};
 use crate::verdict::{by_cell, signed};
@@ -155,7 +156,8 @@ impl<'a> Pages<'a> {
     /// `report/compare.html`.
     pub(crate) fn comparison(&self) -> String {
         let lab = self.lab;
-        let mut body = self.legend();
+        let mut body: String = lab.scatters.iter().map(scatter::section).collect();
+        body += &self.legend();
         body += "<section id=\"compare\" aria-label=\"Comparison of all cells\"></section>\n";
         if let Some(compared) = &lab.agreement {
             let said = escape(&sentence::agreement(&compared.rows, ENGINES));

@@ -72,7 +72,7 @@ impl<'a> Table<'a> {
 fn repeated<'a>(claim: &Claim, of: &[String], runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
     let mut cells: Vec<Repeated<'a>> = Vec::new();
     for run in runs {
-        let value = value(claim, of, run);
+        let value = value_of(run, &claim.metric, of, claim.statistic);
         // Repeats of a cell follow each other.
         match cells.last_mut() {
             Some(cell) if *cell.params == run.params => cell.values.push(value),
@@ -137,8 +137,8 @@ fn median_interval(values: &[Option<f64>]) -> Option<(f64, f64)> {
     (rank > 0).then(|| (values[rank - 1], values[count - rank]))
 }
 
-/// The value that a claim speaks of, in one run.
-fn value(claim: &Claim, of: &[String], run: &RunSummary) -> Option<f64> {
+/// The value of a metric in one run: its own, or that of a group, a link, a flow or two groups.
+pub fn value_of(run: &RunSummary, metric: &str, of: &[String], statistic: Statistic) -> Option<f64> {
     let metrics: Vec<&Metrics> = match of {
         [] => vec![&run.metrics],
         // In the order in which the plan looks a name up; a group of one flow bears the flow's name too.
@@ -153,10 +153,10 @@ fn value(claim: &Claim, of: &[String], run: &RunSummary) -> Option<f64> {
             pairs.map(|pair| &pair.metrics).collect()
         }
     };
-    metrics.into_iter().find_map(|metrics| statistic(claim.statistic, metrics.get(&claim.metric)))
+    metrics.into_iter().find_map(|metrics| one_of(statistic, metrics.get(metric)))
 }
 
-fn statistic(statistic: Statistic, value: Value) -> Option<f64> {
+fn one_of(statistic: Statistic, value: Value) -> Option<f64> {
     let Value::Distribution(of) = value else {
         return value.scalar().filter(|_| statistic == Statistic::Mean);
     };

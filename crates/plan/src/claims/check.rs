@@ -37,15 +37,34 @@ pub(super) fn faults(claim: &Written, entry: &Node, levels: &[Level], cells: &[C
     let there = claim.against.get(OF).map(std::slice::from_ref);
     for (of, path) in [(Some(claim.of.0.as_slice()), &["of"][..]), (there, &["against", OF])] {
         let Some(of) = of else { continue };
-        match taken_of(&claim.metric, of, cells) {
-            Ok(level) => faults.extend(metric_fault(&claim.metric, level, place(&["metric"]))),
-            Err(Unknown { name, help }) => {
-                let message = format!("no group, flow or link is called `{name}`");
-                faults.push(Fault::new(place(path), message, help));
-            }
-        }
+        faults.extend(metric_of(&claim.metric, of, cells, place(path), place(&["metric"])));
     }
     faults
+}
+
+/// What is wrong with a metric and whose it is said to be, each shown in its place.
+pub(crate) fn metric_of(
+    metric: &str,
+    of: &[String],
+    cells: &[Cell],
+    of_origin: Origin,
+    metric_origin: Origin,
+) -> Option<Fault> {
+    match taken_of(metric, of, cells) {
+        Ok(level) => metric_fault(metric, level, metric_origin),
+        Err(Unknown { name, help }) => {
+            Some(Fault::new(of_origin, format!("no group, flow or link is called `{name}`"), help))
+        }
+    }
+}
+
+/// What is wrong with the name of a level.
+pub(crate) fn unknown_level(level: &str, levels: &[Level], origin: Origin) -> Option<Fault> {
+    if levels.iter().any(|other| other.name == level) {
+        return None;
+    }
+    let help = suggest(level, levels.iter().map(|level| level.name.as_str()));
+    Some(Fault::new(origin, format!("the tree has no level `{level}`"), help))
 }
 
 /// What does not go together.
@@ -107,8 +126,7 @@ fn cell_fault(
     origin: Origin,
 ) -> Option<Fault> {
     let Some(found) = levels.iter().find(|other| other.name == level) else {
-        let help = suggest(level, levels.iter().map(|level| level.name.as_str()));
-        return Some(Fault::new(origin, format!("the tree has no level `{level}`"), help));
+        return unknown_level(level, levels, origin);
     };
     let labels = found.choices.iter().map(|choice| choice.label.as_str());
     let unknown = named.into_iter().find(|label| labels.clone().all(|other| other != label.as_ref()))?;
