@@ -4,6 +4,7 @@
 //! Nothing here reads a clock, the environment or the network.
 #![forbid(unsafe_code)]
 
+mod clock;
 mod codepoint;
 mod filter;
 mod histogram;
@@ -15,6 +16,7 @@ mod registry;
 mod time;
 mod units;
 
+pub use clock::Clock;
 pub use codepoint::{CODEPOINTS, Ecn};
 pub use filter::{Ewma, WindowedMax, WindowedMin};
 pub use histogram::Histogram;

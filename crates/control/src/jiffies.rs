@@ -1,20 +1,28 @@
-//! The kernel's coarse clock, in which some controllers count: ticks of `HZ` = 250 from the start of the run.
+//! The kernel's coarse clock, in which some controllers count: ticks of `HZ` = 250 from the start of the run, or of another
+//! `HZ` where a controller says so.
 
 use weir_base::{Span, Time};
 
 /// Ticks per second; the kernels of Debian and Ubuntu LTS are built so.
 pub(crate) const HZ: u64 = 250;
-/// Microseconds of a tick.
-const TICK_MICROS: u64 = 1_000_000 / HZ;
+const SECOND_MICROS: u64 = 1_000_000;
 
 /// The clock (Linux `tcp_jiffies32`).
 pub(crate) fn ticks(now: Time) -> u64 {
-    now.as_nanos() / (TICK_MICROS * 1_000)
+    ticks_at(HZ, now)
+}
+/// The clock with so many ticks per second.
+pub(crate) fn ticks_at(hz: u64, now: Time) -> u64 {
+    now.since(Time::ZERO).as_micros().saturating_mul(hz) / SECOND_MICROS
 }
 
 /// A span in ticks, rounded up (Linux `usecs_to_jiffies`).
 pub(crate) fn ticks_of(span: Span) -> u64 {
-    span.as_micros().div_ceil(TICK_MICROS)
+    ticks_of_at(HZ, span)
+}
+/// The same with so many ticks per second.
+pub(crate) fn ticks_of_at(hz: u64, span: Span) -> u64 {
+    span.as_micros().saturating_mul(hz).div_ceil(SECOND_MICROS)
 }
 
 #[cfg(test)]
@@ -26,5 +34,7 @@ mod tests {
         assert_eq!(ticks_of(Span::from_millis(10)), 3);
         assert_eq!(ticks_of(Span::from_millis(20)), 5);
         assert_eq!(ticks(Time::ZERO + Span::from_millis(10)), 2);
+        assert_eq!(ticks_of_at(1000, Span::from_micros(10_001)), 11);
+        assert_eq!(ticks_at(1000, Time::ZERO + Span::from_micros(10_999)), 10);
     }
 }

@@ -27,9 +27,6 @@ pub struct Config {
     pub current_filter: u32,
     /// Whether it begins with slow start.
     pub slow_start: bool,
-    /// Tick of the clocks behind the timestamps, where that is coarser than the connection's: 4 ms for a kernel before 4.13
-    /// with `HZ` = 250.
-    pub timestamp_tick: Span,
 }
 
 impl Default for Config {
@@ -42,7 +39,6 @@ impl Default for Config {
             base_history: 2,
             current_filter: 2,
             slow_start: true,
-            timestamp_tick: Span::from_millis(1),
         }
     }
 }
@@ -57,11 +53,25 @@ pub(crate) struct Ledbat {
     credit: i64,
 }
 
-/// Segments that were in flight before an acknowledgement came, and so many more: what LEDBAT lets the window be.
-pub(crate) fn most_allowed(ack: &Ack, mss: u64, allowed_increase: u32) -> u32 {
-    let in_flight = ack.in_flight.get().div_ceil(mss);
+/// Slow start as long as the window is not above its threshold; what it leaves of what was delivered.
+pub(crate) fn slow_start(window: &mut Window, ack: &Ack) -> u32 {
+    if window.cwnd <= window.ssthresh {
+        window.slow_start(ack.delivered_segments)
+    } else {
+        ack.delivered_segments
+    }
+}
+
+/// Holds the window to so many segments more than were in flight before the acknowledgement came, and to the smallest there may
+/// be.
+pub(crate) fn bound(window: &mut Window, ack: &Ack, allowed_increase: u32, min_cwnd: u32) {
+    let in_flight = ack.in_flight.get().div_ceil(window.mss().get());
     let most = in_flight + u64::from(ack.delivered_segments) + u64::from(allowed_increase);
-    u32::try_from(most).unwrap_or(u32::MAX)
+    window.cwnd = window.cwnd.min(u32::try_from(most).unwrap_or(u32::MAX)).max(min_cwnd.max(1));
+    // A window that delay has brought down is not to come back by slow start.
+    if window.cwnd <= window.ssthresh {
+        window.ssthresh = window.cwnd - 1;
+    }
 }
 
 impl Ledbat {
@@ -70,7 +80,7 @@ impl Ledbat {
         if !config.slow_start {
             window.ssthresh = window.cwnd - 1;
         }
-        let delay = QueuingDelay::new(config.base_history, config.current_filter, config.timestamp_tick);
+        let delay = QueuingDelay::new(config.base_history, config.current_filter);
         Ledbat { config: config.clone(), window, delay, credit: 0 }
     }
 
@@ -88,13 +98,8 @@ impl Ledbat {
             self.credit -= segments * price;
             cwnd += segments;
         }
-        let most = i64::from(most_allowed(ack, window.mss().get(), self.config.allowed_increase));
-        let cwnd = cwnd.min(most).max(i64::from(self.config.min_cwnd.max(1)));
-        window.cwnd = u32::try_from(cwnd).unwrap_or(u32::MAX);
-        // A window that delay has brought down is not to come back by slow start.
-        if window.cwnd <= window.ssthresh {
-            window.ssthresh = window.cwnd - 1;
-        }
+        window.cwnd = u32::try_from(cwnd.max(0)).unwrap_or(u32::MAX);
+        bound(window, ack, self.config.allowed_increase, self.config.min_cwnd);
     }
 }
 
@@ -111,10 +116,7 @@ impl Windowed for Ledbat {
         if !ack.may_grow || !ack.cwnd_limited {
             return;
         }
-        let mut delivered = ack.delivered_segments;
-        if self.window.cwnd <= self.window.ssthresh {
-            delivered = self.window.slow_start(delivered);
-        }
+        let delivered = slow_start(&mut self.window, ack);
         if delivered > 0 {
             self.steer(ack, delivered);
         }

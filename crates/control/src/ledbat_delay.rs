@@ -68,8 +68,8 @@ pub(crate) struct QueuingDelay {
 }
 
 impl QueuingDelay {
-    pub(crate) fn new(history: u32, filter: u32, tick: Span) -> QueuingDelay {
-        QueuingDelay { owd: OneWayDelay::new(tick), filter: DelayFilter::new(history, filter) }
+    pub(crate) fn new(history: u32, filter: u32) -> QueuingDelay {
+        QueuingDelay { owd: OneWayDelay::default(), filter: DelayFilter::new(history, filter) }
     }
 
     /// Takes the timestamps of an acknowledgement. A delay below the first counts as none, as in the modules.

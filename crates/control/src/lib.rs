@@ -5,7 +5,9 @@
 //! losses, runs PRR and the timers; the controller decides how much may be in flight.
 #![forbid(unsafe_code)]
 
+mod apple_ledbat;
 mod bbr;
+mod cdg;
 mod cubic;
 mod dctcp;
 mod htcp;
@@ -14,7 +16,10 @@ mod hystart_plus_plus;
 mod jiffies;
 mod ledbat;
 mod ledbat_delay;
+mod low_priority;
+mod ledbat_plus_plus;
 mod newreno;
+mod nice;
 mod one_way_delay;
 mod prague;
 mod ranges;
@@ -23,6 +28,9 @@ mod rtt_rounds;
 #[cfg(test)]
 mod testing;
 mod vegas;
+mod westwood;
+mod westwood_lp;
+mod westwood_rate;
 mod window;
 mod windowed;
 mod yielding;
@@ -59,11 +67,17 @@ pub trait Controller: Send {
         false
     }
 
-    /// Loss recovery or a reduction asked for by ECN begins: the controller chooses the window to come down to, which
+    /// Loss recovery or a reduction begins, which ECN or the controller asked for: the controller chooses the window to come down to, which
     /// [`Controller::window`] answers from now on. The transport's PRR walks there. Not called again while a reduction
     /// is under way.
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
         let _ = congestion;
+    }
+    /// Whether it wants to come down for a reason of its own (Linux `tcp_enter_cwr` out of `cong_avoid`). Asked after each
+    /// [`Controller::on_ack`]. In the open and disordered phases a reduction with [`Signal::Own`] then begins, as for an ECN
+    /// echo; in the others nothing happens.
+    fn wants_reduction(&self) -> bool {
+        false
     }
     /// Recovery has ended; everything outstanding when it began has been acknowledged.
     fn on_exit_recovery(&mut self, now: Time) {
@@ -82,7 +96,8 @@ pub trait Controller: Send {
         let _ = restart;
     }
 
-    /// How many bytes may be in flight. Below one segment it means one segment each `srtt * mss / window`.
+    /// How many bytes may be in flight. Below one segment, a quantum leaves at once (what [`Controller::send_quantum`] says,
+    /// or one segment) and the next new data not before `srtt * quantum / window` later.
     fn window(&self) -> Bytes;
     /// The slow-start threshold in bytes, where the controller has one; `Bytes` of `u64::MAX` before the first loss.
     fn slow_start_threshold(&self) -> Option<Bytes> {
@@ -105,7 +120,8 @@ pub trait Controller: Send {
     fn feedback(&self) -> Feedback {
         Feedback::Classic
     }
-    /// How many bytes are at least to leave at once when pacing (Linux `min_tso_segs`); by default two segments.
+    /// How many bytes are at least to leave at once when pacing (Linux `min_tso_segs`); by default two segments. With a
+    /// [window](Controller::window) below one segment, how many leave at once; by default one.
     fn send_quantum(&self) -> Option<Bytes> {
         None
     }
@@ -149,6 +165,8 @@ pub struct Delivered {
     pub segments: u32,
     /// Segments that left the retransmission queue (Linux `pkts_acked`).
     pub acked_segments: u32,
+    /// Segments reported by SACK that are not yet acknowledged cumulatively (Linux `sacked_out`).
+    pub sacked_out: u32,
     /// Those of the delivered ones that were reported CE, as [`Ack::ce_packets`] counts them.
     pub ce_packets: u32,
     /// Round-trip time of the newest segment that was sent once only.
@@ -159,6 +177,9 @@ pub struct Delivered {
     pub acknowledged: u64,
     /// What the sender was doing when it arrived.
     pub phase: Phase,
+    /// Whether it moved the cumulative number and told nothing else: no SACK blocks, no other window, no echo of a mark
+    /// (Linux header prediction; otherwise `CA_ACK_SLOWPATH`).
+    pub predicted: bool,
 }
 
 /// An acknowledgement, seen from the sender. Segments are counted as the kernel counts packets.
@@ -282,6 +303,8 @@ pub enum Signal {
     Loss,
     /// An ECN echo.
     Ecn,
+    /// The controller itself, by [`Controller::wants_reduction`].
+    Own,
 }
 
 /// The retransmission timer fired.
@@ -433,7 +456,14 @@ controllers! {
     Prague(prague::Prague) = "prague": "TCP Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP for L4S";
     Htcp(htcp::Htcp) = "htcp": "H-TCP (draft-leith-tcp-htcp-06), in the integers of Linux tcp_htcp";
     Vegas(vegas::Vegas) = "vegas": "TCP Vegas: a few segments in the queue, by the RTT; in the integers of Linux tcp_vegas";
+    Nice(nice::Nice) = "nice": "TCP Nice: Vegas that halves its window for delay, down to two segments each 96 round trips";
+    LowPriority(low_priority::LowPriority) = "lp": "TCP-LP: halves its window for one-way delay, as Linux tcp_lp or as its article";
     Ledbat(ledbat::Ledbat) = "ledbat": "LEDBAT (RFC 6817): steers the one-way queuing delay to a target";
+    Westwood(westwood::Westwood) = "westwood": "TCP Westwood+: after a loss the window is what the path carried; in the integers of Linux tcp_westwood";
+    WestwoodLp(westwood_lp::WestwoodLp) = "westwood-lp": "TCP Westwood-LP: Westwood+ that comes down as soon as a few segments wait";
+    LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus) = "ledbat-plus-plus" | "ledbat++": "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): the RTT's queuing delay to a target, with slowdowns";
+    AppleLedbat(apple_ledbat::AppleLedbat) = "apple-ledbat": "Apple's LEDBAT: Reno up to LEDBAT's target, an eighth less beyond it";
+    Cdg(cdg::Cdg) = "cdg": "CDG: comes down when the delay rises, by its gradient; in the integers of Linux tcp_cdg";
     Yield(yielding::Yield) = "yield": "Yield: gives way by the trend of the one-way delay, most to cross-traffic";
 }
 
@@ -445,7 +475,7 @@ mod tests {
     /// One hook with plausible and implausible values, drawn at random; `totals` are the segments delivered and lost so far.
     fn random_hook(controller: &mut dyn Controller, now: Time, totals: &mut (u64, u64), random: &mut Random) {
         let in_flight = Bytes::new(random.below(200) * MSS.get());
-        let signal = if random.chance(0.5) { Signal::Loss } else { Signal::Ecn };
+        let signal = [Signal::Loss, Signal::Ecn, Signal::Own][random.below(3) as usize];
         let idle = random.within(Span::from_secs(3));
         match random.below(40) {
             0 => controller.on_enter_recovery(&Congestion { now, signal, in_flight }),
@@ -518,11 +548,13 @@ mod tests {
                 now,
                 segments,
                 acked_segments: random.below(10) as u32,
+                sacked_out: random.below(3) as u32,
                 ce_packets: ack.ce_packets,
                 rtt: ack.rtt,
                 next_sequence: ack.next_sequence,
                 acknowledged,
                 phase,
+                predicted: random.chance(0.5),
             });
         }
         controller.on_ack(&ack, random);
@@ -541,7 +573,14 @@ mod tests {
                     random_hook(controller.as_mut(), now, &mut totals, &mut random);
                     let rate = controller.pacing_rate();
                     assert!(rate.is_none_or(|rate| rate.bits_per_sec() > 0), "{} stopped", member.name);
-                    assert!(controller.window() >= MSS, "{} fell to {:?}", member.name, controller.window());
+                    // Nice goes down to two segments each 96 round trips.
+                    let least = if member.name == "nice" { MSS.get() / 48 } else { MSS.get() };
+                    assert!(
+                        controller.window().get() >= least,
+                        "{} fell to {:?}",
+                        member.name,
+                        controller.window()
+                    );
                     controller.state(&mut |name, value| assert!(value.is_finite(), "{name} is {value}"));
                 }
             }
@@ -567,11 +606,18 @@ mod tests {
                 let share = (path.delivered - before) as f64 / 25_000.0;
                 // A classic controller halves at a mark, and again if what it sends next still finds the step: from 30 to
                 // 121 segments, 70 rounds at 65 % and 23 at all of the link.
-                // Yield answers the delay of the queue as well, and comes down in between.
-                let least = match mark {
-                    None => 0.95,
-                    Some(_) if member.name == "yield" => 0.65,
-                    Some(_) => 0.7,
+                // Yield answers the delay of the queue as well, and comes down in between. Westwood+ comes back from half the
+                // window in one burst, longer than the step, which is marked again; Westwood-LP does so, and comes down before the
+                // step as well. LEDBAT++ slows down for a tenth of the time. CDG comes down for a rise of the delay, whether or not
+                // it leaves a queue that fills the link.
+                let least = match (mark, member.name) {
+                    (None, "cdg") => 0.9,
+                    (None, "ledbat-plus-plus") => 0.8,
+                    (None, _) => 0.95,
+                    (Some(_), "yield" | "ledbat-plus-plus") => 0.65,
+                    (Some(_), "westwood") => 0.6,
+                    (Some(_), "westwood-lp") => 0.45,
+                    (Some(_), _) => 0.7,
                 };
                 assert!(share > least, "{} took {share} of the link, marking {mark:?}", member.name);
             }
@@ -586,6 +632,14 @@ mod tests {
         assert!(refusal(r#"{ "kind": "reno", "beta": 1 }"#).contains("beta"));
         assert!(refusal(r#"{ "kind": "bbr", "beta": 1 }"#).contains("beta"));
         assert!(refusal(r#"{ "kind": "dctcp", "dctcp_shift_g": 11 }"#).contains("is 11, expected 0 to 10"));
+        assert!(
+            refusal(r#"{ "kind": "cdg", "window": 12 }"#).contains("window is 12, expected a power of two")
+        );
+        assert!(refusal(r#"{ "kind": "cdg", "window": 512 }"#).contains("window is 512, expected 1 to 256"));
+        let refused = refusal(r#"{ "kind": "apple-ledbat", "decrease_shift": 0 }"#);
+        assert!(refused.contains("decrease_shift is 0, expected 1 to 31"));
+        assert!(refusal(r#"{ "kind": "westwood-lp", "threshold": "2005" }"#).contains("2006"));
+        assert!(refusal(r#"{ "kind": "westwood", "hz": 10 }"#).contains("hz is 10, expected 100 to 1000"));
         assert!(refusal(r#"{ "kind": "yield", "beta": 101 }"#).contains("beta is 101, expected 0 to 100"));
         assert!(
             refusal(r#"{ "kind": "yield", "trend_factor": 0 }"#).contains("trend_factor is 0, expected 1")

@@ -6,13 +6,10 @@
 //! delayed acknowledgement tells of the oldest segment that it acknowledges, and looks like a longer delay.
 
 use crate::Timestamps;
-use weir_base::Span;
 
 /// One-way delays of a connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct OneWayDelay {
-    /// What the clocks are rounded down to, in microseconds, where that is coarser than their ticks.
-    step: i64,
     clocks: Option<Clocks>,
 }
 
@@ -25,78 +22,71 @@ struct Clocks {
 
 #[derive(Debug)]
 struct Clock {
-    /// The tick that was seen last, and what it is when counted on over the wrap.
+    /// The tick that was seen last.
     raw: u32,
+    /// Ticks since the first, counted on over the wrap.
     ticks: i64,
-    /// The first tick.
-    zero: i64,
 }
 
 impl Clock {
     fn new(raw: u32) -> Clock {
-        Clock { raw, ticks: i64::from(raw), zero: i64::from(raw) }
+        Clock { raw, ticks: 0 }
     }
 
-    /// Time since the first tick in milliseconds, both rounded down to `step` (microseconds).
-    fn millis(&mut self, raw: u32, tick: i64, step: i64) -> i64 {
+    /// Time since the first tick in milliseconds, rounded down.
+    fn millis(&mut self, raw: u32, tick: i64) -> i64 {
         self.ticks += i64::from(raw.wrapping_sub(self.raw) as i32);
         self.raw = raw;
-        let round = |ticks: i64| (ticks * tick).div_euclid(step) * step;
-        (round(self.ticks) - round(self.zero)).div_euclid(1_000)
+        (self.ticks * tick).div_euclid(1_000)
     }
 }
 
 impl OneWayDelay {
-    /// `coarse` is the tick of the clocks that timestamps are taken from, where that is longer than what the connection's
-    /// timestamps count in.
-    pub(crate) fn new(coarse: Span) -> OneWayDelay {
-        OneWayDelay { step: i64::try_from(coarse.as_micros()).unwrap_or(i64::MAX), clocks: None }
-    }
-
     /// Milliseconds by which the delay of the acknowledged segment is above that of the first; negative where it is below.
     pub(crate) fn sample(&mut self, timestamps: &Timestamps) -> i64 {
         let tick = timestamps.tick.as_micros() as i64;
-        let step = self.step.max(tick).max(1);
         let clocks = self.clocks.get_or_insert_with(|| Clocks {
             peer: Clock::new(timestamps.peer_ticks),
             own: Clock::new(timestamps.echoed_ticks),
         });
-        let peer = clocks.peer.millis(timestamps.peer_ticks, tick, step);
-        peer - clocks.own.millis(timestamps.echoed_ticks, tick, step)
+        clocks.peer.millis(timestamps.peer_ticks, tick) - clocks.own.millis(timestamps.echoed_ticks, tick)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_base::Span;
 
     /// Delays seen when segments that left at these ticks are acknowledged at those of the peer's clock.
-    fn delays(coarse: u64, ticks: &[(u32, u32)]) -> Vec<i64> {
-        let mut owd = OneWayDelay::new(Span::from_millis(coarse));
+    fn delays(tick: Span, ticks: &[(u32, u32)]) -> Vec<i64> {
+        let mut owd = OneWayDelay::default();
         let sample = |&(echoed_ticks, peer_ticks)| {
-            let tick = Span::from_millis(1);
             owd.sample(&Timestamps { peer_ticks, echoed_ticks, own_ticks: echoed_ticks, tick })
         };
         ticks.iter().map(sample).collect()
     }
+    const MILLISECOND: Span = Span::from_millis(1);
 
     #[test]
     fn counts_from_the_first_whatever_the_clocks_show() {
         // The peer's clock is 5,000 ahead; the way takes 20, 27 and 18 ms.
-        assert_eq!(delays(0, &[(100, 5_120), (110, 5_137), (120, 5_138)]), [0, 7, -2]);
+        assert_eq!(delays(MILLISECOND, &[(100, 5_120), (110, 5_137), (120, 5_138)]), [0, 7, -2]);
         // It is far behind.
-        assert_eq!(delays(0, &[(90_000, 20), (90_010, 37)]), [0, 7]);
+        assert_eq!(delays(MILLISECOND, &[(90_000, 20), (90_010, 37)]), [0, 7]);
     }
 
     #[test]
     fn goes_on_over_the_wrap_of_either_clock() {
-        assert_eq!(delays(0, &[(10, u32::MAX - 1), (20, 13)]), [0, 5]);
-        assert_eq!(delays(0, &[(u32::MAX - 4, 100), (5, 113)]), [0, 3]);
+        assert_eq!(delays(MILLISECOND, &[(10, u32::MAX - 1), (20, 13)]), [0, 5]);
+        assert_eq!(delays(MILLISECOND, &[(u32::MAX - 4, 100), (5, 113)]), [0, 3]);
     }
 
     #[test]
-    fn coarse_clocks_show_steps() {
-        // In steps of 4 ms both clocks are rounded down: 8 and 20, 12 and 24 are no change, 12 and 28 are four.
-        assert_eq!(delays(4, &[(9, 23), (13, 27), (14, 29)]), [0, 0, 4]);
+    fn ticks_may_be_coarse_or_fine() {
+        // A tick of 4 ms: one more of the peer's than of ours.
+        assert_eq!(delays(Span::from_millis(4), &[(2, 5), (3, 6), (3, 7)]), [0, 0, 4]);
+        // Microseconds: 20,000 and 20,999 are 20 ms both.
+        assert_eq!(delays(Span::from_micros(1), &[(0, 0), (5_000, 25_000), (5_000, 25_999)]), [0, 20, 20]);
     }
 }

@@ -271,7 +271,7 @@ impl Controller for Prague {
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
         match congestion.signal {
             Signal::Loss => self.enter_loss(),
-            Signal::Ecn => self.enter_reduction(congestion.now),
+            Signal::Ecn | Signal::Own => self.enter_reduction(congestion.now),
         }
     }
     /// Linux `prague_cwnd_undo`.

@@ -64,9 +64,11 @@ pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
     }
 }
 
+/// How far the clocks of a path's ends are apart, in milliseconds: no two hosts have the same.
+const APART: u32 = 70_000;
+
 /// The same with timestamps that show a one-way delay of so many milliseconds, beyond how far the clocks are apart.
 pub(crate) fn stamped(ack: Ack, delay: u32) -> Ack {
-    const APART: u32 = 70_000;
     let own_ticks = millis(ack.now);
     let timestamps = Timestamps {
         peer_ticks: APART + own_ticks + delay,
@@ -83,11 +85,13 @@ pub(crate) fn delivered(now: Time, segments: u32) -> Delivered {
         now,
         segments,
         acked_segments: segments,
+        sacked_out: 0,
         ce_packets: 0,
         rtt: None,
         next_sequence: 0,
         acknowledged: 0,
         phase: Phase::Open,
+        predicted: false,
     }
 }
 
@@ -284,7 +288,7 @@ impl Path {
 
     fn may_send(&self) -> bool {
         if self.flights.is_empty() {
-            return true; // even where the window is below one segment
+            return true; // even where the window is below one segment; `next_send` says when
         }
         match self.recovery_end.is_some() && self.controller.recovery() == Recovery::Proportional {
             true => self.prr.allowance > 0,
@@ -322,6 +326,12 @@ impl Path {
         self.next_sequence += MSS.get();
         self.prr.out += 1;
         self.prr.allowance = self.prr.allowance.saturating_sub(1);
+        let window = self.controller.window();
+        if window < MSS {
+            let share = MSS.get() as f64 / window.get() as f64;
+            let wait = self.srtt.map_or(0.0, Span::as_secs_f64) * share;
+            self.next_send = self.now + Span::from_secs_f64(wait);
+        }
         if let Some(rate) = self.controller.pacing_rate() {
             self.next_send = self.next_send.max(self.now) + rate.time_to_send(MSS);
         }
@@ -350,6 +360,9 @@ impl Path {
         self.prr.on_ack(self.flights.len() as u64, self.cwnd());
         let ack = self.make_ack(&flight, losses, in_flight_before, acknowledged);
         self.controller.on_ack(&ack, &mut self.random);
+        if self.controller.wants_reduction() {
+            self.congestion(Signal::Own, in_flight_before);
+        }
     }
 
     fn tell_delivered(&mut self, flight: &Flight, acknowledged: u64) {
@@ -388,7 +401,7 @@ impl Path {
                 app_limited: false,
             }),
             timestamps: Some(Timestamps {
-                peer_ticks: millis(self.now - self.link.rtt / 2),
+                peer_ticks: APART + millis(self.now - self.link.rtt / 2),
                 echoed_ticks: millis(flight.sent),
                 own_ticks: millis(self.now),
                 tick: Span::from_millis(1),

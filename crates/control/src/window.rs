@@ -114,12 +114,12 @@ impl Window {
         (self.cwnd / 2).max(2)
     }
 
-    /// Comes down to `ssthresh`. A reduction for an ECN echo cannot be undone: the mark was real
+    /// Comes down to `ssthresh`. A reduction for an ECN echo cannot be undone, since the mark was real, nor one of its own
     /// (Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_init_cwnd_reduction`).
     pub fn reduce(&mut self, ssthresh: u32, congestion: &Congestion) {
         self.prior = match congestion.signal {
             Signal::Loss => Some(self.now_as_prior()),
-            Signal::Ecn => None,
+            Signal::Ecn | Signal::Own => None,
         };
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh.max(1);

@@ -21,10 +21,18 @@ pub(crate) trait Windowed: Send {
     fn watches(&self) -> bool {
         false
     }
+    /// Whether the acknowledgement makes it come down (see [`Controller::wants_reduction`]).
+    fn asks(&self) -> bool {
+        false
+    }
     /// The new threshold in segments when congestion is answered (Linux `ssthresh`). A timeout asks as a loss does.
     fn reduced(&mut self, signal: Signal, now: Time) -> u32;
     /// The window has come down for a loss or a mark.
     fn came_down(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// The reduction is over (Linux `CA_EVENT_COMPLETE_CWR`).
+    fn settled(&mut self, now: Time) {
         let _ = now;
     }
     /// The window has collapsed at a timeout.
@@ -36,6 +44,14 @@ pub(crate) trait Windowed: Send {
     /// Sending begins again after idleness, or the window was not used.
     fn restarts(&mut self, restart: &Restart) {
         let _ = restart;
+    }
+    /// The window where it is below one segment, which [`Window`] cannot say.
+    fn fraction(&self) -> Option<Bytes> {
+        None
+    }
+    /// What leaves at once (see [`Controller::send_quantum`]).
+    fn together(&self) -> Option<Bytes> {
+        None
     }
     /// The congestion feedback that it needs.
     fn needs(&self) -> Feedback {
@@ -55,13 +71,17 @@ impl<W: Windowed> Controller for W {
     fn wants_delivered(&self) -> bool {
         self.watches()
     }
+    fn wants_reduction(&self) -> bool {
+        self.asks()
+    }
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
         let ssthresh = self.reduced(congestion.signal, congestion.now);
         self.base_mut().reduce(ssthresh, congestion);
         self.came_down(congestion.now);
     }
-    fn on_exit_recovery(&mut self, _: Time) {
+    fn on_exit_recovery(&mut self, now: Time) {
         self.base_mut().end_reduction();
+        self.settled(now);
     }
     fn on_undo(&mut self, _: Time) {
         self.base_mut().undo();
@@ -77,7 +97,10 @@ impl<W: Windowed> Controller for W {
         self.base_mut().restart(restart);
     }
     fn window(&self) -> Bytes {
-        self.base().bytes()
+        self.fraction().unwrap_or_else(|| self.base().bytes())
+    }
+    fn send_quantum(&self) -> Option<Bytes> {
+        self.together()
     }
     fn slow_start_threshold(&self) -> Option<Bytes> {
         Some(self.base().threshold())

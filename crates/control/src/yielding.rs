@@ -13,7 +13,7 @@ use crate::windowed::Windowed;
 use crate::{Ack, Signal, Start, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::{Random, Span, Time};
+use weir_base::{Random, Time};
 
 /// Parameters of Yield, named as in table 5.1 of the thesis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,9 +55,6 @@ pub struct Config {
     /// ever seen, the next cut held between its bounds), or its code (a decision at each acknowledgement, which clears the
     /// extremes and the sign of cross-traffic), from which its figures are.
     pub reading: Reading,
-    /// Tick of the clocks behind the timestamps, where that is coarser than the connection's: 4 ms for a kernel before 4.13
-    /// with `HZ` = 250.
-    pub timestamp_tick: Span,
 }
 
 impl Default for Config {
@@ -74,7 +71,6 @@ impl Default for Config {
             decrease_threshold: -1,
             min_cwnd: 2,
             reading: Reading::Listing,
-            timestamp_tick: Span::from_millis(1),
         }
     }
 }
@@ -149,7 +145,7 @@ impl Yield {
         Yield {
             config: config.clone(),
             window: Window::new(start),
-            owd: OneWayDelay::new(config.timestamp_tick),
+            owd: OneWayDelay::default(),
             delay: 0,
             delay_min: u32::MAX,
             delay_max: 0,

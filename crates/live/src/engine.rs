@@ -49,6 +49,7 @@ impl Engine for Live {
         weir_engine::check_traces(run)?;
         check_controllers(run)?;
         check_feedback(run)?;
+        check_clocks(run)?;
         check_hosts(run)?;
         if run.flows.len() > MAX_FLOWS {
             return Err(unable(
@@ -402,6 +403,32 @@ fn check_feedback(run: &Run) -> Result<(), EngineError> {
                 ));
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses clocks of their own: all namespaces share the kernel's, and it counts milliseconds.
+fn check_clocks(run: &Run) -> Result<(), EngineError> {
+    let plain = weir_base::Clock::default();
+    for group in run.groups.iter().filter(|group| group.workload.needs().connection()) {
+        for (key, clock) in
+            [("sender_clock", group.tcp.sender_clock), ("receiver_clock", group.tcp.receiver_clock)]
+        {
+            let asked = [
+                ("offset", clock.offset != plain.offset),
+                ("skew_ppm", clock.skew_ppm != plain.skew_ppm),
+                ("tick", clock.tick != plain.tick),
+            ];
+            if let Some((what, _)) = asked.iter().find(|(_, other)| *other) {
+                return Err(unable(
+                    format!(
+                        "group {}: hosts on one kernel have one clock, so {key} has no {what} here",
+                        group.name
+                    ),
+                    "remove it, or use `--on sim`",
+                ));
+            }
         }
     }
     Ok(())

@@ -180,8 +180,11 @@ impl Cell {
             send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
             receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
             pacing: traffic.pacing.unwrap_or(false),
+            sender_clock: traffic.sender_clock.unwrap_or_default(),
+            receiver_clock: traffic.receiver_clock.unwrap_or_default(),
         };
         limits::buffers(reader, name, &tcp);
+        limits::clocks(reader, name, &tcp);
         let ip = traffic.ip.unwrap_or(self.timing.ip);
         limits::datagrams(reader, name, &traffic.workload, ip);
         self.groups.push(Group { name: name.into(), from, to, ip, workload: traffic.workload, tcp, rtt });

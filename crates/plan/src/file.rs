@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use weir_base::{Bytes, Span};
+use weir_base::{Bytes, Clock, Span};
 use weir_control::Codepoint;
 use weir_fabric::Wifi;
 
@@ -337,6 +337,11 @@ pub(crate) struct Traffic {
     pub(crate) receive_buffer: Option<Memory>,
     /// Whether TCP paces at Linux's rate when the controller does not set one; by default false.
     pub(crate) pacing: Option<bool>,
+    /// The clock that the sending host's timestamps are taken from: `offset` at the start of the run, `skew_ppm` by which it
+    /// runs fast, `tick` in which it counts; by default none, none and 1 ms. The hosts that the live engine makes share one.
+    pub(crate) sender_clock: Option<Clock>,
+    /// The same of the receiving host.
+    pub(crate) receiver_clock: Option<Clock>,
     /// When its flows start.
     pub(crate) start: Span,
     /// When its applications stop sending; by default at the end of the run.
@@ -371,6 +376,8 @@ impl Default for Traffic {
             send_buffer: None,
             receive_buffer: None,
             pacing: None,
+            sender_clock: None,
+            receiver_clock: None,
             start: Span::ZERO,
             stop: None,
             from: None,

@@ -26,6 +26,22 @@ const MOST_QUEUED: u32 = 100_000_000;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
 const LONGEST_NAME: usize = 40;
+/// What a traffic group says of TCP alone.
+const TCP_KEYS: [&str; 9] = [
+    "cc",
+    "ecn",
+    "feedback",
+    "window_scaling",
+    "pacing",
+    "send_buffer",
+    "receive_buffer",
+    "sender_clock",
+    "receiver_clock",
+];
+const FINEST_TICK: Span = Span::from_micros(1);
+const COARSEST_TICK: Span = Span::from_secs(1);
+/// A clock that is off by more than a tenth is none.
+const MOST_SKEW: u32 = 100_000;
 
 /// Checks `[run]`; answers the warm-up.
 pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
@@ -394,7 +410,7 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
         }
     }
     if !traffic.workload.needs().connection() {
-        for key in ["cc", "ecn", "feedback", "window_scaling", "pacing", "send_buffer", "receive_buffer"] {
+        for key in TCP_KEYS {
             if reader.has(&at(key)) {
                 let message = format!(
                     "`{key}` is a setting of TCP, and the workload {} {}",
@@ -463,6 +479,22 @@ pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, tcp: &Tcp) {
                 message,
                 "min is at most initial, initial at most max; what is left out is Linux's default",
             );
+        }
+    }
+}
+
+/// Checks the clocks of a group's hosts.
+pub(crate) fn clocks(reader: &mut Reader<'_>, name: &str, tcp: &Tcp) {
+    for (key, clock) in [("sender_clock", tcp.sender_clock), ("receiver_clock", tcp.receiver_clock)] {
+        if clock.tick < FINEST_TICK || clock.tick > COARSEST_TICK {
+            let message = format!("a clock does not count in ticks of {}", clock.tick);
+            let help = format!("write from {FINEST_TICK} to {COARSEST_TICK}");
+            reader.wrong(&["traffic", name, key, "tick"], message, help);
+        }
+        if clock.skew_ppm.unsigned_abs() > MOST_SKEW {
+            let message = format!("a clock cannot be off by {} millionths", clock.skew_ppm);
+            let help = format!("write from -{MOST_SKEW} to {MOST_SKEW}");
+            reader.wrong(&["traffic", name, key, "skew_ppm"], message, help);
         }
     }
 }

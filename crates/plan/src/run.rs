@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
-use weir_base::{Bytes, Random, Rate, Span, Time};
+use weir_base::{Bytes, Clock, Random, Rate, Span, Time};
 use weir_fabric::{Jitter, Loss, Wifi};
 use weir_workload::{FrameLog, Workload};
 
@@ -310,6 +310,16 @@ pub struct Tcp {
     pub receive_buffer: Buffer,
     /// Whether the transport paces at Linux's rate when the controller does not say one.
     pub pacing: bool,
+    /// What the sending host's timestamps are taken from.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub sender_clock: Clock,
+    /// What the receiving host's timestamps are taken from.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub receiver_clock: Clock,
+}
+
+fn is_plain(clock: &Clock) -> bool {
+    *clock == Clock::default()
 }
 
 /// Linux's three numbers of a socket buffer, in bytes of memory.

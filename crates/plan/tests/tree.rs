@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::path::Path;
-use weir_base::{Bytes, Rate, Span};
+use weir_base::{Bytes, Clock, Rate, Span};
 use weir_control::{Codepoint, Feedback};
 use weir_plan::{Buffer, Claim, Expected, Lab, Relation, Repeats, Run};
 
@@ -149,6 +149,19 @@ fn a_chain_has_routers_in_a_row_and_groups_enter_and_leave_anywhere() {
     assert_eq!(run.network.base_rtt, Some(Span::from_millis(40)));
     let jitter = |group: usize| run.network.nodes[run.groups[group].from].jitter.as_micros();
     assert_eq!((jitter(0), jitter(1), jitter(2)), (1200, 1200, 1200));
+}
+
+#[test]
+fn the_clocks_of_a_groups_hosts_are_plain_unless_they_are_given() {
+    let run = only(&format!(
+        "{NET}[traffic.a]\nsender_clock = {{ tick = \"4 ms\" }}\nreceiver_clock = {{ offset = \"1 h\", skew_ppm = -50 }}\n\
+         [traffic.b]\n"
+    ));
+    let [a, b] = &run.groups[..] else { panic!("two groups") };
+    assert_eq!(a.tcp.sender_clock, Clock { tick: Span::from_millis(4), ..Clock::default() });
+    let receiver = Clock { offset: Span::from_secs(3600), skew_ppm: -50, ..Clock::default() };
+    assert_eq!(a.tcp.receiver_clock, receiver);
+    assert_eq!((b.tcp.sender_clock, b.tcp.receiver_clock), (Clock::default(), Clock::default()));
 }
 
 #[test]

@@ -16,8 +16,10 @@ const FULL_PERCENT: f64 = 90.0;
 
 /// The spelling that the literature uses for an algorithm; one that is not listed is written as in the lab file.
 pub fn spelled(kind: &str) -> String {
-    const SPELLINGS: [(&str, &str); 18] = [
+    const SPELLINGS: [(&str, &str); 23] = [
+        ("apple-ledbat", "Apple LEDBAT"),
         ("bbr", "BBR"),
+        ("cdg", "CDG"),
         ("codel", "CoDel"),
         ("cubic", "CUBIC"),
         ("dctcp", "DCTCP"),
@@ -25,6 +27,7 @@ pub fn spelled(kind: &str) -> String {
         ("fq-codel", "FQ-CoDel"),
         ("htcp", "H-TCP"),
         ("ledbat", "LEDBAT"),
+        ("ledbat-plus-plus", "LEDBAT++"),
         ("newreno", "NewReno"),
         ("pi2", "PI2"),
         ("pie", "PIE"),
@@ -34,6 +37,8 @@ pub fn spelled(kind: &str) -> String {
         ("tail-drop", "tail drop"),
         ("udp", "UDP"),
         ("vegas", "Vegas"),
+        ("westwood", "Westwood+"),
+        ("westwood-lp", "Westwood-LP"),
         ("yield", "Yield"),
     ];
     // What follows the kind (a limit, a parameter) stays as it is.

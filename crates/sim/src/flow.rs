@@ -31,7 +31,7 @@ impl Ends {
         let settings = &group.tcp;
         let buffer = |buffer: weir_plan::Buffer| (buffer.initial, buffer.max);
         let mut random = Random::stream_of(run.seed, "connection", number as u64);
-        let mut end = || tcp::Config {
+        let mut end = |clock| tcp::Config {
             mss: (run.network.mtu.get() - u64::from(group.ip.header() + TCP_HEADER)) as u16,
             ecn: settings.ecn,
             codepoint: settings.codepoint,
@@ -42,11 +42,12 @@ impl Ends {
             receive_buffer: buffer(settings.receive_buffer),
             // As the live engine sets it on its hosts, where no offload is to hand several packets down at once.
             gso_max_segs: 1,
+            clock,
             initial_sequence: random.bits() as u32,
             seed: random.bits(),
             ..tcp::Config::new(settings.cc.clone())
         };
-        let (sender, receiver) = (end(), end());
+        let (sender, receiver) = (end(settings.sender_clock), end(settings.receiver_clock));
         if group.workload.needs() == Needs::Exchanges {
             let listener = Connection::server(receiver.clone());
             return Ends { config: receiver, sender: Some(Connection::server(sender)), receiver: listener };

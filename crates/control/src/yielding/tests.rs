@@ -3,7 +3,7 @@
 use super::*;
 use crate::Controller;
 use crate::testing::{Link, MSS, Path, ack, loss, ms, stamped, start};
-use weir_base::{Bytes, Rate};
+use weir_base::{Bytes, Rate, Span};
 
 fn yielding(reading: Reading) -> Yield {
     Yield::new(&Config { reading, ..Config::default() }, &start())
@@ -185,5 +185,24 @@ fn alone_it_fills_the_link_by_either_reading() {
         let share = (path.delivered - before) as f64 / 40_000.0;
         assert!(share > 0.97, "{reading:?}: {share}");
         assert!(path.controller.window() >= Bytes::new(2 * MSS.get()));
+    }
+}
+
+#[test]
+fn a_held_back_acknowledgement_takes_from_a_window_of_32_what_a_round_trip_adds() {
+    // A range of 4 to 31 ms: the target is 4. A window of 32 that does not fill the link leaves as a burst. When it has grown to
+    // 33, fifteen pairs are acknowledged at once and the odd segment when the next burst comes, 13 ms later: 1 / 32 of the
+    // window goes, one segment, and the next round trip brings one.
+    let mut cc = ranged(Reading::Listing, 32);
+    cc.delay_smax = 248;
+    (cc.prev_delay, cc.delay_trend, cc.reduction_factor) = (40, 1, 5);
+    for _ in 0..20 {
+        for _ in 0..16 {
+            cc.on_ack(&stamped(ack(ms(0), 2), 4), &mut random());
+        }
+        assert_eq!(cc.window.cwnd, 33);
+        cc.reduction_factor = 6;
+        cc.on_ack(&stamped(Ack { delivered_segments: 2, ..ack(ms(0), 1) }, 17), &mut random());
+        assert_eq!(cc.window.cwnd, 32);
     }
 }

@@ -5,13 +5,10 @@
 use super::accurate::{Delivered, Told};
 use super::rate::Sampling;
 use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use super::sender::{Pending, Rexmit, Sender, micros, ticks, ticks_at};
+use super::sender::{Pending, Rexmit, Sender, instant, micros};
 use super::undo::before;
 use weir_base::{Bytes, Span, Time};
-use weir_control::{Ack, Phase, RttSample, Timestamps};
-
-/// Length of a tick of the timestamp clock.
-const TICK: Span = Span::from_millis(1);
+use weir_control::{Ack, Phase, RttSample, Signal, Timestamps};
 
 /// What a segment says to the sender, in positions.
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +117,8 @@ impl Sender {
             self.expirations = 0;
         }
         let prior_highest = self.highest_sacked();
+        let predicted =
+            effects.una_advanced && arrival.sack.is_empty() && arrival.window == self.window && !arrival.ece;
         effects.has_data = arrival.has_data;
         effects.window_updated = self.update_window(arrival);
         if !arrival.sack.is_empty() {
@@ -150,11 +149,13 @@ impl Sender {
                 now,
                 segments: newly,
                 acked_segments: tally.acked_segments,
+                sacked_out: self.board.sacked,
                 ce_packets,
                 rtt: tally.rtt_sample(&effects),
                 next_sequence: self.next,
                 acknowledged: self.una,
                 phase: self.phase,
+                predicted,
             });
         }
         if self.probe_end != 0 {
@@ -186,8 +187,8 @@ impl Sender {
             timestamps: (arrival.tsecr != 0).then(|| Timestamps {
                 peer_ticks: arrival.tsval,
                 echoed_ticks: arrival.tsecr,
-                own_ticks: ticks(now),
-                tick: TICK,
+                own_ticks: self.clock.ticks(now),
+                tick: self.clock.tick,
             }),
             rate,
             delivered: self.delivery.delivered,
@@ -241,6 +242,9 @@ impl Sender {
         }
         self.controller.on_ack(ack, &mut self.random);
         self.read_window();
+        if self.controller.wants_reduction() {
+            self.enter_reduction(Signal::Own, ack.now);
+        }
         if self.own_recovery && self.controller.holds_back() {
             self.delivery.limited_by_application(self.board.in_flight());
         }
@@ -487,7 +491,7 @@ impl Sender {
             effects.original_delivered |= head.end() <= self.high_seq;
         }
         self.delivery.delivered += 1;
-        let spurious = resent && before(effects.echoed, ticks_at(head.sent_at));
+        let spurious = resent && before(effects.echoed, self.clock.ticks(instant(head.sent_at)));
         if !spurious {
             self.rack.advance(micros(now), self.least_rtt(), resent, head.sent_at, head.end());
         }
@@ -523,9 +527,9 @@ impl Sender {
         }
         sample = sample.or(by_sack);
         if sample.is_none() && effects.echoed != 0 && effects.data_acked {
-            let delta = ticks(now).wrapping_sub(effects.echoed);
-            if (delta as i32) >= 0 {
-                sample = Some(u64::from(delta.max(1)) * TICK.as_micros());
+            let since = self.clock.since(effects.echoed, now);
+            if let Some(since) = since {
+                sample = Some(since.max(self.clock.tick).as_micros());
                 newest = sample;
             }
         }

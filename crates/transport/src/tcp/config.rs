@@ -1,6 +1,6 @@
 //! What a connection is configured with: sizes, buffers and switches, with the defaults of Linux 6.18.
 
-use weir_base::Bytes;
+use weir_base::{Bytes, Clock};
 use weir_control::{Codepoint, Feedback};
 
 /// Configuration of one endpoint. Both ends of a connection should agree on `mss`.
@@ -34,6 +34,8 @@ pub struct Config {
     pub compress_sack: bool,
     /// Most segments that TCP hands down as one train (Linux `gso_max_segs` of the device): 1 is no trains.
     pub gso_max_segs: u16,
+    /// What its timestamps are taken from (RFC 7323).
+    pub clock: Clock,
     /// Initial sequence number.
     pub initial_sequence: u32,
     /// Seed of the stream that the controller draws from.
@@ -58,6 +60,7 @@ impl Config {
             slow_start_after_idle: true,
             compress_sack: true,
             gso_max_segs: u16::MAX,
+            clock: Clock::default(),
             initial_sequence: 0,
             seed: 0,
         }

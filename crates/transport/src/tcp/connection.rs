@@ -9,7 +9,7 @@ use super::jiffies;
 use super::receiver::{Data, Receiver};
 use super::rto::RTO_INITIAL;
 use super::segment::{Counters, Flags, MAX_SACK, Segment};
-use super::sender::{Forced, Sender, micros, ticks};
+use super::sender::{Forced, Sender, micros};
 use super::transmit::Outgoing;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_control::{Codepoint, Controller, Feedback, Phase};
@@ -249,8 +249,8 @@ impl Connection {
         match self.handshake.first_sent {
             Some(sent) if self.handshake.attempts == 1 => Some(micros(now) - micros(sent)),
             _ if segment.tsecr != 0 => {
-                let delta = ticks(now).wrapping_sub(segment.tsecr);
-                ((delta as i32) >= 0).then(|| u64::from(delta.max(1)) * 1_000)
+                let clock = &self.config.clock;
+                clock.since(segment.tsecr, now).map(|since| since.max(clock.tick).as_micros())
             }
             _ => None,
         }
@@ -469,7 +469,7 @@ impl Connection {
             seq: self.config.initial_sequence,
             ack: if answer { self.peer_sequence.wrapping_add(1) } else { 0 },
             window: self.receiver.window.of_syn(1, answer),
-            tsval: ticks(now),
+            tsval: self.config.clock.ticks(now),
             tsecr: self.receiver.recent,
             flags,
             ..Segment::default()
@@ -544,7 +544,7 @@ impl Connection {
         *seq = wire(start, self.config.initial_sequence);
         *ack = wire(receiver.next, peer);
         *window = receiver.tell_window();
-        *tsval = ticks(now);
+        *tsval = self.config.clock.ticks(now);
         *tsecr = receiver.recent;
         *payload = len;
         *bits = flags.with(echo);
@@ -670,9 +670,9 @@ impl Connection {
 }
 
 impl Sender {
-    /// When the pacer lets the next segment go, if it is what holds one back.
+    /// When the pacer, or a window below one segment, lets the next segment go, if it is what holds one back.
     fn pacing_deadline(&self, now: Time) -> Time {
-        let ready = self.pacer.ready_at();
+        let ready = self.new_data_ready_at();
         if ready <= now || self.forced != Forced::Nothing { Time::NEVER } else { self.held_until(ready) }
     }
 }

@@ -19,6 +19,7 @@ mod rto;
 mod scoreboard;
 mod segment;
 mod sender;
+mod sparse;
 mod timers;
 mod train;
 mod transmit;

@@ -7,9 +7,8 @@ use super::config::Config;
 use super::delack::{Check, DelayedAck, MAX_QUICK};
 use super::reassembly::Reassembly;
 use super::segment::Flags;
-use super::sender::ticks;
 use super::window::ReceiveWindow;
-use weir_base::{Ecn, Time};
+use weir_base::{Clock, Ecn, Time};
 use weir_control::Feedback;
 
 pub(crate) struct Receiver {
@@ -23,6 +22,7 @@ pub(crate) struct Receiver {
     pub(crate) reassembly: Reassembly,
     pub(crate) acks: DelayedAck,
     pub(crate) window: ReceiveWindow,
+    clock: Clock,
     /// How marks are told; `None` where ECN was not agreed on.
     pub(crate) feedback: Option<Feedback>,
     /// ECE goes out: until CWR comes in, or as long as marks come in (DCTCP).
@@ -63,6 +63,7 @@ impl Receiver {
             reassembly: Reassembly::default(),
             acks: DelayedAck::new(config.compress_sack),
             window: ReceiveWindow::new(config),
+            clock: config.clock,
             feedback: None,
             echo: false,
             ce: false,
@@ -77,7 +78,7 @@ impl Receiver {
     /// Takes in data. `rtt` is the smoothed one, `rto` the timeout, in microseconds.
     pub(crate) fn on_data(&mut self, data: Data, rtt: Option<u64>, rto: u64, now: Time) {
         if data.len >= self.acks.largest() {
-            self.window.sample_rtt(data.echo, ticks(now));
+            self.window.sample_rtt(data.echo, &self.clock, now);
         }
         let end = data.start + data.len;
         let end_with_fin = end + u64::from(data.fin);

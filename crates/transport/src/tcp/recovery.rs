@@ -129,12 +129,12 @@ impl Sender {
         self.read_window();
     }
 
-    /// The peer echoes a congestion mark (`tcp_enter_cwr`).
-    fn enter_reduction(&mut self, now: Time) {
+    /// The peer echoes a congestion mark, or the controller asks to come down (`tcp_enter_cwr`).
+    pub(crate) fn enter_reduction(&mut self, signal: Signal, now: Time) {
         self.undo.reversible = false;
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.undo.marker = None;
-            self.begin_reduction(Signal::Ecn, now);
+            self.begin_reduction(signal, now);
             self.phase = Phase::Reduction;
         }
     }
@@ -144,7 +144,7 @@ impl Sender {
             self.undo.stamp = None;
         }
         if effects.ece {
-            self.enter_reduction(now);
+            self.enter_reduction(Signal::Ecn, now);
         }
         if self.phase != Phase::Reduction {
             self.keep_open();

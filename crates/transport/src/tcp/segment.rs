@@ -168,7 +168,7 @@ pub struct Segment {
     pub ack: u32,
     /// Receive window in bytes, already scaled.
     pub window: u32,
-    /// The sender's clock in its ticks of 1 ms.
+    /// The sender's clock, in its ticks.
     pub tsval: u32,
     /// The echoed clock.
     pub tsecr: u32,

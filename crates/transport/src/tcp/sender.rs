@@ -11,7 +11,7 @@ use super::rate::Delivery;
 use super::rto::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::undo::Undo;
-use weir_base::{Bytes, Random, Span, Time, WindowedMin};
+use weir_base::{Bytes, Clock, Random, Span, Time, WindowedMin};
 use weir_control::{Controller, Phase, Recovery, Start};
 
 /// For how long a smallest RTT counts (`tcp_min_rtt_wlen`).
@@ -153,6 +153,9 @@ pub(crate) struct Sender {
     pub(crate) wants_delivered: bool,
     pub(crate) random: Random,
     pub(crate) pacer: super::pacer::Pacer,
+    pub(crate) sparse: super::sparse::Sparse,
+    /// What its timestamps are taken from.
+    pub(crate) clock: Clock,
     pub(crate) buffer: super::buffer::SendBuffer,
 }
 
@@ -220,6 +223,8 @@ impl Sender {
             controller_threshold: None,
             random: Random::stream(config.seed, "controller"),
             pacer: super::pacer::Pacer::new(config.pacing),
+            sparse: super::sparse::Sparse::default(),
+            clock: config.clock,
         };
         sender.read_window();
         if let Some(rtt) = rtt {
@@ -253,9 +258,16 @@ impl Sender {
         let window = self.controller.window();
         if window != self.controller_window {
             self.controller_window = window;
-            let segments = window.get() / u64::from(self.mss);
-            self.controller_segments = segments.clamp(1, u64::from(u32::MAX)) as u32;
+            let segments = (window.get() / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
+            self.controller_segments = if segments > 0 { segments } else { self.quantum() };
+            self.set_quantum(if segments > 0 { 0 } else { self.controller_segments });
         }
+    }
+
+    /// Segments that leave at once where the window is below one.
+    fn quantum(&self) -> u32 {
+        let quantum = self.controller.send_quantum().map_or(1, |bytes| bytes.get() / u64::from(self.mss));
+        quantum.clamp(1, u64::from(u32::MAX)) as u32
     }
 
     /// Whether the window is on its way down (`tcp_in_cwnd_reduction`).
@@ -325,12 +337,7 @@ pub(crate) fn micros(now: Time) -> u64 {
     now.as_nanos() / 1_000
 }
 
-/// The clock of the timestamp option: milliseconds, beginning at 1 so that no stamp is the absent one, 0.
-pub(crate) fn ticks(now: Time) -> u32 {
-    ticks_at(micros(now))
-}
-
-/// The timestamp that a segment sent at this microsecond carries.
-pub(crate) fn ticks_at(micros: u64) -> u32 {
-    (micros / 1_000 + 1) as u32
+/// The instant that is this microsecond.
+pub(crate) fn instant(micros: u64) -> Time {
+    Time::ZERO + Span::from_micros(micros)
 }

@@ -2,7 +2,7 @@
 //! (`tcp_write_xmit`), as far as the window, the receiver and the pacer allow.
 
 use super::scoreboard::{FIN, SACKED, Sent};
-use super::sender::{Forced, Rexmit, Sender, micros, ticks};
+use super::sender::{Forced, Rexmit, Sender, micros};
 use weir_base::{Bytes, Span, Time};
 use weir_control::{Phase, Restart};
 
@@ -166,7 +166,7 @@ impl Sender {
         self.delivery.on_sent(self.board.get_mut(number), at, idle);
         self.counters.retransmitted += 1;
         if counted {
-            self.undo.on_retransmit(ticks(now));
+            self.undo.on_retransmit(self.clock.ticks(now));
         }
         let sent = *self.board.get(number);
         let fin = sent.has(FIN);
@@ -185,7 +185,7 @@ impl Sender {
         if self.board.out() == 0 {
             self.restart_after_idle(now);
         }
-        if now < self.pacer.ready_at()
+        if now < self.new_data_ready_at()
             || self.board.in_flight() >= self.cwnd()
             || self.next + u64::from(len) > self.window_end()
         {
@@ -232,6 +232,7 @@ impl Sender {
             self.rearm_timeout(now);
         }
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
+        self.count_quantum(now);
         self.last_sent = now;
         let cwr = len > 0 && std::mem::take(&mut self.ecn.cwr_queued);
         let push = self.train_sent();
@@ -258,7 +259,7 @@ impl Sender {
         }
         if self.burst > 0 {
             self.schedule_probe(false, now);
-        } else if self.board.out() == 0 {
+        } else if self.board.out() == 0 && !self.is_sparse() {
             self.guard_window(now);
         }
         self.burst = 0;
@@ -309,8 +310,10 @@ impl Sender {
     fn restart_after_idle(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
         let rto = Span::from_micros(self.rtt.rto());
+        // A window below one segment is idle on its own account.
         if !self.slow_start_after_idle
             || self.own_recovery
+            || self.is_sparse()
             || idle <= rto
             || self.idle_since == self.last_sent
         {

@@ -5,7 +5,7 @@
 
 use super::config::Config;
 use super::sender::micros;
-use weir_base::Time;
+use weir_base::{Clock, Span, Time};
 
 /// Memory of an MTU-sized buffer: a page fragment of 2 KiB and a `sk_buff`.
 const TRUE_SIZE: u64 = 2304;
@@ -166,16 +166,15 @@ impl ReceiveWindow {
 
     /// The echo of a timestamp on a full segment tells the receiver's RTT (`tcp_rcv_rtt_measure_ts`): the smallest, or a mean
     /// of larger ones (`tcp_rcv_rtt_update`).
-    pub(crate) fn sample_rtt(&mut self, echo: u32, ticks: u32) {
+    pub(crate) fn sample_rtt(&mut self, echo: u32, clock: &Clock, now: Time) {
         if echo == 0 || echo == self.last_echo {
             return;
         }
         self.last_echo = echo;
-        let sample = ticks.wrapping_sub(echo);
-        if sample == 0 || (sample as i32) < 0 {
+        let sample = clock.since(echo, now).map_or(0, Span::as_micros);
+        if sample == 0 {
             return;
         }
-        let sample = u64::from(sample) * 1_000;
         let smaller = self.rtt8 == 0 || sample << 3 < self.rtt8;
         self.rtt8 = if smaller { sample << 3 } else { self.rtt8 - (self.rtt8 >> 3) + sample };
     }
@@ -229,7 +228,7 @@ fn scale(most: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_base::{Bytes, Span};
+    use weir_base::Bytes;
 
     fn window(start: u64, most: u64) -> ReceiveWindow {
         let mut config = Config::new("newreno".parse().unwrap());
@@ -293,7 +292,7 @@ mod tests {
     fn the_buffer_grows_with_what_comes_in_a_round_trip_up_to_its_limit() {
         let mut window = begun(131_072, 6 << 20);
         window.measure(1448);
-        window.sample_rtt(1, 21);
+        window.sample_rtt(1, &Clock::default(), Time::ZERO + Span::from_millis(20));
         window.autotune(28_961, 0, Time::ZERO + Span::from_millis(20));
         // Twice 28,960, and twice that again since the rate has doubled; 160 of 256 bytes are payload.
         assert_eq!(window.buffer, 57_920 * 3 * 256 / 160);
@@ -312,8 +311,8 @@ mod tests {
     #[test]
     fn the_receivers_rtt_falls_at_once_and_rises_slowly() {
         let mut window = begun(131_072, 6 << 20);
-        for (echo, now, expected) in [(1, 41, 40_000), (50, 98, 41_000), (60, 90, 30_000)] {
-            window.sample_rtt(echo, now);
+        for (echo, millis, expected) in [(1, 40, 40_000), (50, 97, 41_000), (60, 89, 30_000)] {
+            window.sample_rtt(echo, &Clock::default(), Time::ZERO + Span::from_millis(millis));
             assert_eq!(window.rtt8() >> 3, expected);
         }
     }

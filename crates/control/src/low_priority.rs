@@ -1,0 +1,203 @@
+//! TCP-LP: halves its window when the one-way delay has risen by a share of its range, waits to see whether that was enough, and
+//! falls to one segment if it was not. Source: Kuzmanovic and Knightly, "TCP-LP: Low-Priority Service via End-Point Congestion
+//! Control" (IEEE/ACM ToN 14(4), 2006), and Linux `net/ipv4/tcp_lp.c`, in its integers.
+//!
+//! The two differ in what the delay is, which [`Reading`] chooses. The kernel guesses the rate of the peer's clock from single
+//! steps of it, multiplies the clock's whole reading by what the guess makes of a tick, and takes the difference of the clocks
+//! for the delay: its range, and with it the threshold, depends on how far the clocks are apart, and a guess that is off by a
+//! little is off by as much as the clock shows.
+
+mod absolute;
+
+use crate::one_way_delay::OneWayDelay;
+use crate::windowed::Windowed;
+use crate::{Ack, NO_THRESHOLD, Phase, Signal, Start, Timestamps, Window};
+use absolute::Absolute;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Random, Time};
+
+/// Parameters of TCP-LP. The module of Linux has none: these are its constants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Delay is a sign of congestion above this share of its range, in percent.
+    pub threshold: u32,
+    /// For how many round trips after a reduction the window is held, and another sign takes it to one segment.
+    pub inference: u32,
+    /// What is followed where they differ: "kernel" (`tcp_lp.c`) or "paper".
+    pub reading: Reading,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { threshold: 15, inference: 3, reading: Reading::Kernel }
+    }
+}
+
+/// Which description of TCP-LP is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reading {
+    /// Linux: delay is the difference of the clocks, the peer's at a rate that is guessed; the range begins anew with each
+    /// reduction, from the average delay to twice that; slow start goes on after a reduction, where there was no loss before.
+    Kernel,
+    /// The article: delay counts from the first, its range is that of the connection, and what follows a reduction is additive
+    /// increase. That the range is found out by slow start up to the first loss, and that a sign counts once a round trip, is
+    /// weir's understanding of it.
+    Paper,
+}
+
+/// The average weighs a delay 1 in 2 to this power.
+const AVERAGE_SHIFT: u32 = 3;
+
+/// A connection under TCP-LP.
+#[derive(Debug)]
+pub(crate) struct LowPriority {
+    config: Config,
+    window: Window,
+    delay: Delay,
+    /// When the last sign was answered, by the clock of the timestamps.
+    last_drop: Option<u32>,
+    /// Length of the inference phase, in ticks.
+    inference: u32,
+    inferring: bool,
+}
+
+/// The range of delays and their average.
+#[derive(Debug)]
+enum Delay {
+    Kernel(Absolute),
+    Paper(Relative),
+}
+
+/// Delays over the first, of a whole connection. Milliseconds.
+#[derive(Debug, Default)]
+struct Relative {
+    owd: OneWayDelay,
+    range: Option<(i64, i64)>,
+    /// Times 2 to the power of [`AVERAGE_SHIFT`].
+    average: i64,
+}
+
+impl Relative {
+    fn sample(&mut self, timestamps: &Timestamps) {
+        let delay = self.owd.sample(timestamps);
+        match &mut self.range {
+            Some((least, most)) => {
+                (*least, *most) = (delay.min(*least), delay.max(*most));
+                self.average += delay - (self.average >> AVERAGE_SHIFT);
+            }
+            None => {
+                self.range = Some((delay, delay));
+                self.average = delay << AVERAGE_SHIFT;
+            }
+        }
+    }
+
+    /// Compared in hundredths of the average's fractions: the range may be a few milliseconds.
+    fn is_above(&self, percent: u32) -> bool {
+        let Some((least, most)) = self.range else { return false };
+        let limit = 100 * least + i64::from(percent) * (most - least);
+        100 * self.average > limit << AVERAGE_SHIFT
+    }
+}
+
+impl LowPriority {
+    pub(crate) fn new(config: &Config, start: &Start) -> LowPriority {
+        let delay = match config.reading {
+            Reading::Kernel => Delay::Kernel(Absolute::default()),
+            Reading::Paper => Delay::Paper(Relative::default()),
+        };
+        let window = Window::new(start);
+        LowPriority { config: config.clone(), window, delay, last_drop: None, inference: 0, inferring: false }
+    }
+
+    /// What the acknowledgement tells of the delay (Linux `tcp_lp_pkts_acked`).
+    fn observe(&mut self, timestamps: &Timestamps, ack: &Ack) {
+        let now = timestamps.own_ticks;
+        let sampled = ack.rtt.is_some();
+        match &mut self.delay {
+            Delay::Kernel(delay) if sampled => delay.sample(timestamps),
+            Delay::Paper(delay) if sampled => delay.sample(timestamps),
+            _ => {}
+        }
+        let round_trip = now.wrapping_sub(timestamps.echoed_ticks) as i32;
+        if round_trip > 0 {
+            self.inference = self.config.inference.saturating_mul(round_trip.unsigned_abs());
+        }
+        self.inferring = self.last_drop.is_some_and(|last| now.wrapping_sub(last) < self.inference);
+        let percent = self.config.threshold;
+        let congested = match &mut self.delay {
+            Delay::Kernel(delay) => delay.is_above(percent),
+            // Until the first loss slow start finds out the range. What left before the last reduction tells of the window
+            // before it.
+            Delay::Paper(delay) => {
+                let news = |last| (timestamps.echoed_ticks.wrapping_sub(last) as i32) > 0;
+                let ranged = self.window.ssthresh != NO_THRESHOLD;
+                ranged && self.last_drop.is_none_or(news) && delay.is_above(percent)
+            }
+        };
+        if congested {
+            self.drop_window(ack.phase);
+            self.last_drop = Some(now);
+            if let Delay::Kernel(delay) = &mut self.delay {
+                delay.begin_range();
+                // In the kernel 0 says that there was none.
+                self.last_drop = Some(now).filter(|&now| now != 0);
+            }
+        }
+    }
+
+    /// To one segment within the inference phase, else to half. While PRR walks the window down nothing comes of it: it ends
+    /// at the threshold.
+    fn drop_window(&mut self, phase: Phase) {
+        if matches!(phase, Phase::Recovery | Phase::Reduction) {
+            return;
+        }
+        self.window.cwnd = if self.inferring { 1 } else { (self.window.cwnd / 2).max(1) };
+        if self.config.reading == Reading::Paper {
+            self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
+            self.inferring = true;
+        }
+    }
+}
+
+impl Windowed for LowPriority {
+    fn base(&self) -> &Window {
+        &self.window
+    }
+    fn base_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+        if let Some(timestamps) = &ack.timestamps {
+            self.observe(timestamps, ack);
+        }
+        if ack.may_grow && !self.inferring {
+            self.window.reno(ack);
+        }
+    }
+
+    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+        self.window.halved()
+    }
+
+    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let (average, least, most) = match &self.delay {
+            Delay::Kernel(delay) => delay.describe(report),
+            Delay::Paper(Relative { average, range, .. }) => {
+                let (least, most) = range.unwrap_or((0, 0));
+                (*average as f64 / 8.0, least as f64, most as f64)
+            }
+        };
+        report("delay_average_ms", average);
+        report("delay_least_ms", least);
+        report("delay_most_ms", most);
+        report("inferring", f64::from(u8::from(self.inferring)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+//! TCP Nice: Vegas that halves its window when more than half of what came back in a round trip was delayed by a fifth of the range
+//! of delays, and goes below one segment a round trip. Source: Venkataramani, Kokku and Dahlin, "TCP Nice: A Mechanism for
+//! Background Transfers" (OSDI 2002), and the listing in appendix A.2 of K. Ong, "Evaluation and Optimisation of
+//! Less-than-Best-Effort TCP Congestion Control Mechanisms" (Murdoch University, 2020); values that the listing leaves out are
+//! those of its author's Linux module. [`Reading`] chooses where they differ.
+//!
+//! Below one segment two leave at once, since a receiver acknowledges every second one, and then none for so many round trips.
+//! The listing counts these by the acknowledgements that arrive, with a window of 0 in between: once both segments are
+//! acknowledged, by one acknowledgement perhaps, none arrives any more, and a connection that does just that stands still. Here
+//! they are time, which both texts mean. The listing's bound on these round trips is tested before they are multiplied, which
+//! leads beyond it, from where its way back is not taken any more; here it is a bound.
+
+use crate::reading::Reading;
+use crate::rtt_rounds::RttRounds;
+use crate::windowed::Windowed;
+use crate::{Ack, Restart, Signal, Start, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Bytes, Random, Time};
+
+/// Parameters of Nice, named as in the thesis and in Linux `tcp_vegas`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// With fewer segments than this in the queue the window grows.
+    pub alpha: u32,
+    /// With more segments than this in the queue the window shrinks.
+    pub beta: u32,
+    /// With more segments than this in the queue slow start ends.
+    pub gamma: u32,
+    /// An RTT this far up its range, in percent, is a sign of congestion.
+    pub threshold: u32,
+    /// With more such signs in a round trip than the window divided by this, the window is halved; 0 counts as 1.
+    pub fraction_divisor: u32,
+    /// The longest that two segments wait for the next two, in round trips: 96 are a window of 1/48.
+    pub max_fwnd: u32,
+    /// What the signs of a round trip are counted in: in 8 bits, as the module does, no window of 512 segments or more is
+    /// ever halved.
+    pub counter_bits: CounterBits,
+    /// What is followed where they differ: the article (the largest RTT is that of the connection; what is halved grows
+    /// additively from there; the window is halved below one segment too, and any RTT is judged there), or the listing (the
+    /// largest RTT is that of the round; slow start takes a halved window back to its threshold; four times as many round
+    /// trips between two segments for a halving, two more for each step down, two fewer for each step up).
+    pub reading: Reading,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            alpha: 1,
+            beta: 3,
+            gamma: 1,
+            threshold: 20,
+            fraction_divisor: 2,
+            max_fwnd: 96,
+            counter_bits: CounterBits::Eight,
+            reading: Reading::Listing,
+        }
+    }
+}
+
+/// The width of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum CounterBits {
+    /// It begins again at 0 after 255.
+    Eight,
+    /// It is wide enough.
+    ThirtyTwo,
+}
+
+impl TryFrom<u8> for CounterBits {
+    type Error = String;
+    fn try_from(bits: u8) -> Result<CounterBits, String> {
+        match bits {
+            8 => Ok(CounterBits::Eight),
+            32 => Ok(CounterBits::ThirtyTwo),
+            _ => Err(format!("counter_bits is {bits}, expected 8 or 32")),
+        }
+    }
+}
+
+impl From<CounterBits> for u8 {
+    fn from(bits: CounterBits) -> u8 {
+        match bits {
+            CounterBits::Eight => 8,
+            CounterBits::ThirtyTwo => 32,
+        }
+    }
+}
+
+impl JsonSchema for CounterBits {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CounterBits".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "enum": [8, 32] })
+    }
+}
+
+/// The smallest window that is not below one segment (listing: so that a receiver that delays acknowledgements answers).
+const MIN_WINDOW: u32 = 2;
+/// Two segments each so many round trips is no less than the window says.
+const NOT_BELOW: u32 = 2;
+/// Segments that leave at once where the window is below one.
+const TOGETHER: u64 = 2;
+
+/// A connection under Nice.
+#[derive(Debug)]
+pub(crate) struct Nice {
+    config: Config,
+    window: Window,
+    rounds: RttRounds,
+    /// Largest RTT in microseconds, and at least twice the smallest.
+    most: u64,
+    /// RTTs of this round that were a sign of congestion.
+    signs: u32,
+    /// Two segments leave each so many round trips; [`NOT_BELOW`] while the window is not below one segment (`fractional_cwnd`).
+    fwnd: u32,
+    /// Segments that waited in the last round that was judged.
+    queued: u32,
+}
+
+impl Nice {
+    pub(crate) fn new(config: &Config, start: &Start) -> Nice {
+        Nice {
+            config: config.clone(),
+            window: Window::new(start),
+            rounds: RttRounds::new(),
+            most: 0,
+            signs: 0,
+            fwnd: NOT_BELOW,
+            queued: 0,
+        }
+    }
+
+    fn by_paper(&self) -> bool {
+        self.config.reading == Reading::Paper
+    }
+
+    /// Takes the RTT of an acknowledgement, where it has one.
+    fn sample(&mut self, ack: &Ack) {
+        let first = self.rounds.count == 0;
+        let Some(rtt) = self.rounds.sample(ack) else { return };
+        if first && !self.by_paper() {
+            self.most = 0;
+        }
+        self.most = self.most.max(rtt).max(self.rounds.base.saturating_mul(2));
+        let percent = u64::from(self.config.threshold.min(100));
+        let limit = (100 - percent)
+            .saturating_mul(self.rounds.base)
+            .saturating_add(percent.saturating_mul(self.most));
+        if rtt > limit / 100 {
+            self.signs = match self.config.counter_bits {
+                CounterBits::Eight => (self.signs + 1) % 256,
+                CounterBits::ThirtyTwo => self.signs.saturating_add(1),
+            };
+        }
+    }
+
+    fn begin_round(&mut self, ack: &Ack) {
+        self.rounds.begin(ack);
+        self.signs = 0;
+    }
+
+    /// Whether a round has told too little: below one segment the article knows no better.
+    fn few(&self) -> bool {
+        let any = self.by_paper() && self.window.cwnd <= MIN_WINDOW && self.rounds.count > 0;
+        self.rounds.few() && !any
+    }
+
+    /// The decision of a round.
+    fn judge(&mut self, ack: &Ack) {
+        let (target, queued) = self.rounds.target_and_queue(self.window.cwnd);
+        self.queued = queued;
+        let window = &mut self.window;
+        if window.in_slow_start() {
+            if queued > self.config.gamma {
+                window.cwnd = window.cwnd.min(target.saturating_add(1));
+                window.ssthresh = window.ssthresh.min(window.cwnd);
+            } else {
+                window.slow_start(ack.delivered_segments);
+            }
+        } else if self.signs > window.cwnd / self.config.fraction_divisor.max(1) {
+            self.halve();
+        } else if queued > self.config.beta {
+            self.step_down();
+        } else if queued < self.config.alpha {
+            self.step_up();
+        }
+        let floor = if self.by_paper() { 1 } else { MIN_WINDOW };
+        self.window.cwnd = self.window.cwnd.max(floor);
+        self.window.ssthresh = self.window.remembered_threshold();
+    }
+
+    fn halve(&mut self) {
+        let above = self.fwnd == NOT_BELOW;
+        if self.by_paper() {
+            if self.window.cwnd > 1 {
+                self.window.cwnd /= 2;
+                self.window.ssthresh = self.window.cwnd;
+            } else {
+                self.spread(self.fwnd * 2);
+            }
+        } else if above && self.window.cwnd > MIN_WINDOW {
+            self.window.cwnd /= 2;
+        } else {
+            self.spread(self.fwnd * 4);
+        }
+    }
+
+    fn step_down(&mut self) {
+        let least = if self.by_paper() { 1 } else { MIN_WINDOW };
+        if self.fwnd == NOT_BELOW && self.window.cwnd > least {
+            self.window.cwnd -= 1;
+        } else if !self.by_paper() {
+            self.spread(self.fwnd + 2);
+        }
+        self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
+    }
+
+    fn step_up(&mut self) {
+        if self.fwnd == NOT_BELOW {
+            self.window.cwnd = self.window.cwnd.saturating_add(1);
+        } else if self.by_paper() {
+            // One segment more than a fraction of one.
+            self.fwnd = NOT_BELOW;
+        } else {
+            self.spread(self.fwnd - 2);
+        }
+    }
+
+    fn spread(&mut self, round_trips: u32) {
+        self.fwnd = round_trips.clamp(NOT_BELOW, self.config.max_fwnd.max(NOT_BELOW));
+    }
+
+    /// Reno's growth; where the window is below one segment, what it would have grown by takes two round trips off the wait.
+    fn grow_as_reno(&mut self, ack: &Ack) {
+        if self.fwnd == NOT_BELOW {
+            self.window.reno(ack);
+        } else if self.by_paper() {
+            self.step_up();
+        } else {
+            let (cwnd, cwnd_cnt) = (self.window.cwnd, self.window.cwnd_cnt);
+            self.window.reno(ack);
+            let grown = self.window.cwnd - cwnd;
+            self.spread(self.fwnd.saturating_sub(grown.saturating_mul(2)));
+            if self.fwnd > NOT_BELOW {
+                (self.window.cwnd, self.window.cwnd_cnt) = (cwnd, cwnd_cnt);
+            }
+        }
+    }
+}
+
+impl Windowed for Nice {
+    fn base(&self) -> &Window {
+        &self.window
+    }
+    fn base_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+        self.sample(ack);
+        let judging = self.rounds.judging(ack);
+        if !ack.may_grow {
+            return;
+        }
+        if !judging {
+            self.grow_as_reno(ack);
+        } else if self.rounds.ends(ack) {
+            if self.few() {
+                self.grow_as_reno(ack);
+            } else {
+                self.judge(ack);
+            }
+            self.begin_round(ack);
+        } else if self.window.in_slow_start() {
+            self.window.slow_start(ack.delivered_segments);
+        }
+    }
+
+    fn fraction(&self) -> Option<Bytes> {
+        let segments = TOGETHER * self.window.mss().get();
+        (self.fwnd > NOT_BELOW).then(|| Bytes::new((segments / u64::from(self.fwnd)).max(1)))
+    }
+    fn together(&self) -> Option<Bytes> {
+        (self.fwnd > NOT_BELOW).then(|| Bytes::new(TOGETHER * self.window.mss().get()))
+    }
+
+    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+        self.window.halved()
+    }
+    fn restarts(&mut self, restart: &Restart) {
+        let base = self.rounds.base;
+        self.rounds.restart(restart);
+        if self.by_paper() {
+            // The smallest RTT is that of the connection.
+            self.rounds.base = base;
+        }
+    }
+
+    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("rtt_base_ms", self.rounds.base_millis());
+        report("queued_segments", f64::from(self.queued));
+        report("congestion_signs", f64::from(self.signs));
+        report("round_trips_for_two", f64::from(self.fwnd));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use super::*;
+use crate::testing::{Link, Path, ack, delivered, loss, ms, start, state_of, timeout};
+use crate::{Controller, RttSample};
+use weir_base::{Rate, Span};
+
+fn lp(reading: Reading, threshold: Threshold) -> WestwoodLp {
+    WestwoodLp::new(&Config { reading, threshold, hz: 1000, ..Config::default() }, &start())
+}
+
+fn sample(lp: &mut WestwoodLp, now: u64, acknowledged: u64, rtt: u64, predicted: bool) {
+    let rtt = Some(RttSample { rtt: Span::from_millis(rtt), delayed: false });
+    lp.on_delivered(&Delivered { rtt, acknowledged, predicted, ..delivered(ms(now), 1) });
+}
+
+/// Over a path that carries 500 bytes a tick, so 20 segments in the 40 ms of its smallest RTT; now the RTT is 80 ms.
+fn filled(reading: Reading, threshold: Threshold, cwnd: u32) -> WestwoodLp {
+    let mut lp = lp(reading, threshold);
+    sample(&mut lp, 0, 0, 40, true);
+    sample(&mut lp, 50, 25_500, 40, true);
+    sample(&mut lp, 51, 25_500, 40, true);
+    assert_eq!(lp.path.segments(), 20);
+    for rtt in [40, 80] {
+        sample(&mut lp, 51, 26_500, rtt, false);
+    }
+    (lp.window.cwnd, lp.window.ssthresh) = (cwnd, 5);
+    lp
+}
+
+fn acknowledge(lp: &mut WestwoodLp) {
+    lp.on_ack(&ack(ms(51), 1), &mut Random::stream(1, "lp"));
+}
+
+#[test]
+fn one_segment_may_wait_of_three_where_the_delay_has_doubled() {
+    // 3 * (1 - 40 / 80) = 1.5, and in integers 3 * 50 / 100 = 1. What 20 segments of 1000 bytes are is 19 of 1012.
+    for (reading, cwnd, expected) in [
+        (Reading::Paper, 21, 21),
+        (Reading::Paper, 22, 20),
+        (Reading::Listing, 20, 20),
+        (Reading::Listing, 21, 20),
+    ] {
+        let mut lp = filled(reading, Threshold::Of2006, cwnd);
+        acknowledge(&mut lp);
+        assert_eq!(lp.window.cwnd, expected, "{reading:?} from {cwnd}");
+        let came_down = f64::from(u8::from(cwnd != expected));
+        assert_eq!(state_of(&lp, "early_reductions"), Some(came_down), "{reading:?} from {cwnd}");
+    }
+}
+
+#[test]
+fn without_a_sign_a_window_below_the_path_is_raised_to_it() {
+    let mut listing = filled(Reading::Listing, Threshold::Of2006, 10);
+    acknowledge(&mut listing);
+    assert_eq!(listing.window.cwnd, 20);
+    let mut paper = filled(Reading::Paper, Threshold::Of2006, 10);
+    acknowledge(&mut paper);
+    assert_eq!(paper.window.cwnd, 10);
+}
+
+#[test]
+fn the_nearer_the_delay_is_to_that_of_losses_the_fewer_may_wait() {
+    let mut lp = filled(Reading::Paper, Threshold::Of2006, 21);
+    // Losses struck at 100 ms: 3 * (1 - 80 / 100) * (1 - 40 / 80) = 0.3.
+    lp.delay_loss = 4 * 100;
+    assert!((lp.threshold((40, 80)) - 0.3).abs() < 1e-9);
+    acknowledge(&mut lp);
+    assert_eq!(lp.window.cwnd, 20);
+    // In integers 3 * 20 / 100 is none.
+    let mut listing = filled(Reading::Listing, Threshold::Of2006, 21);
+    listing.delay_loss = 4 * 100;
+    assert_eq!(listing.threshold_as_listed((40, 80)), 0);
+}
+
+#[test]
+fn beyond_the_delay_of_losses_the_listing_never_comes_down_and_the_paper_always_does() {
+    let mut listing = filled(Reading::Listing, Threshold::Of2006, 90);
+    // 100 - 4 * 80 * 100 / 240 = -33: without a sign it is over four thousand million.
+    listing.delay_loss = 4 * 60;
+    acknowledge(&mut listing);
+    assert_eq!((listing.window.cwnd, listing.early_reductions), (90, 0));
+    let mut paper = filled(Reading::Paper, Threshold::Of2006, 21);
+    paper.delay_loss = 4 * 60;
+    acknowledge(&mut paper);
+    assert_eq!((paper.window.cwnd, paper.early_reductions), (20, 1));
+}
+
+#[test]
+fn the_first_timeout_of_the_listing_leaves_a_quarter_of_its_delay() {
+    // The average begins at 1, not at none: 1 + 80, which stands for 20 ms.
+    let mut listing = filled(Reading::Listing, Threshold::Of2006, 20);
+    listing.on_timeout(&timeout(ms(60)));
+    assert_eq!(listing.delay_loss, 81);
+    assert_eq!((listing.window.cwnd, listing.window.ssthresh), (1, 20));
+    // By the paper losses that are repaired tell as well, and the first is taken whole.
+    let mut paper = filled(Reading::Paper, Threshold::Of2006, 20);
+    paper.on_enter_recovery(&loss(ms(60)));
+    assert_eq!(paper.delay_loss, 320);
+    paper.on_exit_recovery(ms(100));
+    assert_eq!((paper.window.cwnd, paper.window.ssthresh), (20, 20));
+}
+
+#[test]
+fn the_formula_of_2004_takes_the_mean_and_an_empty_queue_lets_any_number_wait() {
+    let mut lp = filled(Reading::Paper, Threshold::Of2004, 22);
+    // Five samples of a smallest RTT of 40 ms and a mean of 48: 3 * (1 - 40 / 48) is a half, and three in ten thousand more.
+    assert_eq!(lp.delays.pair(Threshold::Of2004, false), Some((40, 48)));
+    let expected = 3.0 * (1.0 - 40.0 / 48.0 + 3e-6 / 0.04);
+    assert!((lp.threshold((40, 48)) - expected).abs() < 1e-9);
+    acknowledge(&mut lp);
+    assert_eq!(lp.window.cwnd, 20);
+    sample(&mut lp, 52, 27_500, 40, false);
+    lp.window.cwnd = 50;
+    acknowledge(&mut lp);
+    assert_eq!(lp.window.cwnd, 50);
+}
+
+#[test]
+fn the_listing_learns_delays_only_from_what_is_not_predicted() {
+    for (reading, expected) in [(Reading::Listing, (0, 0)), (Reading::Paper, (40, 90))] {
+        let mut lp = lp(reading, Threshold::Of2006);
+        for rtt in [40, 90] {
+            sample(&mut lp, 0, 0, rtt, true);
+        }
+        assert_eq!((lp.delays.min, lp.delays.max), expected, "{reading:?}");
+    }
+}
+
+#[test]
+fn in_slow_start_only_the_listing_comes_down_and_not_the_first_time() {
+    for (reading, min_avg, expected) in
+        [(Reading::Listing, 0, 0), (Reading::Listing, 160, 1), (Reading::Paper, 160, 0)]
+    {
+        let mut lp = filled(reading, Threshold::Of2006, 40);
+        lp.window.ssthresh = 1_000;
+        (lp.delays.min_avg, lp.delays.max_avg) = (min_avg, 2 * min_avg);
+        acknowledge(&mut lp);
+        assert_eq!(lp.early_reductions, expected, "{reading:?} {min_avg}");
+    }
+}
+
+#[test]
+fn averages_weigh_a_quarter() {
+    // 4 * 40; then 160 + 80 - 40 = 200, which stands for 50.
+    assert_eq!(average(40, 0), 160);
+    assert_eq!(average(80, 160), 200);
+}
+
+/// Windows each 50 ms from 20 s on, alone on a link whose path holds 50 segments, with a buffer of as many.
+fn alone(threshold: Threshold, hz: u32) -> Vec<u64> {
+    let link = Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 50, mark: None };
+    let config = Config { reading: Reading::Paper, threshold, hz, ..Config::default() };
+    let mut path = Path::of(&crate::Config::WestwoodLp(config), link);
+    path.trace(Span::from_secs(20), 1);
+    let drops = path.drops;
+    let windows = path.trace(Span::from_millis(50), 200);
+    assert_eq!(path.drops, drops);
+    windows
+}
+
+#[test]
+fn alone_it_fills_the_link_and_leaves_a_queue_of_a_few_segments() {
+    assert!(alone(Threshold::Of2004, 1000).iter().all(|window| (47..=58).contains(window)));
+    // A clock of 4 ms rounds the RTT of 40.8 ms up to 44: the path is taken to hold four segments more.
+    assert!(alone(Threshold::Of2006, 250).iter().all(|window| (47..=62).contains(window)));
+}
+
+#[test]
+fn the_formula_of_2006_holds_a_window_below_the_path_where_the_clock_is_fine() {
+    // The rate that is measured is the window's own and lags behind its growth, and without a queue next to none may wait.
+    assert!(alone(Threshold::Of2006, 1000).iter().all(|window| *window < 30));
+}
