@@ -6,6 +6,7 @@ use crate::store::{Chain, Store};
 use crate::{Backlog, parameter};
 use weir_base::{Bytes, Packet, Random};
 
+/// No bucket, which is beyond all buckets.
 const NONE: u32 = u32::MAX;
 
 /// A bucket's place in the round, and what it holds.
@@ -125,37 +126,27 @@ impl<P: Packet, S> Flows<P, S> {
     pub(crate) fn pop(&mut self, mut serve: impl FnMut(&mut Turn<'_, P, S>) -> Option<P>) -> Option<P> {
         loop {
             let is_new = self.new.head != NONE;
-            let index = if is_new { self.new.head } else { self.old.head };
-            if index == NONE {
-                return None;
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = list.head;
+            let bucket = self.buckets.get_mut(index as usize)?;
+            let spent = bucket.deficit <= 0;
+            if !spent {
+                let mut turn = Turn { store: &mut self.store, bucket, total: &mut self.backlog };
+                if let Some(packet) = serve(&mut turn) {
+                    bucket.deficit -= i64::from(packet.wire_length());
+                    return Some(packet);
+                }
             }
-            let bucket = &mut self.buckets[index as usize];
-            if bucket.deficit <= 0 {
+            list.head = bucket.next;
+            if spent {
                 bucket.deficit += self.quantum;
-                self.leave(is_new);
-                append(&mut self.buckets, &mut self.old, index);
+            } else if !is_new || self.old.head == NONE {
+                bucket.listed = false;
                 continue;
             }
-            let mut turn = Turn { store: &mut self.store, bucket, total: &mut self.backlog };
-            if let Some(packet) = serve(&mut turn) {
-                bucket.deficit -= i64::from(packet.wire_length());
-                return Some(packet);
-            }
-            // An empty new bucket goes through the old ones once, so that it does not come back as new at once.
-            self.leave(is_new);
-            if is_new && self.old.head != NONE {
-                append(&mut self.buckets, &mut self.old, index);
-            } else {
-                self.buckets[index as usize].listed = false;
-            }
+            // An empty new bucket goes through the old ones once too, so that it does not come back as new at once.
+            append(&mut self.buckets, &mut self.old, index);
         }
-    }
-
-    /// Takes the head off one of the lists.
-    #[inline]
-    fn leave(&mut self, new: bool) {
-        let list = if new { &mut self.new } else { &mut self.old };
-        list.head = self.buckets[list.head as usize].next;
     }
 
     /// The bucket that holds the most bytes.

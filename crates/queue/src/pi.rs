@@ -4,6 +4,12 @@
 
 use weir_base::{Random, Span, Time};
 
+/// Decides with the square of a probability: both of two draws must be below it.
+#[inline]
+pub(crate) fn signals_squared(root: f64, random: &mut Random) -> bool {
+    root > 0.0 && random.chance(root) && random.chance(root)
+}
+
 /// The controller.
 #[derive(Debug, Clone)]
 pub(crate) struct Pi {
@@ -43,10 +49,20 @@ impl Pi {
         self.probability * self.probability
     }
 
-    /// Decides with probability p'^2: both of two draws must be below p'.
+    /// Decides with probability p'^2.
     #[inline]
     pub(crate) fn signals_squared(&self, random: &mut Random) -> bool {
-        self.probability > 0.0 && random.chance(self.probability) && random.chance(self.probability)
+        signals_squared(self.probability, random)
+    }
+
+    /// Makes p' at least this, as far as it may rise.
+    pub(crate) fn raise(&mut self, probability: f64) {
+        self.probability = self.probability.max(probability.min(self.most));
+    }
+
+    /// The delay that it holds.
+    pub(crate) fn target(&self) -> Span {
+        self.target
     }
 
     pub(crate) fn next_update(&self) -> Time {

@@ -2,6 +2,10 @@
 //! heuristics, and multiplied by a coupling factor for scalable ones (ECT(1), CE), so that both get equal rates (De Schepper,
 //! Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", CoNEXT 2016).
 //!
+//! The defaults are those of the paper's authors: 20 ms, 32 ms, 80/256 and 800/256 Hz on p' (`dualpi2_params_init` of their first
+//! submission to Linux, 2018); their `sch_pi2` of 2015 has 10/16 and 100/16 Hz on p = 2 p', which is the same, each 30 ms. It also
+//! spares a backlog of less than two packets of the MTU, which is not done here.
+//!
 //! The paper's p is that of scalable packets; here p' is the half of it, as in RFC 9332, so that `alpha` and `beta` are the
 //! paper's for classic traffic. With `max_probability` at 0.5 a classic signal comes for a quarter of the packets at most,
 //! when every scalable one is marked, and what is beyond that the limit must drop.

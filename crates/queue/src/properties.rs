@@ -15,6 +15,7 @@ const LINK: Link =
 fn configs() -> Vec<(String, Config)> {
     let more = [
         r#"{ "kind": "dualpi2", "preset": "thesis" }"#,
+        r#"{ "kind": "dualpi2", "preset": "weir" }"#,
         r#"{ "kind": "dualpi2", "scheduler": "strict", "drop_early": true, "drop_overload": false }"#,
         r#"{ "kind": "red", "min": "5 ms", "gentle": false, "harddrop": true, "bytemode": true }"#,
         r#"{ "kind": "codel", "ce_threshold": "1 ms" }"#,

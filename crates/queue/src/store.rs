@@ -1,6 +1,7 @@
 //! Packets of many queues in one slab: each queue is a chain of places, places that become free are used again. Nothing is
 //! allocated per packet once the slab has grown to the most that was ever queued, and an empty queue costs eight bytes.
 
+/// No place, which is beyond all places.
 const NONE: u32 = u32::MAX;
 
 /// The packets.
@@ -32,16 +33,14 @@ impl<P> Store<P> {
 
     #[inline]
     pub(crate) fn push(&mut self, chain: &mut Chain, packet: P) {
-        let place = self.free;
-        let place = if place == NONE {
-            self.places.push((Some(packet), NONE));
-            (self.places.len() - 1) as u32
-        } else {
-            let slot = &mut self.places[place as usize];
+        let mut place = self.free;
+        if let Some(slot) = self.places.get_mut(place as usize) {
             self.free = slot.1;
             *slot = (Some(packet), NONE);
-            place
-        };
+        } else {
+            place = self.places.len() as u32;
+            self.places.push((Some(packet), NONE));
+        }
         if chain.is_empty() {
             chain.head = place;
         } else {
@@ -52,11 +51,8 @@ impl<P> Store<P> {
 
     #[inline]
     pub(crate) fn pop(&mut self, chain: &mut Chain) -> Option<P> {
-        if chain.is_empty() {
-            return None;
-        }
         let place = chain.head;
-        let slot = &mut self.places[place as usize];
+        let slot = self.places.get_mut(place as usize)?;
         chain.head = slot.1;
         slot.1 = self.free;
         self.free = place;

@@ -3,7 +3,7 @@
 use weir_base::{Ecn, Random, Span, Time};
 use weir_plan::{Ip, Run};
 use weir_transport::tcp::{self, Connection};
-use weir_workload::{Action, Event, FrameLog, Needs, Part, Workload};
+use weir_workload::{Action, Event, FrameLog, Needs, Part, Workload, Writes};
 
 /// How a flow's data travels.
 pub(crate) enum Carrier {
@@ -292,7 +292,7 @@ impl Flow {
                     }
                     return;
                 }
-                Action::Open | Action::Write(_) | Action::WriteForever | Action::Close => {
+                Action::Open | Action::Write(_) | Action::WriteForever(_) | Action::Close => {
                     match self.on_stream(action, now) {
                         Some(event) => event,
                         None => return,
@@ -331,7 +331,8 @@ impl Flow {
                 self.wake = Time::NEVER;
                 self.stopped = true;
             }
-            _ => sender.write_forever(),
+            Action::WriteForever(writes) => sender.write_forever(writes == Writes::Greedy),
+            _ => {}
         }
         None
     }

@@ -16,6 +16,7 @@ mod transfer;
 mod udp;
 mod web;
 
+pub use bulk::Writes;
 pub use checks::Fault;
 pub use frames::{FrameFate, FrameLog, FrameRecord, Part};
 pub use sizes::{Listed, Pareto, Sizes};
@@ -55,7 +56,7 @@ pub enum Action {
     /// Writes so many bytes as room allows; answered by [`Event::Written`] when the last is in the socket.
     Write(Bytes),
     /// Keeps the socket's buffer full until the flow's stop time; never answered.
-    WriteForever,
+    WriteForever(Writes),
     /// Does nothing until then; answered by [`Event::Woken`].
     WaitUntil(Time),
     /// Sends a request of so many bytes, which the other end answers with so many when it has read all of it; answered by

@@ -12,7 +12,9 @@ use weir_base::{Bytes, Span};
 pub struct Config {
     /// Where all other parameters come from that are not written. `rfc9332`: RFC 9332, appendix A, which is what Linux 6.17 and
     /// later have as defaults. `thesis`: the DualPI2 of "Destruction Testing: Ultra-Low Delay using Dual Queue Coupled AQM"
-    /// (University of Oslo, 2017), section 11.1: limit 1000 packets, alpha 5/16, beta 50/16, time-shifted by 30 ms.
+    /// (University of Oslo, 2017), section 11.1: limit 1000 packets, alpha 5/16, beta 50/16, time-shifted by 30 ms. `weir`:
+    /// `rfc9332` with `step_burst`, `overload_control`, `overload_priority` and `limit_patience` switched on
+    /// (docs/dualpi2-weir.md).
     pub preset: Preset,
     /// How much both queues hold together.
     pub limit: Limit,
@@ -38,6 +40,11 @@ pub struct Config {
     /// Over this time above `step_thresh` the probability of a mark rises from nothing to one, a ramp instead of a step
     /// (RFC 9332, appendix A.1, `laqm`); only with a `step_thresh` in time.
     pub ramp: Span,
+    /// A packet of a burst is spared from the step up to this time above `step_thresh`: one that leaves within `burst_window`
+    /// after the L4S queue was last empty. "0 s" spares none; only with a `step_thresh` in time.
+    pub step_burst: Span,
+    /// How long after the L4S queue was last empty its packets are taken for a burst, not for a standing queue.
+    pub burst_window: Span,
     /// An L4S packet that found fewer packets than this in the L4S queue is spared from the step.
     pub min_qlen_step: u32,
     /// With less than so many packets of the MTU queued, p' gives no signals.
@@ -59,6 +66,15 @@ pub struct Config {
     /// L4S marking probability k p' from which the queue is overloaded; 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub l_drop: f64,
+    /// What decides how many L4S packets are dropped in overload, with `drop_overload`.
+    pub overload_control: OverloadControl,
+    /// The delay of the L4S queue that a separate controller holds by drops.
+    pub overload_target: Span,
+    /// Which queue weighted round robin prefers while a separate controller drops from the L4S queue.
+    pub overload_priority: OverloadPriority,
+    /// When a queue has lost packets for lack of room for so long, throughout, p' rises at once to what drops as many; "0 s"
+    /// is never.
+    pub limit_patience: Span,
     /// What marks L4S packets that are not dropped in overload.
     pub overload_marking: OverloadMarking,
     /// Which delay p' is computed from.
@@ -76,6 +92,8 @@ pub enum Preset {
     Rfc9332,
     /// The study of 2017.
     Thesis,
+    /// What beats the study.
+    Weir,
 }
 
 /// Which packets are L4S.
@@ -102,6 +120,29 @@ pub enum Scheduler {
     Strict,
 }
 
+/// How L4S packets are dropped in overload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum OverloadControl {
+    /// From `l_drop` on, with the probability of classic drops, p'^2; not at all below.
+    Coupled,
+    /// With the square of a probability q of a controller of their own that holds `overload_target`; classic packets are dropped
+    /// with the square of the larger of p' and q / k.
+    Separate,
+}
+
+/// Which queue goes first in overload of the L4S queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum OverloadPriority {
+    /// L4S, as ever.
+    L4s,
+    /// Classic: the weights of the round robin change places.
+    Classic,
+}
+
 /// Marks of L4S packets in overload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -122,6 +163,8 @@ pub enum Delay {
     Longest,
     /// That of the classic queue; that of the L4S queue only while there is no classic packet.
     ClassicFirst,
+    /// That of the classic queue, none while it is empty.
+    Classic,
 }
 
 impl Preset {
@@ -139,6 +182,8 @@ impl Preset {
             coupling_factor: 2.0,
             step_thresh: Limit::Time(Span::from_millis(1)),
             ramp: Span::ZERO,
+            step_burst: Span::ZERO,
+            burst_window: Span::from_millis(5),
             min_qlen_step: 0,
             min_backlog: 2,
             ecn_mask: Mask::L4sEct,
@@ -148,6 +193,10 @@ impl Preset {
             drop_early: false,
             drop_overload: true,
             l_drop: 1.0,
+            overload_control: OverloadControl::Coupled,
+            overload_target: Span::from_millis(5),
+            overload_priority: OverloadPriority::L4s,
+            limit_patience: Span::ZERO,
             overload_marking: OverloadMarking::Coupled,
             delay: Delay::Longest,
         };
@@ -158,12 +207,23 @@ impl Preset {
                 // The study's implementation keeps p'/2 of its paper, which is p' here, and applies these to it.
                 alpha: 0.3125,
                 beta: 3.125,
-                // Its paper marks by the threshold only with two packets queued: one beside the packet itself.
+                // Its paper marks by the threshold only with two packets queued: one beside the packet itself. The authors' `sch_pi2`
+                // of that time (`pi2_qdisc_dequeue`) asks whether one is left as the packet leaves; here, as in Linux, whether one
+                // was there as it came.
                 min_qlen_step: 1,
                 min_backlog: 0,
                 scheduler: Scheduler::TimeShifted,
                 overload_marking: OverloadMarking::Step,
                 delay: Delay::ClassicFirst,
+                ..rfc9332
+            },
+            Preset::Weir => Config {
+                step_burst: Span::from_micros(800),
+                overload_control: OverloadControl::Separate,
+                overload_priority: OverloadPriority::Classic,
+                // The longest round-trip time that CoDel too takes for the usual case (RFC 8289, section 4.2).
+                limit_patience: Span::from_millis(100),
+                delay: Delay::Classic,
                 ..rfc9332
             },
         }

@@ -5,14 +5,16 @@
 //! The controller's variable is p' of RFC 9332: p_C = p'^2, p_CL = k p', overload from p' = 1/k on.
 
 mod config;
+mod overload;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use config::Config;
-use config::{Delay, Mask, OverloadMarking, Scheduler};
+use config::{Delay, Mask, OverloadControl, OverloadMarking, OverloadPriority, Scheduler};
+use overload::{Losses, Separate};
 
 use crate::limit::Room;
-use crate::pi::Pi;
+use crate::pi::{Pi, signals_squared};
 use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
 use std::collections::VecDeque;
 use weir_base::{Bytes, Ecn, Packet, Random, Span, Time};
@@ -38,6 +40,12 @@ pub struct DualPi2<P> {
     room: Room,
     memory: Room,
     pi: Pi,
+    /// The controller of L4S drops, where it is a separate one.
+    separate: Option<Separate>,
+    /// What the classic queue has lost, and the L4S queue.
+    losses: [Losses; 2],
+    /// When the L4S queue was last empty.
+    l4s_empty: Time,
     config: Config,
     threshold: Threshold,
     /// With fewer bytes than this, p' gives no signals.
@@ -71,6 +79,10 @@ impl<P: Packet> DualPi2<P> {
             room: config.limit.resolve(link),
             memory: Room::Bytes(config.memory_limit.unwrap_or(Bytes::new(u64::MAX / 2))),
             pi: Pi::new(config.target, config.tupdate, config.alpha, config.beta, most),
+            separate: (config.drop_overload && config.overload_control == OverloadControl::Separate)
+                .then(|| Separate::new(config)),
+            losses: [Losses::default(), Losses::default()],
+            l4s_empty: Time::ZERO,
             threshold: match config.step_thresh {
                 Limit::Time(span) => Threshold::Sojourn(span),
                 length => Threshold::Length(length.resolve(link)),
@@ -96,8 +108,27 @@ impl<P: Packet> DualPi2<P> {
         self.config.coupling_factor * self.pi.probability()
     }
 
-    fn is_overloaded(&self) -> bool {
+    /// Whether p' is so high that marks say no more.
+    fn is_saturated(&self) -> bool {
         self.config.drop_overload && self.coupled() >= self.config.l_drop && self.pi.probability() > 0.0
+    }
+
+    /// Whether L4S packets are dropped.
+    fn is_overloaded(&self) -> bool {
+        self.separate.as_ref().map_or_else(|| self.is_saturated(), Separate::is_on)
+    }
+
+    /// What is squared for the probability of a drop, or of a classic mark.
+    #[inline]
+    fn root(&self, l4s: bool) -> f64 {
+        match &self.separate {
+            Some(separate) if l4s => separate.root(),
+            // The way back of what couples marks: k times the root of classic for L4S.
+            Some(separate) => {
+                self.pi.probability().max(separate.root() / self.config.coupling_factor.max(1.0))
+            }
+            None => self.pi.probability(),
+        }
     }
 
     /// Whether L4S is next. At least one queue holds a packet.
@@ -121,8 +152,8 @@ impl<P: Packet> DualPi2<P> {
         let quiet = self.backlog().bytes < self.small;
         let overloaded = self.is_overloaded();
         if !l4s || (overloaded && !quiet) {
-            if !quiet && self.pi.signals_squared(&mut self.random) {
-                return match (overloaded, capable) {
+            if !quiet && signals_squared(self.root(l4s), &mut self.random) {
+                return match (overloaded || self.is_saturated(), capable) {
                     (true, true) => Verdict::Drop(DropReason::Overload),
                     (false, true) => Verdict::Mark,
                     (_, false) => Verdict::Drop(DropReason::Signal),
@@ -147,8 +178,11 @@ impl<P: Packet> DualPi2<P> {
     fn native(&self, packet: &P, applies: bool, now: Time) -> f64 {
         let above = match self.threshold {
             Threshold::Length(room) => room.is_exceeded(self.l4s_backlog),
-            Threshold::Sojourn(least) => {
+            Threshold::Sojourn(mut least) => {
                 let sojourn = now.since(packet.arrived());
+                if now.since(self.l4s_empty) <= self.config.burst_window {
+                    least += self.config.step_burst;
+                }
                 if applies && sojourn > least && !self.config.ramp.is_zero() {
                     return ((sojourn - least).as_secs_f64() / self.config.ramp.as_secs_f64()).min(1.0);
                 }
@@ -158,19 +192,75 @@ impl<P: Packet> DualPi2<P> {
         f64::from(u8::from(applies && above))
     }
 
+    /// Weights of the classic and the L4S queue in the round robin.
+    #[inline]
+    fn weights(&self) -> [i64; 2] {
+        let [classic, l4s] = self.weights;
+        let yields = self.config.overload_priority == OverloadPriority::Classic
+            && self.separate.as_ref().is_some_and(Separate::is_on);
+        if yields { [l4s, classic] } else { [classic, l4s] }
+    }
+
+    /// When a queue's first packet arrived.
+    fn head(&self, l4s: bool) -> Option<Time> {
+        if l4s {
+            self.l4s.front().map(|(packet, _)| packet.arrived())
+        } else {
+            self.classic.front().map(Packet::arrived)
+        }
+    }
+
+    /// Takes all steps of the controllers that are due.
+    #[cold]
+    fn update_all(&mut self, now: Time) {
+        if !self.config.limit_patience.is_zero() {
+            self.learn_from_losses(now);
+        }
+        let (classic, l4s) = (self.head(false), self.head(true));
+        let head = match self.config.delay {
+            Delay::Classic => classic,
+            Delay::ClassicFirst => classic.or(l4s),
+            Delay::Longest => match (classic, l4s) {
+                (Some(classic), Some(l4s)) => Some(classic.min(l4s)),
+                (classic, l4s) => classic.or(l4s),
+            },
+        };
+        self.pi.update(now, |at| head.map(|arrived| at.since(arrived)));
+        if let Some(separate) = &mut self.separate {
+            separate.update(now, |at| l4s.map(|arrived| at.since(arrived)));
+        }
+    }
+
+    /// Lets what the limit drops raise the probabilities, before an update that is due.
+    fn learn_from_losses(&mut self, now: Time) {
+        let patience = self.config.limit_patience;
+        for l4s in [false, true] {
+            let head = self.head(l4s);
+            let pi = match &mut self.separate {
+                Some(separate) if l4s => &mut separate.pi,
+                _ => &mut self.pi,
+            };
+            let above = head.is_some_and(|head| now.since(head) > pi.target());
+            if let Some(root) = self.losses[usize::from(l4s)].update(now, above, patience) {
+                pi.raise(root);
+            }
+        }
+    }
+
     /// Takes the next packet out, with its queue, whether the step applies to it, and what it takes of the credit.
     #[inline]
     fn take(&mut self, now: Time) -> Option<(P, bool, bool, i64)> {
         let both = !self.l4s.is_empty() && !self.classic.is_empty();
+        let [classic, l4s] = self.weights();
         if self.takes_l4s(now) {
             let (packet, applies) = self.l4s.pop_front()?;
             self.l4s_backlog.remove(&packet);
-            let cost = if both { self.weights[0] * i64::from(packet.wire_length()) } else { 0 };
+            let cost = if both { classic * i64::from(packet.wire_length()) } else { 0 };
             Some((packet, true, applies, cost))
         } else {
             let packet = self.classic.pop_front()?;
             self.classic_backlog.remove(&packet);
-            let cost = if both { -self.weights[1] * i64::from(packet.wire_length()) } else { 0 };
+            let cost = if both { -l4s * i64::from(packet.wire_length()) } else { 0 };
             Some((packet, false, false, cost))
         }
     }
@@ -180,10 +270,14 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
     fn enqueue(&mut self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) {
         self.update(now);
         let (length, backlog) = (packet.wire_length(), self.backlog());
+        let l4s = self.is_l4s(&packet);
+        let losses = &mut self.losses[usize::from(l4s)];
+        losses.offered += 1;
         if !self.room.fits(backlog, length) || !self.memory.fits(backlog, length) {
+            losses.lost += 1;
+            losses.full += 1;
             return fate.dropped(packet, DropReason::Full, now);
         }
-        let l4s = self.is_l4s(&packet);
         if self.config.drop_early {
             match self.judge(l4s, packet.ecn().is_capable(), 0.0) {
                 Verdict::Pass => {}
@@ -191,10 +285,16 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
                     packet.mark_ce();
                     fate.marked(&packet, now);
                 }
-                Verdict::Drop(reason) => return fate.dropped(packet, reason, now),
+                Verdict::Drop(reason) => {
+                    self.losses[usize::from(l4s)].lost += 1;
+                    return fate.dropped(packet, reason, now);
+                }
             }
         }
         if l4s {
+            if self.l4s.is_empty() {
+                self.l4s_empty = now;
+            }
             let applies = self.l4s_backlog.packets >= self.config.min_qlen_step;
             self.l4s_backlog.add(&packet);
             self.l4s.push_back((packet, applies));
@@ -218,6 +318,7 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
             };
             match verdict {
                 Verdict::Drop(reason) => {
+                    self.losses[usize::from(l4s)].lost += 1;
                     fate.dropped(packet, reason, now);
                     continue;
                 }
@@ -237,17 +338,11 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
         sent
     }
 
+    #[inline]
     fn update(&mut self, now: Time) {
-        let classic = self.classic.front().map(Packet::arrived);
-        let l4s = self.l4s.front().map(|(packet, _)| packet.arrived());
-        let head = match self.config.delay {
-            Delay::ClassicFirst => classic.or(l4s),
-            Delay::Longest => match (classic, l4s) {
-                (Some(classic), Some(l4s)) => Some(classic.min(l4s)),
-                (classic, l4s) => classic.or(l4s),
-            },
-        };
-        self.pi.update(now, |at| head.map(|arrived| at.since(arrived)));
+        if now >= self.pi.next_update() {
+            self.update_all(now);
+        }
     }
 
     fn wakeup(&self) -> Option<Time> {
@@ -263,7 +358,11 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
 
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("base_probability", self.pi.probability());
-        report("drop_probability", self.pi.squared());
+        report("drop_probability", self.root(false) * self.root(false));
+        if let Some(separate) = &self.separate {
+            report("l4s_drop_probability", separate.root() * separate.root());
+            report("l4s_delay_ms", separate.pi.delay().as_millis_f64());
+        }
         report("mark_probability", self.coupled().min(1.0));
         report("delay_ms", self.pi.delay().as_millis_f64());
         report("classic_packets", f64::from(self.classic_backlog.packets));

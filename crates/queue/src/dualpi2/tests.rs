@@ -246,6 +246,124 @@ fn limits_in_packets_and_in_bytes_hold_for_both_queues_together() {
 }
 
 #[test]
+fn a_burst_is_spared_from_the_step_and_a_standing_queue_is_not() {
+    // Step 1 ms, bursts 0.8 ms more, for 5 ms after the queue was empty. Twenty arrive at once at 0: which of those that leave
+    // after this many microseconds are marked.
+    let marked = |text: &str, at: u64| {
+        let mut queue = queue(text);
+        let mut fate = TestFate::default();
+        for n in 0..20 {
+            offer(&mut queue, Ecn::Ect1, us(if n < 10 { 0 } else { 4000 }), &mut fate);
+        }
+        for _ in 0..if at > 4000 { 10 } else { 0 } {
+            queue.dequeue(us(0), &mut fate);
+        }
+        queue.dequeue(us(at), &mut fate).unwrap().ecn == Ecn::Ce
+    };
+    let weir = r#"{ "preset": "weir" }"#;
+    // The last two arrived at 4 ms, when the queue had not been empty for that long.
+    assert_eq!(
+        [1000, 1001, 1800, 1801, 5000, 5500].map(|at| marked(weir, at)),
+        [false, false, false, true, false, true]
+    );
+    let without = r#"{ "preset": "weir", "step_burst": "0 s" }"#;
+    assert_eq!([1000, 1001, 1800, 1801].map(|at| marked(without, at)), [false, true, true, true]);
+}
+
+/// A queue whose separate controller drops with the square of `root`, and whose p' is `p`.
+fn in_overload(text: &str, p: f64, root: f64) -> DualPi2<TestPacket> {
+    let mut queue = queue(text);
+    hold(&mut queue, p);
+    let separate = queue.separate.as_mut().unwrap();
+    separate.pi = Pi::new(Span::ZERO, Span::from_secs(3600), 0.0, 0.0, 1.0);
+    separate.pi.raise(root);
+    separate.update(Time::ZERO, |_| None);
+    queue.pi = Pi::new(Span::ZERO, Span::from_secs(3600), 0.0, 0.0, 1.0);
+    queue.pi.raise(p);
+    queue.classic_backlog = Backlog { packets: 10, bytes: Bytes::new(15_000) };
+    queue
+}
+
+#[test]
+fn with_a_controller_of_its_own_l4s_is_dropped_from_as_much_as_it_needs() {
+    // L4S needs 0.3^2 = 9 %, classic p'^2 = 1 %: it gets (0.3 / 2)^2 = 2.25 %, dropped although it could be marked. Once classic
+    // needs more, 0.4^2 = 16 %, L4S still gets its 9 %. What is left of L4S is marked with 2 p'.
+    let near = |a: u32, b: f64| (f64::from(a) / 2e4 - b).abs() < 0.012;
+    for (p, l4s_expected, classic_expected) in [(0.1, 0.09, 0.0225), (0.4, 0.09, 0.16)] {
+        let mut queue = in_overload(r#"{ "preset": "weir" }"#, p, 0.3);
+        let [mut l4s, mut classic, mut marked] = [0, 0, 0];
+        for _ in 0..20_000 {
+            match queue.judge(true, true, 0.0) {
+                Verdict::Drop(reason) => {
+                    assert_eq!(reason, DropReason::Overload);
+                    l4s += 1;
+                }
+                Verdict::Mark => marked += 1,
+                Verdict::Pass => {}
+            }
+            classic += u32::from(matches!(queue.judge(false, true, 0.0), Verdict::Drop(_)));
+        }
+        assert!(near(l4s, l4s_expected) && near(classic, classic_expected), "{l4s} {classic}");
+        assert!(near(marked, 0.91 * 2.0 * p), "{marked}");
+    }
+}
+
+#[test]
+fn while_l4s_is_dropped_from_classic_has_the_larger_weight() {
+    let order = |text: &str| -> String {
+        let mut queue = in_overload(text, 0.0, 0.1);
+        queue.classic_backlog = Backlog::default();
+        let mut fate = TestFate::default();
+        for ecn in [Ecn::NotEct, Ecn::Ect1] {
+            for _ in 0..40 {
+                offer(&mut queue, ecn, Time::ZERO, &mut fate);
+            }
+        }
+        let left = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut fate));
+        left.take(30).map(|packet| if packet.class == Ecn::NotEct { 'C' } else { 'L' }).collect()
+    };
+    let classic = |order: String| order.chars().skip(10).filter(|c| *c == 'C').count();
+    // Nine of ten against one of ten.
+    assert_eq!(classic(order(r#"{ "preset": "weir" }"#)), 18);
+    assert_eq!(classic(order(r#"{ "preset": "weir", "overload_priority": "l4s" }"#)), 2);
+}
+
+#[test]
+fn a_full_queue_finds_its_probability_within_a_fifth_of_a_second() {
+    // 1600 packets/s arrive where 1000 leave, in a buffer of 24 ms above a target of 15 ms: p'^2 = 3/8 is needed, p' = 0.61. By
+    // the delay alone p' climbs by alpha x 9 ms each 16 ms, 0.09 a second, after beta x 24 ms = 0.077.
+    let after = |text: &str| {
+        let (mut queue, mut fate) = (queue(text), TestFate::default());
+        for n in 0..320u64 {
+            offer(&mut queue, Ecn::NotEct, us(625 * n), &mut fate);
+            if n % 8 < 5 {
+                queue.dequeue(us(625 * n), &mut fate);
+            }
+        }
+        queue.pi.probability()
+    };
+    let learnt = after(r#"{ "preset": "weir", "limit": "24 packets" }"#);
+    assert!((0.5..0.7).contains(&learnt), "{learnt}");
+    let slow = after(r#"{ "preset": "weir", "limit": "24 packets", "limit_patience": "0 s" }"#);
+    assert!(slow < 0.12, "{slow}");
+}
+
+#[test]
+fn the_other_presets_have_none_of_what_weir_adds() {
+    let rfc9332 = read("{}");
+    let thesis = read(r#"{ "preset": "thesis" }"#);
+    for config in [&rfc9332, &thesis] {
+        assert!(config.step_burst.is_zero() && config.limit_patience.is_zero());
+        assert_eq!(config.overload_control, OverloadControl::Coupled);
+        assert_eq!(config.overload_priority, OverloadPriority::L4s);
+    }
+    // And weir with all four switched off is RFC 9332.
+    let off = r#"{ "preset": "weir", "step_burst": "0 s", "limit_patience": "0 s", "overload_control": "coupled",
+                   "overload_priority": "l4s", "delay": "longest" }"#;
+    assert_eq!(Config { preset: rfc9332.preset, ..read(off) }, rfc9332);
+}
+
+#[test]
 fn presets_give_what_is_not_written() {
     let thesis = read(r#"{ "preset": "thesis", "step_thresh": "5 ms" }"#);
     assert_eq!(thesis.limit, Limit::Packets(1000));

@@ -47,6 +47,7 @@ pub struct Connection {
     receiver: Receiver,
     written: u64,
     endless: bool,
+    greedy: bool,
     closing: bool,
     /// The feedback that both sides have agreed on; `None` is no ECN.
     agreed: Option<Feedback>,
@@ -131,6 +132,7 @@ impl Connection {
             sender: None,
             written: 0,
             endless: false,
+            greedy: false,
             closing: false,
             agreed: None,
             opened_with: Ecn::NotEct,
@@ -239,7 +241,7 @@ impl Connection {
         sender.counters.retransmitted = u64::from(self.handshake.attempts.saturating_sub(1));
         sender.counters.timeouts = sender.counters.retransmitted;
         sender.written += self.written;
-        sender.endless = self.endless;
+        (sender.endless, sender.greedy) = (self.endless, self.greedy);
         sender.fin_queued = self.closing;
         self.sender = Some(sender);
     }
@@ -588,10 +590,10 @@ impl Connection {
     }
 
     /// From now on the application always has data: the send buffer stays full.
-    pub fn write_forever(&mut self) {
-        self.endless = true;
+    pub fn write_forever(&mut self, greedy: bool) {
+        (self.endless, self.greedy) = (true, greedy);
         if let Some(sender) = self.sender.as_deref_mut() {
-            sender.endless = true;
+            (sender.endless, sender.greedy) = (true, greedy);
         }
     }
 

@@ -100,6 +100,8 @@ pub(crate) struct Sender {
     /// End of what the application has written.
     pub(crate) written: u64,
     pub(crate) endless: bool,
+    /// Whether an endless one tops the buffer up all the time.
+    pub(crate) greedy: bool,
     pub(crate) fin_queued: bool,
     pub(crate) fin_sent: bool,
     /// The receiver's window and the largest it ever was.
@@ -179,6 +181,7 @@ impl Sender {
             next: 1,
             written: 1,
             endless: false,
+            greedy: false,
             fin_queued: false,
             fin_sent: false,
             window,

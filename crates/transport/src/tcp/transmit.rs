@@ -203,11 +203,12 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// The application is woken when a third of the buffer is free, and fills it (`sk_stream_write_space`).
+    /// The application is woken when a third of the buffer is free, and fills it (`sk_stream_write_space`); a greedy one fills
+    /// it whenever it can.
     fn fill_buffer(&mut self) {
         let capacity = self.buffer.capacity();
-        if self.written.saturating_sub(self.una) <= capacity / 3 * 2 {
-            self.written = self.una + capacity;
+        if self.greedy || self.written.saturating_sub(self.una) <= capacity / 3 * 2 {
+            self.written = self.written.max(self.una + capacity);
         }
     }
 
