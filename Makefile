@@ -7,7 +7,7 @@ WEIR    := $(TARGET)/release/weir
 PREFIX  ?= /usr/local
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy agreement bench scale fuzz clean
+.PHONY: demo test build deps install accuracy agreement reproduce bench scale fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -42,6 +42,12 @@ accuracy: build
 ## agreement: simulator against live kernel TCP; writes docs/agreement.md
 agreement: build
 	scripts/agreement $(WEIR)
+
+## reproduce: a study's claims against the simulator; writes docs/reproduced/STUDY.md
+STUDY ?= dualpi2
+reproduce: build
+	$(WEIR) reproduce $(STUDY); test $$? -le 1
+	mkdir -p docs/reproduced && cp -r results/reproduce/documents/$(STUDY)* docs/reproduced/
 
 ## bench: the simulator's speed on the labs in benches/; writes docs/speed.md
 bench: build

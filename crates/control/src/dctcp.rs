@@ -24,11 +24,15 @@ pub struct Config {
     #[serde(deserialize_with = "share")]
     #[schemars(range(min = 0, max = 1024))]
     pub dctcp_alpha_on_init: u32,
+    /// Whether alpha falls to zero at once from below 2^shift_g, as in Linux since 4.4 (commit c80dbe046129, "allow dctcp alpha to
+    /// drop to zero"). It then starts again from nothing each window, and stays below 2^shift_g as long as less than a
+    /// quarter of the segments is marked (with g = 1/16). If not, it stops at 2^shift_g - 1, as in Linux 3.18 to 4.3.
+    pub alpha_to_zero: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { dctcp_shift_g: 4, dctcp_alpha_on_init: MAX_ALPHA }
+        Config { dctcp_shift_g: 4, dctcp_alpha_on_init: MAX_ALPHA, alpha_to_zero: true }
     }
 }
 
@@ -57,6 +61,7 @@ const MIN_THRESHOLD: u32 = 2;
 pub(crate) struct Dctcp {
     window: Window,
     shift_g: u32,
+    alpha_to_zero: bool,
     /// Smoothed share of marked segments, in 1/1024.
     alpha: u32,
     /// The window of observation ends when this offset is acknowledged.
@@ -72,6 +77,7 @@ impl Dctcp {
         Dctcp {
             window: Window::new(start),
             shift_g: config.dctcp_shift_g.min(ALPHA_SHIFT),
+            alpha_to_zero: config.alpha_to_zero,
             alpha: config.dctcp_alpha_on_init.min(MAX_ALPHA),
             observed_until: 0,
             delivered: 0,
@@ -84,7 +90,7 @@ impl Dctcp {
     /// last sixteenths decay one by one.
     fn update_alpha(&mut self) {
         let decay = match self.alpha >> self.shift_g {
-            0 => self.alpha,
+            0 if self.alpha_to_zero => self.alpha,
             decay => decay,
         };
         let news = (self.marked << (ALPHA_SHIFT - self.shift_g)) / self.delivered.max(1);
@@ -205,6 +211,20 @@ mod tests {
         // A mark in a hundred adds 0.64 of 1/1024: nothing, as in Linux.
         assert_eq!(window_with(&mut dctcp, 1), 0);
         assert_eq!(window_with(&mut dctcp, 2), 1);
+    }
+
+    #[test]
+    fn alpha_that_has_fallen_to_zero_does_not_come_back_at_few_marks_as_it_did_before_linux_4_4() {
+        // 8 % marked add (8 << 6) / 100 = 5 a window. Since 4.4 a 5 is gone before the next; before, 15 and 5 make 20, and
+        // so on to 80, where a sixteenth is 5.
+        for (alpha_to_zero, expected) in [(true, 5), (false, 80)] {
+            let mut dctcp = dctcp(100, 15);
+            dctcp.alpha_to_zero = alpha_to_zero;
+            assert_eq!((0..100).map(|_| window_with(&mut dctcp, 8)).last(), Some(expected));
+        }
+        let mut old = dctcp(100, 20);
+        old.alpha_to_zero = false;
+        assert_eq!((0..100).map(|_| window_with(&mut old, 0)).last(), Some(15));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 mod cells;
 
-pub use cells::value_of;
 use cells::{CellValue, Table};
+pub use cells::{Taken, value_of};
 use serde::Serialize;
 use weir_plan::{Claim, Expected, Order, Over};
 use weir_record::{ParamInfo, RunSummary, Summary};
@@ -56,12 +56,25 @@ pub struct Judged {
     pub standing: Option<Standing>,
     /// What the cell that speaks chose on each level.
     pub cell: Vec<ParamInfo>,
+    /// All cells that the claim is about, in the order of the tree; of a bound that is passed along a level, all cells along
+    /// it, each with the metric's own value.
+    #[serde(skip)]
+    pub points: Vec<Point>,
     /// How many cells the claim is about.
     pub cells: usize,
     /// How many sound repeats that cell has, of several cells the one that has fewest.
     pub repeats: usize,
     /// What it comes to.
     pub verdict: ClaimVerdict,
+}
+
+/// A cell and what it came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// What it chose on each level.
+    pub cell: Vec<ParamInfo>,
+    /// Its value, if it has one.
+    pub value: Option<f64>,
 }
 
 /// How cells stand along a level.
@@ -112,6 +125,7 @@ fn judge_one(claim: &Claim, engine: &str, runs: &[&RunSummary]) -> Judged {
         interval: None,
         standing: None,
         cell: vec![],
+        points: table.points().map(|cell| Point { cell: cell.params.to_vec(), value: cell.value }).collect(),
         cells: cells.len(),
         repeats: cells.iter().map(|cell| cell.repeats).min().unwrap_or(0),
         verdict: ClaimVerdict::Fails,
@@ -199,7 +213,8 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_plan::{Against, Relation, Repeats, Statistic, Tolerance};
+    use weir_base::Ecn;
+    use weir_plan::{Against, Along, Relation, Repeats, Statistic, Tolerance};
     use weir_record::Value;
 
     /// Two cells of two repeats: utilisation 90 and 92, then 96 and 97; the last run is spoiled.
@@ -221,10 +236,12 @@ mod tests {
             row: None,
             metric: "utilisation_percent".into(),
             of: vec![],
+            class: None,
             statistic: Statistic::Mean,
             cells: cell.map(|label| ("queue".into(), vec![label.into()])).into_iter().collect(),
             repeats: Repeats::Mean,
             against: None,
+            along: None,
             over: Over::Each,
             expected: Expected::Near { value, tolerance },
             source: "here".into(),
@@ -290,6 +307,7 @@ mod tests {
             against: Some(Against {
                 cells: [("queue".into(), "a".into())].into_iter().collect(),
                 of: None,
+                class: None,
                 relation,
             }),
             ..claim(value, Tolerance::Absolute(1e-9), None)
@@ -300,6 +318,71 @@ mod tests {
         assert_eq!(verdict(against(Relation::Change, 500.0 / 91.0)).0, ClaimVerdict::Holds);
         let judged = judge(&[against(Relation::Change, 0.0)], &summary());
         assert_eq!((judged[0].cells, judged[0].cell[0].value.as_str()), (1, "b"));
+    }
+
+    #[test]
+    fn a_claim_may_be_about_where_a_bound_is_passed() {
+        let run = |rate: &str, used: f64| RunSummary {
+            engine: "sim".into(),
+            params: vec![ParamInfo { level: "rate".into(), value: rate.into() }],
+            metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
+            ..RunSummary::default()
+        };
+        let runs = vec![run("5 Mbit/s", 10.0), run("7.5 Mbit/s", 60.0), run("10 Mbit/s", 90.0)];
+        let summary = Summary { runs, ..Summary::default() };
+        let at = |above, below| {
+            let along = Some(Along { level: "rate".into(), above, below });
+            let claim = Claim { along, ..claim(7.5, Tolerance::Absolute(0.1), None) };
+            let judged = judge(&[claim], &summary).remove(0);
+            (judged.verdict, judged.measured)
+        };
+        assert_eq!(at(Some(50.0), None), (ClaimVerdict::Holds, Some(7.5)));
+        assert_eq!(at(None, Some(50.0)), (ClaimVerdict::Fails, Some(5.0)));
+        assert_eq!(at(Some(95.0), None), (ClaimVerdict::Fails, None), "it is passed nowhere");
+    }
+
+    #[test]
+    fn a_claim_may_be_about_the_packets_of_one_codepoint_and_about_two_groups_either_way() {
+        use weir_record::{ClassSummary, PairSummary, QueueSummary};
+        let drops = |percent| [("drop_probability_percent", Value::Number(percent))].into_iter().collect();
+        let class = |class, percent| ClassSummary { class, metrics: drops(percent) };
+        let run = RunSummary {
+            engine: "sim".into(),
+            queues: vec![QueueSummary {
+                link: "down".into(),
+                queue: "pie".into(),
+                metrics: drops(3.0),
+                classes: vec![class(Ecn::NotEct, 4.0), class(Ecn::Ect1, 1.0)],
+            }],
+            pairs: vec![PairSummary {
+                group: "a".into(),
+                to: "b".into(),
+                metrics: [("rate_ratio", Value::Number(4.0))].into_iter().collect(),
+            }],
+            ..RunSummary::default()
+        };
+        let summary = Summary { runs: vec![run], ..Summary::default() };
+        let measured = |claim: Claim| judge(&[claim], &summary)[0].measured;
+        let of_class = |class| Claim {
+            metric: "drop_probability_percent".into(),
+            class: Some(class),
+            ..claim(0.0, Tolerance::Absolute(9.0), None)
+        };
+        assert_eq!(measured(of_class(Ecn::Ect1)), Some(1.0));
+        assert_eq!(measured(of_class(Ecn::Ect0)), None);
+        let against = Against {
+            cells: Default::default(),
+            of: None,
+            class: Some(Ecn::NotEct),
+            relation: Relation::Ratio,
+        };
+        assert_eq!(measured(Claim { against: Some(against), ..of_class(Ecn::Ect1) }), Some(0.25));
+        let ratio = |of: [&str; 2]| Claim {
+            metric: "rate_ratio".into(),
+            of: of.map(String::from).into(),
+            ..claim(0.0, Tolerance::Absolute(9.0), None)
+        };
+        assert_eq!((measured(ratio(["a", "b"])), measured(ratio(["b", "a"]))), (Some(4.0), Some(0.25)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod shards;
 
 pub use build::{NO_FLOW, check_traces, fabric_config};
 pub use capture::Capture;
-pub use claims::{ClaimVerdict, Judged, Standing, judge, value_of};
+pub use claims::{ClaimVerdict, Judged, Point, Standing, Taken, judge, value_of};
 pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_atomically};
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
 pub use place::Place;

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_base::Ecn;
 
 /// Cells by what they chose on some levels: on each of these, one of the labels.
 pub type Cells = BTreeMap<String, Vec<String>>;
@@ -33,6 +34,9 @@ pub struct Claim {
     /// Whose: a traffic group, a flow or a link, or two groups; the run's own if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub of: Vec<String>,
+    /// Of which packets of a link: those that arrived with this codepoint; of all if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<Ecn>,
     /// Which statistic of a metric that is a distribution.
     pub statistic: Statistic,
     /// Which cells of the tree; all if it names none.
@@ -43,6 +47,9 @@ pub struct Claim {
     /// What a cell's value is taken relative to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
+    /// Where the value is not the metric's but tells where along a level the metric passes a bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub along: Option<Along>,
     /// How several cells are.
     pub over: Over,
     /// What is expected.
@@ -107,8 +114,38 @@ pub struct Against {
     /// Whose metric it is there; the same if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
+    /// Of which packets; as here if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<Ecn>,
     /// What is made of the two.
     pub relation: Relation,
+}
+
+/// Where along a level a metric passes a bound: the number with which the first label begins at which it has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Along {
+    /// The level, whose labels begin with numbers (`"130 Mbit/s"`); they are gone through in the order of the tree.
+    pub level: String,
+    /// It has passed where the metric is above this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub above: Option<f64>,
+    /// It has passed where the metric is below this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<f64>,
+}
+
+impl Along {
+    /// Whether a value is past the bound.
+    pub fn passes(&self, value: f64) -> bool {
+        self.above.is_some_and(|bound| value > bound) || self.below.is_some_and(|bound| value < bound)
+    }
+
+    /// The number with which a label begins.
+    pub fn number(label: &str) -> Option<f64> {
+        let end = label.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(label.len());
+        label[..end].parse().ok()
+    }
 }
 
 /// What is made of a value and another.

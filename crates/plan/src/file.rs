@@ -310,7 +310,7 @@ pub(crate) struct Change {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Traffic {
-    /// How many flows.
+    /// How many flows, or none.
     pub(crate) flows: u64,
     /// What the application does.
     pub(crate) workload: weir_workload::Config,

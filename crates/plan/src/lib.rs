@@ -29,7 +29,9 @@ mod traces;
 mod tree;
 mod vary;
 
-pub use claims::{Against, Cells, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance};
+pub use claims::{
+    Against, Along, Cells, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance,
+};
 pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Lab, Tree};

@@ -382,9 +382,9 @@ pub(crate) fn bad_name(what: &str, name: &str) -> Option<(String, String)> {
 /// Checks a traffic group's own settings.
 pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, timing: &Timing) {
     let at = |key: &'static str| ["traffic", name, key];
-    if traffic.flows == 0 || traffic.flows > MOST_FLOWS {
+    if traffic.flows > MOST_FLOWS {
         let message = format!("a group cannot have {} flows", traffic.flows);
-        reader.wrong(&at("flows"), message, format!("write a number from 1 to {MOST_FLOWS}"));
+        reader.wrong(&at("flows"), message, format!("write a number from 0 to {MOST_FLOWS}"));
     }
     delay(reader, &at("rtt"), traffic.rtt.unwrap_or(Span::ZERO));
     let last_start = traffic.start + timing.start_jitter;

@@ -63,7 +63,8 @@ fn plot_faults(plot: &Plot, entry: &Node, levels: &[Level], cells: &[Cell]) -> V
     let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
     let axes = [("x", &plot.x), ("y", &plot.y)];
     let axis = |(key, axis): (&str, &Axis)| {
-        metric_of(&axis.metric, axis.of.as_slice(), cells, place(&[key, "of"]), place(&[key, "metric"]))
+        let places = [place(&[key, "of"]), place(&[key, "metric"])];
+        metric_of(&axis.metric, axis.of.as_slice(), false, cells, places)
     };
     axes.into_iter().filter_map(axis).chain(unknown_level(&plot.colour, levels, place(&["colour"]))).collect()
 }

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_key_is_described_wherever_it_stands() {
-        assert_eq!(describe(&["traffic", "any", "flows"]).unwrap(), "How many flows.");
+        assert_eq!(describe(&["traffic", "any", "flows"]).unwrap(), "How many flows, or none.");
         assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay, loss"));
         assert!(describe(&["chain", "links", "any", "rate", "down"]).is_some());
         assert_eq!(describe(&["dumbbell", "nothing"]), None);

@@ -35,6 +35,16 @@ fn every_lab_loads_and_its_name_is_its_files() {
     }
 }
 
+/// Steen 2017, sections 6.1, 12.1, 12.2 and chapter 13: 18, 96, 552 (two AQMs, three sets of flows, two codepoints, 46 rates)
+/// and 60 cells a threshold.
+#[test]
+fn the_dualpi2_studys_trees_are_as_large_as_the_study_says() {
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/dualpi2");
+    for (lab, cells) in [("sample", 18), ("overload", 96), ("overload-tcp", 552), ("threshold", 120)] {
+        assert_eq!(load(&study.join(format!("{lab}.toml"))).tree().cells, cells, "{lab}");
+    }
+}
+
 #[test]
 fn every_labs_source_reads_back_to_the_same_runs() {
     for path in labs() {

@@ -114,6 +114,11 @@ impl PackedHistogram {
         self.count
     }
 
+    /// Their sum, in nanoseconds.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// Their exact mean.
     pub fn mean(&self) -> Span {
         Span::from_nanos((self.sum / u128::from(self.count.max(1))) as u64)

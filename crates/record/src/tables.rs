@@ -50,12 +50,13 @@ impl Table {
     ];
 
     /// Those that metrics are computed from.
-    pub const FOR_METRICS: [Table; 7] = [
+    pub const FOR_METRICS: [Table; 8] = [
         Table::Links,
         Table::Delays,
         Table::Flows,
         Table::Rtts,
         Table::Transport,
+        Table::States,
         Table::Events,
         Table::Messages,
     ];

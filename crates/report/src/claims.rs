@@ -1,5 +1,10 @@
 //! `weir reproduce`: published against measured, one row a claim, as a page and as a table for the terminal.
 
+mod document;
+mod figure;
+
+pub use document::write_document;
+
 use crate::folder::Folder;
 use crate::html::{Cell, Page, Table, escape, figures, link};
 use crate::number::{number, rough_with};
@@ -124,6 +129,9 @@ fn what(claim: &Claim) -> String {
     if !claim.of.is_empty() {
         let _ = write!(what, " of {}", claim.of.join(" to "));
     }
+    if let Some(class) = claim.class {
+        let _ = write!(what, " of {}", crate::tables::class_name(class.name()));
+    }
     let unit = match (claim.repeats, claim.against.as_ref().map(|against| against.relation)) {
         (_, Some(Relation::Change)) => "%",
         (_, Some(Relation::Ratio)) => "",
@@ -132,8 +140,15 @@ fn what(claim: &Claim) -> String {
     };
     if let Some(against) = &claim.against {
         let relation = ["change against", "over that of", "less that of"][against.relation as usize];
-        let whose: Vec<&str> = against.of.iter().chain(against.cells.values()).map(String::as_str).collect();
+        let class = against.class.map(|class| crate::tables::class_name(class.name()));
+        let whose: Vec<&str> =
+            against.of.iter().chain(against.cells.values()).map(String::as_str).chain(class).collect();
         let _ = write!(what, ", {relation} {}", whose.join(" · "));
+    }
+    if let Some(along) = &claim.along {
+        let (side, bound) = along.above.map_or(("below", along.below), |above| ("above", Some(above)));
+        let level = along.level.rsplit('.').next().unwrap_or_default();
+        return format!("first {level} with {what} {side} {}{unit}", short(bound.unwrap_or_default()));
     }
     match claim.repeats {
         Repeats::Mean => {}
@@ -336,10 +351,12 @@ mod tests {
                 row: None,
                 metric: "queue_delay_ms".into(),
                 of: vec!["down".into()],
+                class: None,
                 statistic: Statistic::P99,
                 cells: Default::default(),
                 repeats: Repeats::Mean,
                 against: None,
+                along: None,
                 over: Over::Each,
                 expected: Expected::Near { value: 15.0, tolerance: Tolerance::Share(0.2) },
                 source: "RFC 8033, section 4.2".into(),
@@ -348,6 +365,7 @@ mod tests {
             engine: "sim".into(),
             measured,
             interval: None,
+            points: vec![],
             standing: None,
             cell: vec![ParamInfo { level: "queue".into(), value: "<PIE>".into() }],
             cells: 2,
@@ -391,6 +409,34 @@ mod tests {
         assert_eq!(rows([Some("H1"), Some("H1"), None]), [0, 1, 1]);
         assert_eq!(rows([Some("H1"), Some("H2"), Some("H1")]), [0, 1, 1]);
         assert_eq!(rows([Some("H1"), Some("H1"), Some("H1")]), [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_study_has_a_document_with_a_row_for_each_claim_and_a_picture_where_cells_vary() {
+        let mut lab = lab();
+        lab.claims[2].claim.row = Some("H10".into());
+        lab.claims[0].claim.row = Some("H9".into());
+        lab.claims[0].points = [("5 Mbit/s", 14.0), ("10 Mbit/s", 15.0), ("20 Mbit/s", 30.0)]
+            .map(|(rate, value)| weir_engine::Point {
+                cell: vec![ParamInfo { level: "rate".into(), value: rate.into() }],
+                value: Some(value),
+            })
+            .to_vec();
+        let folder = tempfile::tempdir().unwrap();
+        write_document(folder.path(), "textbook", Some("# The textbook\n\nSome pages.\n"), &[lab]).unwrap();
+        let page = std::fs::read_to_string(folder.path().join("textbook.md")).unwrap();
+        assert!(
+            page.starts_with("# The textbook\n\nSome pages.\n\n## What holds\n\n1 of 3 claims hold"),
+            "{page}"
+        );
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text} in {page}"));
+        assert!(at("| H9 | ") < at("| H10 | ") && at("| H10 | ") < at("|  | Queue delay"), "{page}");
+        assert!(page.contains("- **H10**: another clock, see docs/clock.md"));
+        assert_eq!(page.matches(".svg)").count(), 1, "one claim has cells that vary");
+        let picture = std::fs::read_to_string(folder.path().join("textbook/pie-1.svg")).unwrap();
+        assert_eq!(picture.matches("<circle").count(), 3);
+        // 15 ± 20 % of a plot from 0 to 30 that is 218 high: 43.6.
+        assert!(picture.contains("height=\"43.6\" fill=\"#e8e8e8\""), "{picture}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod tables;
 mod verdict;
 mod waits;
 
-pub use claims::{Reproduced, Score, claims_table, write_claims};
+pub use claims::{Reproduced, Score, claims_table, write_claims, write_document};
 pub use growing::Growing;
 pub use table::{compare_table, table};
 

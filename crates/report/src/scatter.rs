@@ -8,7 +8,7 @@ use crate::model::{Panel, Scatter};
 use crate::number::compact;
 use std::fmt::Write;
 use weir_base::Random;
-use weir_engine::value_of;
+use weir_engine::{Taken, value_of};
 use weir_plan::{Axis, Lab, Statistic};
 use weir_record::{RunSummary, Summary, metric};
 
@@ -66,7 +66,8 @@ pub(crate) fn scatters(lab: &Lab, summary: &Summary) -> Vec<Scatter> {
 }
 
 fn value(axis: &Axis, run: &RunSummary) -> Option<f64> {
-    value_of(run, &axis.metric, axis.of.as_slice(), Statistic::Mean)
+    let taken = Taken { of: axis.of.as_slice(), class: None };
+    value_of(run, &axis.metric, taken, Statistic::Mean)
 }
 
 /// What stands beside an axis.

@@ -117,16 +117,15 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         marked: counted("marked_packets"),
         marked_percent: number(&queue.metrics, "mark_probability_percent"),
         lost: counted("link_lost_packets"),
-        classes: queue.classes.iter().map(|class| class_numbers(class, queue)).collect(),
+        classes: queue.classes.iter().map(class_numbers).collect(),
     }
 }
 
-fn class_numbers(class: &weir_record::ClassSummary, queue: &QueueSummary) -> ClassNumbers {
+fn class_numbers(class: &weir_record::ClassSummary) -> ClassNumbers {
     let counted = |metric: &str| count(&class.metrics, metric).unwrap_or(0);
-    let part = number(&class.metrics, "link_throughput_mbps").zip(capacity_mbps(queue));
     ClassNumbers {
         class: class.class.name().into(),
-        utilisation_percent: part.map(|(throughput, capacity)| 100.0 * throughput / capacity),
+        utilisation_percent: number(&class.metrics, "utilisation_percent"),
         delay_ms: distribution(&class.metrics, "queue_delay_ms"),
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),

@@ -170,7 +170,8 @@ Examples:
 A study is a folder in `labs` with a profile.toml, which its labs extend; [[expect]] in a lab states what was published.
 Labs that claim nothing run only with --full, or when they are named.
 Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives). Claims that name the same row hold
-together or not at all. The table is also in index.html and reproduce.json.
+together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md has it
+with pictures of the claims, below what about.md in the study's folder says.
 Exit status: 0 no claim fails; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
 pub(crate) struct ReproduceArgs {
     /// A study, or one of its labs; everything if left out

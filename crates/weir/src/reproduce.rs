@@ -8,22 +8,30 @@ use crate::failure::{Failure, terminal_width};
 use crate::run::{Execution, engines, estimate, execute};
 use crate::{print, print_json};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_engine::judge;
 use weir_plan::Lab;
-use weir_report::{Reproduced, Score, claims_table, write_claims};
+use weir_report::{Reproduced, Score, claims_table, write_claims, write_document};
 
 /// Where studies are.
 const STUDIES: &str = "labs";
 /// A study's profile.
 pub(crate) const PROFILE: &str = "profile.toml";
 
+/// What a study's folder says of the study, which its document begins with.
+const ABOUT: &str = "about.md";
+/// Where the documents of the studies go, below the results.
+const DOCUMENTS: &str = "documents";
+
 /// Runs the labs of one study or of all, judges and tells.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let labs = find(args.what.as_deref(), &args.labs.clone().unwrap_or_else(|| STUDIES.into()))?;
     let load = if args.full { Lab::load_full } else { Lab::load };
     let alone = labs.len() == 1;
+    let studies: BTreeMap<String, PathBuf> =
+        labs.iter().map(|place| (place.study.clone(), place.folder.clone())).collect();
     let mut loaded = vec![];
     for place in labs {
         let lab = load(&place.file, &[])?;
@@ -62,6 +70,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         reproduced.push(Reproduced { study, lab: lab.name().into(), title, folder, claims });
     }
     write_claims(&out, &reproduced)?;
+    if !alone {
+        write_documents(&studies, &out, &reproduced)?;
+    }
     let score = Score::of(&reproduced);
     let document = json!({ "full": args.full, "score": score, "labs": reproduced });
     let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::failed(error.to_string()))?;
@@ -76,6 +87,20 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         print(&format!("\n{full}{}\n", out.join("index.html").display()))?;
     }
     if score.fails > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
+}
+
+/// A document for each study, with what its folder says of it.
+fn write_documents(
+    studies: &BTreeMap<String, PathBuf>,
+    out: &Path,
+    reproduced: &[Reproduced],
+) -> Result<(), Failure> {
+    for (study, folder) in studies {
+        let about = fs::read_to_string(folder.join(ABOUT)).ok();
+        let labs: Vec<Reproduced> = reproduced.iter().filter(|lab| lab.study == *study).cloned().collect();
+        write_document(&out.join(DOCUMENTS), study, about.as_deref(), &labs)?;
+    }
+    Ok(())
 }
 
 /// A lab of a study.

@@ -1,7 +1,8 @@
 //! The cells that a claim is about, and what each came to: its repeats joined, and held against another cell or group where
 //! the claim says so.
 
-use weir_plan::{Against, Claim, Relation, Repeats, Statistic};
+use weir_base::Ecn;
+use weir_plan::{Against, Along, Claim, Relation, Repeats, Statistic};
 use weir_record::{Metrics, ParamInfo, RunSummary, Value};
 
 /// What a cell came to.
@@ -32,21 +33,30 @@ struct Repeated<'a> {
 
 impl<'a> Table<'a> {
     pub(super) fn new(claim: &'a Claim, runs: &[&'a RunSummary]) -> Table<'a> {
-        let other = claim.against.as_ref().map(|against| match &against.of {
-            Some(of) => repeated(claim, std::slice::from_ref(of), runs),
-            None => repeated(claim, &claim.of, runs),
+        let other = claim.against.as_ref().map(|against| {
+            let of = against.of.as_ref().map_or(claim.of.as_slice(), std::slice::from_ref);
+            repeated(claim, Taken { of, class: against.class.or(claim.class) }, runs)
         });
-        Table { claim, own: repeated(claim, &claim.of, runs), other: other.unwrap_or_default() }
+        let own = repeated(claim, Taken { of: &claim.of, class: claim.class }, runs);
+        Table { claim, own, other: other.unwrap_or_default() }
     }
 
-    /// The cells that the claim is about. One that would be held against itself is none of them.
+    /// The cells that the claim is about; of several along which it looks for where a bound is passed, that one.
     pub(super) fn cells(&self) -> Vec<CellValue<'a>> {
-        let named = |cell: &&Repeated<'_>| {
+        match &self.claim.along {
+            Some(along) => passing(along, self.points()),
+            None => self.points().collect(),
+        }
+    }
+
+    /// The cells that the claim names, each with its value. One that would be held against itself is none of them.
+    pub(super) fn points(&self) -> impl Iterator<Item = CellValue<'a>> {
+        let named = |cell: &&Repeated<'a>| {
             self.claim.cells.iter().all(|(level, labels)| {
                 cell.params.iter().any(|param| param.level == *level && labels.contains(&param.value))
             })
         };
-        self.own.iter().filter(named).filter_map(|cell| self.cell(cell)).collect()
+        self.own.iter().filter(named).filter_map(|cell| self.cell(cell))
     }
 
     fn cell(&self, cell: &Repeated<'a>) -> Option<CellValue<'a>> {
@@ -56,7 +66,7 @@ impl<'a> Table<'a> {
             None => (joined, None),
             Some(against) => {
                 let there = against_of(cell.params, against);
-                if there == cell.params && against.of.is_none() {
+                if there == cell.params && against.of.is_none() && against.class.is_none() {
                     return None;
                 }
                 let other = self.other.iter().find(|other| other.params == there);
@@ -68,11 +78,40 @@ impl<'a> Table<'a> {
     }
 }
 
+/// What a value is taken of: nothing for the run, a group, a flow or a link, or two groups; and of which packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Taken<'c> {
+    /// Names of groups, flows or links; two of groups.
+    pub of: &'c [String],
+    /// The codepoint of the packets, where the metric is of a class.
+    pub class: Option<Ecn>,
+}
+
+/// Of cells that differ along the level alone, the first at which the bound is passed, with the number of its label for a
+/// value; where none has passed it, the first of all without a value.
+fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec<CellValue<'a>> {
+    let mut found: Vec<(Vec<&ParamInfo>, CellValue<'a>)> = Vec::new();
+    for cell in cells {
+        let label = cell.params.iter().find(|param| param.level == along.level);
+        let place: Vec<&ParamInfo> = cell.params.iter().filter(|param| param.level != along.level).collect();
+        let passed = cell.value.is_some_and(|value| along.passes(value));
+        let value = label.filter(|_| passed).and_then(|label| Along::number(&label.value));
+        match found.iter_mut().find(|(other, _)| *other == place) {
+            Some((_, first)) if first.value.is_none() && value.is_some() => {
+                *first = CellValue { value, ..cell }
+            }
+            Some(_) => {}
+            None => found.push((place, CellValue { value, ..cell })),
+        }
+    }
+    found.into_iter().map(|(_, cell)| cell).collect()
+}
+
 /// Each cell once, in the order of the runs, with the values of its repeats.
-fn repeated<'a>(claim: &Claim, of: &[String], runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
+fn repeated<'a>(claim: &Claim, taken: Taken<'_>, runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
     let mut cells: Vec<Repeated<'a>> = Vec::new();
     for run in runs {
-        let value = value_of(run, &claim.metric, of, claim.statistic);
+        let value = value_of(run, &claim.metric, taken, claim.statistic);
         // Repeats of a cell follow each other.
         match cells.last_mut() {
             Some(cell) if *cell.params == run.params => cell.values.push(value),
@@ -137,23 +176,32 @@ fn median_interval(values: &[Option<f64>]) -> Option<(f64, f64)> {
     (rank > 0).then(|| (values[rank - 1], values[count - rank]))
 }
 
-/// The value of a metric in one run: its own, or that of a group, a link, a flow or two groups.
-pub fn value_of(run: &RunSummary, metric: &str, of: &[String], statistic: Statistic) -> Option<f64> {
-    let metrics: Vec<&Metrics> = match of {
-        [] => vec![&run.metrics],
+/// The value of a metric in one run.
+pub fn value_of(run: &RunSummary, metric: &str, taken: Taken<'_>, statistic: Statistic) -> Option<f64> {
+    let of_metrics = |metrics: &Metrics| one_of(statistic, metrics.get(metric));
+    if let Some(class) = taken.class {
+        let link = run.queues.iter().find(|queue| taken.of.first().is_none_or(|of| queue.link == *of))?;
+        return of_metrics(&link.classes.iter().find(|one| one.class == class)?.metrics);
+    }
+    match taken.of {
+        [] => of_metrics(&run.metrics),
         // In the order in which the plan looks a name up; a group of one flow bears the flow's name too.
         [of] => {
             let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);
             let links = run.queues.iter().filter(|queue| queue.link == *of).map(|queue| &queue.metrics);
             let flows = run.flows.iter().filter(|flow| flow.name == *of).map(|flow| &flow.metrics);
-            groups.chain(links).chain(flows).collect()
+            groups.chain(links).chain(flows).find_map(of_metrics)
         }
-        [first, second, ..] => {
-            let pairs = run.pairs.iter().filter(|pair| pair.group == *first && pair.to == *second);
-            pairs.map(|pair| &pair.metrics).collect()
-        }
-    };
-    metrics.into_iter().find_map(|metrics| one_of(statistic, metrics.get(metric)))
+        // Metrics of two groups are ratios: of the two the other way round they are turned over.
+        [first, second, ..] => run.pairs.iter().find_map(|pair| {
+            let value = of_metrics(&pair.metrics)?;
+            match (pair.group == *first && pair.to == *second, pair.group == *second && pair.to == *first) {
+                (true, _) => Some(value),
+                (_, true) => (value != 0.0).then(|| 1.0 / value),
+                _ => None,
+            }
+        }),
+    }
 }
 
 fn one_of(statistic: Statistic, value: Value) -> Option<f64> {

@@ -1,12 +1,13 @@
 //! A claim held against the tree: levels, labels, groups, links and metrics that it names must be there.
 
-use super::Written;
-use super::written::{OF, Values};
+use super::written::{CLASS, OF, Values, codepoint};
+use super::{Along, Written};
 use crate::cell::Cell;
 use crate::diagnostic::{Fault, Origin, nearest, suggest};
 use crate::tree::Node;
 use crate::vary::Level;
 use std::collections::BTreeSet;
+use weir_base::CODEPOINTS;
 
 /// Everything that is wrong with a claim.
 pub(super) fn faults(claim: &Written, entry: &Node, levels: &[Level], cells: &[Cell]) -> Vec<Fault> {
@@ -15,8 +16,16 @@ pub(super) fn faults(claim: &Written, entry: &Node, levels: &[Level], cells: &[C
     for (level, labels) in &claim.cells {
         faults.extend(cell_fault(level, labels.0.iter(), levels, place(&["where", level])));
     }
-    for (level, label) in claim.against.iter().filter(|(level, _)| *level != OF) {
+    for (level, label) in claim.against.iter().filter(|(level, _)| ![OF, CLASS].contains(&level.as_str())) {
         faults.extend(cell_fault(level, [label], levels, place(&["against", level])));
+    }
+    if let Some(along) = &claim.along {
+        faults.extend(along_fault(along, levels, &place));
+    }
+    if let Some(name) = claim.against.get(CLASS).filter(|name| codepoint(name).is_none()) {
+        let help = suggest(name, CODEPOINTS.iter().map(|codepoint| codepoint.name()));
+        let message = format!("there is no codepoint `{name}`");
+        faults.push(Fault::new(place(&["against", CLASS]), message, help));
     }
     faults.extend(shape_fault(claim, &place));
     if let Some(by) = &claim.by {
@@ -37,20 +46,25 @@ pub(super) fn faults(claim: &Written, entry: &Node, levels: &[Level], cells: &[C
     let there = claim.against.get(OF).map(std::slice::from_ref);
     for (of, path) in [(Some(claim.of.0.as_slice()), &["of"][..]), (there, &["against", OF])] {
         let Some(of) = of else { continue };
-        faults.extend(metric_of(&claim.metric, of, cells, place(path), place(&["metric"])));
+        let by_class = claim.class.is_some();
+        faults.extend(metric_of(&claim.metric, of, by_class, cells, [place(path), place(&["metric"])]));
     }
     faults
 }
 
-/// What is wrong with a metric and whose it is said to be, each shown in its place.
+/// What is wrong with a metric and whose it is said to be, shown in the places of the names and of the metric.
 pub(crate) fn metric_of(
     metric: &str,
     of: &[String],
+    by_class: bool,
     cells: &[Cell],
-    of_origin: Origin,
-    metric_origin: Origin,
+    [of_origin, metric_origin]: [Origin; 2],
 ) -> Option<Fault> {
-    match taken_of(metric, of, cells) {
+    let taken = taken_of(metric, of, cells).map(|level| match level {
+        weir_record::Level::Run | weir_record::Level::Link if by_class => weir_record::Level::Class,
+        level => level,
+    });
+    match taken {
         Ok(level) => metric_fault(metric, level, metric_origin),
         Err(Unknown { name, help }) => {
             Some(Fault::new(of_origin, format!("no group, flow or link is called `{name}`"), help))
@@ -65,6 +79,21 @@ pub(crate) fn unknown_level(level: &str, levels: &[Level], origin: Origin) -> Op
     }
     let help = suggest(level, levels.iter().map(|level| level.name.as_str()));
     Some(Fault::new(origin, format!("the tree has no level `{level}`"), help))
+}
+
+/// What is wrong with the level along which a bound is passed.
+fn along_fault(along: &Along, levels: &[Level], place: &dyn Fn(&[&str]) -> Origin) -> Option<Fault> {
+    let path = ["along", "level"];
+    if along.above.is_some() == along.below.is_some() {
+        let help = "write along = { level = \"LEVEL\", above = 50 }, or below";
+        return Some(Fault::new(place(&path[..1]), "one bound is passed, above it or below", help));
+    }
+    let Some(level) = levels.iter().find(|level| level.name == along.level) else {
+        return unknown_level(&along.level, levels, place(&path));
+    };
+    let without = level.choices.iter().find(|choice| Along::number(&choice.label).is_none())?;
+    let message = format!("the label \"{}\" of that level does not begin with a number", without.label);
+    Some(Fault::new(place(&path), message, "name a level of rates, times or counts"))
 }
 
 /// What does not go together.
@@ -197,6 +226,7 @@ fn metric_fault(name: &str, level: weir_record::Level, origin: Origin) -> Option
         weir_record::Level::Link => "a link",
         weir_record::Level::Flow => "a flow",
         weir_record::Level::Pair => "two groups",
+        weir_record::Level::Class => "the packets of one codepoint",
         _ => "the whole run",
     };
     let help = "`weir describe` says of a metric what it is taken of; name that with `of`";

@@ -1,12 +1,13 @@
 //! A claim as a lab file has it.
 
-use super::{Against, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance};
+use super::{Against, Along, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_base::{CODEPOINTS, Ecn};
 
 /// What is expected of a metric, and who says so. A claim states `value` with a `tolerance`, or `at_least` or `at_most` or
 /// both, or an `order`.
@@ -22,6 +23,9 @@ pub(crate) struct Written {
     /// if none.
     #[serde(default)]
     pub(super) of: Words,
+    /// Of which packets, of a metric that a link has for each codepoint apart: "not-ect", "ect0", "ect1" or "ce", as they
+    /// arrived at the link that `of` names, or at the lab's first.
+    pub(super) class: Option<Ecn>,
     /// Which statistic of a metric that is a distribution; by default its mean.
     #[serde(default)]
     pub(super) statistic: Statistic,
@@ -32,12 +36,15 @@ pub(crate) struct Written {
     #[serde(default)]
     pub(super) repeats: Repeats,
     /// What the value is taken relative to: the cell that chose this on these levels and is the same on others,
-    /// `{ background = "newreno" }`, another group, `{ of = "foreground" }`, or both.
+    /// `{ background = "newreno" }`, another group or codepoint, `{ of = "foreground" }` or `{ class = "ect0" }`, or several.
     #[serde(default)]
     pub(super) against: BTreeMap<String, String>,
     /// What is made of the two; by default the change, in percent.
     #[serde(rename = "as")]
     pub(super) relation: Option<Relation>,
+    /// In place of the metric's value, where along a level it passes a bound: `{ level = "rate", above = 50 }` is the number with
+    /// which the first label begins at which the metric is above 50, `below` likewise.
+    pub(super) along: Option<Along>,
     /// Whether a claim about several cells is about each of them or about their mean; by default each.
     #[serde(default)]
     pub(super) over: Over,
@@ -63,6 +70,8 @@ pub(crate) struct Written {
 
 /// The key of `against` that names whose metric it is there.
 pub(super) const OF: &str = "of";
+/// The one that names of which packets.
+pub(super) const CLASS: &str = "class";
 
 impl Written {
     /// The claims that it stands for; it was checked.
@@ -90,22 +99,30 @@ impl Written {
         }
         let against = (!self.against.is_empty()).then(|| {
             let mut cells = self.against.clone();
-            Against { of: cells.remove(OF), cells, relation: self.relation.unwrap_or_default() }
+            let class = cells.remove(CLASS).and_then(|name| codepoint(&name));
+            Against { of: cells.remove(OF), class, cells, relation: self.relation.unwrap_or_default() }
         });
         Claim {
             row: self.row.clone(),
             metric: self.metric.clone(),
             of: self.of.0.clone(),
+            class: self.class,
             statistic: self.statistic,
             cells,
             repeats: self.repeats,
             against,
+            along: self.along.clone(),
             over: self.over,
             expected,
             source: self.source.clone(),
             differs: self.differs.clone(),
         }
     }
+}
+
+/// The codepoint of this name.
+pub(super) fn codepoint(name: &str) -> Option<Ecn> {
+    CODEPOINTS.into_iter().find(|codepoint| codepoint.name() == name)
 }
 
 /// A word, or a list of words.

@@ -1,28 +1,36 @@
 //! How long transfers took.
 
-use super::value::{Distribution, Value};
+use super::value::{Distribution, Value, ratio};
 use super::view::FlowView;
 use super::{Flows, Formula, Level, Metric};
-use weir_base::{Span, Time};
+use weir_base::{Rate, Span, Time};
 
 /// How long something of a flow that completed took, and when it completed.
 type Took = fn(&FlowView) -> Option<(Span, Time)>;
 
 impl Flows<'_> {
-    /// Times of those that completed within the window, in seconds.
-    fn completed(&self, took: Took) -> impl Iterator<Item = f64> {
+    /// Those that completed within the window, each with its time in seconds.
+    fn completed(&self, took: Took) -> impl Iterator<Item = (&FlowView, f64)> {
         let window = self.view.window;
         self.each()
-            .filter_map(took)
-            .filter(move |(_, at)| window.holds(*at))
-            .map(|(took, _)| took.as_secs_f64())
+            .filter_map(move |flow| Some((flow, took(flow)?)))
+            .filter(move |(_, (_, at))| window.holds(*at))
+            .map(|(flow, (took, _))| (flow, took.as_secs_f64()))
+    }
+
+    /// The rate of the bottleneck and the base RTT of the flows' group.
+    fn way(&self) -> Option<(Rate, Span)> {
+        let info = self.view.info;
+        let rate = info.links.get(info.bottleneck? as usize)?.rate?;
+        let group = info.flows.get(*self.members.first()?)?.group;
+        Some((rate, info.groups.get(group as usize)?.rtt))
     }
 
     /// Of a flow, whenever it completed; of several, the distribution over those that did in the window.
     fn times(&self, took: Took) -> Value {
         match self.level {
             Level::Flow => Value::from(self.each().find_map(took).map(|(took, _)| took.as_secs_f64())),
-            _ => Value::from(Distribution::of(self.completed(took))),
+            _ => Value::from(Distribution::of(self.completed(took).map(|(_, seconds)| seconds))),
         }
     }
 }
@@ -61,4 +69,26 @@ pub(super) const COMPLETED: Metric = Metric {
     source: "weir",
     bound: None,
     formula: Formula::Flows(|f| Value::Count(f.completed(|flow| flow.completed).count() as u64)),
+};
+
+/// One and a half round trips: a handshake, and the first byte's way.
+const WAYS: f64 = 1.5;
+
+/// How much longer they took than they had to.
+pub(super) const SLOWDOWN: Metric = Metric {
+    name: "slowdown",
+    title: "Slowdown of flows",
+    unit: "",
+    of: &[Level::Group],
+    definition: "Distribution, over flows that completed in the window, of the completion time over the shortest that there can be: one and a half base RTTs (handshake, and the first byte's way) and what the application read at the bottleneck's rate; 1 is best. Slow start, headers and ACKs are not in the divisor.",
+    source: "De Schepper et al. 2017 (Data Centre to the Home), section 4.5: actual over ideal completion time",
+    bound: None,
+    formula: Formula::Messages(|f| {
+        let Some((rate, rtt)) = f.way() else { return Value::Undefined };
+        let ideal = |flow: &FlowView| {
+            WAYS * rtt.as_secs_f64() + 8.0 * flow.read_in_all as f64 / rate.bits_per_sec() as f64
+        };
+        let completed = f.completed(|flow| flow.completed);
+        Value::from(Distribution::of(completed.filter_map(|(flow, seconds)| ratio(seconds, ideal(flow)))))
+    }),
 };

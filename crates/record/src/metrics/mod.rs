@@ -2,6 +2,7 @@
 //! the file where it belongs and its line in [`METRICS`]; it then appears in `summary.json`, `weir list`, the report and
 //! `compare`.
 
+mod aqm;
 mod completion;
 mod message;
 mod queue;
@@ -28,6 +29,7 @@ use weir_base::Ecn;
 pub const METRICS: &[Metric] = &[
     queue::UTILISATION,
     queue::QUEUE_DELAY,
+    queue::QUEUE_DELAY_DEVIATION,
     queue::DROP_PROBABILITY,
     queue::MARK_PROBABILITY,
     queue::ARRIVED,
@@ -40,6 +42,11 @@ pub const METRICS: &[Metric] = &[
     queue::LINK_LOSS,
     queue::LINK_DUPLICATED,
     queue::LINK_CORRUPTED,
+    aqm::AQM_DROP,
+    aqm::AQM_MARK,
+    aqm::AQM_BASE,
+    aqm::OVERLOAD,
+    aqm::OVERLOAD_TOGGLES,
     rate::GOODPUT,
     rate::GOODPUT_SHARE,
     rate::THROUGHPUT,
@@ -50,6 +57,7 @@ pub const METRICS: &[Metric] = &[
     rate::WINDOW_RATIO,
     tcp::RTT,
     tcp::RTT_DEVIATION,
+    tcp::RTT_ABOVE_BASE,
     tcp::RTT_MEAN,
     tcp::RTT_MIN,
     tcp::RTT_MAX,
@@ -61,6 +69,7 @@ pub const METRICS: &[Metric] = &[
     completion::COMPLETION_TIME,
     completion::TRANSACTION_TIME,
     completion::COMPLETED,
+    completion::SLOWDOWN,
     message::REQUEST_TIME,
     message::REQUESTS_PER_SECOND,
     message::FRAME_DELAY,
@@ -112,6 +121,8 @@ pub enum Level {
 pub(crate) enum Formula {
     /// From a queue, or one class in it.
     Queue(fn(&Queue<'_>) -> Value),
+    /// From what a queue tells of itself; left out where it is undefined, as many queues tell nothing.
+    State(fn(&Queue<'_>) -> Value),
     /// From some flows: one, a group's, or all.
     Flows(fn(&Flows<'_>) -> Value),
     /// From the requests and frames of some flows; left out where it is undefined, as most traffic has neither.
@@ -151,7 +162,16 @@ fn of_flows(formula: &Formula, flows: &Flows<'_>) -> Option<Value> {
     match formula {
         Formula::Flows(f) => Some(f(flows)),
         Formula::Messages(f) => Some(f(flows)).filter(|value| *value != Value::Undefined),
-        Formula::Queue(_) | Formula::Pair(_) => None,
+        Formula::Queue(_) | Formula::State(_) | Formula::Pair(_) => None,
+    }
+}
+
+/// A metric of a queue, likewise.
+fn of_queue(formula: &Formula, queue: &Queue<'_>) -> Option<Value> {
+    match formula {
+        Formula::Queue(f) => Some(f(queue)),
+        Formula::State(f) => Some(f(queue)).filter(|value| *value != Value::Undefined),
+        Formula::Flows(_) | Formula::Messages(_) | Formula::Pair(_) => None,
     }
 }
 
@@ -162,18 +182,18 @@ impl View<'_> {
         let flows = Flows { view: self, members: &all, level: Level::Run };
         let bottleneck =
             self.info.bottleneck.map(|link| link as usize).filter(|&link| link < self.links.len());
-        compute(Level::Run, |formula| match formula {
-            Formula::Queue(f) => Some(bottleneck.map_or(Value::Undefined, |link| f(&self.queue(link, None)))),
-            other => of_flows(other, &flows),
+        compute(Level::Run, |formula| match (formula, bottleneck) {
+            (Formula::Queue(_), None) => Some(Value::Undefined),
+            (Formula::Queue(_) | Formula::State(_), Some(link)) => of_queue(formula, &self.queue(link, None)),
+            (other, _) => of_flows(other, &flows),
         })
     }
 
     /// Metrics of a link, or of one class of its packets; empty when there is no such link.
     pub fn of_link(&self, link: usize, class: Option<Ecn>) -> Metrics {
         let level = if class.is_some() { Level::Class } else { Level::Link };
-        compute(level, |formula| match formula {
-            Formula::Queue(f) if link < self.links.len() => Some(f(&self.queue(link, class))),
-            _ => None,
+        compute(level, |formula| {
+            if link < self.links.len() { of_queue(formula, &self.queue(link, class)) } else { None }
         })
     }
 

@@ -6,7 +6,7 @@ use super::{Formula, Level, Metric, Queue};
 use crate::bound::Bound;
 
 impl Queue<'_> {
-    fn link(&self) -> &LinkView {
+    pub(super) fn link(&self) -> &LinkView {
         &self.view.links[self.link]
     }
 
@@ -17,6 +17,16 @@ impl Queue<'_> {
 
     fn arrived(&self) -> u64 {
         self.count(&self.link().sum.arrived)
+    }
+
+    /// Mean queue delay of each period in which packets of this class, or any, left; in milliseconds.
+    fn period_delays(&self) -> Vec<f64> {
+        let of_class = |period: &[(u64, u128); 4]| match self.class {
+            Some(class) => period[class as usize],
+            None => period.iter().fold((0, 0), |(count, sum), (c, s)| (count + c, sum + s)),
+        };
+        let mean = |(count, sum): (u64, u128)| ratio(sum as f64 / 1e6, count as f64);
+        self.link().delays.iter().map(of_class).filter_map(mean).collect()
     }
 
     /// Packets that arrived in this class, or in all, and could be marked.
@@ -38,13 +48,13 @@ pub(super) const UTILISATION: Metric = Metric {
     name: "utilisation_percent",
     title: "Utilisation",
     unit: "%",
-    of: LINK,
-    definition: "Bytes whose transmission began, link overhead included, over what the link could have sent at its rate at the time.",
+    of: LINK_AND_CLASS,
+    definition: "Bytes whose transmission began, of the class where it is one's, link overhead included, over what the link could have sent at its rate at the time.",
     source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
     bound: Some(Bound::Absolute(2.0)),
     formula: Formula::Queue(|q| {
         let sum = &q.link().sum;
-        Value::from(ratio(100.0 * sum.sent_bytes.iter().sum::<u64>() as f64, sum.capacity.get() as f64))
+        Value::from(percent(q.count(&sum.sent_bytes), sum.capacity.get()))
     }),
 };
 
@@ -59,6 +69,26 @@ pub(super) const QUEUE_DELAY: Metric = Metric {
     bound: Some(Bound::Relative(0.15)),
     formula: Formula::Queue(|q| Value::from(Distribution::of_millis(&q.view.delay(q.link, q.class)))),
 };
+
+/// How unsteady that was.
+pub(super) const QUEUE_DELAY_DEVIATION: Metric = Metric {
+    name: "queue_delay_deviation_ms",
+    title: "Deviation of queue delay",
+    unit: "ms",
+    of: LINK_AND_CLASS,
+    definition: "Standard deviation, over the sample periods in which packets left, of the mean queue delay in each.",
+    source: "weir; counted at the queue",
+    bound: None,
+    formula: Formula::Queue(|q| Value::from(deviation(&q.period_delays()))),
+};
+
+/// The standard deviation of a population; none when there is none.
+fn deviation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = ratio(values.iter().sum(), count)?;
+    let square = |value: &f64| (value - mean) * (value - mean);
+    ratio(values.iter().map(square).sum(), count).map(libm::sqrt)
+}
 
 /// Share of packets that the queue dropped.
 pub(super) const DROP_PROBABILITY: Metric = Metric {

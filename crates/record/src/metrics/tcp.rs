@@ -52,6 +52,25 @@ pub(super) const RTT_DEVIATION: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.rtts().deviation().map(Span::as_millis_f64))),
 };
 
+/// What of that is not the way's own.
+pub(super) const RTT_ABOVE_BASE: Metric = Metric {
+    name: "rtt_above_base_ms",
+    title: "Round-trip time above the base",
+    unit: "ms",
+    of: &[Level::Group],
+    definition: "Round-trip time less the group's base RTT: queues, serialisation and hosts.",
+    source: "Steen 2017 (DualPI2 thesis), section 6.2: actual sender RTT, base subtracted",
+    bound: None,
+    formula: Formula::Flows(|f| {
+        let base = f
+            .members
+            .first()
+            .and_then(|&flow| f.view.info.groups.get(f.view.info.flows[flow].group as usize));
+        let rtts = base.zip(Distribution::of_millis(&f.rtts()));
+        Value::from(rtts.map(|(group, rtts)| rtts.map(|rtt| rtt - group.rtt.as_millis_f64())))
+    }),
+};
+
 /// Mean round trip of a flow.
 pub(super) const RTT_MEAN: Metric = Metric {
     name: "rtt_mean_ms",

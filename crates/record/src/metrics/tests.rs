@@ -7,7 +7,8 @@ use super::*;
 use crate::info::{FlowInfo, GroupInfo, LinkInfo, RunInfo};
 use crate::testing::histogram;
 use crate::types::{
-    DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Recorder, RttSample, TransportSample,
+    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Recorder, RttSample,
+    StateSample, TransportSample,
 };
 use crate::{Records, RunSummary};
 use weir_base::{Bytes, Rate, Span, Time};
@@ -82,6 +83,10 @@ fn records() -> Records {
         let delay = if early > 0 { histogram(&[1000]) } else { histogram(&[10, 20, 30]) };
         records.delay(&DelaySample { at: now, link: 1, class: Ecn::NotEct, delay });
         records.delay(&DelaySample { at: now, link: 1, class: Ecn::Ect0, delay: histogram(&[4]) });
+        let of = Component::Queue(1);
+        let overload = f64::from(u8::from([5, 6, 8].contains(&period)));
+        records.state(&StateSample { at: now, of, name: "base_probability", value: period as f64 / 100.0 });
+        records.state(&StateSample { at: now, of, name: "overload", value: overload });
         for flow in 0..3u32 {
             if flow == 2 && period <= 5 {
                 continue;
@@ -169,7 +174,9 @@ fn classes_are_counted_apart() {
     assert_near(&ect0, "link_throughput_mbps", 1.0);
     assert_near(&not_ect, "queue_delay_ms", 20.0);
     assert_near(&ect0, "queue_delay_ms", 4.0);
-    assert_eq!(ect0.get("utilisation_percent"), Value::Undefined);
+    // 100,000 and 12,500 of 125,000 bytes.
+    assert_near(&not_ect, "utilisation_percent", 80.0);
+    assert_near(&ect0, "utilisation_percent", 10.0);
 }
 
 #[test]
@@ -182,6 +189,37 @@ fn queue_delay_has_an_exact_mean_and_near_percentiles() {
     for (percentile, expected) in [(delay.p1, 4.0), (delay.p25, 4.0), (delay.p50, 10.0), (delay.p75, 20.0)] {
         assert!((percentile - expected).abs() <= expected * 0.008, "{percentile} for {expected}");
     }
+}
+
+#[test]
+fn an_unsteady_queue_deviates() {
+    let (info, records) = (run(), records());
+    let deviation = |warmup, class| {
+        let view = View::after(warmup, &info, &records);
+        view.of_link(1, class).get("queue_delay_deviation_ms").scalar().unwrap()
+    };
+    assert_eq!(deviation(info.warmup, None), 0.0);
+    // 1000 ms in two periods, then 20 ms in eight: mean 216, so (2 x 784^2 + 8 x 196^2) / 10 = 392^2.
+    assert!((deviation(Span::ZERO, Some(Ecn::NotEct)) - 392.0).abs() < 1e-3);
+    // With the 4 ms of the other class 502 ms, then 16 ms: mean 113.2, (2 x 388.8^2 + 8 x 97.2^2) / 10 = 194.4^2.
+    assert!((deviation(Span::ZERO, None) - 194.4).abs() < 1e-3);
+}
+
+#[test]
+fn what_a_queue_tells_of_itself_is_taken_over_the_samples() {
+    let (info, records) = (run(), records());
+    let view = View::after(info.warmup, &info, &records);
+    let link = view.of_link(1, None);
+    // 3 to 10 %.
+    let base = *link.get("aqm_base_probability_percent").distribution().unwrap();
+    assert_eq!((base.count, base.mean, base.p1, base.p99), (8, 6.5, 3.0, 10.0));
+    // In overload at the ends of the periods 5, 6 and 8 of 3 to 10: in, out, in, out within 800 ms.
+    assert_near(&link, "overload_percent", 37.5);
+    assert_near(&link, "overload_toggles_per_s", 5.0);
+    assert_eq!(view.of_run().get("overload_percent"), link.get("overload_percent"));
+    let told = |metrics: &Metrics, name: &str| metrics.iter().any(|(other, _)| other == name);
+    assert!(!told(&link, "aqm_drop_probability_percent"), "it told nothing of drops");
+    assert!(!told(&view.of_link(0, None), "overload_percent"), "that queue told nothing");
 }
 
 #[test]
@@ -251,6 +289,7 @@ fn retransmissions_round_trips_and_timeouts_are_the_windows() {
     assert!((deviation - 10.0).abs() < 0.3, "{deviation}");
     assert_eq!(view.of_group(1).get("rtt_ms"), Value::Undefined);
     assert_near(&view.of_run(), "rtt_ms", 30.0);
+    assert_near(&view.of_group(0), "rtt_above_base_ms", 10.0);
 }
 
 #[test]
@@ -260,6 +299,8 @@ fn completion_runs_from_start_to_the_last_byte_read() {
     assert_near(&view.of_flow(2), "completion_time_s", 0.39);
     assert_near(&view.of_group(1), "completion_time_s", 0.39);
     assert_eq!(view.of_group(1).get("completed_flows"), Value::Count(1));
+    // 30 ms for one and a half round trips and 100 ms for 125,000 bytes could have been enough.
+    assert_near(&view.of_group(1), "slowdown", 3.0);
     assert_eq!(view.of_flow(0).get("completion_time_s"), Value::Undefined);
     let late = View::after(Span::from_millis(900), &info, &records);
     assert_eq!(late.of_group(1).get("completed_flows"), Value::Count(0));

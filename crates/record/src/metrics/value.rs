@@ -73,9 +73,10 @@ impl Distribution {
         })
     }
 
-    fn rounded(self) -> Distribution {
+    /// With every number changed, by something that keeps their order and takes means to means.
+    pub(crate) fn map(self, change: impl Fn(f64) -> f64) -> Distribution {
         let Distribution { count, mean, p1, p25, p50, p75, p99 } = self;
-        let [mean, p1, p25, p50, p75, p99] = [mean, p1, p25, p50, p75, p99].map(round);
+        let [mean, p1, p25, p50, p75, p99] = [mean, p1, p25, p50, p75, p99].map(change);
         Distribution { count, mean, p1, p25, p50, p75, p99 }
     }
 }
@@ -103,7 +104,7 @@ impl Value {
     pub fn rounded(self) -> Value {
         match self {
             Value::Number(number) => Value::from(Some(round(number))),
-            Value::Distribution(distribution) => Value::from(Some(distribution.rounded())),
+            Value::Distribution(distribution) => Value::from(Some(distribution.map(round))),
             other => other,
         }
     }

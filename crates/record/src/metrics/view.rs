@@ -7,7 +7,7 @@
 
 use crate::info::RunInfo;
 use crate::records::Records;
-use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
+use crate::types::{Component, FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::collections::BTreeSet;
 use weir_base::{Ecn, Histogram, Span, Time};
 
@@ -75,6 +75,35 @@ pub(super) struct LinkView {
     pub(super) backlog_packets: u64,
     /// Sojourn times by class.
     pub(super) delay: [Histogram; 4],
+    /// For each period in which packets left, by class: how many did, and the sum of their sojourn times in nanoseconds.
+    pub(super) delays: Vec<[(u64, u128); 4]>,
+    /// When the last of those ended.
+    last_delay: Time,
+    /// What the queue told of itself, by [`QueueState`], a value a period.
+    pub(super) states: [Vec<f64>; QueueState::ALL.len()],
+}
+
+/// What queues with an AQM tell of themselves and metrics are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueueState {
+    /// The probability of a drop.
+    Drop,
+    /// The probability of a mark, of L4S packets where these are apart.
+    Mark,
+    /// The probability that a controller keeps, from which the others follow.
+    Base,
+    /// Whether drops have taken the place of marks.
+    Overload,
+}
+
+impl QueueState {
+    /// All of them, with the names that queues give them.
+    const ALL: [(QueueState, &str); 4] = [
+        (QueueState::Drop, "drop_probability"),
+        (QueueState::Mark, "mark_probability"),
+        (QueueState::Base, "base_probability"),
+        (QueueState::Overload, "overload"),
+    ];
 }
 
 /// A flow in the window.
@@ -89,6 +118,8 @@ pub(super) struct FlowView {
     pub(super) arrivals: (Option<Time>, Option<Time>),
     /// Whether what its application read is known: of a command it is not.
     pub(super) reads: bool,
+    /// What its application read in all, whatever the window.
+    pub(super) read_in_all: u64,
     /// Requests and frames, where there were any.
     pub(super) messages: Option<Box<MessageSums>>,
     /// Time-weighted mean of the window.
@@ -181,6 +212,20 @@ impl<'a> View<'a> {
         for sample in records.delays.iter().filter(|sample| self.window.holds(sample.at)) {
             let Some(link) = self.links.get_mut(sample.link as usize) else { continue };
             sample.delay.add_to(&mut link.delay[sample.class as usize]);
+            if link.delays.is_empty() || link.last_delay != sample.at {
+                link.delays.push(Default::default());
+                link.last_delay = sample.at;
+            }
+            if let Some(period) = link.delays.last_mut() {
+                period[sample.class as usize] = (sample.delay.count(), sample.delay.sum());
+            }
+        }
+        for sample in records.states.iter().filter(|sample| self.window.holds(sample.at)) {
+            let Component::Queue(link) = sample.of else { continue };
+            let Some(link) = self.links.get_mut(link as usize) else { continue };
+            if let Some((state, _)) = QueueState::ALL.iter().find(|(_, name)| **name == *sample.name) {
+                link.states[*state as usize].push(sample.value);
+            }
         }
     }
 
@@ -189,6 +234,7 @@ impl<'a> View<'a> {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
             flow.arrivals =
                 (flow.arrivals.0.or(sample.first_arrival), sample.last_arrival.or(flow.arrivals.1));
+            flow.read_in_all = flow.read_in_all.saturating_add(sample.read_bytes);
             if self.window.holds(sample.at) {
                 flow.sum.merge(sample);
                 self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);

@@ -1,0 +1,88 @@
+//! What an AQM tells of itself: the probabilities that it sets, and whether it is overloaded. These metrics are there only
+//! where the queue tells.
+
+use super::value::{Distribution, Value, ratio};
+use super::view::QueueState;
+use super::{Formula, Level, Metric, Queue};
+
+impl Queue<'_> {
+    fn states(&self, state: QueueState) -> &[f64] {
+        &self.link().states[state as usize]
+    }
+
+    /// The distribution of a probability over the samples, in percent.
+    fn probabilities(&self, state: QueueState) -> Value {
+        Value::from(Distribution::of(self.states(state).iter().map(|probability| 100.0 * probability)))
+    }
+}
+
+const LINK: &[Level] = &[Level::Run, Level::Link];
+const TOLD: &str = "the queue's own state, once a sample period";
+
+/// How likely a drop was.
+pub(super) const AQM_DROP: Metric = Metric {
+    name: "aqm_drop_probability_percent",
+    title: "Drop probability that the AQM sets",
+    unit: "%",
+    of: LINK,
+    definition: "Distribution over sample periods of the probability with which the AQM drops packets that cannot be marked, at the end of each.",
+    source: TOLD,
+    bound: None,
+    formula: Formula::State(|q| q.probabilities(QueueState::Drop)),
+};
+
+/// How likely a mark was.
+pub(super) const AQM_MARK: Metric = Metric {
+    name: "aqm_mark_probability_percent",
+    title: "Mark probability that the AQM sets",
+    unit: "%",
+    of: LINK,
+    definition: "Distribution over sample periods of the probability with which the AQM marks packets, those of L4S where it tells them apart, at the end of each; a step's marks are not in it.",
+    source: TOLD,
+    bound: None,
+    formula: Formula::State(|q| q.probabilities(QueueState::Mark)),
+};
+
+/// What the controller of a PI2 keeps.
+pub(super) const AQM_BASE: Metric = Metric {
+    name: "aqm_base_probability_percent",
+    title: "Base probability of the AQM",
+    unit: "%",
+    of: LINK,
+    definition: "Distribution over sample periods of p', whose square is the drop probability, at the end of each.",
+    source: "RFC 9332, section 2.1 (p'); the queue's own state, once a sample period",
+    bound: None,
+    formula: Formula::State(|q| q.probabilities(QueueState::Base)),
+};
+
+/// How long it was overloaded.
+pub(super) const OVERLOAD: Metric = Metric {
+    name: "overload_percent",
+    title: "Time in overload",
+    unit: "%",
+    of: LINK,
+    definition: "Share of the sample periods at whose end the queue dropped L4S packets instead of marking them.",
+    source: "RFC 9332, section 2.5.1 (overload); the queue's own state, once a sample period",
+    bound: None,
+    formula: Formula::State(|q| {
+        let states = q.states(QueueState::Overload);
+        Value::from(ratio(100.0 * states.iter().sum::<f64>(), states.len() as f64))
+    }),
+};
+
+/// How often that changed.
+pub(super) const OVERLOAD_TOGGLES: Metric = Metric {
+    name: "overload_toggles_per_s",
+    title: "Overload toggles",
+    unit: "1/s",
+    of: LINK,
+    definition: "How often the queue went into overload or out of it, from one sample period to the next, over the window; what happens within a period is not seen.",
+    source: "RFC 9332, section 2.5.1 (overload); the queue's own state, once a sample period",
+    bound: None,
+    formula: Formula::State(|q| {
+        let states = q.states(QueueState::Overload);
+        let toggles = states.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let length = q.view.window.length().as_secs_f64();
+        Value::from(ratio(toggles as f64, length).filter(|_| !states.is_empty()))
+    }),
+};

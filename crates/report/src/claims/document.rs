@@ -1,0 +1,117 @@
+//! A study's reproduction as a page of Markdown with pictures, to be kept beside the project's other documents: what the study
+//! says, what was measured, what differs and why.
+
+use super::figure::figure;
+use super::{Reproduced, Said, Score, named, what};
+use crate::ReportError;
+use crate::folder::Folder;
+use std::fmt::Write;
+use std::path::Path;
+use weir_engine::{ClaimVerdict, Judged};
+
+/// Writes `STUDY.md` and the pictures of its claims, in a folder `STUDY` beside it. `about` is what the study's folder says of
+/// itself (`about.md`), which the page begins with.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_document(
+    folder: &Path,
+    study: &str,
+    about: Option<&str>,
+    labs: &[Reproduced],
+) -> Result<(), ReportError> {
+    let out = Folder::new(folder);
+    let title = format!("# {study}\n");
+    let mut page = about.map_or(title, |about| about.trim_end().to_owned() + "\n");
+    let _ = writeln!(page, "\n## What holds\n\n{}", Score::of(labs).sentence());
+    page += "A row holds when all that it claims does; of a claim about several cells the one that is farthest off is shown.\n\n";
+    page += "| row | claim | cell | study | measured | verdict | where the study says it |\n|---|---|---|---|---|---|---|\n";
+    let mut claims: Vec<(&Reproduced, usize, &Judged)> = labs
+        .iter()
+        .flat_map(|lab| lab.claims.iter().enumerate().map(move |(n, judged)| (lab, n, judged)))
+        .collect();
+    claims.sort_by(|(_, _, a), (_, _, b)| rank(a).cmp(&rank(b)));
+    for (_, _, judged) in &claims {
+        page += &row(judged);
+    }
+    page += &differences(&claims);
+    page += "\n## The claims as pictures\n\nGrey is what the study says, with the tolerance; a dashed line is a bound that is passed.\n";
+    for (lab, n, judged) in &claims {
+        let said = Said::of(judged);
+        let title = named(judged, &said.what);
+        if let Some(svg) = figure(judged, &title) {
+            let file = format!("{study}/{}-{}.svg", lab.lab, n + 1);
+            out.write(&file, svg.as_bytes())?;
+            let cells: Vec<String> = judged.claim.cells.iter().map(|(_, labels)| shortened(labels)).collect();
+            let _ = writeln!(
+                page,
+                "\n![{}]({file})\n\n`{}`: {}",
+                cell(&title),
+                lab.lab,
+                cell(&cells.join(" · "))
+            );
+        }
+    }
+    page += "\n## The labs\n\n| lab | what it shows | claims |\n|---|---|---|\n";
+    for lab in labs {
+        let title = lab.title.as_deref().unwrap_or_default();
+        let _ = writeln!(page, "| `{}/{}` | {} | {} |", lab.study, lab.lab, cell(title), lab.claims.len());
+    }
+    out.write(&format!("{study}.md"), page.as_bytes())
+}
+
+/// Rows by their names, numbers in them as numbers; claims without a row come last.
+fn rank(judged: &Judged) -> (bool, String, u32, String) {
+    let row = judged.claim.row.as_deref().unwrap_or_default();
+    let letters: String = row.chars().take_while(|c| !c.is_ascii_digit()).collect();
+    let digits: String = row[letters.len()..].chars().take_while(char::is_ascii_digit).collect();
+    let rest = row[letters.len() + digits.len()..].to_owned();
+    (row.is_empty(), letters, digits.parse().unwrap_or(0), rest)
+}
+
+fn row(judged: &Judged) -> String {
+    let said = Said::of(judged);
+    let name = judged.claim.row.as_deref().unwrap_or_default();
+    let verdict = match judged.verdict {
+        ClaimVerdict::Holds => "holds".to_owned(),
+        other => format!("**{}**", other.name()),
+    };
+    let cells = [
+        name,
+        &what(&judged.claim),
+        &said.cell,
+        &said.published,
+        &said.measured,
+        &verdict,
+        &judged.claim.source,
+    ];
+    format!("| {} |\n", cells.map(cell).join(" | "))
+}
+
+/// What differs, and the reasons that the claims give.
+fn differences(claims: &[(&Reproduced, usize, &Judged)]) -> String {
+    let mut reasons: Vec<(&str, &str)> = claims
+        .iter()
+        .filter(|(_, _, judged)| judged.verdict == ClaimVerdict::Differs)
+        .filter_map(|(_, _, judged)| {
+            Some((judged.claim.row.as_deref().unwrap_or("-"), judged.claim.differs.as_deref()?))
+        })
+        .collect();
+    reasons.dedup();
+    let list: String =
+        reasons.iter().map(|(row, reason)| format!("- **{row}**: {}\n", cell(reason))).collect();
+    if list.is_empty() { list } else { format!("\n## What differs\n\n{list}") }
+}
+
+/// Labels, of many the first and the last.
+fn shortened(labels: &[String]) -> String {
+    match labels {
+        [first, .., last] if labels.len() > 4 => format!("{first} to {last}"),
+        few => few.join(", "),
+    }
+}
+
+/// Text, fit for a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ").replace('\u{a0}', " ")
+}

@@ -1,0 +1,294 @@
+//! A claim about several cells as a picture: what was measured along a level, over what was published. Plain SVG, so that it
+//! stands in a page of Markdown as well.
+
+use crate::html::escape;
+use crate::number::number;
+use std::fmt::Write;
+use weir_engine::{Judged, Point};
+use weir_plan::{Along, Expected};
+
+/// Size of the picture, and of what the plot leaves free around itself.
+const SIZE: (f64, f64) = (760.0, 300.0);
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 170.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 48.0;
+/// Fewer cells are told in the table.
+const FEWEST: usize = 3;
+/// More lines cannot be told apart.
+const MOST_LINES: usize = 10;
+/// Most labels below the plot.
+const LABELS: usize = 14;
+/// Okabe and Ito's colours, which the colour-blind tell apart, and two greys.
+const COLOURS: [&str; MOST_LINES] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a7a00", "#666666",
+    "#aaaaaa",
+];
+
+/// The cells of a claim in the plane: along the level with the most labels, a line for each label of the other.
+struct Plane<'a> {
+    along: &'a str,
+    labels: Vec<&'a str>,
+    lines: Vec<(&'a str, Vec<Option<f64>>)>,
+}
+
+impl<'a> Plane<'a> {
+    /// None when the cells differ on no level or on more than two, or there are too few or too many of them.
+    fn of(points: &'a [Point]) -> Option<Plane<'a>> {
+        let levels = points.first()?.cell.iter().map(|param| param.level.as_str());
+        let mut varying: Vec<(&str, Vec<&str>)> = vec![];
+        for level in levels {
+            let mut labels: Vec<&str> = vec![];
+            for label in points.iter().filter_map(|point| chosen(point, level)) {
+                if !labels.contains(&label) {
+                    labels.push(label);
+                }
+            }
+            if labels.len() > 1 {
+                varying.push((level, labels));
+            }
+        }
+        varying.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
+        if varying.len() > 2 || points.len() < FEWEST {
+            return None;
+        }
+        let mut varying = varying.into_iter();
+        let (along, labels) = varying.next()?;
+        let (other, names) = varying.next().unwrap_or(("", vec![""]));
+        if names.len() > MOST_LINES {
+            return None;
+        }
+        let value = |name: &str, label: &str| {
+            let there = |point: &&Point| {
+                chosen(point, along) == Some(label)
+                    && (other.is_empty() || chosen(point, other) == Some(name))
+            };
+            points.iter().find(there).and_then(|point| point.value)
+        };
+        let line = |name: &'a str| (name, labels.iter().map(|label| value(name, label)).collect());
+        Some(Plane { along, lines: names.into_iter().map(line).collect(), labels })
+    }
+}
+
+fn chosen<'a>(point: &'a Point, level: &str) -> Option<&'a str> {
+    point.cell.iter().find(|param| param.level == level).map(|param| param.value.as_str())
+}
+
+/// What is expected, in the plane: a band of values, a band along the level, and a bound.
+#[derive(Default)]
+struct Bands {
+    values: Option<(f64, f64)>,
+    places: Option<(f64, f64)>,
+    bound: Option<f64>,
+}
+
+impl Bands {
+    fn of(judged: &Judged, labels: &[&str]) -> Bands {
+        let (low, high) = match &judged.claim.expected {
+            Expected::Near { value, tolerance } => {
+                (value - tolerance.of(*value), value + tolerance.of(*value))
+            }
+            Expected::Within { at_least, at_most } => {
+                (at_least.unwrap_or(f64::NEG_INFINITY), at_most.unwrap_or(f64::INFINITY))
+            }
+            Expected::Order { .. } => return Bands::default(),
+        };
+        match &judged.claim.along {
+            None => Bands { values: Some((low, high)), ..Bands::default() },
+            Some(along) => {
+                let numbers: Vec<f64> = labels.iter().filter_map(|label| Along::number(label)).collect();
+                Bands {
+                    places: Some((place(&numbers, low), place(&numbers, high))),
+                    bound: along.above.or(along.below),
+                    values: None,
+                }
+            }
+        }
+    }
+}
+
+/// Where among ascending numbers, each a step from the next, a number lies.
+fn place(numbers: &[f64], number: f64) -> f64 {
+    let last = numbers.len().saturating_sub(1) as f64;
+    match numbers.windows(2).position(|pair| number < pair[1]) {
+        Some(at) => (at as f64 + (number - numbers[at]) / (numbers[at + 1] - numbers[at])).max(0.0),
+        None => last,
+    }
+}
+
+/// The picture of a claim; none where its cells do not lie in a plane. `title` stands above it.
+pub(super) fn figure(judged: &Judged, title: &str) -> Option<String> {
+    let plane = Plane::of(&judged.points)?;
+    let bands = Bands::of(judged, &plane.labels);
+    let measured = plane.lines.iter().flat_map(|(_, values)| values.iter().flatten().copied());
+    let finite = |bound: f64| Some(bound).filter(|bound| bound.is_finite());
+    let (low, high) = bands.values.unwrap_or((f64::INFINITY, f64::INFINITY));
+    let all = measured.chain(finite(low)).chain(finite(high)).chain(bands.bound);
+    let (mut least, mut most) =
+        all.fold((0.0, 0.0), |(least, most): (f64, f64), v| (least.min(v), most.max(v)));
+    let step = step((most - least) / 5.0);
+    (least, most) = ((least / step).floor() * step, ((most / step).ceil() * step).max(least + step));
+    let frame = Frame { least, most, columns: plane.labels.len() };
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"12\" \
+         role=\"img\" aria-label=\"{title}\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+         <text x=\"{LEFT}\" y=\"20\" font-size=\"13\" font-weight=\"bold\">{title}</text>\n",
+        SIZE.0,
+        SIZE.1,
+        title = escape(title)
+    );
+    frame.bands(&mut svg, &bands);
+    frame.axes(&mut svg, &plane, step);
+    for ((_, values), colour) in plane.lines.iter().zip(COLOURS) {
+        frame.line(&mut svg, values, colour);
+    }
+    if plane.lines.len() > 1 {
+        for (at, ((name, _), colour)) in plane.lines.iter().zip(COLOURS).enumerate() {
+            let (x, y) = (SIZE.0 - RIGHT + 14.0, TOP + 8.0 + 18.0 * at as f64);
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{x} {y}h18\" stroke=\"{colour}\" stroke-width=\"2\"/><text x=\"{}\" y=\"{}\">{}</text>",
+                x + 24.0,
+                y + 4.0,
+                escape(name)
+            );
+        }
+    }
+    Some(svg + "</svg>\n")
+}
+
+/// A round step near this size: 1, 2 or 5 times a power of ten.
+fn step(rough: f64) -> f64 {
+    if rough <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|round| round * power).find(|step| *step >= rough).unwrap_or(10.0 * power)
+}
+
+/// Where values and labels lie in the picture.
+struct Frame {
+    least: f64,
+    most: f64,
+    columns: usize,
+}
+
+impl Frame {
+    fn x(&self, column: f64) -> f64 {
+        let width = SIZE.0 - LEFT - RIGHT;
+        LEFT + width * (column + 0.5) / self.columns.max(1) as f64
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let share = (value.clamp(self.least, self.most) - self.least) / (self.most - self.least);
+        SIZE.1 - BOTTOM - (SIZE.1 - TOP - BOTTOM) * share
+    }
+
+    /// What is expected, in grey.
+    fn bands(&self, svg: &mut String, bands: &Bands) {
+        let (left, right) = (LEFT, SIZE.0 - RIGHT);
+        if let Some((low, high)) = bands.values {
+            let (top, bottom) = (self.y(high), self.y(low));
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{left}\" y=\"{top:.1}\" width=\"{}\" height=\"{:.1}\" fill=\"#e8e8e8\"/>",
+                right - left,
+                (bottom - top).max(1.0)
+            );
+        }
+        if let Some((from, to)) = bands.places {
+            let (from, to) = (self.x(from), self.x(to));
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#e8e8e8\"/>",
+                (to - from).max(1.0),
+                SIZE.1 - TOP - BOTTOM
+            );
+        }
+        if let Some(bound) = bands.bound {
+            let y = self.y(bound);
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{left} {y:.1}H{right}\" stroke=\"#888888\" stroke-dasharray=\"4 3\"/>"
+            );
+        }
+    }
+
+    fn axes(&self, svg: &mut String, plane: &Plane<'_>, step: f64) {
+        let (right, bottom) = (SIZE.0 - RIGHT, SIZE.1 - BOTTOM);
+        let steps = ((self.most - self.least) / step).round() as usize;
+        for value in (0..=steps).map(|n| self.least + step * n as f64) {
+            let y = self.y(value);
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{} {y:.1}H{LEFT}\" stroke=\"#333333\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                LEFT - 4.0,
+                LEFT - 8.0,
+                y + 4.0,
+                if value == 0.0 { "0".into() } else { number(value) }
+            );
+        }
+        let every = plane.labels.len().div_ceil(LABELS);
+        for (column, label) in plane.labels.iter().enumerate().filter(|(column, _)| column % every == 0) {
+            // The unit stands below, once.
+            let short = label.split(' ').next().unwrap_or(label);
+            let shown = if Along::number(label).is_some() { short } else { *label };
+            let _ = writeln!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                self.x(column as f64),
+                bottom + 17.0,
+                escape(shown)
+            );
+        }
+        let unit = plane.labels.first().and_then(|label| label.split_once(' ')).map_or("", |(_, unit)| unit);
+        let unit = if plane.labels.iter().all(|label| label.ends_with(unit)) { unit } else { "" };
+        let level = plane.along;
+        let below = if unit.is_empty() { level.to_owned() } else { format!("{level}, {unit}") };
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#333333\"/>\
+             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            (LEFT + right) / 2.0,
+            bottom + 36.0,
+            escape(&below)
+        );
+    }
+
+    /// A line through what was measured, with a gap where nothing was.
+    fn line(&self, svg: &mut String, values: &[Option<f64>], colour: &str) {
+        let (mut path, mut dots, mut pen) = (String::new(), String::new(), 'M');
+        for (column, value) in values.iter().enumerate() {
+            let Some(value) = value else {
+                pen = 'M';
+                continue;
+            };
+            let (x, y) = (self.x(column as f64), self.y(*value));
+            let _ = write!(path, "{pen}{x:.1} {y:.1}");
+            let _ = write!(dots, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
+            pen = 'L';
+        }
+        let _ = writeln!(
+            svg,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/><g fill=\"{colour}\">{dots}</g>"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round() {
+        for (rough, expected) in [(0.0, 1.0), (0.3, 0.5), (1.1, 2.0), (6.0, 10.0), (20.0, 20.0)] {
+            assert!((step(rough) - expected).abs() < 1e-12, "{rough}");
+        }
+    }
+
+    #[test]
+    fn a_number_lies_between_its_neighbours() {
+        let numbers = [70.0, 80.0, 100.0];
+        assert_eq!([60.0, 75.0, 90.0, 120.0].map(|number| place(&numbers, number)), [0.0, 0.5, 1.5, 2.0]);
+    }
+}
