@@ -1,7 +1,7 @@
 //! The clock of a host, as the timestamps of its segments show it (RFC 7323): how far it is ahead, how fast it runs and how fine
 //! it counts. What a host measures for itself, such as an RTT, is not touched by it.
 
-use crate::{Span, Time};
+use crate::{Random, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clock {
-    /// What it shows at the start of the run.
-    pub offset: Span,
+    /// What it shows at the start of the run. Drawn for each connection if none, as Linux gives each an offset of its own (4.10 and
+    /// later, `net.ipv4.tcp_timestamps` = 1); nothing where nobody draws.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Span>,
     /// By how many millionths it runs fast; negative: slow (-100000 to 100000).
     #[schemars(range(min = -100_000, max = 100_000))]
     pub skew_ppm: i32,
@@ -21,23 +23,29 @@ pub struct Clock {
 
 impl Default for Clock {
     fn default() -> Clock {
-        Clock { offset: Span::ZERO, skew_ppm: 0, tick: MILLISECOND }
+        Clock { offset: None, skew_ppm: 0, tick: MILLISECOND }
     }
 }
 
 const MILLISECOND: Span = Span::from_millis(1);
 
 impl Clock {
+    /// With an offset: what the lab gave, or one drawn out of all that a timestamp can show.
+    pub fn started(self, random: &mut Random) -> Clock {
+        let drawn = self.tick * random.below(1 << 32);
+        Clock { offset: Some(self.offset.unwrap_or(drawn)), ..self }
+    }
+
     /// What it shows, in ticks, counted on over the end of 32 bits.
     #[inline]
     pub fn ticks(&self, now: Time) -> u32 {
-        // Nearly every clock is the plain one, and division by a constant is quick.
-        if *self == Clock::default() {
-            return (now.as_nanos() / MILLISECOND.as_nanos() + 1) as u32;
+        let offset = self.offset.unwrap_or_default();
+        // Nearly every clock is such a one, and division by a constant is quick.
+        if self.skew_ppm == 0 && self.tick == MILLISECOND {
+            return ((now.as_nanos() + offset.as_nanos()) / MILLISECOND.as_nanos() + 1) as u32;
         }
         let nanos = i128::from(now.as_nanos());
-        let shown =
-            nanos + nanos * i128::from(self.skew_ppm) / 1_000_000 + i128::from(self.offset.as_nanos());
+        let shown = nanos + nanos * i128::from(self.skew_ppm) / 1_000_000 + i128::from(offset.as_nanos());
         (shown / i128::from(self.tick.as_nanos().max(1)) + 1) as u32
     }
 
@@ -63,13 +71,24 @@ mod tests {
 
     #[test]
     fn a_clock_is_ahead_runs_fast_and_counts_coarsely() {
-        let clock = Clock { offset: Span::from_secs(10), skew_ppm: 100, tick: Span::from_millis(4) };
+        let clock = Clock { offset: Some(Span::from_secs(10)), skew_ppm: 100, tick: Span::from_millis(4) };
         // 10 s are 2500 ticks. After 400 s it has gained 40 ms: ten ticks.
         assert_eq!(clock.ticks(at(0)), 2_501);
         assert_eq!(clock.ticks(at(3)), 2_501);
         assert_eq!(clock.ticks(at(400_000)), 2_501 + 100_000 + 10);
         let slow = Clock { skew_ppm: -100, ..Clock::default() };
         assert_eq!(slow.ticks(at(400_000)), 400_001 - 40);
+    }
+
+    #[test]
+    fn an_offset_is_drawn_where_none_is_given() {
+        let random = || Random::stream(1, "clock");
+        let drawn = Clock::default().started(&mut random());
+        assert_eq!(drawn, Clock::default().started(&mut random()));
+        assert!(drawn.ticks(at(0)) > 1);
+        assert_eq!(drawn.ticks(at(2_500)), drawn.ticks(at(0)).wrapping_add(2_500));
+        let given = Clock { offset: Some(Span::ZERO), ..Clock::default() };
+        assert_eq!(given.started(&mut random()), given);
     }
 
     #[test]

@@ -610,12 +610,15 @@ mod tests {
                 // window in one burst, longer than the step, which is marked again; Westwood-LP does so, and comes down before the
                 // step as well. LEDBAT++ slows down for a tenth of the time. CDG comes down for a rise of the delay, whether or not
                 // it leaves a queue that fills the link.
+                // TCP-LP falls to one segment for a delay that is up again within its inference phase, and is there for tens of
+                // round trips.
                 let least = match (mark, member.name) {
                     (None, "cdg") => 0.9,
                     (None, "ledbat-plus-plus") => 0.8,
                     (None, _) => 0.95,
                     (Some(_), "yield" | "ledbat-plus-plus") => 0.65,
                     (Some(_), "westwood") => 0.6,
+                    (Some(_), "lp") => 0.55,
                     (Some(_), "westwood-lp") => 0.45,
                     (Some(_), _) => 0.7,
                 };

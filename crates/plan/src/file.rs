@@ -338,7 +338,8 @@ pub(crate) struct Traffic {
     /// Whether TCP paces at Linux's rate when the controller does not set one; by default false.
     pub(crate) pacing: Option<bool>,
     /// The clock that the sending host's timestamps are taken from: `offset` at the start of the run, `skew_ppm` by which it
-    /// runs fast, `tick` in which it counts; by default none, none and 1 ms. The hosts that the live engine makes share one.
+    /// runs fast, `tick` in which it counts; by default drawn for each connection, none and 1 ms. The hosts that the live engine
+    /// makes share one.
     pub(crate) sender_clock: Option<Clock>,
     /// The same of the receiving host.
     pub(crate) receiver_clock: Option<Clock>,

@@ -48,7 +48,7 @@ fn the_dualpi2_studys_trees_are_as_large_as_the_study_says() {
 #[test]
 fn every_labs_source_reads_back_to_the_same_runs() {
     for path in labs() {
-        for settings in [vec![], vec!["run.duration=61 s".to_string(), "run.seed=7".into()]] {
+        for settings in [vec![], vec!["run.duration=601 s".to_string(), "run.seed=7".into()]] {
             let lab = Lab::load(&path, &settings).unwrap_or_else(|error| panic!("{error}"));
             let folder = tempfile::tempdir().unwrap();
             for (place, bytes) in lab.attachments() {

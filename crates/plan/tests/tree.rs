@@ -159,7 +159,7 @@ fn the_clocks_of_a_groups_hosts_are_plain_unless_they_are_given() {
     ));
     let [a, b] = &run.groups[..] else { panic!("two groups") };
     assert_eq!(a.tcp.sender_clock, Clock { tick: Span::from_millis(4), ..Clock::default() });
-    let receiver = Clock { offset: Span::from_secs(3600), skew_ppm: -50, ..Clock::default() };
+    let receiver = Clock { offset: Some(Span::from_secs(3600)), skew_ppm: -50, ..Clock::default() };
     assert_eq!(a.tcp.receiver_clock, receiver);
     assert_eq!((b.tcp.sender_clock, b.tcp.receiver_clock), (Clock::default(), Clock::default()));
 }

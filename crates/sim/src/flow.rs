@@ -1,6 +1,6 @@
 //! One flow: the application that drives it and, for TCP, the connection's two ends.
 
-use weir_base::{Ecn, Random, Span, Time};
+use weir_base::{Clock, Ecn, Random, Span, Time};
 use weir_plan::{Ip, Run};
 use weir_transport::tcp::{self, Connection};
 use weir_workload::{Action, Event, FrameLog, Needs, Part, Workload, Writes};
@@ -31,7 +31,8 @@ impl Ends {
         let settings = &group.tcp;
         let buffer = |buffer: weir_plan::Buffer| (buffer.initial, buffer.max);
         let mut random = Random::stream_of(run.seed, "connection", number as u64);
-        let mut end = |clock| tcp::Config {
+        let mut clocks = Random::stream_of(run.seed, "clock", number as u64);
+        let mut end = |clock: Clock| tcp::Config {
             mss: (run.network.mtu.get() - u64::from(group.ip.header() + TCP_HEADER)) as u16,
             ecn: settings.ecn,
             codepoint: settings.codepoint,
@@ -42,7 +43,7 @@ impl Ends {
             receive_buffer: buffer(settings.receive_buffer),
             // As the live engine sets it on its hosts, where no offload is to hand several packets down at once.
             gso_max_segs: 1,
-            clock,
+            clock: clock.started(&mut clocks),
             initial_sequence: random.bits() as u32,
             seed: random.bits(),
             ..tcp::Config::new(settings.cc.clone())

@@ -22,7 +22,7 @@ fn micros() -> Clock {
 
 #[test]
 fn each_end_stamps_with_its_own_clock_and_echoes_the_others() {
-    let server = Clock { offset: Span::from_secs(40), skew_ppm: 1_000, tick: Span::from_millis(4) };
+    let server = Clock { offset: Some(Span::from_secs(40)), skew_ppm: 1_000, tick: Span::from_millis(4) };
     let mut pair = between(micros(), server);
     pair.transfer(2_000_000, Span::from_secs(10));
     assert!(pair.finished_at.is_some());
@@ -49,7 +49,7 @@ fn a_transfer_with_losses_is_the_same_whatever_the_clocks_show() {
     assert!(plain.1 >= 4);
     // Over the end of 32 bits too: 4,294,967.296 s of milliseconds end a second after the start.
     for offset in [Span::from_secs(1_000_000), Span::from_millis(4_294_966_296)] {
-        assert_eq!(run(Clock { offset, ..Clock::default() }), plain);
+        assert_eq!(run(Clock { offset: Some(offset), ..Clock::default() }), plain);
     }
     assert_eq!(run(Clock { skew_ppm: 100, ..Clock::default() }), plain);
 }
