@@ -30,7 +30,7 @@ pub fn write_document(
         .iter()
         .flat_map(|lab| lab.claims.iter().enumerate().map(move |(n, judged)| (lab, n, judged)))
         .collect();
-    claims.sort_by(|(_, _, a), (_, _, b)| rank(a).cmp(&rank(b)));
+    claims.sort_by_key(|(_, _, claim)| rank(claim));
     for (_, _, judged) in &claims {
         page += &row(judged);
     }
@@ -42,7 +42,7 @@ pub fn write_document(
         if let Some(svg) = figure(judged, &title) {
             let file = format!("{study}/{}-{}.svg", lab.lab, n + 1);
             out.write(&file, svg.as_bytes())?;
-            let cells: Vec<String> = judged.claim.cells.iter().map(|(_, labels)| shortened(labels)).collect();
+            let cells: Vec<String> = judged.claim.cells.values().map(|labels| shortened(labels)).collect();
             let _ = writeln!(
                 page,
                 "\n![{}]({file})\n\n`{}`: {}",
@@ -113,5 +113,5 @@ fn shortened(labels: &[String]) -> String {
 
 /// Text, fit for a cell of a table.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ").replace('\u{a0}', " ")
+    text.replace('|', "\\|").replace(['\n', '\u{a0}'], " ")
 }
