@@ -148,7 +148,8 @@ fn what(claim: &Claim) -> String {
     if let Some(along) = &claim.along {
         let (side, bound) = along.above.map_or(("below", along.below), |above| ("above", Some(above)));
         let level = along.level.rsplit('.').next().unwrap_or_default();
-        return format!("first {level} with {what} {side} {}{unit}", short(bound.unwrap_or_default()));
+        let bound = format!("{} {unit}", short(bound.unwrap_or_default()));
+        return format!("first {level} with {what} {side} {}", bound.trim_end());
     }
     match claim.repeats {
         Repeats::Mean => {}
@@ -423,7 +424,8 @@ mod tests {
             })
             .to_vec();
         let folder = tempfile::tempdir().unwrap();
-        write_document(folder.path(), "textbook", Some("# The textbook\n\nSome pages.\n"), &[lab]).unwrap();
+        let about = "# The textbook\n\nSome pages.\n\n## What was learnt\n\nA lot.\n";
+        write_document(folder.path(), "textbook", Some(about), &[lab]).unwrap();
         let page = std::fs::read_to_string(folder.path().join("textbook.md")).unwrap();
         assert!(
             page.starts_with("# The textbook\n\nSome pages.\n\n## What holds\n\n1 of 3 claims hold"),
@@ -431,6 +433,10 @@ mod tests {
         );
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text} in {page}"));
         assert!(at("| H9 | ") < at("| H10 | ") && at("| H10 | ") < at("|  | Queue delay"), "{page}");
+        assert!(
+            at("## What differs") < at("\n\n## What was learnt\n\nA lot.\n\n## The claims as pictures"),
+            "{page}"
+        );
         assert!(page.contains("- **H10**: another clock, see docs/clock.md"));
         assert_eq!(page.matches(".svg)").count(), 1, "one claim has cells that vary");
         let picture = std::fs::read_to_string(folder.path().join("textbook/pie-1.svg")).unwrap();

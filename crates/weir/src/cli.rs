@@ -171,7 +171,7 @@ A study is a folder in `labs` with a profile.toml, which its labs extend; [[expe
 Labs that claim nothing run only with --full, or when they are named.
 Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives). Claims that name the same row hold
 together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md has it
-with pictures of the claims, below what about.md in the study's folder says.
+with pictures of the claims, between the opening and the sections of about.md in the study's folder.
 Exit status: 0 no claim fails; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
 pub(crate) struct ReproduceArgs {
     /// A study, or one of its labs; everything if left out

@@ -10,7 +10,7 @@ use std::path::Path;
 use weir_engine::{ClaimVerdict, Judged};
 
 /// Writes `STUDY.md` and the pictures of its claims, in a folder `STUDY` beside it. `about` is what the study's folder says of
-/// itself (`about.md`), which the page begins with.
+/// itself (`about.md`): what stands before its first heading of the second level begins the page, the rest follows the verdicts.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -21,8 +21,9 @@ pub fn write_document(
     labs: &[Reproduced],
 ) -> Result<(), ReportError> {
     let out = Folder::new(folder);
-    let title = format!("# {study}\n");
-    let mut page = about.map_or(title, |about| about.trim_end().to_owned() + "\n");
+    let title = format!("# {study}");
+    let (opening, remarks) = parts(about.unwrap_or(&title));
+    let mut page = format!("{opening}\n");
     let _ = writeln!(page, "\n## What holds\n\n{}", Score::of(labs).sentence());
     page += "A row holds when all that it claims does; of a claim about several cells the one that is farthest off is shown.\n\n";
     page += "| row | claim | cell | study | measured | verdict | where the study says it |\n|---|---|---|---|---|---|---|\n";
@@ -35,6 +36,9 @@ pub fn write_document(
         page += &row(judged);
     }
     page += &differences(&claims);
+    if !remarks.is_empty() {
+        let _ = writeln!(page, "\n{remarks}");
+    }
     page += "\n## The claims as pictures\n\nGrey is what the study says, with the tolerance; a dashed line is a bound that is passed.\n";
     for (lab, n, judged) in &claims {
         let said = Said::of(judged);
@@ -58,6 +62,12 @@ pub fn write_document(
         let _ = writeln!(page, "| `{}/{}` | {} | {} |", lab.study, lab.lab, cell(title), lab.claims.len());
     }
     out.write(&format!("{study}.md"), page.as_bytes())
+}
+
+/// What stands before the first heading of the second level, and the rest.
+fn parts(about: &str) -> (&str, &str) {
+    let (opening, remarks) = about.split_at(about.find("\n## ").unwrap_or(about.len()));
+    (opening.trim_end(), remarks.trim())
 }
 
 /// Rows by their names, numbers in them as numbers; claims without a row come last.

@@ -2,7 +2,6 @@
 //! stands in a page of Markdown as well.
 
 use crate::html::escape;
-use crate::number::number;
 use std::fmt::Write;
 use weir_engine::{Judged, Point};
 use weir_plan::{Along, Expected};
@@ -28,11 +27,18 @@ const COLOURS: [&str; MOST_LINES] = [
 /// The cells of a claim in the plane: along the level with the most labels, a line for each label of the other.
 struct Plane<'a> {
     along: &'a str,
+    /// The other level; empty where there is none.
+    other: &'a str,
     labels: Vec<&'a str>,
     lines: Vec<(&'a str, Vec<Option<f64>>)>,
 }
 
 impl<'a> Plane<'a> {
+    /// Whether the labels are places on a scale, between which a line says something.
+    fn is_ordered(&self) -> bool {
+        self.labels.iter().all(|label| Along::number(label).is_some())
+    }
+
     /// None when the cells differ on no level or on more than two, or there are too few or too many of them.
     fn of(points: &'a [Point]) -> Option<Plane<'a>> {
         let levels = points.first()?.cell.iter().map(|param| param.level.as_str());
@@ -66,7 +72,7 @@ impl<'a> Plane<'a> {
             points.iter().find(there).and_then(|point| point.value)
         };
         let line = |name: &'a str| (name, labels.iter().map(|label| value(name, label)).collect());
-        Some(Plane { along, lines: names.into_iter().map(line).collect(), labels })
+        Some(Plane { along, other, lines: names.into_iter().map(line).collect(), labels })
     }
 }
 
@@ -140,11 +146,13 @@ pub(super) fn figure(judged: &Judged, title: &str) -> Option<String> {
     frame.bands(&mut svg, &bands);
     frame.axes(&mut svg, &plane, step);
     for ((_, values), colour) in plane.lines.iter().zip(COLOURS) {
-        frame.line(&mut svg, values, colour);
+        frame.line(&mut svg, values, plane.is_ordered(), colour);
     }
     if plane.lines.len() > 1 {
+        let x = SIZE.0 - RIGHT + 14.0;
+        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">{}</text>", TOP + 4.0, escape(short(plane.other)));
         for (at, ((name, _), colour)) in plane.lines.iter().zip(COLOURS).enumerate() {
-            let (x, y) = (SIZE.0 - RIGHT + 14.0, TOP + 8.0 + 18.0 * at as f64);
+            let y = TOP + 22.0 + 18.0 * at as f64;
             let _ = writeln!(
                 svg,
                 "<path d=\"M{x} {y}h18\" stroke=\"{colour}\" stroke-width=\"2\"/><text x=\"{}\" y=\"{}\">{}</text>",
@@ -164,6 +172,17 @@ fn step(rough: f64) -> f64 {
     }
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|round| round * power).find(|step| *step >= rough).unwrap_or(10.0 * power)
+}
+
+/// A value on an axis with as many decimals as its step has.
+fn tick(value: f64, step: f64) -> String {
+    let places = (-step.log10().floor()).max(0.0) as usize;
+    format!("{value:.places$}")
+}
+
+/// The last two parts of a level's name, which say what it is, and of what.
+fn short(level: &str) -> &str {
+    level.rmatch_indices('.').nth(1).map_or(level, |(dot, _)| &level[dot + 1..])
 }
 
 /// Where values and labels lie in the picture.
@@ -225,7 +244,7 @@ impl Frame {
                 LEFT - 4.0,
                 LEFT - 8.0,
                 y + 4.0,
-                if value == 0.0 { "0".into() } else { number(value) }
+                tick(value, step)
             );
         }
         let every = plane.labels.len().div_ceil(LABELS);
@@ -255,8 +274,8 @@ impl Frame {
         );
     }
 
-    /// A line through what was measured, with a gap where nothing was.
-    fn line(&self, svg: &mut String, values: &[Option<f64>], colour: &str) {
+    /// What was measured, with a line through it where the labels are a scale; a gap where nothing was.
+    fn line(&self, svg: &mut String, values: &[Option<f64>], joined: bool, colour: &str) {
         let (mut path, mut dots, mut pen) = (String::new(), String::new(), 'M');
         for (column, value) in values.iter().enumerate() {
             let Some(value) = value else {
@@ -268,6 +287,7 @@ impl Frame {
             let _ = write!(dots, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
             pen = 'L';
         }
+        let path = if joined { path.as_str() } else { "" };
         let _ = writeln!(
             svg,
             "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/><g fill=\"{colour}\">{dots}</g>"
@@ -284,6 +304,22 @@ mod tests {
         for (rough, expected) in [(0.0, 1.0), (0.3, 0.5), (1.1, 2.0), (6.0, 10.0), (20.0, 20.0)] {
             assert!((step(rough) - expected).abs() < 1e-12, "{rough}");
         }
+    }
+
+    #[test]
+    fn a_tick_has_the_decimals_of_its_step() {
+        assert_eq!(
+            [tick(0.0, 0.5), tick(1.5, 0.5), tick(0.06, 0.02), tick(40.0, 20.0)],
+            ["0.0", "1.5", "0.06", "40"]
+        );
+    }
+
+    #[test]
+    fn a_level_is_named_by_its_last_parts() {
+        assert_eq!(
+            ["traffic.udp.workload.rate", "dumbbell.rtt", "aqm"].map(short),
+            ["workload.rate", "dumbbell.rtt", "aqm"]
+        );
     }
 
     #[test]
