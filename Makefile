@@ -5,9 +5,11 @@ CARGO   ?= cargo
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 WEIR    := $(TARGET)/release/weir
 PREFIX  ?= /usr/local
+# The controls of bpf/ are built in where clang and the headers of libelf and zlib are there (`make deps`).
+KERNEL  := $(shell scripts/deps kernel && echo --features weir/kernel)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy agreement reproduce bench scale fuzz clean
+.PHONY: demo test build deps install accuracy soak agreement reproduce bench scale fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -19,13 +21,13 @@ else
 endif
 
 build: need-cargo
-	$(CARGO) build --release --locked -p weir
+	$(CARGO) build --release --locked -p weir $(KERNEL)
 
 ## test: everything that CI needs
 test: need-cargo need-tools
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --profile checked --workspace --all-targets -- -D warnings
-	$(CARGO) test --locked --profile checked --workspace
+	$(CARGO) clippy --locked --profile checked --workspace $(KERNEL) --all-targets -- -D warnings
+	$(CARGO) test --locked --profile checked --workspace $(KERNEL)
 	scripts/check-house
 
 ## install: the binary and shell completions
@@ -38,6 +40,10 @@ install: build
 ## accuracy: how exact the live engine is on this machine (idle, as root); writes docs/accuracy.md
 accuracy: build
 	scripts/accuracy
+
+## soak: the kernel controls loaded, unloaded and killed a hundred times, as root; `make test` does it five times
+soak: need-cargo
+	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
 
 ## agreement: simulator against live kernel TCP; writes docs/agreement.md
 agreement: build

@@ -13,7 +13,7 @@
 use crate::reading::Reading;
 use crate::rtt_rounds::RttRounds;
 use crate::windowed::Windowed;
-use crate::{Ack, Restart, Signal, Start, Window};
+use crate::{Ack, Restart, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Bytes, Random, Time};
@@ -290,6 +290,12 @@ impl Windowed for Nice {
 
     fn reduced(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
+    }
+    fn came_down(&mut self, _: Time) {
+        self.rounds.disturbed();
+    }
+    fn collapsed(&mut self, _: &Timeout) {
+        self.rounds.disturbed();
     }
     fn restarts(&mut self, restart: &Restart) {
         let base = self.rounds.base;

@@ -89,8 +89,9 @@ pub(crate) struct Prague {
     increase: u64,
     /// A loss is being repaired.
     in_loss: bool,
-    /// The windows before the last loss.
-    prior: Option<(u64, u32)>,
+    phase: Phase,
+    /// The windows and the threshold before the last loss.
+    prior: Option<(u64, u32, u32)>,
     srtt: Option<Span>,
     pacing_rate: Option<Rate>,
 }
@@ -114,6 +115,7 @@ impl Prague {
             rounds: 0,
             increase: ONE,
             in_loss: false,
+            phase: Phase::Open,
             prior: None,
             srtt: start.rtt,
             pacing_rate: None,
@@ -239,7 +241,12 @@ impl Prague {
 
     /// Half is taken for a loss (Linux `prague_enter_loss`).
     fn enter_loss(&mut self) {
-        self.prior = Some((self.fraction, self.cwnd));
+        // Linux `tcp_current_ssthresh`.
+        let remembered = match self.phase {
+            Phase::Reduction | Phase::Recovery => self.ssthresh,
+            _ => self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4),
+        };
+        self.prior = Some((self.fraction, self.cwnd, remembered));
         self.fraction = (self.fraction - self.fraction / 2).max(ONE);
         self.in_loss = true;
         self.update_increase();
@@ -262,6 +269,11 @@ impl Controller for Prague {
     /// Linux `prague_cong_control`.
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.srtt = ack.srtt.or(self.srtt);
+        // A loss while the window comes down for marks.
+        if ack.phase == Phase::Recovery && self.phase == Phase::Reduction {
+            self.enter_loss();
+        }
+        self.phase = ack.phase;
         self.in_loss &= ack.phase != Phase::Open;
         self.update_window(ack);
         self.update_alpha(ack);
@@ -270,15 +282,22 @@ impl Controller for Prague {
 
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
         match congestion.signal {
-            Signal::Loss => self.enter_loss(),
-            Signal::Ecn | Signal::Own => self.enter_reduction(congestion.now),
+            Signal::Loss => {
+                self.enter_loss();
+                self.phase = Phase::Recovery;
+            }
+            Signal::Ecn | Signal::Own => {
+                self.enter_reduction(congestion.now);
+                self.phase = Phase::Reduction;
+            }
         }
     }
-    /// Linux `prague_cwnd_undo`.
+    /// Linux `prague_cwnd_undo`, `tcp_undo_cwnd_reduction`.
     fn on_undo(&mut self, _: Time) {
-        if let Some((fraction, cwnd)) = self.prior.take() {
+        if let Some((fraction, cwnd, ssthresh)) = self.prior.take() {
             self.fraction = self.fraction.max(fraction);
             self.cwnd = self.cwnd.max(cwnd);
+            self.ssthresh = self.ssthresh.max(ssthresh);
         }
         self.in_loss = false;
     }
@@ -289,6 +308,7 @@ impl Controller for Prague {
         }
         // Slow start begins at once, as in Linux where the state is Loss but the window may grow.
         self.in_loss = false;
+        self.phase = Phase::Loss;
         let in_flight = timeout.in_flight.get().div_ceil(self.mss);
         self.set_whole(u32::try_from(in_flight + 1).unwrap_or(u32::MAX));
         self.pace();

@@ -73,12 +73,16 @@ impl RttRounds {
         (narrow(target), narrow(queue))
     }
 
-    /// Everything is forgotten when sending begins again after idleness (Linux `tcp_vegas_cwnd_event`).
+    /// A loss or a mark is answered: what was measured before it is stale (Linux `tcp_vegas_disable`).
+    pub(crate) fn disturbed(&mut self) {
+        self.enabled = false;
+    }
+
+    /// Everything is forgotten when sending begins again after idleness; all that was sent before has been acknowledged, so the
+    /// next acknowledgement ends a round that is too short to be judged (Linux `tcp_vegas_cwnd_event`).
     pub(crate) fn restart(&mut self, restart: &Restart) {
         if matches!(restart, Restart::Idle { .. } | Restart::Transmit { .. }) {
-            *self = RttRounds { end: self.end, ..RttRounds::new() };
-            // The next acknowledgement in the open state begins a round.
-            self.enabled = false;
+            *self = RttRounds { end: self.end, enabled: self.enabled, ..RttRounds::new() };
         }
     }
 

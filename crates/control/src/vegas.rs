@@ -4,7 +4,7 @@
 
 use crate::rtt_rounds::RttRounds;
 use crate::windowed::Windowed;
-use crate::{Ack, Restart, Signal, Start, Window};
+use crate::{Ack, Restart, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Random, Time};
@@ -99,6 +99,12 @@ impl Windowed for Vegas {
     fn reduced(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
+    fn came_down(&mut self, _: Time) {
+        self.rounds.disturbed();
+    }
+    fn collapsed(&mut self, _: &Timeout) {
+        self.rounds.disturbed();
+    }
     fn restarts(&mut self, restart: &Restart) {
         self.rounds.restart(restart);
     }
@@ -184,6 +190,20 @@ mod tests {
         vegas.on_exit_recovery(ms(1));
         vegas.on_ack(&Ack { next_sequence: 1000, ..ack(ms(1), 1) }, &mut random);
         assert_eq!((vegas.rounds.count, vegas.window.cwnd), (0, 25));
+    }
+
+    #[test]
+    fn a_restart_forgets_the_base_and_the_round_that_it_cuts_short_grows_as_reno_does() {
+        let (mut vegas, mut random) = vegas(1, 1);
+        round(&mut vegas, &mut random, 100_000);
+        let idle = Span::from_secs(1);
+        vegas.on_restart(&Restart::Transmit { now: ms(0), idle, app_limited: false });
+        let end = vegas.rounds.end_for_test();
+        let before = vegas.window.cwnd;
+        let first =
+            Ack { acknowledged: end + 1, next_sequence: end + 9, ..ack_with_rtt(ms(0), before, idle) };
+        vegas.on_ack(&first, &mut random);
+        assert_eq!((vegas.window.cwnd, vegas.rounds.base), (before + 1, 1_000_001));
     }
 
     #[test]

@@ -5,12 +5,13 @@ use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
 use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
+use crate::controls::Controls;
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
-use crate::sockets::{self, DCTCP, kernel_name};
+use crate::sockets;
 use crate::testbed::{Testbed, settings_of};
 use serde_json::{Map, Value, json};
 use std::io;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use weir_base::{Histogram, Span, Time};
 use weir_control::Feedback;
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, observer};
-use weir_plan::{Ip, Run};
+use weir_plan::{Group, Ip, Run};
 use weir_record::Recorder;
 use weir_workload::Needs;
 
@@ -47,7 +48,6 @@ impl Engine for Live {
 
     fn check(&self, run: &Run) -> Result<(), EngineError> {
         weir_engine::check_traces(run)?;
-        check_controllers(run)?;
         check_feedback(run)?;
         check_clocks(run)?;
         check_hosts(run)?;
@@ -70,7 +70,7 @@ impl Engine for Live {
                 "run as root, or have user namespaces permitted (`weir doctor` tells how), or use `--on sim`",
             ));
         }
-        Ok(())
+        Controls::check(run)
     }
 
     fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
@@ -78,8 +78,9 @@ impl Engine for Live {
             let what = what.to_owned();
             move |error: io::Error| EngineError::Failed(format!("{what}: {error}"))
         };
+        let controls = Controls::load(run)?;
         let testbed = Testbed::build(run).map_err(failed("cannot build the testbed"))?;
-        let session = Session { run, testbed: &testbed, watch };
+        let session = Session { run, testbed: &testbed, controls: &controls, watch };
         session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
 }
@@ -88,6 +89,7 @@ impl Engine for Live {
 struct Session<'a> {
     run: &'a Run,
     testbed: &'a Testbed,
+    controls: &'a Controls,
     watch: &'a Watch<'a>,
 }
 
@@ -308,6 +310,7 @@ impl Session<'_> {
         if driven.gap_error.count() > 0 {
             put("datagram_gap_error_us", spread(&driven.gap_error));
         }
+        put("loaded_controls", self.controls.names().into());
         put("sysctls", Value::Object(self.testbed.effective_settings(self.run)));
         environment
     }
@@ -355,57 +358,17 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
     warnings
 }
 
-/// Refuses controllers that this kernel does not have, and parameters that it does not take.
-fn check_controllers(run: &Run) -> Result<(), EngineError> {
-    let available = sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default();
-    for group in run.groups.iter().filter(|group| group.workload.needs().connection()) {
-        let controller = &group.tcp.cc;
-        let kernel = kernel_name(controller);
-        if !available.split(' ').any(|name| name == kernel) {
-            return Err(unable(
-                format!("group {}: this kernel has no congestion control {kernel}", group.name),
-                &format!(
-                    "it has: {available}. Load the kernel's module if there is one (`modprobe tcp_{kernel}`), choose \
-                     another controller, or use `--on sim`: the simulator has {}",
-                    controller.name()
-                ),
-            ));
-        }
-        let plain: Result<weir_control::Config, _> = controller.name().parse();
-        if plain.as_ref() != Ok(controller) {
-            return Err(unable(
-                format!("group {}: the kernel's {kernel} takes no parameters", group.name),
-                "leave the parameters at their defaults, or use `--on sim`",
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// Refuses feedback that this kernel's receiver cannot give.
 fn check_feedback(run: &Run) -> Result<(), EngineError> {
-    let available = sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default();
-    for group in run.groups.iter().filter(|group| group.workload.needs() == Needs::Stream) {
-        match group.tcp.feedback {
-            Feedback::Accurate => {
-                return Err(unable(
-                    format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),
-                    "write feedback = \"classic\" or \"dctcp\", or use `--on sim`",
-                ));
-            }
-            Feedback::Dctcp if !available.split(' ').any(|name| name == DCTCP) => {
-                return Err(unable(
-                    format!(
-                        "group {}: feedback as DCTCP's comes from the kernel's dctcp, which it does not have",
-                        group.name
-                    ),
-                    "load the kernel's module (`modprobe tcp_dctcp`), write feedback = \"classic\", or use `--on sim`",
-                ));
-            }
-            _ => {}
-        }
+    let accurate =
+        |group: &&Group| group.workload.needs() == Needs::Stream && group.tcp.feedback == Feedback::Accurate;
+    match run.groups.iter().find(accurate) {
+        Some(group) => Err(unable(
+            format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),
+            "write feedback = \"classic\" or \"dctcp\", or use `--on sim`",
+        )),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses clocks of their own: all namespaces share the kernel's, and it counts milliseconds.
@@ -436,7 +399,7 @@ fn check_clocks(run: &Run) -> Result<(), EngineError> {
 
 /// Refuses groups that ask different things of a host that they share: buffers, ECN and window scaling are settings of the whole host.
 fn check_hosts(run: &Run) -> Result<(), EngineError> {
-    let stream = |group: &&weir_plan::Group| group.workload.needs().connection();
+    let stream = |group: &&Group| group.workload.needs().connection();
     for group in run.groups.iter().filter(stream) {
         for node in [group.from, group.to] {
             let mine = settings_of(&Run { groups: vec![group.clone()], ..run.clone() }, node);
@@ -462,7 +425,7 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-fn unable(what: String, help: &str) -> EngineError {
+pub(crate) fn unable(what: String, help: &str) -> EngineError {
     EngineError::Unable { what, help: help.to_owned() }
 }
 

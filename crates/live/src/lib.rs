@@ -6,6 +6,7 @@ mod apps;
 mod budget;
 mod clock;
 mod command;
+mod controls;
 pub mod doctor;
 mod engine;
 mod ethtool;

@@ -2,6 +2,7 @@
 //! them from outside: a socket stays in the namespace that it was opened in, and so does what it accepts.
 
 use crate::address::{address_of, port_of};
+use crate::controls::{echoing, kernel_name};
 use crate::testbed::Testbed;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -26,17 +27,6 @@ pub(crate) struct FlowSockets {
     pub(crate) listener: Option<OwnedFd>,
     /// Receives.
     pub(crate) receiver: Option<OwnedFd>,
-}
-
-/// The kernel's controller whose receiver echoes marks as RFC 8257 has it.
-pub(crate) const DCTCP: &str = "dctcp";
-
-/// The kernel's name of a controller.
-pub(crate) fn kernel_name(controller: &weir_control::Config) -> &'static str {
-    match controller.name() {
-        "newreno" => "reno",
-        name => name,
-    }
 }
 
 /// Opens the sockets of all flows of a run, but for those that were drawn: of these there are too many at once, and each
@@ -98,7 +88,7 @@ fn open_ends(
                 let listener = stream_socket(place(group.to))?;
                 if group.tcp.feedback == Feedback::Dctcp {
                     // The receiver's own controller says how it echoes; what is accepted inherits it.
-                    set_controller(&listener, DCTCP)?;
+                    set_controller(&listener, echoing())?;
                 }
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
@@ -139,7 +129,7 @@ fn open_ends(
 
 fn stream_sender(tcp: &Tcp, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = stream_socket(address)?;
-    set_controller(&socket, kernel_name(&tcp.cc))?;
+    set_controller(&socket, kernel_name(tcp.cc.name()))?;
     if tcp.pacing {
         pace(&socket)?;
     }

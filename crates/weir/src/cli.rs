@@ -41,6 +41,8 @@ pub(crate) enum Command {
     /// Print the JSON schema of lab files
     #[command(after_help = "Example:\n  weir schema > lab.schema.json")]
     Schema,
+    /// Put weir's controls into the running kernel, for any program to use
+    Kernel(KernelArgs),
     /// Tell what this machine can do, and what would spoil a result
     Doctor(DoctorArgs),
     /// Print shell completions
@@ -258,4 +260,54 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir kernel list
+  weir kernel load yield --set beta=20          and, while it is loaded, again with another value
+  weir kernel use yield -- rsync -a here/ there:backup
+  weir kernel unload
+
+A control is in the kernel as weir_NAME: any program may choose it (TCP_CONGESTION, `ip route ... congctl`, the sysctl
+tcp_congestion_control). Connections keep the one that they have when it is unloaded. docs/kernel.md says more.")]
+pub(crate) struct KernelArgs {
+    #[command(subcommand)]
+    pub action: KernelAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelAction {
+    /// Load controls, to stay until they are unloaded; set the parameters of one that is loaded
+    Load {
+        /// What to load
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// A parameter, as in a lab file (`weir describe NAME`); the others keep what they have
+        #[arg(long, value_name = "PARAMETER=VALUE")]
+        set: Vec<String>,
+    },
+    /// Take controls away again
+    Unload {
+        /// What to unload; everything that `load` has loaded if left out
+        names: Vec<String>,
+    },
+    /// List the controls: which are loaded, their parameters, and the connections here that use them
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a command whose connections all use a control, loaded for as long as it runs; its exit status is ours
+    Use {
+        /// The control
+        name: String,
+        /// A parameter, as in a lab file
+        #[arg(long, value_name = "PARAMETER=VALUE")]
+        set: Vec<String>,
+        /// The command and its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<std::ffi::OsString>,
+    },
 }

@@ -88,6 +88,14 @@ impl From<EngineError> for Failure {
     }
 }
 
+impl From<weir_kernel::Problem> for Failure {
+    fn from(problem: weir_kernel::Problem) -> Failure {
+        use weir_kernel::Problem::{Parameter, Unknown};
+        let status = if matches!(problem, Unknown(_) | Parameter { .. }) { 2 } else { 1 };
+        Failure { status, message: problem.to_string(), help: Some(problem.help().to_owned()) }
+    }
+}
+
 impl From<weir_report::ReportError> for Failure {
     fn from(error: weir_report::ReportError) -> Failure {
         Failure::failed(error.to_string())

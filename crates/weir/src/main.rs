@@ -6,6 +6,7 @@ mod compare;
 mod doctor;
 mod failure;
 mod identity;
+mod kernel;
 mod list;
 mod progress;
 mod reproduce;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::New(args) => results::new(&args),
         Command::Export(args) => results::export(&args),
         Command::Schema => print_json(&weir_plan::schema()),
+        Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut std::io::stdout());

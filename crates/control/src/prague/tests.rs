@@ -120,6 +120,30 @@ fn a_loss_takes_half_and_an_undo_brings_it_back() {
 }
 
 #[test]
+fn a_loss_while_the_window_comes_down_for_marks_takes_half_of_what_is_left() {
+    let mut random = Random::stream(1, "prague");
+    let mut prague = prague(100, unscaled());
+    prague.on_enter_recovery(&mark(ms(0)));
+    // All was marked so far: alpha is one, and half is taken.
+    assert_eq!(segments(&prague), 50.0);
+    prague.on_ack(&Ack { phase: Phase::Recovery, ..ack(ms(1), 1) }, &mut random);
+    assert_eq!(segments(&prague), 25.0);
+    prague.on_ack(&Ack { phase: Phase::Recovery, ..ack(ms(2), 1) }, &mut random);
+    assert_eq!(segments(&prague), 25.0, "once");
+}
+
+#[test]
+fn an_undo_brings_the_threshold_back_too() {
+    let mut prague = prague(100, unscaled());
+    prague.ssthresh = 20;
+    prague.on_timeout(&timeout(ms(0)));
+    assert_eq!((prague.cwnd, prague.ssthresh), (1, 50));
+    prague.on_undo(ms(1));
+    // Three quarters of the window, as Linux remembers it.
+    assert_eq!((prague.cwnd, prague.ssthresh), (100, 75));
+}
+
+#[test]
 fn a_timeout_begins_slow_start_towards_half() {
     let mut prague = prague(100, unscaled());
     prague.on_timeout(&timeout(ms(0)));

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * What `../linux/kernel.h` is to the kernel, for a control that is compiled for user space and run by `host.c`: the same names,
+ * plain types, a clock moved by hand.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+
+struct sock {
+    unsigned long sk_pacing_rate;
+    __u32 sk_pacing_status;
+};
+
+struct inet_connection_sock {
+    struct sock sk;
+    __u8 icsk_ca_state;
+    struct {
+        __u8 pending;
+    } icsk_ack;
+    __u64 icsk_ca_priv[13];
+};
+
+struct tcp_options_received {
+    bool saw_tstamp;
+    __u32 rcv_tsval;
+    __u32 rcv_tsecr;
+};
+
+struct tcp_sock {
+    struct inet_connection_sock inet_conn;
+    __u32 rcv_nxt, snd_una, snd_nxt;
+    __u32 snd_cwnd, snd_cwnd_cnt, snd_ssthresh;
+    __u32 prior_cwnd, prior_ssthresh;
+    __u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
+    __u32 delivered, delivered_ce;
+    __u32 srtt_us, mss_cache;
+    __u8 ecn_flags;
+    bool is_cwnd_limited, tcp_usec_ts;
+    struct tcp_options_received rx_opt;
+};
+
+struct ack_sample {
+    __u32 pkts_acked;
+    __s32 rtt_us;
+};
+
+enum tcp_ca_event {
+    CA_EVENT_TX_START,
+    CA_EVENT_CWND_RESTART,
+    CA_EVENT_COMPLETE_CWR,
+    CA_EVENT_LOSS,
+    CA_EVENT_ECN_NO_CE,
+    CA_EVENT_ECN_IS_CE,
+};
+
+struct tcp_congestion_ops {
+    __u32 flags;
+    __u32 (*ssthresh)(struct sock *sk);
+    void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
+    void (*set_state)(struct sock *sk, __u8 new_state);
+    void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+    void (*in_ack_event)(struct sock *sk, __u32 flags);
+    void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+    __u32 (*min_tso_segs)(struct sock *sk);
+    void (*cong_control)(struct sock *sk);
+    __u32 (*undo_cwnd)(struct sock *sk);
+    void (*init)(struct sock *sk);
+};
+
+__u32 tcp_reno_ssthresh(struct sock *sk);
+__u32 tcp_reno_undo_cwnd(struct sock *sk);
+void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked);
+__u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked);
+void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked);
+__u64 now_ns(void);
+void send_ack(struct tcp_sock *tp, __u32 rcv_nxt);
+
+#define BITS(owner, field) ((owner)->field)
+#define HOOK(result, name, ...) static result name(__VA_ARGS__)
+
+/* Parameters are found by name in a section of their own, where they must stand one by one whatever the compiler's padding. */
+struct parameter {
+    const char *name;
+    void *place;
+    size_t size;
+} __attribute__((aligned(32)));
+#define PARAMETER(type, name, value)                                                                                   \
+    static type name = value;                                                                                          \
+    static struct parameter parameter_##name                                                                           \
+        __attribute__((section("parameters"), used)) = { #name, &name, sizeof(name) }
+#define CONTROL(short_name, ...) struct tcp_congestion_ops control = { __VA_ARGS__ }

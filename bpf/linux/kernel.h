@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * The kernel as a control sees it: of each type the fields that are used, found at load wherever that kernel keeps them
+ * (CO-RE), the functions that it lends, and how a hook, a parameter and a control are declared. `../host/kernel.h` is
+ * the same for user space.
+ */
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* What bpf_helpers.h asks of linux/bpf.h. */
+enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2 };
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define FOUND_AT_LOAD __attribute__((preserve_access_index))
+
+struct sock {
+    unsigned long sk_pacing_rate;
+    __u32 sk_pacing_status;
+} FOUND_AT_LOAD;
+
+struct inet_connection_sock {
+    __u8 icsk_ca_state : 5;
+    struct {
+        __u8 pending;
+    } icsk_ack;
+    __u64 icsk_ca_priv[13];
+} FOUND_AT_LOAD;
+
+struct tcp_options_received {
+    __u16 saw_tstamp : 1;
+    __u32 rcv_tsval;
+    __u32 rcv_tsecr;
+} FOUND_AT_LOAD;
+
+struct tcp_sock {
+    __u32 rcv_nxt;
+    __u32 snd_una;
+    __u32 snd_nxt;
+    __u32 snd_cwnd;
+    __u32 snd_cwnd_cnt;
+    __u32 snd_ssthresh;
+    __u32 packets_out;
+    __u32 sacked_out;
+    __u32 lost_out;
+    __u32 retrans_out;
+    __u32 max_packets_out;
+    __u32 delivered;
+    __u32 delivered_ce;
+    __u32 srtt_us;
+    __u32 mss_cache;
+    __u8 ecn_flags;
+    __u8 is_cwnd_limited : 1;
+    __u8 tcp_usec_ts : 1;
+    struct tcp_options_received rx_opt;
+} FOUND_AT_LOAD;
+
+struct ack_sample {
+    __u32 pkts_acked;
+    __s32 rtt_us;
+} FOUND_AT_LOAD;
+
+/* include/net/tcp.h */
+enum tcp_ca_event {
+    CA_EVENT_TX_START,
+    CA_EVENT_CWND_RESTART,
+    CA_EVENT_COMPLETE_CWR,
+    CA_EVENT_LOSS,
+    CA_EVENT_ECN_NO_CE,
+    CA_EVENT_ECN_IS_CE,
+};
+
+struct tcp_congestion_ops {
+    __u32 flags;
+    __u32 (*ssthresh)(struct sock *sk);
+    void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
+    void (*set_state)(struct sock *sk, __u8 new_state);
+    void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+    void (*in_ack_event)(struct sock *sk, __u32 flags);
+    void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+    __u32 (*min_tso_segs)(struct sock *sk);
+    /* The arguments behind the first differ between kernels, and none of them is used. */
+    void (*cong_control)(struct sock *sk);
+    __u32 (*undo_cwnd)(struct sock *sk);
+    void (*init)(struct sock *sk);
+    char name[16];
+};
+
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
+extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
+
+/* Bits whose place differs between kernels; 0 where the kernel has no such field. */
+#define BITS(owner, field) (bpf_core_field_exists((owner)->field) ? BPF_CORE_READ_BITFIELD(owner, field) : 0)
+
+/* Nanoseconds on a clock that only goes forward. */
+static inline __u64 now_ns(void) { return bpf_ktime_get_ns(); }
+static inline void send_ack(struct tcp_sock *tp, __u32 rcv_nxt) { bpf_tcp_send_ack(tp, rcv_nxt); }
+
+#define HOOK(result, name, ...) SEC("struct_ops") result BPF_PROG(name, ##__VA_ARGS__)
+/* May be set when it is loaded and while it runs; `.data` also where it is 0. */
+#define PARAMETER(type, name, value) type name SEC(".data") = value
+#define CONTROL(short_name, ...)                                                                                       \
+    char licence[] SEC("license") = "Dual MIT/GPL";                                                                   \
+    SEC(".struct_ops.link") struct tcp_congestion_ops weir_##short_name = { .name = "weir_" #short_name, __VA_ARGS__ }

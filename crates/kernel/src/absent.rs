@@ -1,0 +1,83 @@
+//! What a weir without its kernel controls answers: that it was built so.
+
+use crate::{Control, Problem, Running};
+use std::process::{Command, ExitStatus};
+use weir_control::Config;
+
+/// There is none.
+#[derive(Debug)]
+pub struct Held {
+    never: std::convert::Infallible,
+}
+
+impl Held {
+    /// Which it is.
+    pub fn control(&self) -> &'static Control {
+        match self.never {}
+    }
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// None: there is none to pin.
+    pub fn pin(self) -> Result<(), Problem> {
+        match self.never {}
+    }
+}
+/// There is none.
+#[derive(Debug)]
+pub struct Group {
+    never: std::convert::Infallible,
+}
+
+impl Group {
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// [`Problem::NotBuilt`].
+    pub fn new(_: &'static Control) -> Result<Group, Problem> {
+        Err(Problem::NotBuilt)
+    }
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// None: there is none to run in.
+    pub fn run(&self, _: Command) -> Result<ExitStatus, Problem> {
+        match self.never {}
+    }
+}
+
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn load(_: &Config) -> Result<Held, Problem> {
+    Err(Problem::NotBuilt)
+}
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn hold(_: &Config) -> Result<Option<Held>, Problem> {
+    Err(Problem::NotBuilt)
+}
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn running() -> Result<Vec<Running>, Problem> {
+    Err(Problem::NotBuilt)
+}
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn set(_: &Config) -> Result<(), Problem> {
+    Err(Problem::NotBuilt)
+}
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn unload(_: &str) -> Result<(), Problem> {
+    Err(Problem::NotBuilt)
+}

@@ -1,0 +1,39 @@
+//! What the running kernel has of what the controls need, read from its type information.
+
+use crate::Problem;
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{Enum, Func, Struct};
+
+/// Where the kernel tells its types (`CONFIG_DEBUG_INFO_BTF`).
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// Functions that the kernel lends to controls (`bpf_tcp_ca_check_kfunc_ids` in `net/ipv4/bpf_tcp_ca.c`).
+const LENT: [&str; 5] =
+    ["tcp_reno_ssthresh", "tcp_reno_cong_avoid", "tcp_reno_undo_cwnd", "tcp_slow_start", "tcp_cong_avoid_ai"];
+
+/// Looks for everything that a control needs.
+///
+/// # Errors
+/// [`Problem::Missing`], with the release that has it.
+pub(crate) fn check() -> Result<(), Problem> {
+    let missing = |what, since| Err(Problem::Missing { what, since });
+    let Ok(btf) = Btf::from_path(TYPES) else {
+        return missing("its type information, /sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF brings it");
+    };
+    if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
+        return missing("congestion controls made of BPF programs (struct_ops)", "Linux 5.6 has them");
+    }
+    if !LENT.iter().all(|name| btf.type_by_name::<Func<'_>>(name).is_some()) {
+        return missing("functions that BPF programs may call (kfuncs)", "Linux 5.13 has them");
+    }
+    let is_link_flag = |name: Option<&std::ffi::OsStr>| name.is_some_and(|name| name == "BPF_F_LINK");
+    let has_links =
+        btf.type_by_kind::<Enum<'_>>().any(|flags| flags.iter().any(|flag| is_link_flag(flag.name)));
+    if !has_links {
+        return missing(
+            "links for congestion controls, which take them away when their holder ends",
+            "Linux 6.4 has them",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Why a control cannot be had, in words to act on.
+
+use std::io;
+
+/// Why a control cannot be loaded, changed or taken away.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The feature `bpf` was left out.
+    #[error("this weir was built without its kernel controls")]
+    NotBuilt,
+    /// No kernel form of it.
+    #[error("{0} has no kernel form; these have one: {list}", list = names())]
+    Unknown(String),
+    /// The kernel is too old, or was built without it.
+    #[error("this kernel lacks {what}; {since}")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+        /// Which kernels have it.
+        since: &'static str,
+    },
+    /// The process may not load programs into the kernel.
+    #[error("this process may not load programs into the kernel: {0}")]
+    Forbidden(io::Error),
+    /// The kernel does not take the control.
+    #[error("the kernel refuses {control}: {reason}\n{log}")]
+    Refused {
+        /// Its name in the kernel.
+        control: &'static str,
+        /// The kernel's error.
+        reason: String,
+        /// What libbpf and the verifier say.
+        log: String,
+    },
+    /// It is there already.
+    #[error("{0} is loaded already")]
+    Loaded(&'static str),
+    /// It is there already, and not as it is wanted.
+    #[error("{control} is loaded already, with {parameter} = {has} where {wanted} is asked for")]
+    Differs {
+        /// Its name in the kernel.
+        control: &'static str,
+        /// The parameter.
+        parameter: String,
+        /// What it is.
+        has: String,
+        /// What it should be.
+        wanted: String,
+    },
+    /// It is not there.
+    #[error("{0} is not loaded")]
+    NotLoaded(&'static str),
+    /// Another process holds it, and takes it along when it ends.
+    #[error("{0} is held by another process and goes with it")]
+    HeldElsewhere(&'static str),
+    /// The kernel form has no such parameter, or another type or range of it.
+    #[error("the kernel form of {control} does not take {parameter} = {value}")]
+    Parameter {
+        /// Its name in labs.
+        control: &'static str,
+        /// The parameter.
+        parameter: String,
+        /// What was asked for.
+        value: String,
+    },
+    /// Something else that the system refused.
+    #[error("{what}: {error}")]
+    Failed {
+        /// What was to be done.
+        what: String,
+        /// Why it could not be.
+        error: io::Error,
+    },
+}
+
+fn names() -> String {
+    crate::CONTROLS.iter().map(|control| control.name).collect::<Vec<_>>().join(", ")
+}
+
+impl Problem {
+    /// What a person can do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Problem::NotBuilt => {
+                "`make deps` installs clang and the headers of libelf and zlib; then `make build`, or cargo build with \
+                 --features kernel"
+            }
+            Problem::Unknown(_) => "`weir kernel list` names them",
+            Problem::Missing { .. } => "use a newer kernel, or run on the simulator (`--on sim`)",
+            Problem::Forbidden(_) => {
+                "run as root: it needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON outside any user namespace"
+            }
+            Problem::Refused { .. } => {
+                "the log above says where; this kernel may never have been tried (docs/kernel.md)"
+            }
+            Problem::Loaded(_) => "`weir kernel load NAME --set PARAMETER=VALUE` changes it while it runs",
+            Problem::Differs { .. } => {
+                "unload it first (`weir kernel unload NAME`), or ask for the same parameters"
+            }
+            Problem::NotLoaded(_) => "`weir kernel list` tells what is loaded",
+            Problem::HeldElsewhere(_) => "end that process: a live run, or `weir kernel use`",
+            Problem::Parameter { .. } => "`weir kernel list` names the parameters that it takes",
+            Problem::Failed { .. } => "`weir doctor` tells what this machine can do",
+        }
+    }
+
+    #[cfg(feature = "bpf")]
+    pub(crate) fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> Problem {
+        let what = what.into();
+        move |error| Problem::Failed { what, error }
+    }
+}

@@ -1,0 +1,91 @@
+//! Controls that are in the kernel now: which, with what parameters, and how these change.
+
+use crate::parameters::{Parameter, parameters, write_all};
+use crate::{CONTROLS, Control, Problem, Running, control, flows, pins};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, ProgramType};
+use serde_json::{Map, Value};
+use std::io;
+use weir_control::Config;
+
+/// Whether the kernel lists it.
+pub(crate) fn is_registered(control: &Control) -> bool {
+    let listed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    listed.is_ok_and(|listed| listed.split_whitespace().any(|name| name == control.kernel))
+}
+
+/// The parameters of a control that is in the kernel, as the kernel holds them.
+struct Section {
+    map: MapHandle,
+    parameters: Vec<Parameter>,
+    values: Vec<u8>,
+}
+
+/// Where the only element of a section's map is.
+const KEY: [u8; 4] = 0u32.to_ne_bytes();
+
+impl Section {
+    /// Finds it: the newest program of the control leads to the map and to the types. Older ones may still serve connections
+    /// that began before the control was loaded anew.
+    fn find(control: &Control) -> Result<Section, Problem> {
+        let name = format!("{}.data", control.short);
+        let prefix = format!("{}_", control.short);
+        let failed = |error: libbpf_rs::Error| {
+            Problem::failed(format!("cannot read the parameters of {}", control.kernel))(io::Error::other(
+                error,
+            ))
+        };
+        let maps: Vec<u32> =
+            MapInfoIter::default().filter(|map| *map.name == *name).map(|map| map.id).collect();
+        let programs = ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true));
+        let newest = programs
+            .filter(|program| program.ty == ProgramType::StructOps)
+            .filter(|program| program.name.to_string_lossy().starts_with(&prefix))
+            .filter_map(|program| Some((program.id, *program.map_ids.iter().find(|id| maps.contains(id))?)))
+            .max();
+        let Some((program, map)) = newest else {
+            return Err(Problem::NotLoaded(control.kernel));
+        };
+        let types = Btf::from_prog_id(program).map_err(failed)?;
+        let map = MapHandle::from_map_id(map).map_err(failed)?;
+        let values = map.lookup(&KEY, MapFlags::ANY).map_err(failed)?.unwrap_or_default();
+        Ok(Section { parameters: parameters(&types), map, values })
+    }
+}
+
+/// The parameters of a control that is in the kernel.
+///
+/// # Errors
+/// It is not there, or the kernel does not let this process look.
+pub(crate) fn parameters_of(control: &Control) -> Result<Map<String, Value>, Problem> {
+    let section = Section::find(control)?;
+    let read = |parameter: &Parameter| (parameter.name.clone(), parameter.read(&section.values));
+    Ok(section.parameters.iter().map(read).collect())
+}
+
+/// Sets all parameters of a control that is in the kernel; connections that use it follow with their next acknowledgement.
+///
+/// # Errors
+/// It is not there, or a value does not fit.
+pub fn set(config: &Config) -> Result<(), Problem> {
+    let control = control(config.name()).ok_or_else(|| Problem::Unknown(config.name().to_owned()))?;
+    let mut section = Section::find(control)?;
+    write_all(control, config, &section.parameters, &mut section.values)?;
+    section.map.update(&KEY, &section.values, MapFlags::ANY).map_err(|error| {
+        Problem::failed(format!("cannot set the parameters of {}", control.kernel))(io::Error::other(error))
+    })
+}
+
+/// All controls that are in the kernel, whoever loaded them.
+///
+/// # Errors
+/// The kernel does not let this process look.
+pub fn running() -> Result<Vec<Running>, Problem> {
+    let flows = flows::by_control().map_err(Problem::failed("cannot list connections"))?;
+    let look = |control: &'static Control| {
+        let flows = flows.get(control.kernel).copied().unwrap_or(0);
+        Ok(Running { control, parameters: parameters_of(control)?, pinned: pins::is_pinned(control), flows })
+    };
+    CONTROLS.iter().filter(|control| is_registered(control)).map(look).collect()
+}

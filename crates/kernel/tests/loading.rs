@@ -1,0 +1,171 @@
+//! Controls come and go in the running kernel and leave nothing behind: five times as an ordinary test, as often as WEIR_LOADS
+//! says by hand. Where loading is not permitted this is skipped, and says so; with WEIR_REQUIRE_LIVE=1 that is a failure.
+#![cfg(feature = "bpf")]
+#![allow(clippy::unwrap_used)]
+
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use weir_control::Config;
+use weir_kernel::{CONTROLS, Problem};
+
+/// Set for the process that is to be killed.
+const VICTIM: &str = "WEIR_LOADING_VICTIM";
+/// How long the kernel may take to clear up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Names in the kernel are the same for the whole system: one test at a time. `None` where loading is not permitted.
+fn permitted() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    match weir_kernel::load(&plain("vegas")) {
+        Ok(_) => Some(alone),
+        Err(problem @ (Problem::Forbidden(_) | Problem::Missing { .. })) => {
+            println!("skipped: {problem}");
+            assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+            None
+        }
+        Err(problem) => panic!("{problem}"),
+    }
+}
+
+fn plain(name: &str) -> Config {
+    name.parse().unwrap()
+}
+
+fn times() -> usize {
+    std::env::var("WEIR_LOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(5)
+}
+
+/// What weir could have left: names that the kernel lists, programs and maps.
+fn remains() -> Vec<String> {
+    let listed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    let mut all: Vec<String> =
+        listed.split_whitespace().filter(|name| name.starts_with("weir_")).map(str::to_owned).collect();
+    let shorts: Vec<&str> =
+        CONTROLS.iter().map(|control| control.kernel.strip_prefix("weir_").unwrap()).collect();
+    let ours =
+        |name: String, mark: char| shorts.iter().any(|short| name.starts_with(&format!("{short}{mark}")));
+    all.extend(
+        ProgInfoIter::default()
+            .filter(|program| ours(program.name.to_string_lossy().into_owned(), '_'))
+            .map(|program| format!("program {}", program.name.display())),
+    );
+    all.extend(
+        MapInfoIter::default()
+            .filter(|map| {
+                let name = map.name.to_string_lossy().into_owned();
+                name.starts_with("weir_") || ours(name, '.')
+            })
+            .map(|map| format!("map {}", map.name.display())),
+    );
+    all
+}
+
+/// Waits until nothing remains: the kernel frees programs in the background.
+fn nothing_remains() {
+    let start = Instant::now();
+    while !remains().is_empty() {
+        assert!(start.elapsed() < PATIENCE, "left behind: {:?}", remains());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn every_control_can_be_loaded_and_nothing_of_it_remains() {
+    let Some(_alone) = permitted() else { return };
+    for _ in 0..times() {
+        let held: Vec<_> =
+            CONTROLS.iter().map(|control| weir_kernel::load(&plain(control.name)).unwrap()).collect();
+        let running = weir_kernel::running().unwrap();
+        assert_eq!(running.len(), CONTROLS.len());
+        assert!(running.iter().all(|running| !running.pinned && running.flows == 0));
+        assert!(matches!(weir_kernel::load(&plain("yield")), Err(Problem::Loaded("weir_yield"))));
+        drop(held);
+        nothing_remains();
+    }
+}
+
+#[test]
+fn parameters_are_those_of_the_lab_and_change_while_it_runs() {
+    let Some(_alone) = permitted() else { return };
+    for control in CONTROLS {
+        let _held = weir_kernel::load(&plain(control.name)).unwrap();
+        let serde_json::Value::Object(mut expected) = serde_json::to_value(plain(control.name)).unwrap()
+        else {
+            panic!()
+        };
+        expected.remove("kind");
+        let mut has = weir_kernel::running().unwrap().remove(0).parameters;
+        has.sort_keys();
+        expected.sort_keys();
+        assert_eq!(has, expected, "{}", control.name);
+    }
+    let changed = r#"{ "kind": "yield", "beta": 20, "reading": "paper", "decrease_threshold": -3 }"#;
+    let changed: Config = serde_json::from_str(changed).unwrap();
+    let _held = weir_kernel::load(&plain("yield")).unwrap();
+    assert!(matches!(weir_kernel::hold(&changed), Err(Problem::Differs { .. })));
+    weir_kernel::set(&changed).unwrap();
+    assert!(weir_kernel::hold(&changed).unwrap().is_none(), "it is there already");
+    let parameters = &weir_kernel::running().unwrap()[0].parameters;
+    assert_eq!(
+        ["beta", "reading", "decrease_threshold"].map(|name| parameters[name].to_string()),
+        ["20", "\"paper\"", "-3"]
+    );
+}
+
+#[test]
+fn connections_outlive_the_control_that_they_use() {
+    let Some(_alone) = permitted() else { return };
+    let held = weir_kernel::load(&plain("vegas")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    rustix::net::sockopt::set_tcp_congestion(&client, "weir_vegas").unwrap();
+    assert_eq!(weir_kernel::running().unwrap()[0].flows, 1);
+    drop(held);
+    assert_eq!(rustix::net::sockopt::tcp_congestion(&client).unwrap(), "weir_vegas");
+    let sending = std::thread::spawn(move || client.write_all(&vec![7; 1 << 20]).map(|()| client));
+    let mut received = vec![0; 1 << 20];
+    server.read_exact(&mut received).unwrap();
+    assert!(received.iter().all(|byte| *byte == 7));
+    let client = sending.join().unwrap().unwrap();
+    // New connections cannot have it, and with the old one the last of it goes.
+    assert!(rustix::net::sockopt::set_tcp_congestion(&server, "weir_vegas").is_err());
+    drop((client, server));
+    nothing_remains();
+}
+
+#[test]
+fn nothing_remains_of_a_loader_that_is_killed() {
+    if std::env::var_os(VICTIM).is_some() {
+        let _held: Vec<_> =
+            CONTROLS.iter().map(|control| weir_kernel::load(&plain(control.name)).unwrap()).collect();
+        println!("loaded");
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    let Some(_alone) = permitted() else { return };
+    for _ in 0..times() {
+        let mut victim = Command::new("/proc/self/exe")
+            .args(["--exact", "nothing_remains_of_a_loader_that_is_killed", "--nocapture"])
+            .env(VICTIM, "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = [0; 1];
+        let mut output = victim.stdout.take().unwrap();
+        let mut text = String::new();
+        while !text.ends_with("loaded\n") {
+            output.read_exact(&mut told).unwrap();
+            text.push(char::from(told[0]));
+        }
+        assert_eq!(weir_kernel::running().unwrap().len(), CONTROLS.len());
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        nothing_remains();
+    }
+}

@@ -1,0 +1,175 @@
+//! The congestion controls of a run: the kernel's own where it has one of that name, and otherwise weir's kernel form of it,
+//! loaded for the run and taken away after it.
+
+use crate::engine::unable;
+use crate::namespace::sysctl;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use weir_control::{Config, Feedback};
+use weir_engine::EngineError;
+use weir_kernel::{Held, Problem};
+use weir_plan::{Group, Run};
+use weir_workload::Needs;
+
+/// The controller whose receiver echoes marks as RFC 8257 has it.
+const ECHOES_MARKS: &str = "dctcp";
+
+/// A controller's name in this kernel.
+pub(crate) fn kernel_name(controller: &str) -> &'static str {
+    let own = own_name(controller);
+    match weir_kernel::control(controller) {
+        Some(control) if !is_native(own) => control.kernel,
+        _ => own,
+    }
+}
+
+/// The name of the control by which receivers echo each mark.
+pub(crate) fn echoing() -> &'static str {
+    kernel_name(ECHOES_MARKS)
+}
+
+/// The name that the kernel's own form of a controller has.
+fn own_name(controller: &str) -> &'static str {
+    match Config::members().iter().find(|member| member.name == controller) {
+        Some(member) if member.name == "newreno" => "reno",
+        Some(member) => member.name,
+        None => "",
+    }
+}
+
+/// Whether the kernel has it without weir. What comes and goes meanwhile is weir's.
+fn is_native(name: &str) -> bool {
+    static NATIVE: OnceLock<String> = OnceLock::new();
+    let native = NATIVE.get_or_init(|| sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default());
+    native.split(' ').any(|native| native == name)
+}
+
+/// Weir's controls in the kernel, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Controls {
+    held: Vec<Held>,
+}
+
+impl Controls {
+    /// Tries what [`Controls::load`] will do. What was loaded once in this process is not tried again.
+    ///
+    /// # Errors
+    /// As [`Controls::load`].
+    pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
+        static SEEN: Mutex<Vec<Config>> = Mutex::new(vec![]);
+        let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        for (group, config) in wanted(run)? {
+            if !seen.contains(&config) {
+                weir_kernel::hold(&config).map_err(|problem| refused(group, &config, &problem))?;
+                seen.push(config);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads what a run needs and the kernel lacks.
+    ///
+    /// # Errors
+    /// A controller has no kernel form, takes other parameters than the run has, or cannot be loaded.
+    pub(crate) fn load(run: &Run) -> Result<Controls, EngineError> {
+        let mut held = vec![];
+        for (group, config) in wanted(run)? {
+            let loaded = weir_kernel::hold(&config).map_err(|problem| refused(group, &config, &problem))?;
+            held.extend(loaded);
+        }
+        Ok(Controls { held })
+    }
+
+    /// Their names in the kernel.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.held.iter().map(|held| held.control().kernel).collect()
+    }
+}
+
+/// The controllers that the kernel lacks, each with a group that asks for it.
+fn wanted(run: &Run) -> Result<Vec<(&Group, Config)>, EngineError> {
+    let mut wanted: Vec<(&Group, Config)> = vec![];
+    for group in run.groups.iter().filter(|group| group.workload.needs().connection()) {
+        let config = &group.tcp.cc;
+        let own = own_name(config.name());
+        if is_native(own) {
+            let plain = config.name().parse();
+            if plain.as_ref() != Ok(config) {
+                return Err(unable(
+                    format!("group {}: the kernel's {own} takes no parameters", group.name),
+                    "leave the parameters at their defaults, or use `--on sim`",
+                ));
+            }
+            continue;
+        }
+        match wanted.iter().find(|(_, other)| other.name() == config.name()) {
+            None => wanted.push((group, config.clone())),
+            Some((_, other)) if other == config => {}
+            Some((other, _)) => {
+                return Err(unable(
+                    format!(
+                        "groups {} and {} give {} different parameters, and a kernel has one of that name",
+                        other.name,
+                        group.name,
+                        config.name()
+                    ),
+                    "give both the same parameters, vary them from run to run, or use `--on sim`",
+                ));
+            }
+        }
+    }
+    let echoes = run
+        .groups
+        .iter()
+        .find(|group| group.workload.needs() == Needs::Stream && group.tcp.feedback == Feedback::Dctcp);
+    let there = is_native(ECHOES_MARKS) || wanted.iter().any(|(_, config)| config.name() == ECHOES_MARKS);
+    if let (Some(group), false) = (echoes, there) {
+        let plain = ECHOES_MARKS.parse::<Config>().map_err(EngineError::Failed)?;
+        wanted.push((group, plain));
+    }
+    Ok(wanted)
+}
+
+fn refused(group: &Group, config: &Config, problem: &Problem) -> EngineError {
+    let (name, controller) = (&group.name, config.name());
+    if let Problem::Unknown(_) = problem {
+        let available = sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default();
+        return unable(
+            format!("group {name}: this kernel has no congestion control {controller}"),
+            &format!(
+                "it has: {available}. Load the kernel's module (`modprobe tcp_{controller}`), choose another controller, or use \
+                 `--on sim`"
+            ),
+        );
+    }
+    let why = match config.name() == group.tcp.cc.name() {
+        true => "this kernel has no congestion control",
+        false => "its receivers echo marks as DCTCP's do, and this kernel has no",
+    };
+    unable(
+        format!("group {name}: {why} {controller}, and weir's own cannot be had: {problem}"),
+        &format!(
+            "{}, or load the kernel's module (`modprobe tcp_{controller}`), or use `--on sim`",
+            problem.help()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_that_nobody_has_is_refused_with_what_the_kernel_has() {
+        let lab = "format = 1\n[run]\nduration = \"1 s\"\n[dumbbell]\nrate = \"1 Mbit/s\"\nrtt = \"1 ms\"\n\
+                   [traffic.a]\ncc = \"bbr\"\n";
+        let run = weir_plan::Lab::from_str(lab, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);
+        let group = &run.groups[0];
+        let unknown = Problem::Unknown("bbr".to_owned());
+        let EngineError::Unable { what, help } = refused(group, &group.tcp.cc, &unknown) else {
+            panic!("it failed")
+        };
+        assert!(what.contains("group a") && what.contains("bbr"), "{what}");
+        let has = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+        assert!(help.contains(has.trim()) && help.contains("--on sim"), "{help}");
+    }
+}

@@ -1,0 +1,185 @@
+//! `weir kernel`: what a person does with it, over real connections. Where nothing may be loaded the tests skip and say so; with
+//! WEIR_REQUIRE_LIVE=1 that is a failure, unless weir was built without its kernel controls.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long what happens in the background may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn weir(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).arg("kernel").args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Does what must succeed; what it said.
+fn done(args: &[&str]) -> String {
+    let output = weir(args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The state of a control, null if it is not loaded.
+fn state(name: &str) -> Value {
+    let all: Vec<Value> = serde_json::from_str(&done(&["list", "--json"])).unwrap();
+    all.into_iter().find(|control| control["name"] == name).unwrap()["loaded"].take()
+}
+
+/// Names in the kernel are the same for the whole system: one test at a time. `None` where nothing can be loaded.
+fn permitted() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let tried = weir(&["load", "htcp"]);
+    if tried.status.success() {
+        done(&["unload"]);
+        return Some(alone);
+    }
+    let why = text(&tried.stderr);
+    println!("skipped: {why}");
+    let built = !why.contains("built without");
+    assert!(!built || std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+    None
+}
+
+/// Waits for it.
+fn eventually(what: &str, mut happens: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !happens() {
+        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Control groups that `weir kernel use` has made.
+fn groups() -> Vec<PathBuf> {
+    let output =
+        Command::new("find").args(["/sys/fs/cgroup", "-type", "d", "-name", "weir-use-*"]).output().unwrap();
+    text(&output.stdout).lines().map(PathBuf::from).collect()
+}
+
+#[test]
+fn what_is_loaded_stays_takes_parameters_and_goes_without_a_trace() {
+    let Some(_alone) = permitted() else { return };
+    done(&["load", "yield", "ledbat"]);
+    assert_eq!(state("yield")["pinned"], true);
+    let twice = weir(&["load", "yield"]);
+    assert!(!twice.status.success() && text(&twice.stderr).contains("weir_yield is loaded already"));
+    done(&["load", "yield", "--set", "beta=20", "--set", "reading=paper"]);
+    done(&["load", "yield", "--set", "min_cwnd=4"]);
+    let parameters = &state("yield")["parameters"];
+    assert_eq!(
+        (&parameters["beta"], &parameters["reading"], &parameters["min_cwnd"]),
+        (&20.into(), &"paper".into(), &4.into())
+    );
+    assert!(done(&["list"]).contains("beta=20"));
+    done(&["unload", "yield"]);
+    assert_eq!(state("yield"), Value::Null);
+    done(&["unload"]);
+    assert_eq!(state("ledbat"), Value::Null);
+    assert!(!std::path::Path::new("/run/weir").exists(), "nothing is left in /run");
+}
+
+#[test]
+fn what_cannot_be_loaded_is_refused_in_words() {
+    let Some(_alone) = permitted() else { return };
+    let refusal = |args: &[&str]| {
+        let output = weir(args);
+        (output.status.code().unwrap(), text(&output.stderr))
+    };
+    let (status, why) = refusal(&["load", "bbr"]);
+    assert!(status == 2 && why.contains("bbr has no kernel form; these have one: dctcp"), "{why}");
+    let (status, why) = refusal(&["load", "yield", "--set", "beta=101"]);
+    assert!(status == 2 && why.contains("beta is 101, expected 0 to 100"), "{why}");
+    let (status, why) = refusal(&["load", "yield", "--set", "gamma=1"]);
+    assert!(status == 2 && why.contains("gamma"), "{why}");
+    let (status, why) = refusal(&["unload", "yield"]);
+    assert!(status == 1 && why.contains("weir_yield is not loaded"), "{why}");
+    assert_eq!(state("yield"), Value::Null);
+}
+
+#[test]
+fn a_command_has_its_connections_under_the_control_and_nothing_else_has() {
+    let Some(_alone) = permitted() else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let talk = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; cat <&3 >&3; exit 7");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["kernel", "use", "yield", "--set", "beta=30", "--", "bash", "-c", &talk])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut connection, _) = listener.accept().unwrap();
+    // Its own end uses the control, ours does not.
+    assert_eq!(state("yield")["flows"], 1);
+    assert_eq!(
+        (&state("yield")["pinned"], &state("yield")["parameters"]["beta"]),
+        (&false.into(), &30.into())
+    );
+    let held = weir(&["unload", "yield"]);
+    assert!(text(&held.stderr).contains("held by another process"));
+    connection.write_all(b"hello").unwrap();
+    let mut echo = [0; 5];
+    connection.read_exact(&mut echo).unwrap();
+    assert_eq!(&echo, b"hello");
+    drop(connection);
+    assert_eq!(command.wait().unwrap().code(), Some(7), "the command's status");
+    assert_eq!(state("yield"), Value::Null);
+    assert_eq!(groups(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_a_command_accepts_is_under_the_control_too() {
+    let Some(_alone) = permitted() else { return };
+    let serve = "import socket, sys; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); \
+                 c, _ = s.accept(); c.send(c.getsockopt(6, 13, 16).rstrip(b'\\0')); c.close()";
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: there is no python3");
+        return;
+    }
+    let mut server = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["kernel", "use", "vegas", "--", "python3", "-c", serve])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut port = String::new();
+    let mut output = std::io::BufReader::new(server.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut port).unwrap();
+    let mut connection = std::net::TcpStream::connect(format!("127.0.0.1:{}", port.trim())).unwrap();
+    let mut name = String::new();
+    connection.read_to_string(&mut name).unwrap();
+    assert_eq!(name, "weir_vegas");
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn nothing_remains_when_weir_is_killed_while_a_command_runs() {
+    let Some(_alone) = permitted() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("pid");
+    let script = format!("echo $$ > {}; exec sleep 60", note.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["kernel", "use", "yield", "--", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut pid = String::new();
+    eventually("the command runs", || {
+        pid = std::fs::read_to_string(&note).unwrap_or_default();
+        pid.ends_with('\n')
+    });
+    assert_eq!(groups().len(), 1);
+    command.kill().unwrap();
+    command.wait().unwrap();
+    eventually("the control has gone", || state("yield") == Value::Null);
+    eventually("the control group has gone", || groups().is_empty());
+    eventually("the command has ended", || !PathBuf::from(format!("/proc/{}", pid.trim())).exists());
+}
