@@ -28,7 +28,13 @@ weir.onLab((head, all) => {
     { key: "goodput", name: "Goodput by group", unit: "Mbit/s", kind: "stack", series: () => byGroup(1) },
     { key: "drop", name: "Drop probability", unit: "%", kind: "dot", series: () => byClass(2) },
     { key: "mark", name: "Mark probability", unit: "%", kind: "dot", series: () => byClass(3) },
+    { key: "aqm", name: "Probability that the AQM sets", unit: "%", kind: "box", series: () => [["of drops", "n1"], ["of marks", "n0"]].map(([name, ink], i) =>
+      ({ name, ink, of: (run) => ((link(run) || {}).a || [])[i] })) },
     { key: "rtt", name: "RTT by group", unit: "ms", kind: "box", series: () => byGroup(2) },
+    { key: "above-base", name: "RTT above its base", unit: "ms", kind: "box", series: () => head.groups.map((name, i) => ({ name, ink: "g" + (i % 8), of: (run) => {
+      const group = run.g.find((g) => g[0] === i);
+      return group && group[2] && Number.isFinite(group[6]) ? group[2].map((rtt) => Math.max(0, rtt - group[6])) : null;
+    } })) },
     { key: "rate-ratio", name: "Rate ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("rate ratio", (run) => run.rr) },
     { key: "window-ratio", name: "Window ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("window ratio", (run) => run.wr) },
     { key: "jain", name: "Jain’s index", unit: "1 is even", kind: "dot", ceiling: 1, series: () => one("Jain’s index", (run) => run.j) },
@@ -45,7 +51,15 @@ weir.onLab((head, all) => {
     order: head.levels.map((_, i) => i),
     only: head.levels.map(() => null),
     engines: head.engines.map(() => true),
+    log: false,
   };
+  // A level is called by as much of its name as no other has, from the end.
+  const shortName = head.levels.map((name) => {
+    const parts = name.split(".");
+    const last = (n) => parts.slice(-n).join(".");
+    const own = parts.findIndex((_, n) => head.levels.every((other) => other === name || !("." + other).endsWith("." + last(n + 1))));
+    return last(own + 1 || parts.length);
+  });
   const has = (metric) => metric.series().some((series) => all.some((run) => filled(series.of(run))));
   const filled = (value) => value !== null && value !== undefined && (Array.isArray(value) || Number.isFinite(value));
   const offered = metrics.filter(has);
@@ -92,6 +106,7 @@ weir.onLab((head, all) => {
         choices(head.links.map((name, i) => [i, name]), state.link, (value) => set({ link: +value }), "Link"))] : []),
       ...(head.engines.length > 1 ? head.engines.map((name, i) => el("button", { type: "button", class: "engine " + name, "aria-pressed": String(state.engines[i]),
         onclick: () => set({ engines: state.engines.map((on, j) => (i === j ? !on : on)) }) }, engineName[name] || name)) : []),
+      el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: "Logarithmic scale; stacks come apart", onclick: () => set({ log: !state.log }) }, "log"),
     );
   }
 
@@ -123,7 +138,9 @@ weir.onLab((head, all) => {
   let redraw = () => {};
   function render() {
     controls();
-    const metric = offered.find((metric) => metric.key === state.metric);
+    const chosen = offered.find((metric) => metric.key === state.metric);
+    // Logarithms do not add up: what is stacked stands side by side.
+    const metric = state.log && chosen.kind === "stack" ? { ...chosen, kind: "dot" } : chosen;
     const series = metric.series().filter((series) => all.some((run) => filled(series.of(run)) && (metric.kind !== "stack" || series.of(run) > 0)));
     const list = leaves();
     const shown = head.engines.map((_, i) => i).filter((i) => state.engines[i]);
@@ -150,9 +167,11 @@ weir.onLab((head, all) => {
   function scaleOf(metric, list, cells, series, shown) {
     let low = Infinity;
     let high = -Infinity;
+    let least = Infinity;
     const see = (value) => {
       if (!Number.isFinite(value) || (metric.log && value <= 0)) return;
       low = Math.min(low, value);
+      if (value > 0) least = Math.min(least, value);
       high = Math.max(high, value);
     };
     cells.flat().forEach((row) => {
@@ -167,6 +186,14 @@ weir.onLab((head, all) => {
       const y = (value) => TOP + (HEIGHT - TOP) * (0.5 - Math.log(Math.max(value, 1 / reach)) / Math.log(reach) / 2);
       const marks = [1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 64].filter((value) => value >= 1 / reach && value <= reach);
       return { y, ticks: marks, write: (value) => (value < 1 ? `1/${1 / value}` : String(value)), base: y(1) };
+    }
+    if (state.log && high > 0) {
+      // Whole decades, no more than four below the highest value; what is less, nothing too, lies on the ground.
+      const ends = [Math.floor(Math.log10(Math.max(least, high / 1e4))), Math.ceil(Math.log10(high))];
+      if (ends[0] === ends[1]) ends[0] -= 1;
+      const y = (value) => HEIGHT - (HEIGHT - TOP) * Math.max(0, (Math.log10(Math.max(value, 1e-300)) - ends[0]) / (ends[1] - ends[0]));
+      const marks = Array.from({ length: ends[1] - ends[0] + 1 }, (_, i) => 10 ** (ends[0] + i));
+      return { y, ticks: marks, write: (value) => String(+value.toPrecision(1)), base: HEIGHT };
     }
     const top = metric.ceiling && high <= metric.ceiling ? metric.ceiling : high * 1.05 || 1;
     const y = (value) => HEIGHT - (HEIGHT - TOP) * (value / top);
@@ -199,7 +226,7 @@ weir.onLab((head, all) => {
     const marksIn = metric.kind === "stack" ? shown.length : shown.length * series.length;
     const box = el("div", { class: "tree-plot", "data-drawn": "false" });
     const scroll = el("div", { class: "tree-scroll", tabindex: 0, role: "group", "aria-label": summary(metric, series, list, cells) });
-    const left = Math.min(110, Math.max(58, ...head.levels.map((name) => name.length * LETTER + 14)));
+    const left = Math.min(110, Math.max(58, ...shortName.map((name) => name.length * LETTER + 14)));
     figure.append(box);
     box.append(scroll);
     const room = Math.max(160, box.clientWidth - left);
@@ -218,7 +245,7 @@ weir.onLab((head, all) => {
     axis.append(el("text", { class: "unit", transform: `translate(12 ${(HEIGHT + TOP) / 2}) rotate(-90)`, "text-anchor": "middle" }, `${metric.name.toLowerCase()}, ${metric.unit}`.slice(0, 44)));
     state.order.forEach((level, place) => {
       const y = HEIGHT + 6 + leafRow + (depth - 2 - place) * LABEL + 14;
-      axis.append(el("text", { class: "level-name", x: left - 8, y: place === depth - 1 ? HEIGHT + 20 : y, "text-anchor": "end" }, fit(head.levels[level], left - 10)));
+      axis.append(el("text", { class: "level-name", x: left - 8, y: place === depth - 1 ? HEIGHT + 20 : y, "text-anchor": "end" }, fit(shortName[level], left - 10), el("title", null, head.levels[level])));
     });
     box.prepend(axis);
     const svg = el("svg", { width, height });

@@ -124,6 +124,9 @@ pub struct LinkNumbers {
     /// Marked packets as a share of those that arrived and could be marked.
     #[serde(default)]
     pub marked_percent: Option<f64>,
+    /// The probabilities that its AQM set, in percent: of drops, and of marks.
+    #[serde(default)]
+    pub probabilities: [Option<Distribution>; 2],
     /// Lost by the link itself.
     pub lost: u64,
     /// The same by ECN codepoint on arrival; only codepoints that were seen.
@@ -167,6 +170,9 @@ pub struct GroupNumbers {
     pub share_percent: Option<f64>,
     /// RTT per segment, originals only.
     pub rtt_ms: Option<Distribution>,
+    /// What of it is no queue's.
+    #[serde(default)]
+    pub base_rtt_ms: Option<f64>,
     /// Mean congestion window of a flow, in segments.
     pub window_segments: Option<f64>,
     /// Segments that were sent again.

@@ -84,6 +84,7 @@ fn one_run(
                 digits(group.retransmitted_percent),
                 digits(group.completion_s),
                 digits(group.window_segments),
+                digits(group.base_rtt_ms),
             ])
         })
         .collect();
@@ -98,7 +99,7 @@ fn one_link(link: &LinkNumbers, place: usize) -> Value {
     json!({
         "i": place, "r": digits(link.rate_mbps), "u": digits(link.utilisation_percent), "d": distribution(link.delay_ms),
         "dp": digits(percent(link.dropped, link.arrived)), "mp": digits(link.marked_percent),
-        "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
+        "a": link.probabilities.map(distribution), "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
     })
 }
 

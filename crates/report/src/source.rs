@@ -116,6 +116,8 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         dropped: counted("dropped_packets"),
         marked: counted("marked_packets"),
         marked_percent: number(&queue.metrics, "mark_probability_percent"),
+        probabilities: ["aqm_drop_probability_percent", "aqm_mark_probability_percent"]
+            .map(|metric| distribution(&queue.metrics, metric)),
         lost: counted("link_lost_packets"),
         classes: queue.classes.iter().map(class_numbers).collect(),
     }
@@ -136,6 +138,7 @@ fn class_numbers(class: &weir_record::ClassSummary) -> ClassNumbers {
 
 fn group(group: &GroupSummary, capacity_mbps: Option<f64>, to_complete: bool) -> GroupNumbers {
     let goodput_mbps = number(&group.metrics, "goodput_mbps");
+    let (rtt, above_base) = (number(&group.metrics, "rtt_ms"), number(&group.metrics, "rtt_above_base_ms"));
     GroupNumbers {
         name: group.name.clone(),
         controller: group.controller.clone(),
@@ -144,6 +147,7 @@ fn group(group: &GroupSummary, capacity_mbps: Option<f64>, to_complete: bool) ->
         goodput_mbps,
         share_percent: goodput_mbps.zip(capacity_mbps).map(|(goodput, capacity)| 100.0 * goodput / capacity),
         rtt_ms: distribution(&group.metrics, "rtt_ms"),
+        base_rtt_ms: rtt.zip(above_base).map(|(rtt, above)| rtt - above),
         window_segments: number(&group.metrics, "cwnd_segments"),
         retransmissions: count(&group.metrics, "retransmissions"),
         retransmitted_percent: number(&group.metrics, "retransmission_percent"),

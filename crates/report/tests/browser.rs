@@ -125,9 +125,20 @@ fn every_metric_of_the_comparison_draws() {
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim", "live"], 2);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
-    for metric in
-        ["used", "goodput", "drop", "mark", "rtt", "rate-ratio", "window-ratio", "jain", "again", "window"]
-    {
+    for metric in [
+        "used",
+        "goodput",
+        "drop",
+        "mark",
+        "aqm",
+        "rtt",
+        "above-base",
+        "rate-ratio",
+        "window-ratio",
+        "jain",
+        "again",
+        "window",
+    ] {
         let page = folder.path().join(format!("report/{metric}.html"));
         let html = std::fs::read_to_string(folder.path().join("report/compare.html")).unwrap();
         std::fs::write(
@@ -256,12 +267,18 @@ fn the_index_sorts_and_finds_and_the_tree_turns() {
         found.push(columns());
         document.querySelector('button[aria-label=\"Move cc outwards\"]').click();
         found.push([...document.querySelectorAll('.level-control > .quiet')].slice(0, 3).map((n) => n.textContent).join('>'));
+        document.querySelector('button[title^=\"Logarithmic\"]').click();
+        const ticks = () => [...document.querySelectorAll('.y-axis text:not([class])')].map((tick) => Math.log10(+tick.textContent));
+        found.push(ticks().length > 1 && ticks().every(Number.isInteger));
+        document.querySelector('button[data-key=\"goodput\"]').click();
+        found.push(document.querySelectorAll('rect.bar').length, document.querySelectorAll('circle.dot').length);
+        document.querySelector('button[data-key=\"delay\"]').click();
         document.querySelector('button.engine.live').click();
         found.push(document.querySelectorAll('rect.box.live').length, document.querySelectorAll('rect.box').length);";
     let page = with_script(&folder.path().join("report/compare.html"), script);
     let comparison = open(&browser, &page);
     assert_sound("the comparison", &comparison, 1);
-    assert_eq!(found(&comparison), "12 4 rate&gt;cc&gt;queue 0 8");
+    assert_eq!(found(&comparison), "12 4 rate&gt;cc&gt;queue true 0 16 0 8");
 }
 
 #[test]
