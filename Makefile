@@ -53,7 +53,9 @@ agreement: build
 STUDY ?= dualpi2
 reproduce: build
 	$(WEIR) reproduce $(STUDY); test $$? -le 1
-	mkdir -p docs/reproduced && cp -r results/reproduce/documents/$(STUDY)* docs/reproduced/
+	mkdir -p docs/reproduced && rm -rf docs/reproduced/$(STUDY)
+	cp results/reproduce/documents/$(STUDY).md docs/reproduced/
+	test ! -d results/reproduce/documents/$(STUDY) || cp -r results/reproduce/documents/$(STUDY) docs/reproduced/
 
 ## bench: the simulator's speed on the labs in benches/; writes docs/speed.md
 bench: build
