@@ -39,6 +39,9 @@ INLINE bool stamped(struct tcp_sock *tp)
 /* Microseconds of a tick. */
 INLINE __u32 timestamp_tick(struct tcp_sock *tp) { return BITS(tp, tcp_usec_ts) ? 1 : USEC_PER_MSEC; }
 
+/* The clock of our timestamps, as `rcv_tsecr` brings it back. */
+INLINE __u32 timestamp_now(struct tcp_sock *tp) { return tp->tcp_mstamp / timestamp_tick(tp); }
+
 /* Milliseconds by which the delay is above the first. `known` tells whether there was one before, and does from now on. */
 INLINE __s64 one_way_sample(struct one_way *way, bool known, struct tcp_sock *tp)
 {

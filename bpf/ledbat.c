@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/*
- * LEDBAT: the kernel form of crates/control/src/ledbat.rs and ledbat_delay.rs. A socket has room for so many minutes and
- * samples; longer histories count as these.
- */
-#include "delay.h"
-
-#define MOST_MINUTES 8
-#define MOST_SAMPLES 4
-#define MINUTE (60 * NSEC_PER_SEC)
+/* LEDBAT: the kernel form of crates/control/src/ledbat.rs. */
+#include "steer.h"
 
 PARAMETER(usecs, target, 100 * USEC_PER_MSEC);
 PARAMETER(__u32, gain, 1);
@@ -18,14 +11,9 @@ PARAMETER(__u32, current_filter, 2);
 PARAMETER(bool, slow_start, true);
 
 struct state {
-    struct one_way way;
-    /* When the newest minute began; 0 before any. */
-    __u64 minute;
+    struct queuing queuing;
     /* Growth that is not yet a segment: segments times milliseconds. */
     __s64 credit;
-    /* Smallest delay of each of the last minutes, and the newest delays; the newest first, what is not yet there largest. */
-    __u32 base[MOST_MINUTES];
-    __u32 current[MOST_SAMPLES];
 };
 STATE_FITS;
 
@@ -33,63 +21,15 @@ HOOK(void, ledbat_init, struct sock *sk)
 {
     struct state *s = STATE_OF(sk);
     struct tcp_sock *tp = tcp_sk(sk);
-    s->minute = 0;
+    filter_forget(&s->queuing.filter);
     s->credit = 0;
     if (!slow_start)
         tp->snd_ssthresh = tp->snd_cwnd - 1;
 }
 
-/* Of so many of the newest the smallest. */
-INLINE __u32 least(const __u32 *newest, __u32 count, __u32 most)
-{
-    __u32 least = newest[0];
-    for (__u32 i = 1; i < most; i++)
-        if (i < count)
-            least = min_u32(least, newest[i]);
-    return least;
-}
-
-INLINE void put_in_front(__u32 *newest, __u32 most, __u32 delay)
-{
-    for (__u32 i = most - 1; i > 0; i--)
-        newest[i] = newest[i - 1];
-    newest[0] = delay;
-}
-
-INLINE void forget(struct state *s)
-{
-    for (__u32 i = 0; i < MOST_MINUTES; i++)
-        s->base[i] = 0xffffffffU;
-    for (__u32 i = 0; i < MOST_SAMPLES; i++)
-        s->current[i] = 0xffffffffU;
-}
-
 HOOK(void, ledbat_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-    struct state *s = STATE_OF(sk);
-    struct tcp_sock *tp = tcp_sk(sk);
-    if (!stamped(tp))
-        return;
-    bool known = s->minute != 0;
-    __s64 above = one_way_sample(&s->way, known, tp);
-    __u32 delay = above > 0 ? above : 0;
-    if (!known)
-        forget(s);
-    put_in_front(s->current, MOST_SAMPLES, delay);
-    __u64 now = now_ns();
-    if (!known || now - s->minute >= MINUTE) {
-        s->minute = now;
-        put_in_front(s->base, MOST_MINUTES, delay);
-    } else {
-        s->base[0] = min_u32(s->base[0], delay);
-    }
-}
-
-INLINE __s64 queuing_delay(struct state *s)
-{
-    if (s->minute == 0)
-        return 0;
-    return (__s64)least(s->current, current_filter, MOST_SAMPLES) - least(s->base, base_history, MOST_MINUTES);
+    queuing_sample(&STATE_OF(sk)->queuing, tcp_sk(sk));
 }
 
 INLINE void steer(struct sock *sk, __u32 acked)
@@ -98,17 +38,10 @@ INLINE void steer(struct sock *sk, __u32 acked)
     struct tcp_sock *tp = tcp_sk(sk);
     __s64 target_ms = max_u32(target / USEC_PER_MSEC, 1);
     __s64 cwnd = tp->snd_cwnd;
-    s->credit += gain * (target_ms - queuing_delay(s)) * acked;
+    s->credit += gain * (target_ms - filter_queuing(&s->queuing.filter, base_history, current_filter)) * acked;
     __s64 segments = divided(s->credit, cwnd * target_ms);
     s->credit -= segments * cwnd * target_ms;
-    cwnd += segments;
-    __s64 most = (__s64)in_flight(tp) + acked + allowed_increase;
-    __s64 fewest = max_u32(min_cwnd, 1);
-    cwnd = cwnd < most ? cwnd : most;
-    tp->snd_cwnd = cwnd > fewest ? cwnd : fewest;
-    /* A window that delay has brought down is not to come back by slow start. */
-    if (tp->snd_cwnd <= tp->snd_ssthresh)
-        tp->snd_ssthresh = tp->snd_cwnd - 1;
+    bound(tp, cwnd + segments, acked, allowed_increase, min_cwnd);
 }
 
 HOOK(void, ledbat_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
@@ -116,8 +49,7 @@ HOOK(void, ledbat_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
     struct tcp_sock *tp = tcp_sk(sk);
     if (!cwnd_limited(tp))
         return;
-    if (tp->snd_cwnd <= tp->snd_ssthresh)
-        acked = tcp_slow_start(tp, acked);
+    acked = started(tp, acked);
     if (acked > 0)
         steer(sk, acked);
 }

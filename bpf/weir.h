@@ -14,6 +14,8 @@
 #define TCP_CA_RECOVERY 3
 #define TCP_CA_LOSS 4
 
+#define TCP_INFINITE_SSTHRESH 0x7fffffff
+
 /* include/net/tcp.h: any namespace and any user may choose it; it works by marks. */
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN 2

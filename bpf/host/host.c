@@ -7,6 +7,7 @@
  *
  *   parameter NAME VALUE
  *   ack NOW SEGMENTS ACKED RTT SRTT CE UNA NXT TSVAL TSECR IN_FLIGHT LIMITED GROW STATE SACKED PREDICTED
+ *       DRAWN
  *   recovery NOW STATE | undo NOW | timeout NOW IN_FLIGHT REDUCE
  *   idle NOW IDLE RTO | transmit NOW | unused NOW USED
  *
@@ -28,9 +29,13 @@ static struct tcp_sock connection;
 static struct tcp_sock *const tp = &connection;
 static struct sock *const sk = (struct sock *)&connection;
 static __u64 now_us;
+static __u32 drawn;
 
 /* The clock has run for long when the connection begins, as a kernel's has. */
 __u64 now_ns(void) { return now_us * 1000; }
+__u32 random_u32(void) { return drawn; }
+/* The kernel takes the smaller of this and its own rate, which is left out here. */
+void limit_pacing(struct sock *unused, __u32 rate) { sk->sk_pacing_rate = rate == 0xffffffffU ? 0 : rate; }
 void send_ack(struct tcp_sock *unused, __u32 rcv_nxt) {}
 
 /* net/ipv4/tcp_cong.c */
@@ -142,7 +147,7 @@ static void unused(__u32 used)
 }
 
 struct ack {
-    unsigned segments, acked, ce, una, nxt, tsval, tsecr, in_flight, limited, grow, state, sacked, predicted;
+    unsigned segments, acked, ce, una, nxt, tsval, tsecr, in_flight, limited, grow, state, sacked, predicted, drawn;
     int rtt, srtt;
 };
 
@@ -153,6 +158,9 @@ static void become(__u8 state, __u32 flight_before)
         tp->snd_cwnd = min_u32(tp->snd_cwnd, flight_before);
         enter(state);
         tp->snd_cwnd = max_u32(tp->snd_ssthresh, 1);
+    } else if (reducing(tp->inet_conn.icsk_ca_state) && !reducing(state)) {
+        event(CA_EVENT_COMPLETE_CWR);
+        enter(state);
     } else if (state != tp->inet_conn.icsk_ca_state) {
         enter(state);
     }
@@ -169,6 +177,7 @@ static void acknowledge(const struct ack *a)
     tp->packets_out = a->in_flight + a->sacked;
     tp->is_cwnd_limited = a->limited;
     tp->rx_opt = (struct tcp_options_received){ a->tsecr != 0, a->tsval, a->tsecr };
+    drawn = a->drawn;
     struct ack_sample sample = { a->acked, a->rtt };
     if (control.pkts_acked)
         control.pkts_acked(sk, &sample);
@@ -206,12 +215,15 @@ static void follow(const char *line)
         exit(2);
     }
     now_us = now;
+    tp->tcp_mstamp = now;
     const char *rest = line + read;
     struct ack a;
     unsigned x = 0, y = 0;
     if (!strcmp(word, "ack")
-        && sscanf(rest, "%u %u %d %d %u %u %u %u %u %u %u %u %u %u %u", &a.segments, &a.acked, &a.rtt, &a.srtt, &a.ce, &a.una,
-                  &a.nxt, &a.tsval, &a.tsecr, &a.in_flight, &a.limited, &a.grow, &a.state, &a.sacked, &a.predicted) == 15)
+        && sscanf(rest, "%u %u %d %d %u %u %u %u %u %u %u %u %u %u %u %u", &a.segments, &a.acked, &a.rtt, &a.srtt, &a.ce, &a.una,
+                  &a.nxt, &a.tsval, &a.tsecr, &a.in_flight, &a.limited, &a.grow, &a.state, &a.sacked, &a.predicted,
+                  &a.drawn)
+               == 16)
         acknowledge(&a);
     else if (!strcmp(word, "recovery") && sscanf(rest, "%u", &x) == 1)
         reduce(x);
@@ -239,6 +251,9 @@ int main(void)
     tp->snd_cwnd = INITIAL_WINDOW;
     tp->snd_ssthresh = 0x7fffffff;
     tp->mss_cache = 1000;
+    /* With the option of timestamps. */
+    tp->advmss = 1012;
+    sk->sk_max_pacing_rate = ~0UL;
     /* The handshake counts as one. */
     tp->delivered = 1;
     now_us = 1000000;

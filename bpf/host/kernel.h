@@ -17,6 +17,7 @@ typedef unsigned long long __u64;
 
 struct sock {
     unsigned long sk_pacing_rate;
+    unsigned long sk_max_pacing_rate;
     __u32 sk_pacing_status;
 };
 
@@ -42,7 +43,9 @@ struct tcp_sock {
     __u32 prior_cwnd, prior_ssthresh;
     __u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
     __u32 delivered, delivered_ce;
+    __u64 tcp_mstamp;
     __u32 srtt_us, mss_cache;
+    __u16 advmss;
     __u8 ecn_flags;
     bool is_cwnd_limited, tcp_usec_ts;
     struct tcp_options_received rx_opt;
@@ -82,7 +85,13 @@ void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked);
 __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked);
 void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked);
 __u64 now_ns(void);
+__u32 random_u32(void);
+void limit_pacing(struct sock *sk, __u32 rate);
 void send_ack(struct tcp_sock *tp, __u32 rcv_nxt);
+
+#define STORAGE(kept, name) static struct kept name
+#define STORED_NEW(name, sk) (&(name))
+#define STORED(name, sk) (&(name))
 
 #define BITS(owner, field) ((owner)->field)
 #define HOOK(result, name, ...) static result name(__VA_ARGS__)

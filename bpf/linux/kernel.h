@@ -21,7 +21,9 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 /* What bpf_helpers.h asks of linux/bpf.h. */
-enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2 };
+enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_SK_STORAGE = 24 };
+#define BPF_F_NO_PREALLOC 1
+#define BPF_SK_STORAGE_GET_F_CREATE 1
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -31,6 +33,7 @@ enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2 };
 
 struct sock {
     unsigned long sk_pacing_rate;
+    unsigned long sk_max_pacing_rate;
     __u32 sk_pacing_status;
 } FOUND_AT_LOAD;
 
@@ -62,8 +65,10 @@ struct tcp_sock {
     __u32 max_packets_out;
     __u32 delivered;
     __u32 delivered_ce;
+    __u64 tcp_mstamp;
     __u32 srtt_us;
     __u32 mss_cache;
+    __u16 advmss;
     __u8 ecn_flags;
     __u8 is_cwnd_limited : 1;
     __u8 tcp_usec_ts : 1;
@@ -112,7 +117,27 @@ extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
 
 /* Nanoseconds on a clock that only goes forward. */
 static inline __u64 now_ns(void) { return bpf_ktime_get_ns(); }
+static inline __u32 random_u32(void) { return bpf_get_prandom_u32(); }
 static inline void send_ack(struct tcp_sock *tp, __u32 rcv_nxt) { bpf_tcp_send_ack(tp, rcv_nxt); }
+
+/* Bytes a second that the socket may send at most; all bits set is no limit (include/uapi/asm-generic/socket.h). */
+#define SOL_SOCKET 1
+#define SO_MAX_PACING_RATE 47
+static inline void limit_pacing(struct sock *sk, __u32 rate)
+{
+    bpf_setsockopt(sk, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+}
+
+/* State for which a socket has no room: it is made with the connection and goes with it. There is none where memory ran out. */
+#define STORAGE(kept, name)                                                                                            \
+    struct {                                                                                                           \
+        __uint(type, BPF_MAP_TYPE_SK_STORAGE);                                                                         \
+        __uint(map_flags, BPF_F_NO_PREALLOC);                                                                          \
+        __type(key, int);                                                                                              \
+        __type(value, struct kept);                                                                                    \
+    } name SEC(".maps")
+#define STORED_NEW(name, sk) bpf_sk_storage_get(&name, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE)
+#define STORED(name, sk) bpf_sk_storage_get(&name, sk, NULL, 0)
 
 #define HOOK(result, name, ...) SEC("struct_ops") result BPF_PROG(name, ##__VA_ARGS__)
 /* May be set when it is loaded and while it runs; `.data` also where it is 0. */

@@ -171,6 +171,8 @@ pub struct Delivered {
     pub ce_packets: u32,
     /// Round-trip time of the newest segment that was sent once only.
     pub rtt: Option<RttSample>,
+    /// Timestamps of the segment (RFC 7323).
+    pub timestamps: Option<Timestamps>,
     /// Offset of the next new byte to be sent.
     pub next_sequence: u64,
     /// Offset of the first byte not acknowledged.
@@ -551,6 +553,7 @@ mod tests {
                 sacked_out: random.below(3) as u32,
                 ce_packets: ack.ce_packets,
                 rtt: ack.rtt,
+                timestamps: ack.timestamps,
                 next_sequence: ack.next_sequence,
                 acknowledged,
                 phase,

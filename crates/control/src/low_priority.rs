@@ -11,7 +11,7 @@ mod absolute;
 
 use crate::one_way_delay::OneWayDelay;
 use crate::windowed::Windowed;
-use crate::{Ack, NO_THRESHOLD, Phase, Signal, Start, Timestamps, Window};
+use crate::{Ack, Delivered, NO_THRESHOLD, Phase, Signal, Start, Timestamps, Window};
 use absolute::Absolute;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,9 +114,9 @@ impl LowPriority {
     }
 
     /// What the acknowledgement tells of the delay (Linux `tcp_lp_pkts_acked`).
-    fn observe(&mut self, timestamps: &Timestamps, ack: &Ack) {
+    fn observe(&mut self, timestamps: &Timestamps, delivered: &Delivered) {
         let now = timestamps.own_ticks;
-        let sampled = ack.rtt.is_some();
+        let sampled = delivered.rtt.is_some();
         match &mut self.delay {
             Delay::Kernel(delay) if sampled => delay.sample(timestamps),
             Delay::Paper(delay) if sampled => delay.sample(timestamps),
@@ -139,7 +139,7 @@ impl LowPriority {
             }
         };
         if congested {
-            self.drop_window(ack.phase);
+            self.drop_window(delivered.phase);
             self.last_drop = Some(now);
             if let Delay::Kernel(delay) = &mut self.delay {
                 delay.begin_range();
@@ -171,10 +171,16 @@ impl Windowed for LowPriority {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
-        if let Some(timestamps) = &ack.timestamps {
-            self.observe(timestamps, ack);
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn delivered(&mut self, delivered: &Delivered) {
+        if let Some(timestamps) = &delivered.timestamps {
+            self.observe(timestamps, delivered);
         }
+    }
+    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
         if ack.may_grow && !self.inferring {
             self.window.reno(ack);
         }

@@ -88,6 +88,7 @@ pub(crate) fn delivered(now: Time, segments: u32) -> Delivered {
         sacked_out: 0,
         ce_packets: 0,
         rtt: None,
+        timestamps: None,
         next_sequence: 0,
         acknowledged: 0,
         phase: Phase::Open,
@@ -370,11 +371,21 @@ impl Path {
             self.controller.on_delivered(&Delivered {
                 ce_packets: u32::from(flight.marked),
                 rtt: Some(RttSample { rtt: self.now.since(flight.sent), delayed: false }),
+                timestamps: Some(self.timestamps(flight)),
                 next_sequence: self.next_sequence,
                 acknowledged,
                 phase: self.phase,
                 ..delivered(self.now, 1)
             });
+        }
+    }
+
+    fn timestamps(&self, flight: &Flight) -> Timestamps {
+        Timestamps {
+            peer_ticks: APART + millis(self.now - self.link.rtt / 2),
+            echoed_ticks: millis(flight.sent),
+            own_ticks: millis(self.now),
+            tick: Span::from_millis(1),
         }
     }
 
@@ -400,12 +411,7 @@ impl Path {
                 losses,
                 app_limited: false,
             }),
-            timestamps: Some(Timestamps {
-                peer_ticks: APART + millis(self.now - self.link.rtt / 2),
-                echoed_ticks: millis(flight.sent),
-                own_ticks: millis(self.now),
-                tick: Span::from_millis(1),
-            }),
+            timestamps: Some(self.timestamps(flight)),
             delivered: self.delivered,
             lost_segments: losses,
             lost: self.drops,

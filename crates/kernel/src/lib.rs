@@ -58,17 +58,25 @@ macro_rules! controls {
 }
 
 controls! {
+    "apple-ledbat" = "apple";
+    "cdg" = "cdg";
     "dctcp" = "dctcp";
     "htcp" = "htcp";
     "ledbat" = "ledbat";
+    "ledbat-plus-plus" = "ledbatpp";
+    "lp" = "lp";
+    "nice" = "nice";
     "prague" = "prague";
     "vegas" = "vegas";
+    "westwood" = "westwood";
+    "westwood-lp" = "westlp";
     "yield" = "yield";
 }
 
-/// The control of this name.
+/// The control of this name, or of another that labs have for it.
 pub fn control(name: &str) -> Option<&'static Control> {
-    CONTROLS.iter().find(|control| control.name == name)
+    let config: weir_control::Config = name.parse().ok()?;
+    CONTROLS.iter().find(|control| control.name == config.name())
 }
 
 /// A control that is in the kernel now.
@@ -95,5 +103,6 @@ mod tests {
             let config: weir_control::Config = control.name.parse().unwrap();
             assert_eq!(config.name(), control.name);
         }
+        assert_eq!(control("ledbat++"), control("ledbat-plus-plus"));
     }
 }

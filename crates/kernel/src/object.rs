@@ -30,7 +30,7 @@ pub(crate) fn load_object(
     libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| said().push_str(&text))));
     let refused = |error: libbpf_rs::Error| match error.kind() {
         ErrorKind::PermissionDenied => Problem::Forbidden(std::io::Error::other(error)),
-        _ => Problem::Refused { control: short, reason: error.to_string(), log: said().clone() },
+        _ => Problem::Refused { control: short, reason: format!("{error:#}"), log: said().clone() },
     };
     let mut builder = ObjectBuilder::default();
     let mut opened = builder.name(short).and_then(|builder| builder.open_memory(bytes)).map_err(refused)?;
@@ -74,9 +74,11 @@ pub fn load(config: &Config) -> Result<Held, Problem> {
     // The link holds the map and its programs; the object may go.
     match map.map(|mut map| map.attach_struct_ops()) {
         Some(Ok(link)) => Ok(Held { control, link }),
-        Some(Err(error)) => {
-            Err(Problem::Refused { control: control.kernel, reason: error.to_string(), log: said().clone() })
-        }
+        Some(Err(error)) => Err(Problem::Refused {
+            control: control.kernel,
+            reason: format!("{error:#}"),
+            log: said().clone(),
+        }),
         None => {
             let reason = "its object holds no control".to_owned();
             Err(Problem::Refused { control: control.kernel, reason, log: String::new() })

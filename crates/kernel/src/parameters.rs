@@ -1,5 +1,6 @@
 //! Parameters of a control in the kernel: the variables of its `.data` section, found and typed by the type information that
-//! travels with it. A number is a number, `bool` a truth, an `enum` one of its names, and `usecs` a time.
+//! travels with it. A number is a number, `bool` a truth, an `enum` one of its names (without the underscore that a name needs which
+//! C would not take), and `usecs` a time.
 
 use crate::{Control, Problem};
 use libbpf_rs::btf::types::{DataSec, Enum, EnumMember, Int, IntEncoding, Typedef, Var, VarSecInfo};
@@ -45,7 +46,8 @@ fn kind_of(ty: BtfType<'_>) -> Option<Kind> {
     let ty = ty.skip_mods_and_typedefs();
     if let Ok(names) = Enum::try_from(ty) {
         let name = |member: EnumMember<'_>| {
-            Some((member.name?.to_str()?.to_owned(), u32::try_from(member.value).ok()?))
+            let name = member.name?.to_str()?.trim_start_matches('_');
+            Some((name.to_owned(), u32::try_from(member.value).ok()?))
         };
         return Some(Kind::Name(names.iter().filter_map(name).collect()));
     }

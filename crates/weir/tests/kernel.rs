@@ -96,7 +96,7 @@ fn what_cannot_be_loaded_is_refused_in_words() {
         (output.status.code().unwrap(), text(&output.stderr))
     };
     let (status, why) = refusal(&["load", "bbr"]);
-    assert!(status == 2 && why.contains("bbr has no kernel form; these have one: dctcp"), "{why}");
+    assert!(status == 2 && why.contains("bbr has no kernel form; these have one: apple-ledbat"), "{why}");
     let (status, why) = refusal(&["load", "yield", "--set", "beta=101"]);
     assert!(status == 2 && why.contains("beta is 101, expected 0 to 100"), "{why}");
     let (status, why) = refusal(&["load", "yield", "--set", "gamma=1"]);

@@ -1,7 +1,7 @@
 //! TCP-LP against values worked out by hand from `tcp_lp.c` and from the article.
 
 use super::*;
-use crate::testing::{Link, Path, ack, ack_with_rtt, ms, start};
+use crate::testing::{Link, Path, ack, ack_with_rtt, delivered, ms, start};
 use crate::{Controller, RttSample};
 use weir_base::{Rate, Span};
 
@@ -19,6 +19,13 @@ fn stamps(peer_ticks: u32, echoed_ticks: u32, own_ticks: u32) -> Timestamps {
 fn stamped(timestamps: Timestamps) -> Ack {
     let rtt = Span::from_millis(timestamps.own_ticks.wrapping_sub(timestamps.echoed_ticks).into());
     Ack { timestamps: Some(timestamps), ..ack_with_rtt(ms(0), 1, rtt) }
+}
+
+/// An acknowledgement, and first what it delivers.
+fn arrive(cc: &mut LowPriority, ack: &Ack, random: &mut Random) {
+    let &Ack { now, rtt, timestamps, phase, .. } = ack;
+    cc.on_delivered(&Delivered { rtt, timestamps, phase, ..delivered(now, ack.delivered_segments) });
+    cc.on_ack(ack, random);
 }
 
 #[test]
@@ -84,20 +91,20 @@ fn a_first_sign_halves_and_another_within_three_round_trips_leaves_one_segment()
     delay.set_for_test(1000, 150, (100, 200));
     let mut random = Random::stream(1, "lp");
     let at = |now: u32| Ack { rtt: None, ..stamped(stamps(now, now - 50, now)) };
-    cc.on_ack(&at(5_000), &mut random);
+    arrive(&mut cc, &at(5_000), &mut random);
     // The acknowledgement that brought the sign still counts for growth.
     assert_eq!((cc.window.cwnd, cc.inference, cc.last_drop), (21, 150, Some(5_000)));
     // Within 150 ms nothing grows; and the range is now 150 to 300, the threshold 172.
-    cc.on_ack(&at(5_100), &mut random);
+    arrive(&mut cc, &at(5_100), &mut random);
     assert_eq!(cc.window.cwnd, 21);
     let Delay::Kernel(delay) = &mut cc.delay else { panic!("the kernel's") };
     delay.set_for_test(1000, 173, (150, 300));
-    cc.on_ack(&at(5_149), &mut random);
+    arrive(&mut cc, &at(5_149), &mut random);
     assert_eq!(cc.window.cwnd, 1);
     // Without a threshold from a loss it comes back by slow start once the phase is over, 150 ms after the last sign.
-    cc.on_ack(&at(5_298), &mut random);
+    arrive(&mut cc, &at(5_298), &mut random);
     assert_eq!(cc.window.cwnd, 1);
-    cc.on_ack(&at(5_299), &mut random);
+    arrive(&mut cc, &at(5_299), &mut random);
     assert_eq!(cc.window.cwnd, 2);
 }
 
@@ -108,7 +115,7 @@ fn while_losses_are_repaired_the_window_is_prrs() {
     delay.set_for_test(1000, 150, (100, 200));
     let ack =
         Ack { rtt: None, phase: Phase::Recovery, may_grow: false, ..stamped(stamps(5_000, 4_950, 5_000)) };
-    cc.on_ack(&ack, &mut Random::stream(1, "lp"));
+    arrive(&mut cc, &ack, &mut Random::stream(1, "lp"));
     // The reduction comes to nothing, but it counts: what comes next is within its inference phase.
     assert_eq!((cc.window.cwnd, cc.last_drop), (40, Some(5_000)));
 }
@@ -117,8 +124,8 @@ fn while_losses_are_repaired_the_window_is_prrs() {
 fn an_acknowledgement_without_a_new_rtt_or_timestamps_tells_no_delay() {
     let mut cc = low_priority(Reading::Kernel, 40);
     let mut random = Random::stream(1, "lp");
-    cc.on_ack(&Ack { rtt: None, ..stamped(stamps(70_000, 50, 100)) }, &mut random);
-    cc.on_ack(&ack(ms(0), 1), &mut random);
+    arrive(&mut cc, &Ack { rtt: None, ..stamped(stamps(70_000, 50, 100)) }, &mut random);
+    arrive(&mut cc, &ack(ms(0), 1), &mut random);
     assert_eq!(cc.window.cwnd, 42);
     let Delay::Kernel(delay) = &cc.delay else { panic!("the kernel's") };
     assert_eq!(delay.describe_rate(), 0);
@@ -140,14 +147,14 @@ fn by_the_article_signs_count_once_a_round_trip_and_increase_is_additive() {
     let mut random = Random::stream(1, "lp");
     // A delay of 100 and seven averages of it: 12.5 after the first, 23.4 after the second.
     let at = |now: u32, delay: u32| stamped(stamps(70_000 + now - 150 + delay, now - 150, now));
-    cc.on_ack(&at(1_000, 100), &mut random);
+    arrive(&mut cc, &at(1_000, 100), &mut random);
     assert_eq!(cc.window.cwnd, 40);
-    cc.on_ack(&at(1_010, 100), &mut random);
+    arrive(&mut cc, &at(1_010, 100), &mut random);
     assert_eq!((cc.window.cwnd, cc.window.ssthresh), (20, 1));
     // Segments that left before 1,010 say nothing new; the first that left after it does, within 450 ms.
-    cc.on_ack(&at(1_160, 100), &mut random);
+    arrive(&mut cc, &at(1_160, 100), &mut random);
     assert_eq!(cc.window.cwnd, 20);
-    cc.on_ack(&at(1_161, 100), &mut random);
+    arrive(&mut cc, &at(1_161, 100), &mut random);
     assert_eq!(cc.window.cwnd, 1);
 }
 
@@ -157,7 +164,7 @@ fn by_the_article_slow_start_looks_for_the_range_until_a_loss() {
     let mut random = Random::stream(1, "lp");
     for now in 1_000..1_010 {
         let delay = now - 1_000;
-        cc.on_ack(&stamped(stamps(70_000 + 2 * delay, delay, now)), &mut random);
+        arrive(&mut cc, &stamped(stamps(70_000 + 2 * delay, delay, now)), &mut random);
     }
     assert_eq!(cc.window.cwnd, 20);
     let Delay::Paper(delay) = &cc.delay else { panic!("the article's") };
@@ -191,6 +198,6 @@ fn a_sample_is_needed() {
     // An RTT sample alone is not one of delay.
     let mut cc = low_priority(Reading::Kernel, 40);
     let rtt = Some(RttSample { rtt: Span::from_millis(50), delayed: false });
-    cc.on_ack(&Ack { rtt, ..ack(ms(0), 1) }, &mut Random::stream(1, "lp"));
+    arrive(&mut cc, &Ack { rtt, ..ack(ms(0), 1) }, &mut Random::stream(1, "lp"));
     assert_eq!((cc.window.cwnd, cc.inference), (41, 0));
 }

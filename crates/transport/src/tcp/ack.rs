@@ -152,6 +152,7 @@ impl Sender {
                 sacked_out: self.board.sacked,
                 ce_packets,
                 rtt: tally.rtt_sample(&effects),
+                timestamps: self.timestamps_of(arrival, now),
                 next_sequence: self.next,
                 acknowledged: self.una,
                 phase: self.phase,
@@ -184,12 +185,7 @@ impl Sender {
             rtt: tally.rtt_sample(&effects),
             srtt: self.rtt.srtt().map(Span::from_micros),
             min_rtt: self.min_rtt.value().map(Span::from_micros),
-            timestamps: (arrival.tsecr != 0).then(|| Timestamps {
-                peer_ticks: arrival.tsval,
-                echoed_ticks: arrival.tsecr,
-                own_ticks: self.clock.ticks(now),
-                tick: self.clock.tick,
-            }),
+            timestamps: self.timestamps_of(arrival, now),
             rate,
             delivered: self.delivery.delivered,
             lost_segments: losses,
@@ -210,6 +206,15 @@ impl Sender {
         if rexmit != Rexmit::Nothing {
             self.rexmit = rexmit;
         }
+    }
+
+    fn timestamps_of(&self, arrival: &Arrival<'_>, now: Time) -> Option<Timestamps> {
+        (arrival.tsecr != 0).then(|| Timestamps {
+            peer_ticks: arrival.tsval,
+            echoed_ticks: arrival.tsecr,
+            own_ticks: self.clock.ticks(now),
+            tick: self.clock.tick,
+        })
     }
 
     /// Packets and bytes that Accurate ECN newly tells to be marked (`tcp_accecn_process`); `None` where it is not in use.
