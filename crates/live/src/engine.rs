@@ -244,6 +244,10 @@ impl Session<'_> {
         };
         let limits = Limits::new(run.duration, base_rtt(run), smallest_target(run));
         let mut spoiled = pumped.lateness.verdict(&limits);
+        // What commands in hosts use is not foreign, and cannot be told from what is.
+        if around.ended.is_empty() {
+            spoiled.extend(around.usage.and_then(|usage| usage.verdict(processors())));
+        }
         if !audit.balances() {
             spoiled.push(format!(
                 "the packet audit does not balance: {} sent, {} duplicated, {} delivered, {} damaged, {} dropped by queues, {} \
@@ -281,7 +285,7 @@ impl Session<'_> {
         let mut environment = Map::new();
         let mut put = |name: &str, value: Value| environment.insert(name.to_owned(), value);
         put("kernel", uname.release().to_string_lossy().into());
-        put("processors", std::thread::available_parallelism().map_or(0, usize::from).into());
+        put("processors", processors().into());
         put("scheduling", pumped.scheduling.map_or("", Scheduling::name).into());
         put("memory_locked", around.memory_locked.into());
         put("lateness_us", spread(&pumped.lateness.releases));
@@ -314,6 +318,10 @@ impl Session<'_> {
         put("sysctls", Value::Object(self.testbed.effective_settings(self.run)));
         environment
     }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Writes the held records of up to a time, in the order of their times; equal times keep the order of arrival.
