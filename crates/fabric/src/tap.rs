@@ -26,7 +26,7 @@ pub struct FlowCounters {
     pub received_ce: u64,
     /// When the first packet of any kind, a handshake's included, reached the receiving host.
     pub first_arrival: Option<Time>,
-    /// When the last data packet did.
+    /// When the last packet of any kind did: after a connection's data the peer's answer to its FIN.
     pub last_arrival: Option<Time>,
     /// RTT samples.
     pub rtt_count: u64,
@@ -123,8 +123,8 @@ impl Taps {
             return;
         }
         tap.counters.first_arrival.get_or_insert(now);
+        tap.counters.last_arrival = Some(now);
         if tcp.is_none_or(|tcp| tcp.payload > 0) {
-            tap.counters.last_arrival = Some(now);
             tap.counters.received_packets += 1;
             tap.counters.received_bytes += u64::from(packet.wire_length());
             tap.counters.received_ce += u64::from(packet.ecn() == Ecn::Ce);

@@ -104,7 +104,7 @@ pub struct FlowSample {
     pub received_ce: u64,
     /// When the first packet of any kind, a handshake's included, reached the receiving host in the period.
     pub first_arrival: Option<Time>,
-    /// When the last data packet did.
+    /// When the last packet of any kind did.
     pub last_arrival: Option<Time>,
     /// Bytes that the receiving application read.
     pub read_bytes: u64,

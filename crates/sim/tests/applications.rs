@@ -59,6 +59,15 @@ fn quiet(traffic: &str) -> String {
 }
 
 #[test]
+fn a_transaction_lasts_from_the_handshake_to_the_answer_to_the_last_fin() {
+    // From the SYN's arrival: SYN-ACK up (60 bytes), ACK (52) and the only segment (1500) down; an ACK and the receiver's FIN up,
+    // the answer to it down (52 each). Two round trips, and 48, 41.6, 1200 and three times 41.6 microseconds at 10 Mbit/s.
+    let run = summary(&quiet("[traffic.page]\nworkload = { kind = 'transfer', size = '1448 B' }"));
+    let took = number(&run.flows[0].metrics, "transaction_time_s");
+    assert!((took - 0.2014144).abs() < 1e-6, "{took}");
+}
+
+#[test]
 fn a_request_takes_a_round_trip_and_its_serialisation() {
     // 400 bytes up and one segment of 1448 down on an open connection: 452 and 1500 bytes at 10 Mbit/s are 0.3616 and 1.2 ms.
     let (_, records) = records(&quiet(

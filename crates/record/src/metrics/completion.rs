@@ -53,7 +53,7 @@ pub(super) const TRANSACTION_TIME: Metric = Metric {
     title: "Transaction time",
     unit: "s",
     of: &[Level::Group, Level::Flow],
-    definition: "From a connection's first packet reaching the receiving host, the handshake's included, to its last data packet doing so, of flows that completed. Of a flow, whenever it was; of a group, the distribution over flows that completed in the window.",
+    definition: "From a connection's first packet reaching the receiving host to its last doing so, those of the handshake and of the end included, of flows that completed. Of a flow, whenever it was; of a group, the distribution over flows that completed in the window.",
     source: "Ong 2020 (LBE thesis), section 3.4: time between first and last packet as received by the TCP receiver",
     bound: None,
     formula: Formula::Flows(|f| f.times(FlowView::transaction)),
