@@ -3,7 +3,7 @@
 //! covariance are those of the medians of bootstrap resamples (Efron 1979): pairs are drawn, so that what goes together in a
 //! run stays together.
 
-use crate::html::{GROUP_COLOURS, escape, swatch};
+use crate::html::{GROUP_COLOURS, escape};
 use crate::model::{Panel, Scatter};
 use crate::number::compact;
 use std::fmt::Write;
@@ -18,6 +18,8 @@ const RESAMPLES: usize = 1000;
 const FEWEST: usize = 5;
 /// 95th percentile of chi-squared with two degrees of freedom.
 const CHI_SQUARED: f64 = 5.991;
+/// Corners of an ellipse that is drawn: enough to look round.
+const CORNERS: u32 = 64;
 
 /// Width and height of a plot, and what its axes' texts take at its left, right, top and bottom.
 const SIZE: (f64, f64) = (360.0, 250.0);
@@ -81,8 +83,7 @@ fn axis(axis: &Axis) -> String {
 /// A section with all plots of one kind.
 pub(crate) fn section(scatter: &Scatter) -> String {
     let mut html = format!("<section class=\"scatter\"><h2>{}</h2>\n", escape(&scatter.title));
-    let swatches: String =
-        scatter.labels.iter().enumerate().map(|(colour, label)| swatch(colour, label)).collect();
+    let swatches: String = scatter.labels.iter().enumerate().map(|(label, name)| key(label, name)).collect();
     let _ = writeln!(html, "<p class=\"legend\">{swatches}</p>");
     html += "<p class=\"quiet\">Small points are runs, large ones the medians of a cell's repeats; an ellipse is where that \
              median lies with 95 % confidence (bootstrap of the pairs). Past the eighth, marks are square.</p>\n<div \
@@ -96,6 +97,17 @@ pub(crate) fn section(scatter: &Scatter) -> String {
         );
     }
     html + "</div></section>\n"
+}
+
+/// A label beside the mark of its medians.
+fn key(label: usize, name: &str) -> String {
+    let shape = if is_round(label) { " round" } else { "" };
+    format!("<span class=\"swatch{shape} g{}\">{}</span>", label % GROUP_COLOURS, escape(name))
+}
+
+/// Whether a label's marks are round: the first of each colour.
+fn is_round(label: usize) -> bool {
+    label < GROUP_COLOURS
 }
 
 /// From values to places on the drawing.
@@ -118,11 +130,6 @@ impl Scale {
         self.at.0 + (value - self.from) / (self.to - self.from) * (self.at.1 - self.at.0)
     }
 
-    /// How long a stretch is on the drawing, with its sign.
-    fn stretch(&self, length: f64) -> f64 {
-        length / (self.to - self.from) * (self.at.1 - self.at.0)
-    }
-
     /// Round values along it: 1, 2 or 5 times a power of ten apart.
     fn ticks(&self) -> Vec<f64> {
         let rough = (self.to - self.from) / TICKS;
@@ -138,7 +145,8 @@ fn drawing(scatter: &Scatter, panel: &Panel) -> String {
     let (left, right, top, bottom) = MARGIN;
     let (width, height) = SIZE;
     let regions: Vec<Option<Region>> = panel.clouds.iter().map(|cloud| Region::of(cloud)).collect();
-    let all = || panel.clouds.iter().flatten();
+    let rims = || regions.iter().flatten().filter_map(Region::rim).flatten();
+    let all = || panel.clouds.iter().flatten().copied().chain(rims());
     let x = Scale::of(all().map(|point| point.0), (left, width - right));
     let y = Scale::of(all().map(|point| point.1), (height - bottom, top));
     let said = format!("{}: {} against {}", panel.place, scatter.axes[1], scatter.axes[0]);
@@ -205,7 +213,7 @@ fn cloud_drawing(
         );
     }
     let (at, up) = (x.place(region.median.0), y.place(region.median.1));
-    let _ = match label < GROUP_COLOURS {
+    let _ = match is_round(label) {
         true => write!(svg, "<circle class=\"median\" cx=\"{at:.1}\" cy=\"{up:.1}\" r=\"4.5\"/>"),
         false => write!(
             svg,
@@ -248,20 +256,30 @@ impl Region {
         Some(Region { median, spread })
     }
 
-    /// The ellipse on the drawing: a circle through the Cholesky factor of the covariances, as an arc's path. Scales are
-    /// linear, so it is an ellipse there too; sixty-four corners are round enough.
-    fn outline(&self, x: &Scale, y: &Scale) -> Option<String> {
+    /// The ellipse: a circle through the Cholesky factor of the covariances.
+    fn rim(&self) -> Option<impl Iterator<Item = (f64, f64)>> {
         let ((mean_x, mean_y), [xx, xy, yy]) = self.spread?;
         let across = xx.max(0.0).sqrt();
         let along = if across > 0.0 { xy / across } else { 0.0 };
         let rest = (yy - along * along).max(0.0).sqrt();
         let radius = CHI_SQUARED.sqrt();
+        Some((0..CORNERS).map(move |corner| {
+            let (sine, cosine) = (f64::from(corner) * std::f64::consts::TAU / f64::from(CORNERS)).sin_cos();
+            (mean_x + radius * across * cosine, mean_y + radius * (along * cosine + rest * sine))
+        }))
+    }
+
+    /// It on the drawing, as a path.
+    fn outline(&self, x: &Scale, y: &Scale) -> Option<String> {
         let mut path = String::new();
-        for corner in 0..64 {
-            let (sine, cosine) = (f64::from(corner) * std::f64::consts::TAU / 64.0).sin_cos();
-            let at = x.place(mean_x) + x.stretch(radius * across * cosine);
-            let up = y.place(mean_y) + y.stretch(radius * (along * cosine + rest * sine));
-            let _ = write!(path, "{}{at:.1} {up:.1}", if corner == 0 { "M" } else { "L" });
+        for (at, up) in self.rim()? {
+            let _ = write!(
+                path,
+                "{}{:.1} {:.1}",
+                if path.is_empty() { "M" } else { "L" },
+                x.place(at),
+                y.place(up)
+            );
         }
         Some(path + "Z")
     }
@@ -304,6 +322,33 @@ mod tests {
         let ticks = |from, to| Scale { from, to, at: (0.0, 1.0) }.ticks();
         assert_eq!(ticks(0.3, 10.1), [2.0, 4.0, 6.0, 8.0, 10.0]);
         assert_eq!(ticks(812.0, 931.0), [850.0, 900.0]);
+    }
+
+    #[test]
+    fn a_region_lies_within_the_axes_and_the_rim_of_it_is_two_and_a_half_deviations_away() {
+        let region = Region { median: (10.0, 5.0), spread: Some(((10.0, 5.0), [4.0, 0.0, 1.0])) };
+        // The root of 5.991 is 2.448: two deviations of 2 to the right, one of 1 up.
+        let rim: Vec<(f64, f64)> = region.rim().unwrap().collect();
+        assert!((rim[0].0 - 14.895).abs() < 1e-3 && (rim[16].1 - 7.448).abs() < 1e-3);
+        let scale = Scale::of(rim.iter().map(|point| point.0), (0.0, 100.0));
+        assert!(rim.iter().all(|point| (0.0..=100.0).contains(&scale.place(point.0))));
+    }
+
+    #[test]
+    fn the_ninth_label_has_the_first_ones_colour_and_a_mark_with_corners() {
+        assert_eq!(key(0, "a"), "<span class=\"swatch round g0\">a</span>");
+        assert_eq!(key(GROUP_COLOURS, "b"), "<span class=\"swatch g0\">b</span>");
+    }
+
+    #[test]
+    fn a_plot_is_drawn_as_it_was() {
+        // Six runs on a slope and six that are all the same.
+        let slope = (0..6).map(|i| (800.0 + 20.0 * f64::from(i), 4.0 + 0.5 * f64::from(i))).collect();
+        let panel = Panel { place: "50 ms".into(), clouds: vec![slope, vec![(923.0, 8.4); 6]] };
+        let axes = ["throughput, KiB/s".into(), "time, s".into()];
+        let labels = ["Nice", "NewReno"].map(String::from).to_vec();
+        let scatter = Scatter { title: "Time against throughput".into(), axes, labels, panels: vec![panel] };
+        insta::assert_snapshot!(section(&scatter).replace("><", ">\n<").replace('L', "\nL"));
     }
 
     #[test]
