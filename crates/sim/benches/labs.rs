@@ -48,9 +48,13 @@ fn simulate(run: &Run) -> u64 {
 fn labs(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("labs");
     group.sample_size(10);
-    for (lab, duration) in
-        [("dumbbell", "20 s"), ("loss", "10 s"), ("long-fat", "10 s"), ("many-flows", "2 s")]
-    {
+    for (lab, duration) in [
+        ("dumbbell", "20 s"),
+        ("yield", "20 s"),
+        ("loss", "10 s"),
+        ("long-fat", "10 s"),
+        ("many-flows", "2 s"),
+    ] {
         let run = run_of(lab, duration);
         group.throughput(Throughput::Elements(simulate(&run)));
         group.bench_function(lab, |bencher| bencher.iter(|| simulate(&run)));

@@ -16,8 +16,9 @@ struct Bench {
     counted_seconds: u32,
 }
 
-const BENCHES: [Bench; 6] = [
+const BENCHES: [Bench; 7] = [
     Bench { lab: "dumbbell", least: Some(4e6), counted_seconds: 20 },
+    Bench { lab: "yield", least: Some(4e6), counted_seconds: 20 },
     Bench { lab: "dualpi2", least: Some(4e6), counted_seconds: 20 },
     Bench { lab: "loss", least: Some(1.5e6), counted_seconds: 10 },
     Bench { lab: "long-fat", least: Some(1.5e6), counted_seconds: 5 },
