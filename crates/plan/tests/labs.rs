@@ -45,6 +45,16 @@ fn the_dualpi2_studys_trees_are_as_large_as_the_study_says() {
     }
 }
 
+/// Ong 2020, sections 3.3 and 3.4: ten background controls, and LEDBAT++ that weir adds, at four delays beside six
+/// foregrounds, and two, four and eight flows of each by themselves; section 5.4.2 varies fifteen settings at two delays.
+#[test]
+fn the_lbe_studys_trees_are_as_large_as_the_study_says() {
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/lbe");
+    for (lab, cells) in [("download", 4 * 6 * 11), ("alone", 4 * 3 * 11), ("parameters", 2 * 15)] {
+        assert_eq!(load(&study.join(format!("{lab}.toml"))).tree().cells, cells, "{lab}");
+    }
+}
+
 #[test]
 fn every_labs_source_reads_back_to_the_same_runs() {
     for path in labs() {
