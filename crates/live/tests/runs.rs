@@ -266,7 +266,8 @@ fn marks_reach_dctcp() {
     assert_eq!(outcome.environment["loaded_controls"], serde_json::json!(["weir_dctcp"]));
     let sum = &tally.flows[0].sum;
     assert!(sum.received_ce > 20, "{} marks", sum.received_ce);
-    assert_eq!(sum.retransmitted, 0);
+    // The kernel may probe for a loss (TLP) where there was none.
+    assert_eq!(outcome.audit.dropped, 0);
     // 3 s of 10 Mbit/s are 3.6 MB of payload, and four fifths of it 2.9 MB.
     assert!(sum.read_bytes > 2_900_000, "{} bytes", sum.read_bytes);
 }
@@ -288,7 +289,8 @@ fn prague_paces() {
     assert_eq!(loaded, ["weir_dctcp", "weir_prague"], "the receiver echoes marks as DCTCP's does");
     assert!(outcome.warnings.iter().any(|warning| warning.contains("relabelled ECT(1)")));
     let sum = &tally.flows[0].sum;
-    assert!(sum.received_ce > 20 && sum.retransmitted == 0, "{} marks", sum.received_ce);
+    assert!(sum.received_ce > 20, "{} marks", sum.received_ce);
+    assert_eq!(outcome.audit.dropped, 0);
     assert!(sum.read_bytes > 2_900_000, "{} bytes", sum.read_bytes);
 }
 
