@@ -7,10 +7,11 @@
 use crate::hystart::{Detect, HyStart};
 use crate::hystart_plus_plus::HyStartPlusPlus;
 use crate::jiffies::{HZ, ticks};
+use crate::ranges::within;
 use crate::windowed::Windowed;
 use crate::{Ack, Restart, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Random, Span, Time};
 
 /// Parameters of CUBIC, named as the module parameters of `tcp_cubic`.
@@ -61,16 +62,10 @@ impl Default for Config {
 }
 
 fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    within(deserializer, "beta", BETA_SCALE - 1)
+    within(deserializer, "beta", 1..=BETA_SCALE - 1)
 }
 fn scale<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    within(deserializer, "bic_scale", BETA_SCALE)
-}
-fn within<'de, D: Deserializer<'de>>(deserializer: D, name: &str, most: u32) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        value if (1..=most).contains(&value) => Ok(value),
-        value => Err(de::Error::custom(format!("{name} is {value}, expected 1 to {most}"))),
-    }
+    within(deserializer, "bic_scale", 1..=BETA_SCALE)
 }
 
 /// Unit of `beta` (Linux `BICTCP_BETA_SCALE`).

@@ -4,10 +4,11 @@
 //!
 //! Without ECN nothing is marked and it is Reno, as in Linux.
 
+use crate::ranges::within;
 use crate::windowed::Windowed;
 use crate::{Ack, Delivered, Feedback, Phase, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Random, Time};
 
 /// Parameters of DCTCP, named as the module parameters of `tcp_dctcp`.
@@ -37,16 +38,10 @@ impl Default for Config {
 }
 
 fn shift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    at_most(deserializer, "dctcp_shift_g", ALPHA_SHIFT)
+    within(deserializer, "dctcp_shift_g", 0..=ALPHA_SHIFT)
 }
 fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    at_most(deserializer, "dctcp_alpha_on_init", MAX_ALPHA)
-}
-fn at_most<'de, D: Deserializer<'de>>(deserializer: D, name: &str, most: u32) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        value if value <= most => Ok(value),
-        value => Err(D::Error::custom(format!("{name} is {value}, expected 0 to {most}"))),
-    }
+    within(deserializer, "dctcp_alpha_on_init", 0..=MAX_ALPHA)
 }
 
 /// Alpha counts in 2^-10.

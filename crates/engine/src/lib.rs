@@ -4,6 +4,7 @@
 mod build;
 mod capture;
 mod claims;
+mod cores;
 mod folder;
 mod jobs;
 mod place;
@@ -14,6 +15,7 @@ mod shards;
 pub use build::{NO_FLOW, check_traces, fabric_config};
 pub use capture::Capture;
 pub use claims::{ClaimVerdict, Judged, Point, Standing, Taken, judge, value_of};
+pub use cores::{cores, on_all_cores};
 pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_atomically};
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
 pub use place::Place;

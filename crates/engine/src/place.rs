@@ -1,6 +1,7 @@
 //! What `runs/` holds: a folder a run, with `run.json` beside its records; or, of labs of many short runs, a folder a shard,
 //! with `runs.json` beside the records of its runs. Readers take both.
 
+use crate::cores::cores;
 use crate::folder::{FolderError, RunFile, at, read_run};
 use std::collections::HashMap;
 use std::fs;
@@ -37,8 +38,7 @@ pub(crate) fn find(runs: &Path) -> HashMap<String, (RunFile, Place)> {
     let folders = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
     let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     // Those of a large tree are some megabytes of JSON: they are read on all cores.
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let share = folders.len().div_ceil(cores).max(1);
+    let share = folders.len().div_ceil(cores()).max(1);
     let read = |folders: &[PathBuf]| folders.iter().flat_map(|folder| runs_in(folder)).collect::<Vec<_>>();
     let found: Vec<(RunFile, Place)> = std::thread::scope(|scope| {
         let (mine, others) = folders.split_at(share.min(folders.len()));

@@ -1,5 +1,6 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
+use crate::cores::on_all_cores;
 use crate::folder::{FolderError, RunFile, cell_id, is_results, write_atomically};
 use crate::place::{self, Place};
 use std::collections::{BTreeMap, HashMap};
@@ -227,11 +228,7 @@ impl Results {
                 }
             }
         };
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        std::thread::scope(|scope| {
-            (1..cores.min(units.len())).for_each(|_| drop(scope.spawn(work)));
-            work();
-        });
+        on_all_cores(units.len(), &work);
         // What was not made comes after what went wrong in the same shard.
         made.into_iter().filter_map(|made| made.into_inner().unwrap_or_else(|p| p.into_inner())).collect()
     }

@@ -232,7 +232,7 @@ impl ClockLateness {
 }
 
 fn processors() -> Check {
-    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let count = weir_engine::cores();
     let (status, advice) = if count >= 2 {
         (Status::Ok, "")
     } else {

@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_base::{Histogram, Span, Time};
 use weir_control::Feedback;
-use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, observer};
+use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, observer};
 use weir_plan::{Group, Ip, Run};
 use weir_record::Recorder;
 use weir_workload::Needs;
@@ -246,7 +246,7 @@ impl Session<'_> {
         let mut spoiled = pumped.lateness.verdict(&limits);
         // What commands in hosts use is not foreign, and cannot be told from what is.
         if around.ended.is_empty() {
-            spoiled.extend(around.usage.and_then(|usage| usage.verdict(processors())));
+            spoiled.extend(around.usage.and_then(|usage| usage.verdict(cores())));
         }
         if !audit.balances() {
             spoiled.push(format!(
@@ -285,7 +285,7 @@ impl Session<'_> {
         let mut environment = Map::new();
         let mut put = |name: &str, value: Value| environment.insert(name.to_owned(), value);
         put("kernel", uname.release().to_string_lossy().into());
-        put("processors", processors().into());
+        put("processors", cores().into());
         put("scheduling", pumped.scheduling.map_or("", Scheduling::name).into());
         put("memory_locked", around.memory_locked.into());
         put("lateness_us", spread(&pumped.lateness.releases));
@@ -318,10 +318,6 @@ impl Session<'_> {
         put("sysctls", Value::Object(self.testbed.effective_settings(self.run)));
         environment
     }
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Writes the held records of up to a time, in the order of their times; equal times keep the order of arrival.

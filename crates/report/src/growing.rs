@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_base::Span;
-use weir_engine::{FinishedRun, Results};
+use weir_engine::{FinishedRun, Results, on_all_cores};
 use weir_record::{Records, RunSummary, Summary, Table};
 
 /// A run, told apart by its engine and its place in the tree.
@@ -197,11 +197,7 @@ fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), Report
             }
         }
     };
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    std::thread::scope(|scope| {
-        (1..cores.min(members.len())).for_each(|_| drop(scope.spawn(work)));
-        work();
-    });
+    on_all_cores(members.len(), &work);
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 

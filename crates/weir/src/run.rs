@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_engine::{Capture, Cell, Engine, Jobs, ResultFolder, Results, Tally, run_all};
+use weir_engine::{Capture, Cell, Engine, Jobs, ResultFolder, Results, Tally, cores, run_all};
 use weir_live::Live;
 use weir_plan::{Lab, Run};
 use weir_record::Summary;
@@ -93,7 +93,7 @@ pub(crate) fn execute(
     catch_interrupts()?;
     let report = execution.report.then(|| Growing::new(folder.path(), lab, engines.len()));
     let watch = Watch::new(lab, cells.len(), folder.path().to_owned(), report);
-    let threads = execution.jobs.or(std::thread::available_parallelism().ok()).map_or(1, |jobs| jobs.get());
+    let threads = execution.jobs.map_or_else(cores, |jobs| jobs.get());
     let (capture, retries) = (execution.pcap, execution.retries);
     let jobs = Jobs { threads, capture, retries, again: execution.rerun };
     let tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
@@ -295,8 +295,7 @@ fn seconds(lab: &Lab, engine: &dyn Engine) -> f64 {
     if engine.runs_alone() {
         tree.simulated.as_secs_f64() + runs as f64 * 0.5
     } else {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        tree.packets as f64 / PACKETS_PER_SECOND / cores.min(runs.max(1) as usize) as f64
+        tree.packets as f64 / PACKETS_PER_SECOND / cores().min(runs.max(1) as usize) as f64
     }
 }
 
