@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 KERNEL  := $(shell scripts/deps kernel && echo --features weir/kernel)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak agreement reproduce bench scale fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost agreement reproduce bench scale fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -44,6 +44,10 @@ accuracy: build
 ## soak: the kernel controls loaded, unloaded and killed a hundred times, as root; `make test` does it five times
 soak: need-cargo
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
+
+## kernel-cost: what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
+kernel-cost: need-cargo
+	scripts/kernel-cost
 
 ## agreement: simulator against live kernel TCP; writes docs/agreement.md
 agreement: build
