@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 KERNEL  := $(shell scripts/deps kernel && echo --features weir/kernel)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost agreement reproduce bench scale fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement reproduce bench scale fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -48,6 +48,10 @@ soak: need-cargo
 ## kernel-cost: what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
 kernel-cost: need-cargo
 	scripts/kernel-cost
+
+## kernel-traces: connections of this machine's kernel, recorded for the differential test of the kernel controls (as root)
+kernel-traces: build
+	scripts/kernel-traces $(WEIR)
 
 ## agreement: simulator against live kernel TCP; writes docs/agreement.md
 agreement: build

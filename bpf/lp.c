@@ -47,7 +47,7 @@ INLINE void relative_sample(struct relative *relative, struct tcp_sock *tp)
         relative->known = true;
         relative->least = delay;
         relative->most = delay;
-        relative->average = delay << AVERAGE_SHIFT;
+        relative->average = delay * (1 << AVERAGE_SHIFT);
         return;
     }
     relative->least = delay < relative->least ? delay : relative->least;
@@ -59,7 +59,7 @@ INLINE void relative_sample(struct relative *relative, struct tcp_sock *tp)
 INLINE bool relative_is_above(struct relative *relative, __u32 percent)
 {
     __s64 limit = 100 * relative->least + (__s64)percent * (relative->most - relative->least);
-    return relative->known && 100LL * relative->average > limit << AVERAGE_SHIFT;
+    return relative->known && 100LL * relative->average > limit * (1 << AVERAGE_SHIFT);
 }
 
 /* Whether there is a sign of congestion. By the article slow start finds out the range, and a sign counts once a round trip. */

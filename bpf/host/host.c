@@ -6,6 +6,7 @@
  * window.
  *
  *   parameter NAME VALUE
+ *   mss BYTES
  *   ack NOW SEGMENTS ACKED RTT SRTT CE UNA NXT TSVAL TSECR IN_FLIGHT LIMITED GROW STATE SACKED PREDICTED
  *       DRAWN
  *   recovery NOW STATE | undo NOW | timeout NOW IN_FLIGHT REDUCE
@@ -24,6 +25,8 @@ extern struct parameter __start_parameters[], __stop_parameters[];
 static struct parameter none_at_all __attribute__((section("parameters"), used)) = { "", NULL, 0 };
 
 #define INITIAL_WINDOW 10U
+/* What the option takes of a segment. */
+#define TIMESTAMPS 12
 
 static struct tcp_sock connection;
 static struct tcp_sock *const tp = &connection;
@@ -250,9 +253,6 @@ int main(void)
     bool begun = false;
     tp->snd_cwnd = INITIAL_WINDOW;
     tp->snd_ssthresh = 0x7fffffff;
-    tp->mss_cache = 1000;
-    /* With the option of timestamps. */
-    tp->advmss = 1012;
     sk->sk_max_pacing_rate = ~0UL;
     /* The handshake counts as one. */
     tp->delivered = 1;
@@ -260,6 +260,10 @@ int main(void)
     while (fgets(line, sizeof(line), stdin)) {
         if (sscanf(line, "parameter %63s %ld", name, &value) == 2) {
             set_parameter(name, value);
+            continue;
+        }
+        if (sscanf(line, "mss %u", &tp->mss_cache) == 1) {
+            tp->advmss = tp->mss_cache + TIMESTAMPS;
             continue;
         }
         if (!begun && control.init)

@@ -1,0 +1,48 @@
+//! The C form of each control, compiled for user space, against its Rust form: random connections of 10,000 events and more, and
+//! connections that a kernel has recorded; equal windows and thresholds after every single event.
+//!
+//! `bpf/host/host.c` stands for the kernel around the control. Where there is no C compiler the test says that it skipped, and with
+//! WEIR_REQUIRE_LIVE=1 it fails.
+
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod forms;
+mod random;
+mod recorded;
+
+use cases::CASES;
+use std::process::Command;
+use weir_control::Config;
+
+#[test]
+fn the_c_form_answers_every_event_as_the_rust_form_does() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        println!("skipped: there is no C compiler");
+        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (json, parameters) in CASES {
+        let config: Config = serde_json::from_str(json).unwrap();
+        let kernel = weir_kernel::control(config.name()).unwrap().kernel;
+        let program = forms::compile(kernel.strip_prefix("weir_").unwrap(), folder.path());
+        for (seed, way) in (1..).zip(random::WAYS) {
+            random::lived(&config, seed, way).compare(&program, parameters, &format!("{json}, seed {seed}"));
+        }
+        for (seed, (name, trace)) in (1..).zip(recorded::TRACES) {
+            recorded::lived(&config, seed, trace).compare(&program, parameters, &format!("{json}, {name}"));
+        }
+    }
+}
+
+#[test]
+fn what_was_recorded_moves_every_window() {
+    for (json, _) in CASES {
+        let config: Config = serde_json::from_str(json).unwrap();
+        for (name, trace) in recorded::TRACES {
+            let windows = recorded::lived(&config, 1, trace).windows();
+            assert!(windows >= 10, "{json}, {name}: {windows} different windows");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Random connections, and what a sender can live through: acknowledgements with and without samples, marks, losses, timeouts,
+//! reductions that were a mistake, idleness.
+
+use crate::forms::{Forms, Seen, reducing};
+use weir_base::Bytes;
+use weir_control::{Config, Phase, Signal};
+
+const MSS: Bytes = Bytes::new(1000);
+const EVENTS: usize = 12_000;
+
+/// What a connection goes through.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    /// The peer's clock is this far ahead of ours, in milliseconds.
+    apart: u32,
+    /// What a segment takes of the sequence numbers.
+    step: u64,
+    /// Most that the queue grows or shrinks between two acknowledgements in milliseconds, and what else an RTT varies by in
+    /// microseconds.
+    queue_step: u64,
+    noise: u64,
+}
+
+/// Clocks and sequence numbers that wrap and RTTs that jump, twice; and a connection as it might be.
+pub(crate) const WAYS: [Way; 3] = [
+    Way { apart: u32::MAX - 60_000, step: 300_000, queue_step: 10, noise: 5_000 },
+    Way { apart: u32::MAX - 60_000, step: 300_000, queue_step: 3, noise: 1_000 },
+    Way { apart: 5_000, step: MSS.get(), queue_step: 1, noise: 50 },
+];
+
+/// A connection that lives at random.
+struct Life {
+    way: Way,
+    forms: Forms,
+    srtt: Option<u64>,
+    /// Queue in milliseconds: a random walk.
+    queue: u64,
+    /// Whether an acknowledgement has come since the reduction began.
+    settled: bool,
+    /// Whether acknowledgements come close together.
+    dense: bool,
+}
+
+/// A connection of 12,000 events.
+pub(crate) fn lived(config: &Config, seed: u64, way: Way) -> Forms {
+    let forms = Forms::new(config, seed, MSS);
+    let mut life = Life { way, forms, srtt: None, queue: 0, settled: false, dense: false };
+    (0..EVENTS).for_each(|_| life.step());
+    life.forms
+}
+
+impl Life {
+    fn step(&mut self) {
+        let forms = &mut self.forms;
+        forms.now += 1 + forms.random.below(if self.dense { 3_000 } else { 40_000 });
+        self.dense ^= forms.random.chance(0.003);
+        if forms.random.chance(0.002) {
+            forms.now += forms.random.below(30_000_000);
+        }
+        // Whether everything that was sent has been acknowledged.
+        let idle = forms.next == forms.acknowledged;
+        match forms.random.below(600) {
+            0..=2 if forms.calm() => self.reduce(Signal::Loss),
+            3..=6 if forms.calm() => self.reduce(Signal::Ecn),
+            7 => self.time_out(),
+            8..=40 if forms.undoable && matches!(forms.phase, Phase::Recovery | Phase::Loss) => {
+                forms.undo();
+                self.acknowledge(Some(Phase::Open));
+            }
+            41..=42 if forms.phase == Phase::Open && idle => {
+                let (idle, rto) = (forms.random.below(3_000_000), 200_000 + forms.random.below(300_000));
+                forms.restart_after_idleness(idle, rto);
+            }
+            43..=46 if idle => forms.transmit(),
+            47 if forms.phase == Phase::Open => {
+                let used = forms.random.below(60) as u32;
+                forms.leave_unused(used);
+            }
+            _ => self.acknowledge(None),
+        }
+    }
+
+    fn reduce(&mut self, signal: Signal) {
+        self.forms.reduce(signal);
+        self.settled = false;
+    }
+
+    fn time_out(&mut self) {
+        let forms = &mut self.forms;
+        let reduce = forms.calm() || (forms.own_until.is_none() && forms.random.chance(0.3));
+        let in_flight = forms.random.below(20);
+        forms.time_out(in_flight, reduce);
+    }
+
+    /// What the sender does after the next acknowledgement.
+    fn next_phase(&mut self, acknowledged: u64) -> Phase {
+        let forms = &mut self.forms;
+        if let Some(until) = forms.own_until {
+            return if acknowledged > until { Phase::Open } else { Phase::Reduction };
+        }
+        match forms.phase {
+            Phase::Open if forms.random.chance(0.03) => Phase::Disorder,
+            Phase::Disorder if forms.random.chance(0.3) => Phase::Open,
+            Phase::Reduction if self.settled && forms.random.chance(0.03) => {
+                forms.undoable = false;
+                Phase::Recovery
+            }
+            Phase::Reduction | Phase::Recovery | Phase::Loss if forms.random.chance(0.07) => Phase::Open,
+            phase => phase,
+        }
+    }
+
+    fn acknowledge(&mut self, becomes: Option<Phase>) {
+        let (segments, acknowledged, next) = self.deliver();
+        let phase = becomes.unwrap_or_else(|| self.next_phase(acknowledged));
+        let own = self.forms.own_until.is_some() && phase == Phase::Reduction;
+        let (random, now) = (&mut self.forms.random, self.forms.now);
+        let acked_segments = if random.chance(0.9) { segments } else { random.below(6) as u32 };
+        let ce_packets = if random.chance(0.1) { random.below(u64::from(segments) + 1) as u32 } else { 0 };
+        let Way { apart, queue_step, noise, .. } = self.way;
+        self.queue = (self.queue + random.below(2 * queue_step + 1)).saturating_sub(queue_step).min(250);
+        let rtt = 20_000 + 1_000 * self.queue + random.below(noise);
+        let sampled = random.chance(0.9);
+        if sampled {
+            self.srtt = Some(self.srtt.map_or(rtt, |srtt| (7 * srtt + rtt) / 8));
+        }
+        let grows = segments > 0 && (own || (!reducing(phase) && random.chance(0.97)));
+        let cwnd_limited = random.chance(0.85);
+        let in_flight = u64::from(segments) + random.below(100);
+        let sacked_out = if random.chance(0.1) { random.below(4) as u32 } else { 0 };
+        let predicted = sacked_out == 0 && random.chance(0.7);
+        let echoed_ticks = ((now - rtt.min(now)) / 1_000) as u32;
+        let peer_ticks = apart.wrapping_add(echoed_ticks).wrapping_add(10 + self.queue as u32);
+        let ticks = random.chance(0.95).then_some((peer_ticks, echoed_ticks));
+        self.settled = true;
+        self.forms.acknowledge(&Seen {
+            segments,
+            acked_segments,
+            rtt: sampled.then_some(rtt),
+            srtt: self.srtt,
+            ce_packets,
+            acknowledged,
+            next,
+            ticks,
+            in_flight,
+            cwnd_limited,
+            grows,
+            phase,
+            sacked_out,
+            predicted,
+        });
+    }
+
+    /// Segments are acknowledged, and others leave: between none and about sixty are out. How many, and the offsets acknowledged
+    /// and next.
+    fn deliver(&mut self) -> (u32, u64, u64) {
+        let (forms, step) = (&mut self.forms, self.way.step);
+        let out = (forms.next - forms.acknowledged) / step;
+        let segments = match forms.random.below(1_000) {
+            0..50 => 0,
+            50..55 => out,
+            _ => 1 + forms.random.below(3),
+        };
+        let sent = forms.random.below(if out > 60 { 3 } else { 5 });
+        let acknowledged = forms.acknowledged + segments * step;
+        (segments as u32, acknowledged, forms.next.max(acknowledged) + sent * step)
+    }
+}
