@@ -318,13 +318,14 @@ impl<'a> Apps<'a> {
                 Action::Exchange { request, response } => {
                     state.waiting = Waiting::Answer;
                     if let Some(exchange) = &mut state.exchange {
-                        exchange.begin(request.get(), response.get(), now);
+                        exchange.begin(request.get(), response.get(), state.workload.heads(), now);
                     }
                     self.exchange_on(flow)
                 }
                 Action::Send(bytes) => self.send(flow, bytes.get(), None),
                 Action::SendPart(bytes, part) => self.send(flow, bytes.get(), Some(part)),
                 Action::Close => {
+                    state.exchange.iter_mut().for_each(|exchange| exchange.over = true);
                     self.close(flow);
                     None
                 }
@@ -481,6 +482,10 @@ impl<'a> Apps<'a> {
             Ok(moved) => {
                 state.read += moved.read;
                 self.read[flow].store(state.read, Ordering::Relaxed);
+                if moved.ended && exchange.over {
+                    self.complete(flow);
+                    return None;
+                }
                 let took = moved.answered?;
                 self.relay.message(&Message {
                     at: clock.now(),
@@ -563,6 +568,12 @@ impl<'a> Apps<'a> {
             // The receiver closes too, so that the connection ends on both sides.
             let _ = rustix::net::shutdown(socket, Shutdown::Write);
         }
+        self.complete(flow);
+    }
+
+    /// The receiving application has read everything.
+    fn complete(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
         if !std::mem::replace(&mut state.complete, true) {
             // What the sender had to do for it, up to the end.
             self.sample_transport(flow, self.clock.now());

@@ -8,7 +8,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use weir_base::{Span, Time};
 
 /// A client's request and the server's answer, in bytes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Exchange {
     since: Time,
     /// The number of the request under way, or of the next one.
@@ -20,6 +20,11 @@ pub(crate) struct Exchange {
     /// Of the answer: not yet taken by the server's socket, and not yet read by the client.
     unanswered: u64,
     unread: u64,
+    /// What request and answer begin with, and how much of each was written.
+    heads: [String; 2],
+    written: [u64; 2],
+    /// Whether the client has all that it wanted, and has closed.
+    pub(crate) over: bool,
 }
 
 /// What has come of moving on.
@@ -35,7 +40,7 @@ pub(crate) struct Moved {
 
 impl Exchange {
     /// A request begins.
-    pub(crate) fn begin(&mut self, request: u64, response: u64, now: Time) {
+    pub(crate) fn begin(&mut self, request: u64, response: u64, heads: [String; 2], now: Time) {
         *self = Exchange {
             since: now,
             number: self.number,
@@ -44,6 +49,9 @@ impl Exchange {
             unheard: request,
             unanswered: response,
             unread: response,
+            heads,
+            written: [0; 2],
+            over: false,
         };
     }
 
@@ -65,12 +73,14 @@ impl Exchange {
         now: impl Fn() -> Time,
     ) -> Result<Moved, Errno> {
         let mut moved = Moved::default();
-        self.unasked -= write(client, self.unasked, payload)?;
+        let [request, answer] = &self.heads;
+        let [asked, told] = &mut self.written;
+        write(client, &mut self.unasked, asked, request, payload)?;
         if let Some(server) = server {
             let (heard, ended) = read(server, scratch)?;
             self.unheard -= heard.min(self.unheard);
             if self.unheard == 0 {
-                self.unanswered -= write(server, self.unanswered, payload)?;
+                write(server, &mut self.unanswered, told, answer, payload)?;
             }
             if ended && (self.unheard > 0 || self.unanswered == 0) {
                 // The client has closed, and there is nothing left to answer. It may have gone altogether; then there is
@@ -89,20 +99,30 @@ impl Exchange {
     }
 }
 
-/// Writes up to so many bytes; how many there was room for.
-fn write(socket: impl AsFd, bytes: u64, payload: &[u8]) -> Result<u64, Errno> {
-    let mut written = 0;
-    while written < bytes {
-        let piece = usize::try_from(bytes - written).unwrap_or(payload.len()).min(payload.len());
-        match rustix::net::send(&socket, &payload[..piece], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Ok(sent) => written += sent as u64,
+/// Writes what is left as far as there is room: first what is not yet written of the head, then payload.
+fn write(
+    socket: impl AsFd,
+    left: &mut u64,
+    written: &mut u64,
+    head: &str,
+    payload: &[u8],
+) -> Result<(), Errno> {
+    while *left > 0 {
+        let head = usize::try_from(*written).ok().and_then(|at| head.as_bytes().get(at..));
+        let bytes = head.filter(|head| !head.is_empty()).unwrap_or(payload);
+        let piece = usize::try_from(*left).unwrap_or(bytes.len()).min(bytes.len());
+        match rustix::net::send(&socket, &bytes[..piece], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(sent) => {
+                *left -= sent as u64;
+                *written += sent as u64;
+            }
             // Nothing can be written before the connection is there.
             Err(Errno::AGAIN | Errno::NOTCONN) => break,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(written)
+    Ok(())
 }
 
 /// Reads all that is there; how much it was, and whether it was the last.

@@ -109,6 +109,8 @@ struct Exchange {
     /// Of the answer: not yet taken by the server's socket, and not yet read by the client.
     unanswered: u64,
     unread: u64,
+    /// Whether the client has all that it wanted, and has closed.
+    over: bool,
 }
 
 /// What the world has to do for an application.
@@ -216,6 +218,12 @@ impl Flow {
         self.act(event, now, tell);
     }
 
+    /// Whether the client has closed after its last answer, and has read the end of the stream.
+    pub(crate) fn has_all_it_asked_for(&self) -> bool {
+        let over = self.exchange.is_some_and(|exchange| exchange.over);
+        over && matches!(&self.carrier, Carrier::Tcp(ends) if ends.receiver.finished())
+    }
+
     /// The application's clock says `now`: its time has come, or the flow's end has. Datagrams that leave go to `send`.
     pub(crate) fn woken(&mut self, now: Time, send: &mut dyn FnMut(Request)) {
         if now >= self.stop && !self.stopped {
@@ -287,6 +295,7 @@ impl Flow {
                         unheard: request,
                         unanswered: response,
                         unread: response,
+                        over: false,
                     };
                     if let Carrier::Tcp(ends) = &mut self.carrier {
                         exchange.unasked -= ends.receiver.write(request);
@@ -310,6 +319,13 @@ impl Flow {
             Action::Open if self.exchange.is_some() => {
                 self.waiting = Waiting::Open;
                 ends.receiver = Connection::client(ends.config.clone(), now);
+                return None;
+            }
+            Action::Close if self.exchange.is_some() => {
+                self.exchange.iter_mut().for_each(|exchange| exchange.over = true);
+                ends.receiver.close();
+                self.wake = Time::NEVER;
+                self.stopped = true;
                 return None;
             }
             Action::Open => {

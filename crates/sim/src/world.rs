@@ -297,6 +297,9 @@ impl<'a> World<'a> {
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
         send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
         let due = ends.receiver.next_timer();
+        if flow.has_all_it_asked_for() && !std::mem::replace(&mut flow.completed, true) {
+            self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
+        }
         self.arm(number, RECEIVER, due);
         if wake != was_waking {
             self.arm(number, APPLICATION, wake);

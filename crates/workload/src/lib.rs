@@ -8,6 +8,7 @@ mod bulk;
 mod checks;
 pub mod command;
 pub mod frames;
+mod http;
 mod onoff;
 mod requests;
 mod sizes;
@@ -29,6 +30,11 @@ pub trait Workload: Send {
     /// What to do next. Called once at the flow's start with [`Event::Start`], then with each event that the last action
     /// waited for, at the time it happened.
     fn next(&mut self, event: Event, now: Time) -> Action;
+
+    /// What the request and the answer of an [`Action::Exchange`] begin with on real sockets; the rest is zeros.
+    fn heads(&self) -> [String; 2] {
+        Default::default()
+    }
 }
 
 /// What has happened since the last action.
@@ -72,7 +78,8 @@ pub enum Action {
     /// Sends one datagram that carries a part of a frame, with the part's header before its payload; answered by
     /// [`Event::Sent`].
     SendPart(Bytes, Part),
-    /// Closes the sending side; the flow is complete when the receiver has read everything. Last action.
+    /// Closes the sending side, of requests and answers the client's; the flow is complete when the receiver has read everything.
+    /// Last action.
     Close,
 }
 
@@ -174,6 +181,7 @@ workloads! {
     Transfer(transfer) = "transfer": "TCP that sends a given number of bytes and closes";
     Web(web) = "web": "short TCP flows that arrive at random, each a connection of its own";
     Requests(requests) = "requests": "requests and answers over TCP, with time to think in between";
+    Http(http) = "http": "one resource over HTTP: the receiving host asks for it, and closes when it has it";
     Udp(udp) = "udp": "UDP at a constant rate, deaf to congestion";
     OnOff(onoff) = "onoff" | "on-off": "UDP at a constant rate that is on for a while and off for a while";
     Frames(frames) = "frames": "media frames over UDP, each of several packets with a deadline";

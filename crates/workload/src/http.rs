@@ -1,0 +1,81 @@
+//! HTTP: a client at the receiving host opens a connection and asks for one resource, the server at the sending host answers,
+//! and the client closes when it has read it whole (HTTP/1.1, RFC 9112). On real sockets request and answer are what a browser and
+//! a web server would say; what they carry is zeros. Its completion time runs from opening to the end of the stream.
+
+use crate::checks::{self, Fault};
+use crate::{Action, Bytes, Event, Needs, Parameters, Random, Span, Time, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of a resource that is fetched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How long the content of the answer is; its header comes on top.
+    pub size: Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { size: Bytes::new(1_000_000) }
+    }
+}
+
+impl Parameters for Config {
+    fn needs(&self) -> Needs {
+        Needs::Exchanges
+    }
+    fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
+        Box::new(Http { size: self.size })
+    }
+    fn faults(&self, _: Bytes) -> Vec<Fault> {
+        checks::size("size", "a resource", self.size).into_iter().collect()
+    }
+    fn wanted(&self, _: Span) -> Option<Bytes> {
+        Some(self.size)
+    }
+}
+
+#[derive(Debug)]
+struct Http {
+    size: Bytes,
+}
+
+impl Workload for Http {
+    fn next(&mut self, event: Event, _: Time) -> Action {
+        match event {
+            Event::Start => Action::Open,
+            Event::Opened => {
+                let [request, header] = self.heads().map(|head| Bytes::new(head.len() as u64));
+                Action::Exchange { request, response: header + self.size }
+            }
+            _ => Action::Close,
+        }
+    }
+
+    fn heads(&self) -> [String; 2] {
+        let size = self.size.get();
+        [
+            format!("GET /{size} HTTP/1.1\r\nHost: weir\r\n\r\n"),
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {size}\r\n\r\n"
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_asks_once_and_closes() {
+        let mut http = Http { size: Bytes::new(5000) };
+        let [request, header] = http.heads();
+        assert_eq!((request.len(), header.len()), (34, 81));
+        assert_eq!(http.next(Event::Start, Time::ZERO), Action::Open);
+        let exchange = Action::Exchange { request: Bytes::new(34), response: Bytes::new(5081) };
+        assert_eq!(http.next(Event::Opened, Time::ZERO), exchange);
+        assert_eq!(http.next(Event::Answered, Time::ZERO), Action::Close);
+    }
+}
