@@ -57,13 +57,16 @@ kernel-traces: build
 agreement: build
 	scripts/agreement $(WEIR)
 
-## reproduce: a study's claims against the simulator; writes docs/reproduced/STUDY.md
-STUDY ?= dualpi2
+## reproduce: a study's claims against the simulator; writes docs/reproduced/STUDY.md. With ON=sim,live against real Linux too,
+## as far as there is time for it (idle, as root); writes docs/reproduced/STUDY-live.md
+STUDY     ?= dualpi2
+ON        ?= sim
+LIVE_JOBS ?= 1
+FORM      := $(if $(findstring live,$(ON)),-live)
 reproduce: build
-	$(WEIR) reproduce $(STUDY); test $$? -le 1
-	mkdir -p docs/reproduced && rm -rf docs/reproduced/$(STUDY)
-	cp results/reproduce/documents/$(STUDY).md docs/reproduced/
-	test ! -d results/reproduce/documents/$(STUDY) || cp -r results/reproduce/documents/$(STUDY) docs/reproduced/
+	$(WEIR) reproduce $(STUDY) --on $(ON) --live-jobs $(LIVE_JOBS); test $$? -le 1
+	mkdir -p docs/reproduced && rm -rf docs/reproduced/$(STUDY)$(FORM)
+	cp -r results/reproduce$(FORM)/documents/$(STUDY)$(FORM)* docs/reproduced/
 
 ## bench: the simulator's speed on the labs in benches/; writes docs/speed.md
 bench: build

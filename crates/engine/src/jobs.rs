@@ -1,4 +1,4 @@
-//! Runs of a lab side by side: as many at once as there are jobs, live ones alone. A run that fails or panics is tried
+//! Runs of a lab side by side: as many at once as there are jobs; live ones alone, unless told otherwise. A run that fails or panics is tried
 //! again, then reported, and harms no other.
 
 use crate::capture::Capture;
@@ -32,6 +32,8 @@ pub struct Cell<'a> {
 pub struct Jobs<'a> {
     /// Simulated runs side by side.
     pub threads: usize,
+    /// Live runs side by side: more than one only where links are so slow that they hardly use the machine.
+    pub live: usize,
     /// Capture the packets of the link of this name, in `<link>.pcap` beside the records.
     pub capture: Option<&'a str>,
     /// How often a run that failed is tried again; one that [`EngineError::Command`] failed never is.
@@ -43,7 +45,7 @@ pub struct Jobs<'a> {
 impl Default for Jobs<'_> {
     /// One after the other, each tried twice.
     fn default() -> Self {
-        Jobs { threads: 1, capture: None, retries: 1, again: false }
+        Jobs { threads: 1, live: 1, capture: None, retries: 1, again: false }
     }
 }
 
@@ -79,7 +81,7 @@ pub trait Progress: Sync {
 /// How often [`Progress::tick`] is called and shards that wait are looked at.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Runs all cells that are wanted and not in the folder yet. Live cells run one at a time; simulated ones side by side. The
+/// Runs all cells that are wanted and not in the folder yet. Live cells run after the simulated ones, one at a time unless told otherwise. The
 /// runs of large labs are kept in shards, those of others in a folder each.
 ///
 /// # Errors
@@ -119,7 +121,7 @@ pub fn run_all(
         broken: Mutex::new(None),
     };
     session.run(&together, jobs.threads);
-    session.run(&alone, 1);
+    session.run(&alone, jobs.live);
     if let Some(shards) = &session.shards {
         session.noted(shards.save(true));
     }
@@ -148,6 +150,7 @@ struct Session<'a> {
 impl Session<'_> {
     /// Runs the cells at these places on so many threads.
     fn run(&self, places: &[usize], threads: usize) {
+        let threads = threads.clamp(1, places.len().max(1));
         let next = AtomicUsize::new(0);
         let work = || {
             let mut records = Gathered::new();
@@ -156,12 +159,11 @@ impl Session<'_> {
                     break;
                 }
                 self.cell(place, &mut records);
-                if self.cells[place].engine.runs_alone() {
+                if self.cells[place].engine.runs_alone() && threads == 1 {
                     self.progress.tick();
                 }
             }
         };
-        let threads = threads.clamp(1, places.len().max(1));
         let watched = places.len() > 1 && !places.iter().any(|&place| self.cells[place].engine.runs_alone());
         let over = AtomicBool::new(false);
         let keep = || {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 use weir_base::{Bytes, Span, Time};
 use weir_engine::{
     Cell, Engine, EngineError, FinishedRun, Jobs, MOST_FOLDERS, Outcome, Place, Progress, ResultFolder,
@@ -28,6 +29,24 @@ struct MadeUp {
     begun: AtomicUsize,
     /// Cancels the session in the middle of this one, counted from 1.
     cancel_at: usize,
+    /// Wants the machine for itself.
+    alone: bool,
+    /// Runs that are under way, and the most that were at once; each waits a little for this many.
+    under_way: Mutex<[usize; 2]>,
+    joined: Condvar,
+    waits_for: usize,
+}
+
+impl MadeUp {
+    /// Counts a run in, and waits for others to be under way, though not for long.
+    fn begin(&self) {
+        let mut count = self.under_way.lock().unwrap();
+        count[0] += 1;
+        count[1] = count[1].max(count[0]);
+        self.joined.notify_all();
+        let few = |count: &mut [usize; 2]| count[1] < self.waits_for;
+        drop(self.joined.wait_timeout_while(count, Duration::from_millis(200), few).unwrap());
+    }
 }
 
 impl Engine for MadeUp {
@@ -35,13 +54,15 @@ impl Engine for MadeUp {
         "sim"
     }
     fn runs_alone(&self) -> bool {
-        false
+        self.alone
     }
     fn check(&self, _: &Run) -> Result<(), EngineError> {
         Ok(())
     }
     fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
         let begun = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        self.begin();
+        self.under_way.lock().unwrap()[0] -= 1;
         let (link, _) = run.measured_links().next().unwrap();
         for period in 1..=10 {
             let at = Time::from_nanos(period * 100_000_000);
@@ -131,6 +152,19 @@ fn used(out: &Path) -> Vec<(u32, f64)> {
 
 fn expected(runs: impl IntoIterator<Item = u32>) -> Vec<(u32, f64)> {
     runs.into_iter().map(|repeat| (repeat, f64::from(repeat % 100))).collect()
+}
+
+#[test]
+fn live_runs_have_the_machine_for_themselves_unless_told_otherwise() {
+    let lab = lab(4);
+    let most_at_once = |live: usize| {
+        let out = tempfile::tempdir().unwrap();
+        let engine = MadeUp { alone: true, waits_for: 2, ..MadeUp::default() };
+        let tally = run(&engine, &lab, out.path(), &Jobs { threads: 4, live, ..Jobs::default() }, everything);
+        assert_eq!(tally.done, 4);
+        engine.under_way.into_inner().unwrap()[1]
+    };
+    assert_eq!((most_at_once(1), most_at_once(2)), (1, 2));
 }
 
 /// All files below a folder with their bytes.

@@ -5,6 +5,7 @@
 
 use rustix::time::{ClockId, Timespec};
 use std::num::NonZeroU64;
+use std::sync::{Mutex, PoisonError};
 use weir_base::{Span, Time};
 
 /// Priority among real-time threads: above ordinary programs, below what the kernel's own threads use (50).
@@ -130,13 +131,19 @@ pub(crate) struct MemoryLock {
     held: bool,
 }
 
+/// How many runs have the process's memory locked.
+static LOCKING: Mutex<usize> = Mutex::new(0);
+
 impl MemoryLock {
     /// Takes it, where that is allowed.
     pub(crate) fn take() -> MemoryLock {
         use rustix::mm::MlockAllFlags;
+        let mut locking = LOCKING.lock().unwrap_or_else(PoisonError::into_inner);
         // On fault only: without it, every thread's whole stack would be filled at once.
         let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
-        MemoryLock { held: rustix::mm::mlockall(flags).is_ok() }
+        let held = rustix::mm::mlockall(flags).is_ok();
+        *locking += usize::from(held);
+        MemoryLock { held }
     }
 
     /// Whether it was allowed.
@@ -148,7 +155,11 @@ impl MemoryLock {
 impl Drop for MemoryLock {
     fn drop(&mut self) {
         if self.held {
-            let _ = rustix::mm::munlockall();
+            let mut locking = LOCKING.lock().unwrap_or_else(PoisonError::into_inner);
+            *locking -= 1;
+            if *locking == 0 {
+                let _ = rustix::mm::munlockall();
+            }
         }
     }
 }

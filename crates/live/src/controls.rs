@@ -3,7 +3,7 @@
 
 use crate::engine::unable;
 use crate::namespace::sysctl;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use weir_control::{Config, Feedback};
 use weir_engine::EngineError;
 use weir_kernel::{Held, Problem};
@@ -43,10 +43,29 @@ fn is_native(name: &str) -> bool {
     native.split(' ').any(|native| native == name)
 }
 
-/// Weir's controls in the kernel, until this is dropped.
+/// What this process has put into the kernel, for runs side by side.
+static SHARED: Mutex<Vec<Shared>> = Mutex::new(vec![]);
+/// Something was taken away.
+static FREED: Condvar = Condvar::new();
+
+/// A control and how many runs use it.
 #[derive(Debug)]
+struct Shared {
+    config: Config,
+    /// None where it was in the kernel before.
+    held: Option<Held>,
+    runs: usize,
+}
+
+fn shared() -> MutexGuard<'static, Vec<Shared>> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Weir's controls in the kernel, until this is dropped.
+#[derive(Debug, Default)]
 pub(crate) struct Controls {
-    held: Vec<Held>,
+    used: Vec<Config>,
+    names: Vec<&'static str>,
 }
 
 impl Controls {
@@ -66,22 +85,65 @@ impl Controls {
         Ok(())
     }
 
-    /// Loads what a run needs and the kernel lacks.
+    /// Loads what a run needs and the kernel lacks. One name has one set of parameters: while another run has it with others, this
+    /// waits.
     ///
     /// # Errors
     /// A controller has no kernel form, takes other parameters than the run has, or cannot be loaded.
     pub(crate) fn load(run: &Run) -> Result<Controls, EngineError> {
-        let mut held = vec![];
-        for (group, config) in wanted(run)? {
-            let loaded = weir_kernel::hold(&config).map_err(|problem| refused(group, &config, &problem))?;
-            held.extend(loaded);
+        let wanted = wanted(run)?;
+        let in_the_way = |shared: &mut Vec<Shared>| {
+            let other = |config: &Config| {
+                shared.iter().any(|it| it.config.name() == config.name() && it.config != *config)
+            };
+            wanted.iter().any(|(_, config)| other(config))
+        };
+        let mut shared = FREED.wait_while(shared(), in_the_way).unwrap_or_else(PoisonError::into_inner);
+        let mut controls = Controls::default();
+        for (group, config) in wanted {
+            let failure = controls.share(&mut shared, &config).err();
+            if let Some(problem) = failure {
+                // What was taken so far goes with `controls`, which needs the lock for that.
+                drop(shared);
+                return Err(refused(group, &config, &problem));
+            }
         }
-        Ok(Controls { held })
+        Ok(controls)
     }
 
-    /// Their names in the kernel.
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.held.iter().map(|held| held.control().kernel).collect()
+    fn share(&mut self, shared: &mut Vec<Shared>, config: &Config) -> Result<(), Problem> {
+        let place = match shared.iter().position(|it| it.config == *config) {
+            Some(place) => place,
+            None => {
+                let held = weir_kernel::hold(config)?;
+                shared.push(Shared { config: config.clone(), held, runs: 0 });
+                shared.len() - 1
+            }
+        };
+        let it = &mut shared[place];
+        it.runs += 1;
+        self.used.push(config.clone());
+        self.names.extend(it.held.as_ref().map(|held| held.control().kernel));
+        Ok(())
+    }
+
+    /// Their names in the kernel, without those that were there before.
+    pub(crate) fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+}
+
+impl Drop for Controls {
+    fn drop(&mut self) {
+        let mut shared = shared();
+        for config in &self.used {
+            if let Some(it) = shared.iter_mut().find(|it| it.config == *config) {
+                it.runs -= 1;
+            }
+        }
+        shared.retain(|it| it.runs > 0);
+        drop(shared);
+        FREED.notify_all();
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weir_base::Span;
 use weir_engine::{Capture, Engine, EngineError, Outcome, Watch};
 use weir_live::{Live, Tally};
 use weir_plan::{Lab, Run};
@@ -15,7 +16,7 @@ use weir_record::{MessageFate, MessageKind};
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 28] = [
+const TESTS: [Test; 30] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -39,12 +40,14 @@ const TESTS: [Test; 28] = [
     ("doubled_delayed_and_overtaken_packets_and_an_outage_harm_no_transfer", a_bad_link_harms_no_transfer),
     ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
     ("requests_are_answered_over_one_connection", requests_are_answered),
+    ("a_resource_is_fetched_over_http_and_both_ends_close", a_resource_is_fetched),
     ("frames_arrive_whole_whoever_sends_them_and_a_dropped_packet_loses_one", frames_arrive_whole),
     ("drawn_flows_arrive_whole_each_over_its_own_connection", drawn_flows_arrive),
     ("on_off_datagrams_are_sent_while_it_is_on", on_off_datagrams_are_sent),
     ("a_command_runs_inside_its_host_and_its_output_is_kept", a_command_runs),
     ("a_command_that_fails_fails_the_run_and_nothing_outlives_it", a_command_that_fails),
     ("a_control_that_the_kernel_lacks_is_there_for_the_run_with_its_parameters", a_control_is_loaded),
+    ("runs_side_by_side_share_a_control_and_other_parameters_wait_for_it", runs_share_a_control),
     ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks_reach_dctcp),
     ("prague_paces_itself_and_sends_ect1", prague_paces),
 ];
@@ -252,6 +255,35 @@ fn a_control_is_loaded() {
     ));
     let Err(EngineError::Unable { what, .. }) = Live.check(&both) else { panic!("it was taken") };
     assert!(what.contains("groups a and b"), "{what}");
+}
+
+fn runs_share_a_control() {
+    if !controls_can_be_loaded() {
+        return;
+    }
+    let run = |seconds: u32, beta: u32| {
+        let text = format!(
+            "{DUMBBELL}[traffic.a]\ncc = {{ kind = \"yield\", beta = {beta} }}\n\
+             workload = {{ kind = \"transfer\", size = \"300 kB\" }}\nstart = \"{} s\"\n",
+            seconds - 1
+        );
+        let mut run = lab(&text);
+        run.duration = Span::from_secs(seconds.into());
+        run
+    };
+    // The longer one connects when the shorter has ended, and the third has other parameters.
+    let runs = [run(1, 20), run(3, 20), run(1, 10)];
+    // Each is tried by itself first, as a lab's runs are before the first begins.
+    runs.iter().for_each(|run| Live.check(run).unwrap());
+    let done: Vec<(Tally, Outcome)> = std::thread::scope(|scope| {
+        let begun: Vec<_> = runs.iter().map(|run| scope.spawn(|| go(run))).collect();
+        begun.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    for (tally, outcome) in &done {
+        assert_eq!(tally.flows[0].sum.read_bytes, 300_000);
+        assert_eq!(outcome.environment["loaded_controls"].to_string(), r#"["weir_yield"]"#);
+    }
+    assert!(weir_kernel::running().unwrap().is_empty(), "it is gone with the last of them");
 }
 
 /// Marks from 10 packets on: more than a seventh of the 17 that the path holds, so the link stays full.
@@ -499,6 +531,25 @@ fn requests_are_answered() {
     assert!((answers * 100_000..(answers + 1) * 100_000).contains(&flow.sum.read_bytes), "{:?}", flow.sum);
     assert_eq!(events(&tally, 0), [Started, Opened]);
     assert!(flow.last.cwnd > 0.0, "the server's connection is the one that is sampled");
+}
+
+fn a_resource_is_fetched() {
+    let run = lab(&format!("{DUMBBELL}[traffic.a]\nworkload = {{ kind = \"http\", size = \"300 kB\" }}\n"));
+    let (link, _) = run.measured_links().next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.pcap");
+    let capture = Capture::create(link, &file).unwrap();
+    let (tally, outcome) = go_with(&run, Some(capture.clone()));
+    capture.finish().unwrap();
+    assert_eq!(tally.flows[0].sum.read_bytes, 300_083, "the content and a header of 83 bytes");
+    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
+    assert_eq!(outcome.audit.leaked, 0);
+    let packets = std::fs::read(&file).unwrap();
+    let said = |words: &[u8]| packets.windows(words.len()).filter(|window| *window == words).count();
+    assert_eq!(
+        said(b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 300000\r\n\r\n"),
+        1
+    );
 }
 
 fn frames_arrive_whole() {

@@ -7,8 +7,8 @@
 mod check;
 mod written;
 
-pub(crate) use check::{metric_of, unknown_level};
-pub(crate) use written::Written;
+pub(crate) use check::{cell_fault, metric_of, unknown_level};
+pub(crate) use written::{Words, Written};
 
 use crate::cell::Cell;
 use crate::diagnostic::Fault;

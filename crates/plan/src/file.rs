@@ -1,7 +1,7 @@
 //! The sections of a lab file, as they are written. Doc comments here are the user's documentation: they become the JSON
 //! schema's descriptions and the help in diagnostics.
 
-use crate::claims::Written as Claim;
+use crate::claims::{Words, Written as Claim};
 use crate::link::{Jitters, Losses, Outage, Speed};
 use crate::plot::Plot;
 use crate::probability::Probability;
@@ -52,6 +52,9 @@ pub(crate) struct File {
     /// labels, each with several settings at once (`mix = { "reno v cubic" = { "traffic.a.cc" = "reno" } }`). The product
     /// of all levels is the tree of runs; their order is the order of the report.
     vary: Option<BTreeMap<String, Level>>,
+    /// Labels of some levels, one or a list for each: cells with others are not in the tree, and what is claimed of them is
+    /// not judged.
+    only: Option<BTreeMap<String, Words>>,
     /// What is expected of the results.
     expect: Option<Vec<Claim>>,
     /// Two metrics against each other, drawn in the report.
@@ -59,6 +62,10 @@ pub(crate) struct File {
     /// Settings that hold only when a study is reproduced in full (`weir reproduce --full`), by their paths:
     /// `"run.repeats" = 10`, `"vary.mix" = { .. }`.
     full: Option<BTreeMap<String, serde_json::Value>>,
+    /// Settings that hold only when a study is reproduced on real Linux (`weir reproduce --on live`), by their paths, such as
+    /// what there is time for: `"only.rate" = "10 Mbit/s"`. A study's labs without it are then left out, unless none
+    /// has it; it is not taken over from a lab that is extended.
+    live: Option<BTreeMap<String, serde_json::Value>>,
 }
 
 /// A level of the tree.

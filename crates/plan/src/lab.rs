@@ -3,6 +3,7 @@
 use crate::cell::Cell;
 use crate::claims::{self, Claim};
 use crate::diagnostic::{Diagnostics, Fault, Origin};
+use crate::only::Only;
 use crate::plot::{self, Plot};
 use crate::reading::Reading;
 use crate::run::{Param, Run};
@@ -25,6 +26,16 @@ pub struct Lab {
     plots: Vec<Plot>,
     files: Vec<PathBuf>,
     traces: Traces,
+    for_live: bool,
+}
+
+/// Which of its forms a lab is read in; as it is written by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Form {
+    /// With what `[full]` sets, as a study is reproduced in full.
+    pub full: bool,
+    /// With what `[live]` sets, as it is reproduced on real Linux; after `[full]`.
+    pub live: bool,
 }
 
 /// The tree of a lab in numbers, for `--dry-run`.
@@ -53,23 +64,17 @@ impl Lab {
     /// # Errors
     /// Everything found wrong, each with its place and a suggestion.
     pub fn load(path: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
-        Lab::load_as(path, settings, false)
+        Lab::load_as(path, settings, Form::default())
     }
 
-    /// The same with what the lab's `[full]` sets, as a study is reproduced in full. Settings from the command line come
-    /// after those.
+    /// The same with what the lab sets for this form of it. Settings from the command line come after those.
     ///
     /// # Errors
     /// As [`Lab::load`].
-    pub fn load_full(path: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
-        Lab::load_as(path, settings, true)
-    }
-
-    fn load_as(path: &Path, settings: &[String], full: bool) -> Result<Lab, Diagnostics> {
+    pub fn load_as(path: &Path, settings: &[String], form: Form) -> Result<Lab, Diagnostics> {
         let mut reading = Reading::default();
-        let mut root = reading.file(path, None)?;
-        reading.full(&mut root, full)?;
-        Lab::build(reading, root, path, settings)
+        let root = reading.file(path, None)?;
+        Lab::build(reading, root, path, settings, form)
     }
 
     /// Reads a lab from a text. `name` is its file's name in diagnostics, and, without its extension, the lab's own unless
@@ -79,9 +84,8 @@ impl Lab {
     /// As [`Lab::load`].
     pub fn from_str(text: &str, name: &str, folder: &Path, settings: &[String]) -> Result<Lab, Diagnostics> {
         let mut reading = Reading::default();
-        let mut root = reading.text(name, text.into(), folder)?;
-        reading.full(&mut root, false)?;
-        Lab::build(reading, root, Path::new(name), settings)
+        let root = reading.text(name, text.into(), folder)?;
+        Lab::build(reading, root, Path::new(name), settings, Form::default())
     }
 
     /// Applies the settings, spells out the tree and checks it.
@@ -90,7 +94,10 @@ impl Lab {
         mut root: Table,
         path: &Path,
         settings: &[String],
+        form: Form,
     ) -> Result<Lab, Diagnostics> {
+        reading.form(&mut root, "full", form.full)?;
+        let for_live = reading.form(&mut root, "live", form.live)?;
         for setting in settings {
             reading.setting(&mut root, setting)?;
         }
@@ -98,7 +105,12 @@ impl Lab {
         let home = root.locate(&["format"]).unwrap_or(Origin::new(0, 0..0));
         let (name, title) = reading.names(&root, path)?;
         let mut faults = Vec::new();
-        let levels = vary::levels(&root, &mut faults);
+        let all = vary::levels(&root, &mut faults);
+        let only = Only::read(&root, &all).unwrap_or_else(|found| {
+            faults.extend(found);
+            Only::default()
+        });
+        let levels = only.levels(&all);
         if faults.is_empty() {
             faults.extend(too_many(&levels, &root, home));
         }
@@ -108,11 +120,12 @@ impl Lab {
         let traces =
             Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
         let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
-        let claims = claims::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
+        let claims = claims::read(&root, &all, &cells).map_err(|faults| reading.fail(faults))?;
+        let claims = only.claims(claims, &all);
         let plots = plot::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
         let (source, files) =
             (reading.source(&root, &name, &traces), [reading.files(), &traces.paths()].concat());
-        Ok(Lab { source, name, title, levels, cells, claims, plots, files, traces })
+        Ok(Lab { source, name, title, levels, cells, claims, plots, files, traces, for_live })
     }
 
     /// Its name: fit for a folder.
@@ -140,6 +153,11 @@ impl Lab {
     /// What its source names: where each file stands, relative to it, and what it holds.
     pub fn attachments(&self) -> impl Iterator<Item = (String, &[u8])> {
         self.traces.files()
+    }
+
+    /// Whether it says, by `[live]`, what of it is for real Linux.
+    pub fn is_for_live(&self) -> bool {
+        self.for_live
     }
 
     /// What is expected of its results.

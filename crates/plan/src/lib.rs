@@ -16,6 +16,7 @@ mod lab;
 mod limits;
 mod link;
 mod network;
+mod only;
 mod plot;
 mod probability;
 mod read;
@@ -34,7 +35,7 @@ pub use claims::{
 };
 pub use diagnostic::{Diagnostics, Problem};
 
-pub use lab::{Lab, Tree};
+pub use lab::{Form, Lab, Tree};
 pub use plot::{Axis, Plot};
 pub use run::{
     Buffer, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Tcp, Trace, Way,

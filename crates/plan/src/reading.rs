@@ -118,7 +118,9 @@ impl Reading {
         self.composed = true;
         let mut whole = self.file(&folder.join(base), Some(extends.origin))?;
         table.remove("extends");
+        // What of a lab is run on real Linux is each lab's own, as its name is.
         whole.remove("name");
+        whole.remove("live");
         whole.overlay(table);
         Ok(whole)
     }
@@ -164,29 +166,30 @@ impl Reading {
         pin(root, path).and_then(|()| root.set(path, value)).map_err(|fault| self.fail(vec![fault]))
     }
 
-    /// Takes what `[full]` says out of a lab, and applies it where the lab is read in full.
-    pub(crate) fn full(&mut self, root: &mut Table, full: bool) -> Result<(), Diagnostics> {
+    /// Takes what the section of a form of the lab (`[full]`, `[live]`) says out of it, and applies it where the lab is read in
+    /// that form. Tells whether there is such a section.
+    pub(crate) fn form(&mut self, root: &mut Table, form: &str, applies: bool) -> Result<bool, Diagnostics> {
         let help = "write settings by their paths, for example \"run.repeats\" = 10";
-        let Some(node) = root.get("full").cloned() else { return Ok(()) };
+        let Some(node) = root.get(form).cloned() else { return Ok(false) };
         let Some(settings) = node.as_table() else {
-            let message = format!("[full] is {}, not a table of settings", node.what());
+            let message = format!("[{form}] is {}, not a table of settings", node.what());
             return Err(self.fail(vec![Fault::new(node.origin, message, help)]));
         };
-        root.remove("full");
-        if full {
+        root.remove(form);
+        if applies {
             self.composed = true;
         }
         for entry in &settings.0 {
             let path = Path::of_key(&entry.key, entry.named).map_err(|fault| self.fail(vec![fault]))?;
-            if matches!(path.first(), "format" | "extends" | "full") {
+            if matches!(path.first(), "format" | "extends" | "full" | "live") {
                 let message = format!("`{}` cannot be set here", path.first());
                 return Err(self.fail(vec![Fault::new(entry.named, message, help)]));
             }
-            if full {
+            if applies {
                 self.apply(root, &path, entry.value.clone())?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The lab's name and title.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use weir_base::{Bytes, Clock, Rate, Span};
 use weir_control::{Codepoint, Feedback};
-use weir_plan::{Buffer, Claim, Expected, Lab, Relation, Repeats, Run};
+use weir_plan::{Buffer, Claim, Expected, Form, Lab, Relation, Repeats, Run};
 
 const NET: &str = "format = 1\n[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n";
 
@@ -343,13 +343,49 @@ fn what_full_sets_holds_only_in_full() {
     let text = format!("{NET}[traffic.a]\n[vary]\n\"dumbbell.queue\" = [\"pie\"]\n{full}");
     std::fs::write(&file, text).unwrap();
     assert_eq!(Lab::load(&file, &[]).unwrap().tree().runs(), 1);
-    let whole = Lab::load_full(&file, &[]).unwrap();
+    let full = Form { full: true, live: false };
+    let whole = Lab::load_as(&file, &[], full).unwrap();
     assert_eq!(whole.tree().runs(), 6);
     // Its source is the lab as it runs.
     let again = Lab::from_str(whole.source(), "again.toml", Path::new("."), &[]).unwrap();
     assert_eq!(again.tree(), whole.tree());
     let settings = ["run.repeats=2".to_owned()];
-    assert_eq!(Lab::load_full(&file, &settings).unwrap().tree().runs(), 4, "the command line comes last");
+    assert_eq!(Lab::load_as(&file, &settings, full).unwrap().tree().runs(), 4, "the command line comes last");
+}
+
+#[test]
+fn of_the_tree_only_a_part_is_run_and_claims_of_the_rest_go() {
+    let claim = |what: &str| format!("[[expect]]\nmetric = \"queue_delay_ms\"\nsource = \"here\"\n{what}\n");
+    let of = "where = { \"dumbbell.queue\" = ";
+    let claims = [
+        "at_most = 1",
+        "over = \"mean\"\nat_most = 2",
+        &format!("{of}[\"pie\", \"tail-drop\"] }}\nat_most = 3"),
+        &format!("{of}\"tail-drop\" }}\nat_most = 4"),
+        &format!("{of}\"pie\" }}\nagainst = {{ \"dumbbell.queue\" = \"tail-drop\" }}\nat_most = 5"),
+        "by = \"dumbbell.queue\"\norder = \"pie < codel\"",
+        "by = \"dumbbell.queue\"\norder = \"pie < tail-drop\"",
+    ];
+    let text = format!("{NET}{QUEUES}").replace("[[expect]]\nmetric = \"queue_delay_ms\"\n", "")
+        + "[live]\n\"only\" = { \"dumbbell.queue\" = [\"pie\", \"codel\"] }\n"
+        + &claims.map(claim).concat();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lab.toml");
+    std::fs::write(&file, text).unwrap();
+    let lab = Lab::load(&file, &[]).unwrap();
+    assert_eq!((lab.is_for_live(), lab.tree().cells, lab.claims().len()), (true, 3, 7));
+    let lab = Lab::load_as(&file, &[], Form { full: false, live: true }).unwrap();
+    assert_eq!(lab.tree().levels[0].1, ["pie", "codel"]);
+    // Of each cell, of several cells that are named, and an order of what is there.
+    let said: Vec<_> =
+        lab.claims().iter().map(|claim| (claim.expected.clone(), claim.cells.clone())).collect();
+    let at_most = |most| Expected::Within { at_least: None, at_most: Some(most) };
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert_eq!((&said[0].0, &said[1].0), (&at_most(1.0), &at_most(3.0)));
+    assert_eq!(said[1].1["dumbbell.queue"], ["pie"]);
+    assert!(matches!(&said[2].0, Expected::Order { order, .. } if order.to_string() == "pie < codel"));
+    let again = Lab::from_str(lab.source(), "again.toml", Path::new("."), &[]).unwrap();
+    assert_eq!((again.tree(), again.claims()), (lab.tree(), lab.claims()));
 }
 
 #[test]

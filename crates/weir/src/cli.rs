@@ -89,6 +89,9 @@ pub(crate) struct RunArgs {
     /// Simulated runs side by side [default: all cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+    /// Live runs side by side: more than one on links of a few Mbit/s only, which leave the cores idle
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub live_jobs: std::num::NonZeroUsize,
     /// Print the tree of runs and an estimate, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -167,13 +170,13 @@ pub(crate) struct CompareArgs {
 Examples:
   weir reproduce textbook                     the labs as they are written
   weir reproduce textbook/pie --full          with what [full] in them sets: more repeats, more cells
-  weir reproduce --on sim,live --out /tmp/reproduced
+  weir reproduce dualpi2 --on sim,live        on both engines what [live] in its labs picks out
 
 A study is a folder in `labs` with a profile.toml, which its labs extend; [[expect]] in a lab states what was published.
-Labs that claim nothing run only with --full, or when they are named.
+Labs that claim nothing run only with --full, or when they are named; with --on live those alone that have [live], if any has.
 Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives). Claims that name the same row hold
-together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md has it
-with pictures of the claims, between the opening and the sections of about.md in the study's folder.
+together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md (live
+STUDY-live.md) has it with pictures of the claims, between the opening and the sections of about.md in the study's folder.
 Exit status: 0 no claim fails; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
 pub(crate) struct ReproduceArgs {
     /// A study, or one of its labs; everything if left out
@@ -185,7 +188,7 @@ pub(crate) struct ReproduceArgs {
     /// Apply what the labs' [full] sets: the whole of the study, not only what its claims need
     #[arg(long)]
     pub full: bool,
-    /// Where the results go [default: results/reproduce, with --full results/reproduce-full]
+    /// Where the results go [default: results/reproduce, with --full and --on live results/reproduce-full-live]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Where the studies are [default: labs]
@@ -194,6 +197,9 @@ pub(crate) struct ReproduceArgs {
     /// Simulated runs side by side [default: all cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+    /// Live runs side by side: more than one on links of a few Mbit/s only, which leave the cores idle
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub live_jobs: std::num::NonZeroUsize,
     /// Run everything again, instead of keeping what is there
     #[arg(long)]
     pub rerun: bool,

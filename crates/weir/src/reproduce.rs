@@ -8,11 +8,11 @@ use crate::failure::{Failure, terminal_width};
 use crate::run::{Execution, engines, estimate, execute};
 use crate::{print, print_json};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_engine::judge;
-use weir_plan::Lab;
+use weir_plan::{Form, Lab};
 use weir_report::{Reproduced, Score, claims_table, write_claims, write_document};
 
 /// Where studies are.
@@ -20,34 +20,41 @@ const STUDIES: &str = "labs";
 /// A study's profile.
 pub(crate) const PROFILE: &str = "profile.toml";
 
-/// What a study's folder says of the study, which its document begins with.
-const ABOUT: &str = "about.md";
+/// What a study's folder says of the study, which its document begins with: in `about.md`, of real Linux in `about-live.md`.
+const ABOUT: &str = "about";
+/// What follows the names of documents and results where real Linux was asked too.
+const LIVE: &str = "-live";
 /// Where the documents of the studies go, below the results.
 const DOCUMENTS: &str = "documents";
 
 /// Runs the labs of one study or of all, judges and tells.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let labs = find(args.what.as_deref(), &args.labs.clone().unwrap_or_else(|| STUDIES.into()))?;
-    let load = if args.full { Lab::load_full } else { Lab::load };
+    let live = args.on.contains(&EngineName::Live);
+    let form = Form { full: args.full, live };
     let alone = labs.len() == 1;
     let studies: BTreeMap<String, PathBuf> =
         labs.iter().map(|place| (place.study.clone(), place.folder.clone())).collect();
     let mut loaded = vec![];
     for place in labs {
-        let lab = load(&place.file, &[])?;
+        let lab = Lab::load_as(&place.file, &[], form)?;
         require_profile(&place, &lab)?;
         // What claims nothing is there to be looked at.
         if args.full || alone || !lab.claims().is_empty() {
             loaded.push((place.study, lab));
         }
     }
+    if live && !alone {
+        leave_out_what_is_simulated(&mut loaded);
+    }
     let engines = engines(&args.on);
-    eprintln!("{}", estimate(loaded.iter().map(|(_, lab)| lab), &engines));
-    if args.on.contains(&EngineName::Live) {
+    eprintln!("{}", estimate(loaded.iter().map(|(_, lab)| lab), &engines, args.live_jobs));
+    if live {
         let _ = weir_live::enter();
     }
     let out = args.out.clone().unwrap_or_else(|| {
-        PathBuf::from("results").join(if args.full { "reproduce-full" } else { "reproduce" })
+        let form = if args.full { "-full" } else { "" };
+        PathBuf::from("results").join(format!("reproduce{form}{}", if live { LIVE } else { "" }))
     });
     let mut reproduced = vec![];
     for (study, lab) in loaded {
@@ -55,6 +62,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let execution = Execution {
             out: out.join(&folder),
             jobs: args.jobs,
+            live_jobs: args.live_jobs,
             pcap: None,
             rerun: args.rerun,
             only: &[],
@@ -71,7 +79,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     write_claims(&out, &reproduced)?;
     if !alone {
-        write_documents(&studies, &out, &reproduced)?;
+        write_documents(&studies, &out, &reproduced, if live { LIVE } else { "" })?;
     }
     let score = Score::of(&reproduced);
     let document = json!({ "full": args.full, "score": score, "labs": reproduced });
@@ -89,16 +97,30 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if score.fails > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
 }
 
-/// A document for each study, with what its folder says of it.
+/// Of a study that has labs for real Linux, takes the others out, and says so.
+fn leave_out_what_is_simulated(loaded: &mut Vec<(String, Lab)>) {
+    let chosen: BTreeSet<String> =
+        loaded.iter().filter(|(_, lab)| lab.is_for_live()).map(|(study, _)| study.clone()).collect();
+    let stays = |study: &str, lab: &Lab| lab.is_for_live() || !chosen.contains(study);
+    let out: Vec<&str> =
+        loaded.iter().filter(|(study, lab)| !stays(study, lab)).map(|(_, lab)| lab.name()).collect();
+    if !out.is_empty() {
+        eprintln!("for the simulator only, without [live]: {}", out.join(", "));
+    }
+    loaded.retain(|(study, lab)| stays(study, lab));
+}
+
+/// A document for each study, with what its folder says of it; `form` follows the names of both.
 fn write_documents(
     studies: &BTreeMap<String, PathBuf>,
     out: &Path,
     reproduced: &[Reproduced],
+    form: &str,
 ) -> Result<(), Failure> {
     for (study, folder) in studies {
-        let about = fs::read_to_string(folder.join(ABOUT)).ok();
+        let about = fs::read_to_string(folder.join(format!("{ABOUT}{form}.md"))).ok();
         let labs: Vec<Reproduced> = reproduced.iter().filter(|lab| lab.study == *study).cloned().collect();
-        write_document(&out.join(DOCUMENTS), study, about.as_deref(), &labs)?;
+        write_document(&out.join(DOCUMENTS), &format!("{study}{form}"), about.as_deref(), &labs)?;
     }
     Ok(())
 }

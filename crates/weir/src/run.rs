@@ -28,11 +28,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         let _ = weir_live::enter();
     }
     if args.dry_run {
-        return print(&outline(&lab, &engines));
+        return print(&outline(&lab, &engines, args.live_jobs));
     }
     let execution = Execution {
         out: args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(lab.name())),
         jobs: args.jobs,
+        live_jobs: args.live_jobs,
         pcap: args.pcap.as_deref(),
         rerun: args.rerun,
         only: &args.only,
@@ -48,6 +49,8 @@ pub(crate) struct Execution<'a> {
     pub out: PathBuf,
     /// Simulated runs side by side; all cores by default.
     pub jobs: Option<NonZeroUsize>,
+    /// Live runs side by side.
+    pub live_jobs: NonZeroUsize,
     /// A link to capture.
     pub pcap: Option<&'a str>,
     /// Run again what is there.
@@ -95,7 +98,8 @@ pub(crate) fn execute(
     let watch = Watch::new(lab, cells.len(), folder.path().to_owned(), report);
     let threads = execution.jobs.map_or_else(cores, |jobs| jobs.get());
     let (capture, retries) = (execution.pcap, execution.retries);
-    let jobs = Jobs { threads, capture, retries, again: execution.rerun };
+    let live = execution.live_jobs.get();
+    let jobs = Jobs { threads, live, capture, retries, again: execution.rerun };
     let tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
     let (report, summaries) = watch.end();
     if tally.cancelled {
@@ -245,7 +249,7 @@ fn check(engines: &[Box<dyn Engine>], runs: &[Run], pcap: Option<&str>) -> Resul
 const PACKETS_PER_SECOND: f64 = 3e6;
 
 /// The tree and an estimate, for `--dry-run`.
-fn outline(lab: &Lab, engines: &[Box<dyn Engine>]) -> String {
+fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> String {
     let tree = lab.tree();
     let mut text =
         format!("{}{}\n", lab.name(), lab.title().map_or(String::new(), |title| format!(": {title}")));
@@ -260,7 +264,8 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>]) -> String {
         tree.cells, tree.repeats, tree.simulated
     );
     for engine in engines {
-        let _ = writeln!(text, "  {:5} about {}", engine.name(), seconds_text(seconds(lab, engine.as_ref())));
+        let about = seconds_text(seconds(lab, engine.as_ref(), live_jobs));
+        let _ = writeln!(text, "  {:5} about {about}", engine.name());
     }
     for run in lab.runs().iter().take(20) {
         let _ = writeln!(text, "  {}", run.id);
@@ -272,13 +277,17 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>]) -> String {
 }
 
 /// What several labs come to, in a line.
-pub(crate) fn estimate<'a>(labs: impl Iterator<Item = &'a Lab>, engines: &[Box<dyn Engine>]) -> String {
+pub(crate) fn estimate<'a>(
+    labs: impl Iterator<Item = &'a Lab>,
+    engines: &[Box<dyn Engine>],
+    live_jobs: NonZeroUsize,
+) -> String {
     let (mut count, mut runs, mut of_engine) = (0, 0, vec![0.0; engines.len()]);
     for lab in labs {
         count += 1;
         runs += lab.tree().runs();
         for (sum, engine) in of_engine.iter_mut().zip(engines) {
-            *sum += seconds(lab, engine.as_ref());
+            *sum += seconds(lab, engine.as_ref(), live_jobs);
         }
     }
     let plural = |count: u64| if count == 1 { "" } else { "s" };
@@ -289,11 +298,11 @@ pub(crate) fn estimate<'a>(labs: impl Iterator<Item = &'a Lab>, engines: &[Box<d
 }
 
 /// How long an engine needs for a lab, about.
-fn seconds(lab: &Lab, engine: &dyn Engine) -> f64 {
+fn seconds(lab: &Lab, engine: &dyn Engine, live_jobs: NonZeroUsize) -> f64 {
     let tree = lab.tree();
     let runs = tree.runs();
     if engine.runs_alone() {
-        tree.simulated.as_secs_f64() + runs as f64 * 0.5
+        (tree.simulated.as_secs_f64() + runs as f64 * 0.5) / live_jobs.get().min(runs.max(1) as usize) as f64
     } else {
         tree.packets as f64 / PACKETS_PER_SECOND / cores().min(runs.max(1) as usize) as f64
     }

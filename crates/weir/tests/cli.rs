@@ -444,3 +444,36 @@ fn a_study_is_reproduced_and_its_claims_are_judged() {
     assert!(text(&output.stderr).contains("extends = \"profile.toml\""), "{}", text(&output.stderr));
     assert!(text(&place.weir(&["list", "labs"]).stdout).contains("labs/study/one.toml"));
 }
+
+#[test]
+fn of_a_study_real_linux_runs_what_live_picks_out() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("labs/study")).unwrap();
+    let profile = LAB.split("[vary]").next().unwrap().replace("repeats = 2", "repeats = 1");
+    fs::write(place.path("labs/study/profile.toml"), profile).unwrap();
+    fs::write(place.path("labs/study/about-live.md"), "# On real Linux\n").unwrap();
+    let claim = "[[expect]]\nmetric = 'utilisation_percent'\nat_most = 101\nsource = 'arithmetic'\n";
+    let begin = "format = 1\nextends = 'profile.toml'\n";
+    fs::write(place.path("labs/study/simulated.toml"), format!("{begin}{claim}")).unwrap();
+    let levels = "[vary]\n'dumbbell.rate' = ['2 Mbit/s', '900 Mbit/s']\n[live]\n'only' = { 'dumbbell.rate' = '2 Mbit/s' }\n";
+    fs::write(place.path("labs/study/both.toml"), format!("{begin}{levels}{claim}")).unwrap();
+    let output = place.weir(&["reproduce", "study", "--on", "sim,live"]);
+    if text(&output.stderr).contains("may not make network namespaces") {
+        println!("skipped: {}", text(&output.stderr));
+        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+        return;
+    }
+    // On a busy machine the live run is spoiled, and its claim fails.
+    assert!(status(&output) <= 1, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("without [live]: simulated"), "{}", text(&output.stderr));
+    let runs = |folder: &str| {
+        let runs = fs::read_dir(place.path(folder)).unwrap().flatten();
+        let mut names: Vec<_> = runs.map(|run| run.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(runs("results/reproduce-live/study"), ["both"]);
+    assert_eq!(runs("results/reproduce-live/study/both/runs"), ["live-2mbit_r1", "sim-2mbit_r1"]);
+    let page = fs::read_to_string(place.path("results/reproduce-live/documents/study-live.md")).unwrap();
+    assert!(page.starts_with("# On real Linux\n"), "{page}");
+}

@@ -148,7 +148,7 @@ fn names_evidence(reason: &str) -> bool {
 }
 
 /// What is wrong with a level and labels of it.
-fn cell_fault(
+pub(crate) fn cell_fault(
     level: &str,
     named: impl IntoIterator<Item = impl AsRef<str>>,
     levels: &[Level],

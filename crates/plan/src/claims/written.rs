@@ -127,7 +127,7 @@ pub(super) fn codepoint(name: &str) -> Option<Ecn> {
 
 /// A word, or a list of words.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Words(pub(super) Vec<String>);
+pub(crate) struct Words(pub(crate) Vec<String>);
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Words, D::Error> {

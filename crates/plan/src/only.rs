@@ -1,0 +1,88 @@
+//! `[only]`: the part of the tree that is run, and what is claimed of that part.
+
+use crate::claims::{Claim, Expected, Over, Words, cell_fault};
+use crate::diagnostic::Fault;
+use crate::tree::{Item, Table};
+use crate::vary::Level;
+use std::collections::BTreeMap;
+
+/// On some levels, the labels that are there; on the others all are.
+#[derive(Debug, Default)]
+pub(crate) struct Only(BTreeMap<String, Vec<String>>);
+
+impl Only {
+    /// `[only]`, checked against the levels.
+    pub(crate) fn read(root: &Table, levels: &[Level]) -> Result<Only, Vec<Fault>> {
+        let Some(node) = root.get("only") else { return Ok(Only::default()) };
+        let help = "write [only], and under it LEVEL = \"LABEL\", or a list of labels";
+        let Item::Table(table) = &node.item else {
+            let message = format!("[only] is {}, not a table of levels", node.what());
+            return Err(vec![Fault::new(node.origin, message, help)]);
+        };
+        let (mut only, mut faults) = (BTreeMap::new(), Vec::new());
+        for entry in &table.0 {
+            match crate::read::read::<Words>(&entry.value) {
+                Ok(Words(labels)) => {
+                    let known = levels.iter().any(|level| level.name == entry.key);
+                    let place = if known { entry.value.origin } else { entry.named };
+                    faults.extend(cell_fault(&entry.key, &labels, levels, place));
+                    only.insert(entry.key.clone(), labels);
+                }
+                Err(mut fault) => {
+                    fault.help.get_or_insert(help.into());
+                    faults.push(fault.at(entry.value.origin));
+                }
+            }
+        }
+        if faults.is_empty() { Ok(Only(only)) } else { Err(faults) }
+    }
+
+    fn has(&self, level: &str, label: &str) -> bool {
+        self.0.get(level).is_none_or(|labels| labels.iter().any(|other| other == label))
+    }
+
+    /// The levels with the labels that are left.
+    pub(crate) fn levels(&self, all: &[Level]) -> Vec<Level> {
+        let mut levels = all.to_vec();
+        for level in &mut levels {
+            let Level { name, choices } = level;
+            choices.retain(|choice| self.has(name, &choice.label));
+        }
+        levels
+    }
+
+    /// What is claimed of the cells that are left. A claim about each of several cells is about those of them that are there; one
+    /// that takes several together, sets them against another, or in an order, goes with the first that is not.
+    pub(crate) fn claims(&self, claims: Vec<Claim>, all: &[Level]) -> Vec<Claim> {
+        claims.into_iter().filter_map(|claim| self.claim(claim, all)).collect()
+    }
+
+    fn claim(&self, mut claim: Claim, all: &[Level]) -> Option<Claim> {
+        let whole = |level: &Level| level.choices.iter().all(|choice| self.has(&level.name, &choice.label));
+        let against = claim.against.iter().flat_map(|against| &against.cells);
+        let ordered = match &claim.expected {
+            Expected::Order { by, order } => order.labels().map(|label| (by.as_str(), label)).collect(),
+            _ => vec![],
+        };
+        let needed = against.map(|(level, label)| (level.as_str(), label.as_str())).chain(ordered);
+        if !{ needed }.all(|(level, label)| self.has(level, label)) {
+            return None;
+        }
+        let together = claim.over == Over::Mean;
+        for level in all {
+            let along = claim.along.as_ref().is_some_and(|along| along.level == level.name);
+            match claim.cells.get_mut(&level.name) {
+                Some(labels) => {
+                    let named = labels.len();
+                    labels.retain(|label| self.has(&level.name, label));
+                    if labels.is_empty() || (labels.len() < named && (together || along)) {
+                        return None;
+                    }
+                }
+                None if (together || along) && !whole(level) => return None,
+                None => {}
+            }
+        }
+        Some(claim)
+    }
+}
