@@ -30,9 +30,7 @@ HOOK(void, apple_init, struct sock *sk)
 HOOK(void, apple_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
     struct state *s = STATE_OF(sk);
-    struct tcp_sock *tp = tcp_sk(sk);
-    queuing_sample(&s->queuing, tp);
-    if (after(tp->snd_una, s->cut_until))
+    if (after(tcp_sk(sk)->snd_una, s->cut_until))
         s->waits = false;
 }
 
@@ -52,6 +50,7 @@ HOOK(void, apple_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct state *s = STATE_OF(sk);
     struct tcp_sock *tp = tcp_sk(sk);
+    queuing_sample(&s->queuing, tp);
     if (!cwnd_limited(tp))
         return;
     acked = started(tp, acked);

@@ -27,11 +27,6 @@ HOOK(void, ledbat_init, struct sock *sk)
         tp->snd_ssthresh = tp->snd_cwnd - 1;
 }
 
-HOOK(void, ledbat_pkts_acked, struct sock *sk, const struct ack_sample *sample)
-{
-    queuing_sample(&STATE_OF(sk)->queuing, tcp_sk(sk));
-}
-
 INLINE void steer(struct sock *sk, __u32 acked)
 {
     struct state *s = STATE_OF(sk);
@@ -47,17 +42,13 @@ INLINE void steer(struct sock *sk, __u32 acked)
 HOOK(void, ledbat_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct tcp_sock *tp = tcp_sk(sk);
+    /* Not called while a loss is repaired: acknowledgements then echo what came before the hole. */
+    queuing_sample(&STATE_OF(sk)->queuing, tp);
     if (!cwnd_limited(tp))
         return;
     acked = started(tp, acked);
     if (acked > 0)
         steer(sk, acked);
-}
-
-HOOK(void, ledbat_set_state, struct sock *sk, __u8 new_state)
-{
-    if (reducing(new_state) && !reducing(phase_of(sk)))
-        STATE_OF(sk)->credit = 0;
 }
 
 HOOK(__u32, ledbat_ssthresh, struct sock *sk) { return tcp_reno_ssthresh(sk); }
@@ -66,8 +57,6 @@ HOOK(__u32, ledbat_undo_cwnd, struct sock *sk) { return tcp_reno_undo_cwnd(sk); 
 CONTROL(ledbat,
     .flags = TCP_CONG_NON_RESTRICTED,
     .init = (void *)ledbat_init,
-    .pkts_acked = (void *)ledbat_pkts_acked,
-    .set_state = (void *)ledbat_set_state,
     .cong_avoid = (void *)ledbat_cong_avoid,
     .ssthresh = (void *)ledbat_ssthresh,
     .undo_cwnd = (void *)ledbat_undo_cwnd);

@@ -99,8 +99,11 @@ impl Windowed for AppleLedbat {
     }
 
     fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+        if !ack.may_grow {
+            return;
+        }
         self.delay.update(ack);
-        if !ack.may_grow || !ack.cwnd_limited {
+        if !ack.cwnd_limited {
             return;
         }
         let delivered = slow_start(&mut self.window, ack);

@@ -112,8 +112,12 @@ impl Windowed for Ledbat {
     }
 
     fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+        // While a loss is repaired acknowledgements echo what came before the hole; the module does not look at them.
+        if !ack.may_grow {
+            return;
+        }
         self.delay.update(ack);
-        if !ack.may_grow || !ack.cwnd_limited {
+        if !ack.cwnd_limited {
             return;
         }
         let delivered = slow_start(&mut self.window, ack);
@@ -124,9 +128,6 @@ impl Windowed for Ledbat {
 
     fn reduced(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
-    }
-    fn came_down(&mut self, _: Time) {
-        self.credit = 0;
     }
 
     fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
@@ -200,6 +201,21 @@ mod tests {
         assert_eq!((ledbat.window.cwnd, ledbat.window.ssthresh), (20, NO_THRESHOLD));
         ledbat.on_enter_recovery(&loss(ms(0)));
         assert_eq!(ledbat.window.cwnd, 10);
+    }
+
+    #[test]
+    fn a_repair_tells_no_delay_and_leaves_what_was_earned() {
+        let (mut ledbat, mut random) = ledbat(20);
+        acknowledge(&mut ledbat, &mut random, 19, 0);
+        ledbat.on_enter_recovery(&loss(ms(0)));
+        for _ in 0..2 {
+            ledbat.on_ack(&stamped(Ack { may_grow: false, ..ack(ms(0), 1) }, 500), &mut random);
+        }
+        ledbat.on_exit_recovery(ms(0));
+        assert_eq!((ledbat.window.cwnd, ledbat.delay.millis()), (10, 0));
+        // With one more twenty are acknowledged: a segment of the old window, two of the new one.
+        acknowledge(&mut ledbat, &mut random, 1, 0);
+        assert_eq!(ledbat.window.cwnd, 12);
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
         groups: run.groups.len(),
         base_rtt: run.network.base_rtt,
         mtu: run.network.mtu,
+        round_trips: run.round_trips,
         seed: run.seed,
     }
 }

@@ -1,6 +1,8 @@
 //! What a fabric is built from: nodes and directed links, all values spelled out.
 
 use crate::{Jitter, Loss, Playback, Wifi};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use weir_base::{Bytes, Rate, Span};
 
 /// A network between hosts.
@@ -20,8 +22,22 @@ pub struct Config {
     pub base_rtt: Option<Span>,
     /// Largest IP packet.
     pub mtu: Bytes,
+    /// What gives an RTT sample.
+    pub round_trips: RoundTrips,
     /// Seed of every random stream.
     pub seed: u64,
+}
+
+/// What gives an RTT sample at the taps. Segments that were sent more than once never do (Karn).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundTrips {
+    /// Each segment, with the first acknowledgement that covers it, cumulative or selective.
+    #[default]
+    Segments,
+    /// Each cumulative acknowledgement, with the segment that it ends with, as Wireshark's `tcp.analysis.ack_rtt` does. It knows no
+    /// SACK: what arrived behind a hole waits until the hole is filled.
+    Acknowledgements,
 }
 
 /// A host or a router.

@@ -133,7 +133,7 @@ impl<P: Wire> Fabric<P> {
             links,
             changes,
             routes,
-            taps: Taps::new(&config.flows, config.groups),
+            taps: Taps::new(&config.flows, config.groups, config.round_trips),
             watcher: None,
             ready: VecDeque::new(),
             sent: 0,

@@ -18,7 +18,7 @@ mod trace;
 mod wifi;
 mod wire;
 
-pub use config::{Change, Config, Flow, Link, Node, Way};
+pub use config::{Change, Config, Flow, Link, Node, RoundTrips, Way};
 pub use event::EventQueue;
 pub use fabric::{Delivery, Fabric, Totals};
 pub use jitter::{Distribution, Jitter};

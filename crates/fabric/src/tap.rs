@@ -2,10 +2,10 @@
 //! reach the hosts. The same code measures simulated and real connections, so one definition serves both.
 //!
 //! An RTT sample is the time from a segment's departure to the first acknowledgement, cumulative or selective, that
-//! covers it; segments that were sent more than once give none (Karn). Delayed acknowledgements are in it, as they are in
-//! what a sender sees.
+//! covers it, or what [`RoundTrips::Acknowledgements`] says; segments that were sent more than once give none (Karn). Delayed
+//! acknowledgements are in it, as they are in what a sender sees.
 
-use crate::{TcpView, config};
+use crate::{RoundTrips, TcpView, config};
 use std::collections::VecDeque;
 use weir_base::{Ecn, Histogram, Packet, Span, Time};
 
@@ -68,6 +68,7 @@ struct Tap {
 #[derive(Debug)]
 pub(crate) struct Taps {
     flows: Vec<Tap>,
+    round_trips: RoundTrips,
     pub(crate) group_rtts: Vec<Histogram>,
 }
 
@@ -77,7 +78,7 @@ fn before(a: u32, b: u32) -> bool {
 }
 
 impl Taps {
-    pub(crate) fn new(flows: &[config::Flow], groups: usize) -> Taps {
+    pub(crate) fn new(flows: &[config::Flow], groups: usize, round_trips: RoundTrips) -> Taps {
         let tap = |flow: &config::Flow| Tap {
             from: flow.from as u32,
             group: flow.group as u32,
@@ -87,7 +88,11 @@ impl Taps {
             last_block: (0, 0),
             counters: FlowCounters::default(),
         };
-        Taps { flows: flows.iter().map(tap).collect(), group_rtts: vec![Histogram::new(); groups] }
+        Taps {
+            flows: flows.iter().map(tap).collect(),
+            round_trips,
+            group_rtts: vec![Histogram::new(); groups],
+        }
     }
 
     /// A packet leaves a host.
@@ -118,7 +123,11 @@ impl Taps {
         let Some(tap) = self.flows.get_mut(packet.flow().0 as usize) else { return };
         if tap.from == host as u32 {
             if let Some(tcp) = tcp.filter(|tcp| tcp.ack && !tcp.syn && tap.begun) {
-                tap.acknowledged(&tcp, now, &mut self.group_rtts[tap.group as usize]);
+                let rtts = &mut self.group_rtts[tap.group as usize];
+                match self.round_trips {
+                    RoundTrips::Segments => tap.acknowledged(&tcp, now, rtts),
+                    RoundTrips::Acknowledgements => tap.acknowledged_in_order(&tcp, now, rtts),
+                }
             }
             return;
         }
@@ -178,6 +187,16 @@ impl Tap {
         }
     }
 
+    /// Only the segment that the cumulative number ends with gives a sample.
+    fn acknowledged_in_order(&mut self, tcp: &TcpView<'_>, now: Time, rtts: &mut Histogram) {
+        while let Some(segment) = self.segments.front().filter(|s| !before(tcp.acknowledgement, s.end)) {
+            if segment.end == tcp.acknowledgement && !segment.done {
+                sample(&mut self.counters, rtts, now.since(segment.sent));
+            }
+            self.segments.pop_front();
+        }
+    }
+
     /// A block grows at one of its ends, so looking inwards from both until something known is met sees what is new. When
     /// both ends of the newest block are known although it changed, a gap inside was filled: then all of it is looked at.
     fn selectively_acknowledged(
@@ -230,7 +249,7 @@ mod tests {
     use super::*;
 
     fn tap() -> (Tap, Histogram) {
-        let taps = Taps::new(&[config::Flow { from: 0, group: 0 }], 1);
+        let taps = Taps::new(&[config::Flow { from: 0, group: 0 }], 1, RoundTrips::Segments);
         (taps.flows.into_iter().next().unwrap(), Histogram::new())
     }
     fn ms(ms: u64) -> Time {
@@ -248,6 +267,19 @@ mod tests {
         tap.acknowledged(&ack(2000, &[(3000, 4000)]), ms(23), &mut rtts); // 20 ms
         tap.acknowledged(&ack(4000, &[]), ms(62), &mut rtts); // 60 ms for the third; the fourth is known
         assert_eq!((rtts.count(), rtts.sum()), (4, 119_000_000));
+    }
+
+    #[test]
+    fn by_acknowledgements_what_is_behind_a_hole_waits_until_it_is_filled() {
+        let (mut tap, mut rtts) = tap();
+        (0..6).for_each(|i| tap.segment_sent(1000 * i, 1000 * (i + 1), ms(u64::from(i))));
+        // The second of two segments: 20 ms. The third is lost.
+        tap.acknowledged_in_order(&ack(2000, &[]), ms(21), &mut rtts);
+        tap.acknowledged_in_order(&ack(2000, &[(3000, 6000)]), ms(25), &mut rtts);
+        tap.segment_sent(2000, 3000, ms(26));
+        // The last segment that arrived behind it: 41 ms, though it was known after 20.
+        tap.acknowledged_in_order(&ack(6000, &[]), ms(46), &mut rtts);
+        assert_eq!((rtts.count(), rtts.sum()), (2, 61_000_000));
     }
 
     #[test]

@@ -112,6 +112,7 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
         groups: 1,
         base_rtt: None,
         mtu: Bytes::new(1500),
+        round_trips: RoundTrips::Segments,
         seed: 1,
     }
 }

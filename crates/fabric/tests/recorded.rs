@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use weir_base::{Bytes, Ecn, FlowId, Packet, Span, Time};
-use weir_fabric::{Config, Fabric, Flow, Link, Loss, Node, Playback, TcpView, Trace, Wire};
+use weir_fabric::{Config, Fabric, Flow, Link, Loss, Node, Playback, RoundTrips, TcpView, Trace, Wire};
 
 #[derive(Debug, Clone)]
 struct Full {
@@ -82,6 +82,7 @@ fn network(text: &str) -> Config {
         groups: 1,
         base_rtt: None,
         mtu: Bytes::new(1500),
+        round_trips: RoundTrips::Segments,
         seed: 1,
     }
 }

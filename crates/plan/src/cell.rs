@@ -224,6 +224,7 @@ impl Cell {
             warmup: self.warmup,
             sample: self.timing.sample,
             packets: self.timing.packets,
+            round_trips: self.timing.round_trips,
             network: self.network.clone(),
             groups: self.groups.clone(),
             flows: self.draw_flows(seed),

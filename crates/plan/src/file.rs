@@ -95,6 +95,9 @@ pub(crate) struct Timing {
     pub(crate) sample: Span,
     /// Whether every packet is recorded.
     pub(crate) packets: bool,
+    /// What gives an RTT sample: "segments", each with the first acknowledgement that covers it, selective ones too; or
+    /// "acknowledgements", each cumulative one with the segment that it ends with, as Wireshark counts.
+    pub(crate) round_trips: weir_fabric::RoundTrips,
     /// Each flow starts later by a random time below this; "0 s" turns it off.
     pub(crate) start_jitter: Span,
     /// A sending host holds each packet for a random time below this, in order: "auto" is the time that the group's
@@ -113,6 +116,7 @@ impl Default for Timing {
             repeats: 1,
             sample: Span::from_millis(100),
             packets: false,
+            round_trips: weir_fabric::RoundTrips::default(),
             start_jitter: Span::from_millis(100),
             host_jitter: HostJitter::Auto,
             ip: Ip::V4,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 use weir_base::{Bytes, Clock, Random, Rate, Span, Time};
-use weir_fabric::{Jitter, Loss, Wifi};
+use weir_fabric::{Jitter, Loss, RoundTrips, Wifi};
 use weir_workload::{FrameLog, Workload};
 
 /// One cell of a lab's tree, in one repeat.
@@ -29,6 +29,9 @@ pub struct Run {
     pub sample: Span,
     /// Whether every packet is recorded.
     pub packets: bool,
+    /// What gives an RTT sample.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub round_trips: RoundTrips,
     /// Nodes and links.
     pub network: Network,
     /// Traffic groups.
@@ -316,6 +319,10 @@ pub struct Tcp {
     /// What the receiving host's timestamps are taken from.
     #[serde(default, skip_serializing_if = "is_plain")]
     pub receiver_clock: Clock,
+}
+
+fn is_usual(round_trips: &RoundTrips) -> bool {
+    *round_trips == RoundTrips::default()
 }
 
 fn is_plain(clock: &Clock) -> bool {
