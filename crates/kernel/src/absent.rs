@@ -46,6 +46,29 @@ impl Group {
     }
 }
 
+/// There is none.
+#[derive(Debug)]
+pub struct Relabelling {
+    never: std::convert::Infallible,
+}
+
+impl Relabelling {
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// [`Problem::NotBuilt`].
+    pub fn new(_: &'static Control, _: &[String]) -> Result<Relabelling, Problem> {
+        Err(Problem::NotBuilt)
+    }
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// None: there is none to pin.
+    pub fn pin(self) -> Result<(), Problem> {
+        match self.never {}
+    }
+}
+
 /// See the feature `bpf`.
 ///
 /// # Errors

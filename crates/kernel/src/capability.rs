@@ -11,6 +11,26 @@ const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const LENT: [&str; 5] =
     ["tcp_reno_ssthresh", "tcp_reno_cong_avoid", "tcp_reno_undo_cwnd", "tcp_slow_start", "tcp_cong_avoid_ai"];
 
+/// Whether some enumeration of the kernel has this name.
+fn names(btf: &Btf<'_>, wanted: &str) -> bool {
+    btf.type_by_kind::<Enum<'_>>()
+        .any(|names| names.iter().any(|member| member.name.is_some_and(|name| name == wanted)))
+}
+
+/// Looks for what a program at the egress of a device needs.
+///
+/// # Errors
+/// [`Problem::Missing`], with the release that has it.
+pub(crate) fn check_egress() -> Result<(), Problem> {
+    match Btf::from_path(TYPES) {
+        Ok(btf) if names(&btf, "BPF_TCX_EGRESS") => Ok(()),
+        _ => Err(Problem::Missing {
+            what: "programs at the egress of a device (tcx)",
+            since: "Linux 6.6 has them",
+        }),
+    }
+}
+
 /// Looks for everything that a control needs.
 ///
 /// # Errors
@@ -26,10 +46,7 @@ pub(crate) fn check() -> Result<(), Problem> {
     if !LENT.iter().all(|name| btf.type_by_name::<Func<'_>>(name).is_some()) {
         return missing("functions that BPF programs may call (kfuncs)", "Linux 5.13 has them");
     }
-    let is_link_flag = |name: Option<&std::ffi::OsStr>| name.is_some_and(|name| name == "BPF_F_LINK");
-    let has_links =
-        btf.type_by_kind::<Enum<'_>>().any(|flags| flags.iter().any(|flag| is_link_flag(flag.name)));
-    if !has_links {
+    if !names(&btf, "BPF_F_LINK") {
         return missing(
             "links for congestion controls, which take them away when their holder ends",
             "Linux 6.4 has them",

@@ -2,7 +2,7 @@
 //! that is opened or accepted (cgroups(7), sock_ops). The network, other programs and their settings stay as they are.
 
 use crate::object::load_object;
-use crate::{Control, Problem};
+use crate::{Control, Problem, needs_marks};
 use libbpf_rs::Link;
 use rustix::process::Signal;
 use std::fs::{self, File};
@@ -11,7 +11,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use weir_control::{Config, Feedback};
 
 /// Length of a control's name in the kernel (`TCP_CA_NAME_MAX`), and of `choice` in `bpf/choose.c`.
 const NAME: usize = 16;
@@ -98,10 +97,9 @@ fn own_group() -> io::Result<PathBuf> {
 
 /// Fills in `choice` of `bpf/choose.c`.
 fn write_choice(control: &Control, section: &mut [u8]) -> Result<(), Problem> {
-    let by_marks = control.name.parse().is_ok_and(|config: Config| config.signals().1 != Feedback::Classic);
     let mut choice = [0; CHOICE];
     choice[..control.kernel.len()].copy_from_slice(control.kernel.as_bytes());
-    choice[NAME..].copy_from_slice(&u32::from(by_marks).to_ne_bytes());
+    choice[NAME..].copy_from_slice(&u32::from(needs_marks(control)).to_ne_bytes());
     let place = section.get_mut(..CHOICE).ok_or_else(|| {
         Problem::failed("cannot name the control")(io::Error::other("bpf/choose.c has another layout"))
     })?;

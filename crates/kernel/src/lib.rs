@@ -20,13 +20,15 @@ mod parameters;
 mod pins;
 mod problem;
 #[cfg(feature = "bpf")]
+mod relabel;
+#[cfg(feature = "bpf")]
 mod running;
 
 #[cfg(not(feature = "bpf"))]
 mod absent;
 
 #[cfg(not(feature = "bpf"))]
-pub use absent::{Group, Held, hold, load, running, set, unload};
+pub use absent::{Group, Held, Relabelling, hold, load, running, set, unload};
 #[cfg(feature = "bpf")]
 pub use group::Group;
 #[cfg(feature = "bpf")]
@@ -34,6 +36,8 @@ pub use object::{Held, hold, load};
 #[cfg(feature = "bpf")]
 pub use pins::unload;
 pub use problem::Problem;
+#[cfg(feature = "bpf")]
+pub use relabel::Relabelling;
 #[cfg(feature = "bpf")]
 pub use running::{running, set};
 
@@ -77,6 +81,13 @@ controls! {
 pub fn control(name: &str) -> Option<&'static Control> {
     let config: weir_control::Config = name.parse().ok()?;
     CONTROLS.iter().find(|control| control.name == config.name())
+}
+
+/// Whether it lives by marks.
+#[cfg(feature = "bpf")]
+fn needs_marks(control: &Control) -> bool {
+    use weir_control::{Config, Feedback};
+    control.name.parse().is_ok_and(|config: Config| config.signals().1 != Feedback::Classic)
 }
 
 /// A control that is in the kernel now.

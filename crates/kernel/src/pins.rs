@@ -4,6 +4,7 @@
 use crate::object::Held;
 use crate::running::is_registered;
 use crate::{Control, Problem, control};
+use libbpf_rs::Link;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::fs;
 use std::io;
@@ -68,7 +69,32 @@ impl Held {
     }
 }
 
-/// Takes a pinned control away. Connections that use it keep it until they end.
+/// What pins of links that relabel for a control begin with. Their numbers follow; devices have the same in many namespaces.
+fn relabelling_of(control: &Control) -> String {
+    format!("{}-ect1-", control.short)
+}
+
+/// Lets a link that relabels outlast this process.
+pub(crate) fn pin_relabelling(control: &Control, link: &mut Link) -> Result<(), Problem> {
+    let pinned = link
+        .info()
+        .and_then(|info| link.pin(Path::new(FOLDER).join(format!("{}{}", relabelling_of(control), info.id))));
+    let what = format!("cannot pin what relabels for {} in {FOLDER}", control.kernel);
+    pinned.map_err(io::Error::other).map_err(Problem::failed(what))
+}
+
+/// Ends all relabelling for a control.
+fn unpin_relabelling(control: &Control) -> io::Result<()> {
+    for entry in fs::read_dir(FOLDER)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(&relabelling_of(control)) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a pinned control away, and what relabels for it. Connections that use it keep it until they end.
 ///
 /// # Errors
 /// It is not there, or another process holds it.
@@ -82,7 +108,9 @@ pub fn unload(name: &str) -> Result<(), Problem> {
             Problem::NotLoaded(control.kernel)
         });
     }
-    fs::remove_file(pin_of(control)).map_err(Problem::failed(format!("cannot unpin {}", control.kernel)))?;
+    unpin_relabelling(control)
+        .and_then(|()| fs::remove_file(pin_of(control)))
+        .map_err(Problem::failed(format!("cannot unpin {}", control.kernel)))?;
     unmount_if_empty();
     let start = Instant::now();
     while is_registered(control) {

@@ -63,6 +63,9 @@ pub enum Problem {
         /// What was asked for.
         value: String,
     },
+    /// It takes no part in explicit congestion notification as a scalable control does.
+    #[error("{0} does not live by marks, so none of its packets belong into the L4S queue")]
+    NoMarks(&'static str),
     /// Something else that the system refused.
     #[error("{what}: {error}")]
     Failed {
@@ -100,6 +103,7 @@ impl Problem {
             Problem::NotLoaded(_) => "`weir kernel list` tells what is loaded",
             Problem::HeldElsewhere(_) => "end that process: a live run, or `weir kernel use`",
             Problem::Parameter { .. } => "`weir kernel list` names the parameters that it takes",
+            Problem::NoMarks(_) => "leave --ect1 out",
             Problem::Failed { .. } => "`weir doctor` tells what this machine can do",
         }
     }

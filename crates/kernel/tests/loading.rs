@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_control::Config;
-use weir_kernel::{CONTROLS, Problem};
+use weir_kernel::{CONTROLS, Problem, Relabelling};
 
 /// Set for the process that is to be killed.
 const VICTIM: &str = "WEIR_LOADING_VICTIM";
@@ -51,14 +51,17 @@ fn remains() -> Vec<String> {
         |name: String, mark: char| shorts.iter().any(|short| name.starts_with(&format!("{short}{mark}")));
     all.extend(
         ProgInfoIter::default()
-            .filter(|program| ours(program.name.to_string_lossy().into_owned(), '_'))
+            .filter(|program| {
+                let name = program.name.to_string_lossy().into_owned();
+                name == "relabel" || ours(name, '_')
+            })
             .map(|program| format!("program {}", program.name.display())),
     );
     all.extend(
         MapInfoIter::default()
             .filter(|map| {
                 let name = map.name.to_string_lossy().into_owned();
-                name.starts_with("weir_") || ours(name, '.')
+                name.starts_with("weir_") || name.starts_with("relabel.") || ours(name, '.')
             })
             .map(|map| format!("map {}", map.name.display())),
     );
@@ -136,6 +139,71 @@ fn connections_outlive_the_control_that_they_use() {
     // New connections cannot have it, and with the old one the last of it goes.
     assert!(rustix::net::sockopt::set_tcp_congestion(&server, "weir_vegas").is_err());
     drop((client, server));
+    nothing_remains();
+}
+
+/// Packets that this network namespace has received with ECT(0) and with ECT(1), of IPv4 and IPv6.
+fn received() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt:")).map(str::split_whitespace);
+    let mut all: Vec<(&str, &str)> = lines.next().unwrap().zip(lines.next().unwrap()).collect();
+    let text = std::fs::read_to_string("/proc/thread-self/net/snmp6").unwrap();
+    all.extend(text.lines().filter_map(|line| line.strip_prefix("Ip6")?.split_once([' ', '\t'])));
+    ["InECT0Pkts", "InECT1Pkts"].map(|wanted| {
+        let counts = all.iter().filter(|(name, _)| *name == wanted);
+        counts.map(|(_, number)| number.trim().parse::<u64>().unwrap()).sum()
+    })
+}
+
+/// Sends a megabyte over loopback under a control; the packets that came with ECT(0) and with ECT(1).
+fn send_under(control: &str, address: &str) -> [u64; 2] {
+    let before = received();
+    let listener = TcpListener::bind(address).unwrap();
+    rustix::net::sockopt::set_tcp_congestion(&listener, control).unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    rustix::net::sockopt::set_tcp_congestion(&client, control).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let sending = std::thread::spawn(move || client.write_all(&vec![7; 1 << 20]));
+    let mut all = vec![];
+    server.read_to_end(&mut all).unwrap();
+    sending.join().unwrap().unwrap();
+    assert!(all.len() == 1 << 20 && all.iter().all(|byte| *byte == 7));
+    // Before the server's end closes: what then acknowledges for the client, which is gone, is under no control.
+    let after = received();
+    drop(server);
+    [after[0] - before[0], after[1] - before[1]]
+}
+
+#[test]
+fn packets_of_one_control_leave_as_ect1() {
+    let Some(_alone) = permitted() else { return };
+    let inside = || {
+        // SAFETY: only the network namespace of this thread changes; no descriptor loses its meaning.
+        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.unwrap();
+        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+        std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").unwrap();
+        let _held =
+            [weir_kernel::load(&plain("prague")).unwrap(), weir_kernel::load(&plain("vegas")).unwrap()];
+        let devices = ["lo".to_owned()];
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let [ect0, ect1] = send_under("weir_prague", address);
+            assert!(ect0 > 0 && ect1 == 0, "Linux sends ECT(0): {ect0} {ect1}");
+            let relabelling = Relabelling::new(weir_kernel::control("prague").unwrap(), &devices).unwrap();
+            let [ect0, ect1] = send_under("weir_prague", address);
+            assert!(ect0 == 0 && ect1 > 0, "all are relabelled: {ect0} {ect1}");
+            let [ect0, ect1] = send_under("weir_vegas", address);
+            assert!(ect0 > 0 && ect1 == 0, "those of others are not: {ect0} {ect1}");
+            drop(relabelling);
+            let [ect0, ect1] = send_under("weir_prague", address);
+            assert!(ect0 > 0 && ect1 == 0, "it ends with its holder: {ect0} {ect1}");
+        }
+        let vegas = weir_kernel::control("vegas").unwrap();
+        assert!(matches!(Relabelling::new(vegas, &devices), Err(Problem::NoMarks("vegas"))));
+        let nowhere = ["nowhere".to_owned()];
+        let prague = weir_kernel::control("prague").unwrap();
+        assert!(matches!(Relabelling::new(prague, &nowhere), Err(Problem::Failed { .. })));
+    };
+    std::thread::spawn(inside).join().unwrap();
     nothing_remains();
 }
 

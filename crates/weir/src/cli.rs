@@ -274,6 +274,7 @@ Examples:
   weir kernel list
   weir kernel load yield --set beta=20          and, while it is loaded, again with another value
   weir kernel use yield -- rsync -a here/ there:backup
+  weir kernel load prague --ect1 eth0           its packets leave eth0 as ECT(1)
   weir kernel unload
 
 A control is in the kernel as weir_NAME: any program may choose it (TCP_CONGESTION, `ip route ... congctl`, the sysctl
@@ -293,6 +294,9 @@ pub(crate) enum KernelAction {
         /// A parameter, as in a lab file (`weir describe NAME`); the others keep what they have
         #[arg(long, value_name = "PARAMETER=VALUE")]
         set: Vec<String>,
+        /// Relabel ECT(0) as ECT(1) in what leaves this device from connections under the control: prague, dctcp
+        #[arg(long, value_name = "DEVICE")]
+        ect1: Vec<String>,
     },
     /// Take controls away again
     Unload {
@@ -312,6 +316,9 @@ pub(crate) enum KernelAction {
         /// A parameter, as in a lab file
         #[arg(long, value_name = "PARAMETER=VALUE")]
         set: Vec<String>,
+        /// Relabel as `load` does
+        #[arg(long, value_name = "DEVICE")]
+        ect1: Vec<String>,
         /// The command and its arguments
         #[arg(last = true, required = true)]
         command: Vec<std::ffi::OsString>,

@@ -9,32 +9,38 @@ use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use weir_control::Config;
-use weir_kernel::{CONTROLS, Control, Group, Problem, Running};
+use weir_kernel::{CONTROLS, Control, Group, Problem, Relabelling, Running};
 
 /// Does what is asked.
 pub(crate) fn kernel(action: &KernelAction) -> Result<(), Failure> {
     match action {
-        KernelAction::Load { names, set } => load(names, set),
+        KernelAction::Load { names, set, ect1 } => load(names, set, ect1),
         KernelAction::Unload { names } => unload(names),
         KernelAction::List { json } => list(*json),
-        KernelAction::Use { name, set, command } => use_for(name, set, command),
+        KernelAction::Use { name, set, ect1, command } => use_for(name, set, ect1, command),
     }
 }
 
-fn load(names: &[String], set: &[String]) -> Result<(), Failure> {
-    if names.len() > 1 && !set.is_empty() {
+fn load(names: &[String], set: &[String], ect1: &[String]) -> Result<(), Failure> {
+    if names.len() > 1 && !(set.is_empty() && ect1.is_empty()) {
         return Err(Failure::bad_input(
-            "--set is for one control at a time",
+            "--set and --ect1 are for one control at a time",
             "load the others with a command of their own",
         ));
     }
     let running = weir_kernel::running()?;
     for name in names {
         let control = find(name)?;
+        let relabelling = relabel(control, ect1)?;
         match running.iter().find(|running| running.control == control) {
-            Some(_) if set.is_empty() => return Err(Problem::Loaded(control.kernel).into()),
+            Some(_) if set.is_empty() && ect1.is_empty() => {
+                return Err(Problem::Loaded(control.kernel).into());
+            }
             Some(running) => weir_kernel::set(&configure(control, running.parameters.clone(), set)?)?,
             None => weir_kernel::load(&configure(control, Map::new(), set)?)?.pin()?,
+        }
+        if let Some(relabelling) = relabelling {
+            relabelling.pin()?;
         }
     }
     Ok(())
@@ -48,10 +54,11 @@ fn unload(names: &[String]) -> Result<(), Failure> {
     Ok(pinned.map(|running| running.control.name).try_for_each(weir_kernel::unload)?)
 }
 
-fn use_for(name: &str, set: &[String], command: &[OsString]) -> Result<(), Failure> {
+fn use_for(name: &str, set: &[String], ect1: &[String], command: &[OsString]) -> Result<(), Failure> {
     let control = find(name)?;
     // Held until the command has ended, where it was not there already.
     let _held = weir_kernel::hold(&configure(control, Map::new(), set)?)?;
+    let _relabelling = relabel(control, ect1)?;
     let group = Group::new(control)?;
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let mut command = Command::new(program);
@@ -60,6 +67,10 @@ fn use_for(name: &str, set: &[String], command: &[OsString]) -> Result<(), Failu
     // As shells have it: 128 and the signal that ended it.
     let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
     if code == 0 { Ok(()) } else { Err(Failure::quiet(u8::try_from(code).unwrap_or(1))) }
+}
+
+fn relabel(control: &'static Control, devices: &[String]) -> Result<Option<Relabelling>, Problem> {
+    (!devices.is_empty()).then(|| Relabelling::new(control, devices)).transpose()
 }
 
 fn find(name: &str) -> Result<&'static Control, Failure> {

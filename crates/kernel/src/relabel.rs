@@ -1,0 +1,81 @@
+//! ECT(1) for a control that belongs into the L4S queue: a program at the egress of a device (tcx) relabels what leaves it from
+//! connections under that control, since Linux sends ECT(0) whatever the control. `bpf/relabel.c` says how.
+
+use crate::object::load_object;
+use crate::pins::{is_pinned, pin_relabelling};
+use crate::{Control, Problem, capability, needs_marks};
+use libbpf_rs::{AsRawLibbpf, Link};
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType};
+use std::io;
+use std::ptr::NonNull;
+
+/// Length of a control's name in the kernel (`TCP_CA_NAME_MAX`), and of `relabelled` in `bpf/relabel.c`.
+const NAME: usize = 16;
+
+/// Packets of a control are relabelled for as long as this lives.
+#[derive(Debug)]
+pub struct Relabelling {
+    control: &'static Control,
+    /// One for each device.
+    links: Vec<Link>,
+}
+
+impl Relabelling {
+    /// Begins with what leaves these devices of this network namespace.
+    ///
+    /// # Errors
+    /// The control does not live by marks, there is no such device, or the kernel has no tcx.
+    pub fn new(control: &'static Control, devices: &[String]) -> Result<Relabelling, Problem> {
+        if !needs_marks(control) {
+            return Err(Problem::NoMarks(control.name));
+        }
+        capability::check_egress()?;
+        let object = load_object("relabel", |_, section| write_name(control, section))?;
+        let program = object.progs_mut().next();
+        let program = program.ok_or_else(|| io::Error::other("its object holds no program"));
+        let program = program.map_err(Problem::failed("cannot relabel"))?;
+        let attach = |device: &String| {
+            let any = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+            let index = name_to_index(any, device)?;
+            // SAFETY: the program lives until the call returns, and no options are given.
+            let link = unsafe {
+                libbpf_sys::bpf_program__attach_tcx(
+                    program.as_libbpf_object().as_ptr(),
+                    index as i32,
+                    std::ptr::null(),
+                )
+            };
+            let link = NonNull::new(link).ok_or_else(io::Error::last_os_error)?;
+            // SAFETY: libbpf has just made it, and nobody else has it.
+            Ok(unsafe { Link::from_ptr(link) })
+        };
+        let mut links = vec![];
+        for device in devices {
+            let what = format!("cannot relabel what leaves {device}");
+            links.push(attach(device).map_err(Problem::failed(what))?);
+        }
+        Ok(Relabelling { control, links })
+    }
+
+    /// Lets it outlast this process, until the control is unloaded or the device goes.
+    ///
+    /// # Errors
+    /// The control is not pinned, or the file system for BPF objects is not to be written.
+    pub fn pin(mut self) -> Result<(), Problem> {
+        if !is_pinned(self.control) {
+            return Err(Problem::HeldElsewhere(self.control.kernel));
+        }
+        self.links.iter_mut().try_for_each(|link| pin_relabelling(self.control, link))
+    }
+}
+
+/// Fills in `relabelled` of `bpf/relabel.c`.
+fn write_name(control: &Control, section: &mut [u8]) -> Result<(), Problem> {
+    let place = section.get_mut(..NAME).ok_or_else(|| {
+        Problem::failed("cannot name the control")(io::Error::other("bpf/relabel.c has another layout"))
+    })?;
+    place.fill(0);
+    place[..control.kernel.len()].copy_from_slice(control.kernel.as_bytes());
+    Ok(())
+}
