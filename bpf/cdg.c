@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * CDG: the kernel form of crates/control/src/cdg.rs. A BPF control may not ask the kernel for a reduction (tcp_enter_cwr), so a
- * back-off is one of its own: the window comes down at once, where PRR would walk it down within a round trip, and does not grow
- * until what was then sent is acknowledged.
+ * back-off is one of its own, which walks the window down within a round trip as PRR does: coming down at once would empty the
+ * queue before the round that is skipped ends, and what then rises again would be taken for a rise.
  */
 #include "gradients.h"
 #include "trains.h"
@@ -29,8 +29,10 @@ struct state {
     __u32 round_end;
     __u32 shadow;
     __u32 ineffectual;
-    /* A back-off is under way until this has been passed. */
+    /* A back-off is under way until this has been passed; the window that it began with, and what was delivered then. */
     __u32 down_until;
+    __u32 down_from;
+    __u32 delivered;
     __u32 down;
 };
 STATE_FITS;
@@ -74,6 +76,7 @@ HOOK(void, cdg_pkts_acked, struct sock *sk, const struct ack_sample *sample)
     gradients_sample(g, sample, tp->sacked_out);
     if (s->down && after(tp->snd_una, s->down_until)) {
         s->down = false;
+        tp->snd_cwnd = tp->snd_ssthresh;
         settle(s, g, tp);
     }
 }
@@ -155,10 +158,19 @@ HOOK(__u32, cdg_ssthresh, struct sock *sk)
 INLINE void come_down(struct state *s, struct tcp_sock *tp)
 {
     tp->snd_ssthresh = backed_off(tp->snd_cwnd);
-    tp->snd_cwnd = tp->snd_ssthresh;
     tp->snd_cwnd_cnt = 0;
     s->down_until = tp->snd_nxt;
+    s->down_from = tp->snd_cwnd;
+    s->delivered = tp->delivered;
     s->down = true;
+}
+
+/* Of what is delivered, so much is sent as the threshold is of the window before (RFC 6937, section 3.1). */
+INLINE void walk_down(struct state *s, struct tcp_sock *tp)
+{
+    __u64 from = s->down_from, delivered = min_u64(tp->delivered - s->delivered, from);
+    __u64 sent = (tp->snd_ssthresh * delivered + from - 1) / max_u64(from, 1);
+    tp->snd_cwnd = max_u64(from - delivered + sent, tp->snd_ssthresh);
 }
 
 /* Growth is Reno's, and the shadow window's too. */
@@ -180,8 +192,12 @@ HOOK(void, cdg_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
     struct state *s = STATE_OF(sk);
     struct tcp_sock *tp = tcp_sk(sk);
     struct gradients *g = STORED(cdg_rounds, sk);
-    if (!g || s->down)
+    if (!g)
         return;
+    if (s->down) {
+        walk_down(s, tp);
+        return;
+    }
     if (hystart && in_slow_start(tp) && trains_end_start(&s->trains, hystart_detect, cwnd_limited(tp), g->round.min))
         tp->snd_ssthresh = tp->snd_cwnd;
     if (after(tp->snd_una, s->round_end) && gradients_sampled(g)) {

@@ -62,6 +62,10 @@ pub(crate) struct Forms {
     pub(crate) undoable: bool,
     /// Until where the window is down because the controller asked for it. The kernel does not know of such a reduction.
     pub(crate) own_until: Option<u64>,
+    /// The window in segments and what was delivered when that began, and what has been delivered that the C form was told to
+    /// act on.
+    own_from: (u64, u64),
+    own_delivered: u64,
     /// The smoothed RTT when the window could last be decided.
     decided_at: u64,
     events: String,
@@ -95,6 +99,8 @@ impl Forms {
             delivered: 1,
             undoable: false,
             own_until: None,
+            own_from: (0, 0),
+            own_delivered: 0,
             decided_at: 0,
             events: format!("mss {}\n", mss.get()),
             answers: vec![],
@@ -115,7 +121,11 @@ impl Forms {
         let threshold = self.rust.slow_start_threshold().unwrap().get();
         let ssthresh = if threshold == u64::MAX { NO_THRESHOLD.into() } else { threshold / mss.get() };
         let below = window < mss;
-        let cwnd = if below { self.state("cwnd_segments") } else { window.get() / mss.get() };
+        let cwnd = match self.own_until {
+            _ if below => self.state("cwnd_segments"),
+            Some(_) => self.walked_down(window.get() / mss.get()),
+            None => window.get() / mss.get(),
+        };
         let pacing = match self.rust.pacing_rate() {
             Some(rate) => as_divided(rate),
             // The two segments that leave at once, each so many round trips.
@@ -126,6 +136,14 @@ impl Forms {
             None => 0..=0,
         };
         self.answers.push(Answer { cwnd, ssthresh, pacing });
+    }
+
+    /// The window on its way to `threshold` segments in a reduction of the controller's own: the C form walks there itself, where
+    /// for the Rust form the transport does (RFC 6937: of what is delivered, a share is sent).
+    fn walked_down(&self, threshold: u64) -> u64 {
+        let (from, before) = self.own_from;
+        let delivered = (self.own_delivered - before).min(from);
+        (from - delivered + (threshold * delivered).div_ceil(from)).max(threshold)
     }
 
     /// A whole number that the Rust form knows.
@@ -239,6 +257,9 @@ impl Forms {
         let drawn = (self.random.clone().bits() >> 32) as u32;
         self.answer(&ack, seen);
         self.phase = seen.phase;
+        if seen.grows {
+            self.own_delivered = self.delivered;
+        }
         let line = self.line_of(seen, drawn);
         self.begin_own_reduction();
         self.note("ack", &line);
@@ -274,6 +295,8 @@ impl Forms {
             self.own_until = None;
         }
         if self.calm() && self.rust.wants_reduction() {
+            self.own_from = (self.rust.window().get() / self.mss.get(), self.delivered);
+            self.own_delivered = self.delivered;
             let (now, signal) = (self.time(), Signal::Own);
             self.rust.on_enter_recovery(&Congestion { now, signal, in_flight: Bytes::ZERO });
             self.phase = Phase::Reduction;
