@@ -446,6 +446,21 @@ mod tests {
     }
 
     #[test]
+    fn the_document_of_two_engines_tells_them_apart() {
+        let mut lab = lab();
+        lab.claims.truncate(1);
+        let live = Judged { engine: "live".into(), verdict: ClaimVerdict::Fails, ..lab.claims[0].clone() };
+        lab.claims.push(live);
+        let folder = tempfile::tempdir().unwrap();
+        write_document(folder.path(), "textbook-live", None, &[lab]).unwrap();
+        let page = std::fs::read_to_string(folder.path().join("textbook-live.md")).unwrap();
+        let sim = "- `sim`: All 1 claims hold.\n- `live`: 0 of 1 claims hold, 1 fails.\n";
+        assert!(page.contains(sim), "{page}");
+        assert!(page.contains("| study | on | measured |"), "{page}");
+        assert_eq!((page.matches("| sim |").count(), page.matches("| live |").count()), (1, 1), "{page}");
+    }
+
+    #[test]
     fn an_order_is_told_with_what_was_measured_and_what_stands_otherwise() {
         let mut lab = lab();
         let judged = &mut lab.claims[1];

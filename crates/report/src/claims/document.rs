@@ -24,16 +24,30 @@ pub fn write_document(
     let title = format!("# {study}");
     let (opening, remarks) = parts(about.unwrap_or(&title));
     let mut page = format!("{opening}\n");
-    let _ = writeln!(page, "\n## What holds\n\n{}", Score::of(labs).sentence());
+    let engines = engines(labs);
+    page += "\n## What holds\n\n";
+    if let [_, _, ..] = engines[..] {
+        for engine in &engines {
+            let _ = writeln!(page, "- `{engine}`: {}", Score::of(&measured_by(engine, labs)).sentence());
+        }
+        page.push('\n');
+    } else {
+        let _ = writeln!(page, "{}", Score::of(labs).sentence());
+    }
     page += "A row holds when all that it claims does; of a claim about several cells the one that is farthest off is shown.\n\n";
-    page += "| row | claim | cell | study | measured | verdict | where the study says it |\n|---|---|---|---|---|---|---|\n";
+    let several = engines.len() > 1;
+    let (on, rule) = if several { (" on |", "---|") } else { ("", "") };
+    let _ = writeln!(
+        page,
+        "| row | claim | cell | study |{on} measured | verdict | where the study says it |\n|---|---|---|---|{rule}---|---|---|"
+    );
     let mut claims: Vec<(&Reproduced, usize, &Judged)> = labs
         .iter()
         .flat_map(|lab| lab.claims.iter().enumerate().map(move |(n, judged)| (lab, n, judged)))
         .collect();
     claims.sort_by_key(|(_, _, claim)| rank(claim));
     for (_, _, judged) in &claims {
-        page += &row(judged);
+        page += &row(judged, several);
     }
     page += &differences(&claims);
     if !remarks.is_empty() {
@@ -42,7 +56,8 @@ pub fn write_document(
     page += "\n## The claims as pictures\n\nGrey is what the study says, with the tolerance; a dashed line is a bound that is passed.\n";
     for (lab, n, judged) in &claims {
         let said = Said::of(judged);
-        let title = named(judged, &said.what);
+        let on = if several { format!(" ({})", judged.engine) } else { String::new() };
+        let title = named(judged, &said.what) + &on;
         if let Some(svg) = figure(judged, &title) {
             let file = format!("{study}/{}-{}.svg", lab.lab, n + 1);
             out.write(&file, svg.as_bytes())?;
@@ -64,6 +79,24 @@ pub fn write_document(
     out.write(&format!("{study}.md"), page.as_bytes())
 }
 
+/// The engines that measured, in the order in which they come.
+fn engines(labs: &[Reproduced]) -> Vec<&str> {
+    let mut engines = vec![];
+    for judged in labs.iter().flat_map(|lab| &lab.claims) {
+        if !engines.contains(&judged.engine.as_str()) {
+            engines.push(&judged.engine);
+        }
+    }
+    engines
+}
+
+/// What one of them measured.
+fn measured_by(engine: &str, labs: &[Reproduced]) -> Vec<Reproduced> {
+    let mut labs = labs.to_vec();
+    labs.iter_mut().for_each(|lab| lab.claims.retain(|judged| judged.engine == engine));
+    labs
+}
+
 /// What stands before the first heading of the second level, and the rest.
 fn parts(about: &str) -> (&str, &str) {
     let (opening, remarks) = about.split_at(about.find("\n## ").unwrap_or(about.len()));
@@ -79,23 +112,22 @@ fn rank(judged: &Judged) -> (bool, String, u32, String) {
     (row.is_empty(), letters, digits.parse().unwrap_or(0), rest)
 }
 
-fn row(judged: &Judged) -> String {
+/// A claim as a row of the table; with the engine, where several measured.
+fn row(judged: &Judged, several: bool) -> String {
     let said = Said::of(judged);
     let name = judged.claim.row.as_deref().unwrap_or_default();
     let verdict = match judged.verdict {
         ClaimVerdict::Holds => "holds".to_owned(),
         other => format!("**{}**", other.name()),
     };
-    let cells = [
-        name,
-        &what(&judged.claim),
-        &said.cell,
-        &said.published,
-        &said.measured,
-        &verdict,
-        &judged.claim.source,
+    let what = what(&judged.claim);
+    let cells: [&[&str]; 3] = [
+        &[name, &what, &said.cell, &said.published],
+        if several { &[&judged.engine] } else { &[] },
+        &[&said.measured, &verdict, &judged.claim.source],
     ];
-    format!("| {} |\n", cells.map(cell).join(" | "))
+    let cells: Vec<String> = cells.concat().into_iter().map(cell).collect();
+    format!("| {} |\n", cells.join(" | "))
 }
 
 /// What differs, and the reasons that the claims give.
