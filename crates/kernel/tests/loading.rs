@@ -208,6 +208,24 @@ fn packets_of_one_control_leave_as_ect1() {
 }
 
 #[test]
+fn what_relabels_for_a_pinned_control_goes_with_it() {
+    let Some(_alone) = permitted() else { return };
+    let prague = weir_kernel::control("prague").unwrap();
+    let relabel = || Relabelling::new(prague, &["lo".to_owned()]).unwrap();
+    let held = weir_kernel::load(&plain("prague")).unwrap();
+    assert!(
+        matches!(relabel().pin(), Err(Problem::HeldElsewhere("weir_prague"))),
+        "it would outlive its control"
+    );
+    held.pin().unwrap();
+    relabel().pin().unwrap();
+    relabel().pin().unwrap();
+    assert!(remains().iter().any(|left| left == "program relabel"));
+    weir_kernel::unload("prague").unwrap();
+    nothing_remains();
+}
+
+#[test]
 fn nothing_remains_of_a_loader_that_is_killed() {
     if std::env::var_os(VICTIM).is_some() {
         let _held: Vec<_> =
