@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +16,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 /// Length of a control's name in the kernel (`TCP_CA_NAME_MAX`), and of `choice` in `bpf/choose.c`.
 const NAME: usize = 16;
 const CHOICE: usize = NAME + 4;
+
+/// What our groups are called; the number of the maker's PID namespace and its own there follow.
+const PREFIX: &str = "weir-use-";
+/// The number of the PID namespace from which all processes are seen (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+const OUTERMOST: u64 = 0xeffffffc;
 
 /// A control group in which connections get a control.
 #[derive(Debug)]
@@ -32,9 +38,13 @@ impl Group {
     /// # Errors
     /// There is no cgroup2 file system, or the kernel refuses the program.
     pub fn new(control: &'static Control) -> Result<Group, Problem> {
-        let folder = own_group().map_err(Problem::failed("cannot find the control group of this process"))?;
-        let folder = folder.join(format!("weir-use-{}", std::process::id()));
+        let unknown = || Problem::failed("cannot find the control group of this process");
+        let (own, space) = (own_group().map_err(unknown())?, pid_namespace("self").map_err(unknown())?);
+        sweep(&own, space);
+        let folder = own.join(format!("{PREFIX}{space}-{}", std::process::id()));
         let failed = || Problem::failed(format!("cannot make the control group {}", folder.display()));
+        // One of our own name is of a process that is gone.
+        let _ = fs::remove_dir(&folder);
         fs::create_dir(&folder).map_err(failed())?;
         let tidier = tidy_up_later(&folder).map_err(failed())?;
         let processes = File::options().write(true).open(folder.join("cgroup.procs")).map_err(failed())?;
@@ -81,6 +91,39 @@ fn tidy_up_later(folder: &Path) -> io::Result<Child> {
     let mut shell = Command::new("sh");
     shell.args(["-c", include_str!("tidy.sh"), "weir-tidy"]).arg(folder);
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()
+}
+
+/// The number of a process's PID namespace (pid_namespaces(7)).
+fn pid_namespace(process: &str) -> io::Result<u64> {
+    Ok(fs::metadata(Path::new("/proc").join(process).join("ns/pid"))?.ino())
+}
+
+/// Removes groups whose makers are gone. What tidies up for one goes with it where its whole PID namespace is killed, as a container is.
+/// Only who sees all processes can tell.
+fn sweep(own: &Path, space: u64) {
+    if space != OUTERMOST {
+        return;
+    }
+    let names =
+        |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let makers: Vec<(u64, u32)> = names(own)
+        .filter_map(|name| {
+            let (space, process) = name.to_str()?.strip_prefix(PREFIX)?.split_once('-')?;
+            Some((space.parse().ok()?, process.parse().ok()?))
+        })
+        .collect();
+    if makers.is_empty() {
+        return;
+    }
+    let spaces: Vec<u64> =
+        names(Path::new("/proc")).filter_map(|name| pid_namespace(name.to_str()?).ok()).collect();
+    for (space, process) in makers {
+        let lives = spaces.contains(&space)
+            && (space != OUTERMOST || Path::new(&format!("/proc/{process}")).exists());
+        if !lives {
+            let _ = fs::remove_dir(own.join(format!("{PREFIX}{space}-{process}")));
+        }
+    }
 }
 
 /// The folder of the control group that this process is in.

@@ -183,3 +183,28 @@ fn nothing_remains_when_weir_is_killed_while_a_command_runs() {
     eventually("the control group has gone", || groups().is_empty());
     eventually("the command has ended", || !PathBuf::from(format!("/proc/{}", pid.trim())).exists());
 }
+
+#[test]
+fn what_a_killed_container_leaves_goes_with_the_next_use() {
+    let Some(_alone) = permitted() else { return };
+    let mut container = Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child", env!("CARGO_BIN_EXE_weir")])
+        .args(["kernel", "use", "yield", "--", "sleep", "60"])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let inside = || {
+        groups().iter().any(|group| !std::fs::read_to_string(group.join("cgroup.procs")).unwrap().is_empty())
+    };
+    eventually("the command runs", inside);
+    container.kill().unwrap();
+    container.wait().unwrap();
+    eventually("the control has gone", || state("yield") == Value::Null);
+    eventually("the command has ended", || !inside());
+    assert_eq!(groups().len(), 1, "nobody was left to tidy up");
+    // The kernel takes a moment to be rid of the last of its processes.
+    eventually("the control group has gone", || {
+        done(&["use", "yield", "--", "true"]);
+        groups().is_empty()
+    });
+}
