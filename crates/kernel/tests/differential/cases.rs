@@ -3,7 +3,7 @@
 /// A controller as a lab file has it, and the parameters of the C form that are not at their defaults.
 pub(crate) type Case = (&'static str, &'static [(&'static str, i64)]);
 
-pub(crate) const CASES: [Case; 40] = [
+pub(crate) const CASES: [Case; 41] = [
     (r#"{ "kind": "dctcp" }"#, &[]),
     (
         r#"{ "kind": "dctcp", "dctcp_shift_g": 1, "dctcp_alpha_on_init": 0 }"#,
@@ -44,6 +44,7 @@ pub(crate) const CASES: [Case; 40] = [
     ),
     (r#"{ "kind": "nice" }"#, &[]),
     (r#"{ "kind": "nice", "reading": "paper" }"#, &[("reading", 0)]),
+    (r#"{ "kind": "nice", "threshold": 100 }"#, &[("threshold", 100)]),
     (
         r#"{ "kind": "nice", "alpha": 2, "beta": 6, "gamma": 2, "threshold": 50, "fraction_divisor": 8, "max_fwnd": 20,
              "counter_bits": 32 }"#,
