@@ -56,7 +56,7 @@ impl Sampler {
                 received_packets: seen.received_packets,
                 received_bytes: seen.received_bytes,
                 received_ce: seen.received_ce,
-                first_arrival: seen.first_arrival,
+                first_packet: seen.first_packet,
                 last_arrival: seen.last_arrival,
                 read_bytes,
                 rtt_count: seen.rtt_count,

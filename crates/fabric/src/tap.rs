@@ -24,8 +24,8 @@ pub struct FlowCounters {
     pub received_bytes: u64,
     /// Of those, marked CE.
     pub received_ce: u64,
-    /// When the first packet of any kind, a handshake's included, reached the receiving host.
-    pub first_arrival: Option<Time>,
+    /// When the first packet of any kind, a handshake's included, reached the receiving host or left it.
+    pub first_packet: Option<Time>,
     /// When the last packet of any kind did: after a connection's data the peer's answer to its FIN.
     pub last_arrival: Option<Time>,
     /// RTT samples.
@@ -98,10 +98,11 @@ impl Taps {
     /// A packet leaves a host.
     #[inline(always)]
     pub(crate) fn sent<P: Packet>(&mut self, host: usize, packet: &P, tcp: Option<TcpView<'_>>, now: Time) {
-        let Some(tap) = self.flows.get_mut(packet.flow().0 as usize).filter(|tap| tap.from == host as u32)
-        else {
+        let Some(tap) = self.flows.get_mut(packet.flow().0 as usize) else { return };
+        if tap.from != host as u32 {
+            tap.counters.first_packet.get_or_insert(now);
             return;
-        };
+        }
         match tcp {
             Some(tcp) if tcp.payload == 0 => return,
             Some(tcp) => tap.segment_sent(tcp.sequence, tcp.sequence.wrapping_add(tcp.payload), now),
@@ -131,7 +132,7 @@ impl Taps {
             }
             return;
         }
-        tap.counters.first_arrival.get_or_insert(now);
+        tap.counters.first_packet.get_or_insert(now);
         tap.counters.last_arrival = Some(now);
         if tcp.is_none_or(|tcp| tcp.payload > 0) {
             tap.counters.received_packets += 1;

@@ -174,7 +174,7 @@ table!(FlowSample {
     received_packets: u64 = "received_packets",
     received_bytes: u64 = "received_bytes",
     received_ce: u64 = "received_ce_packets",
-    first_arrival: Option<weir_base::Time> = "first_arrival_ns",
+    first_packet: Option<weir_base::Time> = "first_packet_ns",
     last_arrival: Option<weir_base::Time> = "last_arrival_ns",
     read_bytes: u64 = "read_bytes",
     rtt_count: u64 = "rtt_samples",

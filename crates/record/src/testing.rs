@@ -56,7 +56,7 @@ pub(crate) fn busy_records() -> Records {
                 received_packets: n - n % 2,
                 received_bytes: 1500 * (n - n % 2),
                 received_ce: n % 3,
-                first_arrival: (n % 5 > 0).then(|| at + Span::from_micros(1)),
+                first_packet: (n % 5 > 0).then(|| at + Span::from_micros(1)),
                 last_arrival: (n % 5 > 1).then(|| at + Span::from_micros(n)),
                 read_bytes: 1448 * n,
                 rtt_count: n,

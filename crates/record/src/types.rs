@@ -102,8 +102,8 @@ pub struct FlowSample {
     pub received_bytes: u64,
     /// Of those, marked CE.
     pub received_ce: u64,
-    /// When the first packet of any kind, a handshake's included, reached the receiving host in the period.
-    pub first_arrival: Option<Time>,
+    /// When the first packet of any kind, a handshake's included, reached the receiving host or left it in the period.
+    pub first_packet: Option<Time>,
     /// When the last packet of any kind did.
     pub last_arrival: Option<Time>,
     /// Bytes that the receiving application read.
@@ -127,7 +127,7 @@ impl FlowSample {
         add(&mut self.received_packets, later.received_packets);
         add(&mut self.received_bytes, later.received_bytes);
         add(&mut self.received_ce, later.received_ce);
-        self.first_arrival = self.first_arrival.or(later.first_arrival);
+        self.first_packet = self.first_packet.or(later.first_packet);
         self.last_arrival = later.last_arrival.or(self.last_arrival);
         add(&mut self.read_bytes, later.read_bytes);
         if later.rtt_count > 0 {

@@ -43,6 +43,10 @@ pub struct Score {
     pub fails: usize,
     /// Rows that differ for reasons that their claims give.
     pub differs: usize,
+    /// What was judged, each number and order by itself.
+    pub judged: usize,
+    /// Of those, how many hold.
+    pub judged_right: usize,
 }
 
 impl Score {
@@ -56,12 +60,17 @@ impl Score {
                 None => alone.push(judged.verdict),
             }
         }
+        let each = || alone.iter().chain(named.values().flatten());
+        let judged = each().count();
+        let judged_right = each().filter(|verdict| **verdict == ClaimVerdict::Holds).count();
         alone.extend(named.into_values().map(ClaimVerdict::all));
         let of = |verdict| alone.iter().filter(|other| **other == verdict).count();
         Score {
             holds: of(ClaimVerdict::Holds),
             fails: of(ClaimVerdict::Fails),
             differs: of(ClaimVerdict::Differs),
+            judged,
+            judged_right,
         }
     }
 
@@ -84,7 +93,15 @@ impl Score {
                 if self.differs == 1 { "s" } else { "" }
             );
         }
-        text + "."
+        text.push('.');
+        if self.judged > all {
+            let _ = write!(
+                text,
+                " Judged one by one, {} of their {} numbers and orders hold.",
+                self.judged_right, self.judged
+            );
+        }
+        text
     }
 }
 
@@ -403,8 +420,13 @@ mod tests {
             }
             // A row goes over several labs.
             let other = Reproduced { claims: lab.claims.split_off(2), ..lab.clone() };
-            let Score { holds, fails, differs } = Score::of(&[lab, other]);
-            [holds, fails, differs]
+            let score = Score::of(&[lab, other]);
+            assert_eq!((score.judged_right, score.judged), (1, 3));
+            let grouped = score.holds + score.fails + score.differs < 3;
+            let told =
+                score.sentence().ends_with(". Judged one by one, 1 of their 3 numbers and orders hold.");
+            assert_eq!(told, grouped);
+            [score.holds, score.fails, score.differs]
         };
         assert_eq!(rows([None, None, None]), [1, 1, 1]);
         assert_eq!(rows([Some("H1"), Some("H1"), None]), [0, 1, 1]);

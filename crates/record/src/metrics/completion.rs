@@ -47,13 +47,13 @@ pub(super) const COMPLETION_TIME: Metric = Metric {
     formula: Formula::Flows(|f| f.times(|flow| flow.completed)),
 };
 
-/// From the first packet to the last, where they arrive.
+/// From the first packet to the last, as a capture at the receiver has them.
 pub(super) const TRANSACTION_TIME: Metric = Metric {
     name: "transaction_time_s",
     title: "Transaction time",
     unit: "s",
     of: &[Level::Group, Level::Flow],
-    definition: "From a connection's first packet reaching the receiving host to its last doing so, those of the handshake and of the end included, of flows that completed. Of a flow, whenever it was; of a group, the distribution over flows that completed in the window.",
+    definition: "From a connection's first packet at the receiving host, which that one sends where it asks for the connection, to the last that reaches it; those of the handshake and of the end are included. Of flows that completed. Of a flow, whenever it was; of a group, the distribution over flows that completed in the window.",
     source: "Ong 2020 (LBE thesis), section 3.4: time between first and last packet as received by the TCP receiver",
     bound: None,
     formula: Formula::Flows(|f| f.times(FlowView::transaction)),

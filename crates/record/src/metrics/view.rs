@@ -233,7 +233,7 @@ impl<'a> View<'a> {
         for sample in &records.flows {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
             flow.arrivals =
-                (flow.arrivals.0.or(sample.first_arrival), sample.last_arrival.or(flow.arrivals.1));
+                (flow.arrivals.0.or(sample.first_packet), sample.last_arrival.or(flow.arrivals.1));
             flow.read_in_all = flow.read_in_all.saturating_add(sample.read_bytes);
             if self.window.holds(sample.at) {
                 flow.sum.merge(sample);

@@ -571,7 +571,7 @@ impl Connection {
         if self.closing {
             return 0;
         }
-        let accepted = bytes.min(self.writable());
+        let accepted = self.room_for(bytes);
         match self.sender.as_deref_mut() {
             Some(sender) => sender.written += accepted,
             None => self.written += accepted,
@@ -579,7 +579,19 @@ impl Connection {
         accepted
     }
 
-    /// How many bytes [`Connection::write`] would take.
+    /// What there is room for of a write: all of it, or whole segments, as the kernel fills one buffer after the other.
+    fn room_for(&self, bytes: u64) -> u64 {
+        let room = self.writable();
+        if bytes <= room {
+            return bytes;
+        }
+        let unsent =
+            self.sender.as_deref().map_or(self.written, |sender| sender.written.saturating_sub(sender.next));
+        let whole = (unsent + room) / u64::from(self.config.mss) * u64::from(self.config.mss);
+        whole.saturating_sub(unsent)
+    }
+
+    /// How many bytes [`Connection::write`] would take at most.
     pub fn writable(&self) -> u64 {
         match self.sender.as_deref() {
             Some(sender) => {

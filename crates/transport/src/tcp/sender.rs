@@ -97,6 +97,8 @@ pub(crate) struct Sender {
     /// First position not acknowledged, and next to be sent for the first time.
     pub(crate) una: u64,
     pub(crate) next: u64,
+    /// End of the last segment that was sent short (`snd_sml`).
+    pub(crate) short_end: u64,
     /// End of what the application has written.
     pub(crate) written: u64,
     pub(crate) endless: bool,
@@ -179,6 +181,7 @@ impl Sender {
             board: Scoreboard::new(config.mss),
             una: 1,
             next: 1,
+            short_end: 0,
             written: 1,
             endless: false,
             greedy: false,

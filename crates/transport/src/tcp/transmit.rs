@@ -33,8 +33,8 @@ impl Sender {
         if self.fin_queued {
             return (!self.fin_sent).then_some((left as u16, true));
         }
-        // Nagle (RFC 896): a short segment waits while data is out.
-        (left > 0 && self.board.out() == 0).then_some((left as u16, false))
+        // Nagle as Minshall changed it (`tcp_minshall_check`): a short segment waits only while another one is out.
+        (left > 0 && self.una >= self.short_end).then_some((left as u16, false))
     }
 
     /// Whether the next new segment fits into the receiver's window.
@@ -228,6 +228,9 @@ impl Sender {
         self.delivery.on_sent(&mut sent, at, idle);
         self.board.push(sent);
         self.next = sent.end();
+        if len < self.mss {
+            self.short_end = self.next;
+        }
         self.fin_sent |= fin;
         if idle || self.pending == super::sender::Pending::Probe {
             self.rearm_timeout(now);
