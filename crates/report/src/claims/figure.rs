@@ -18,6 +18,9 @@ const FEWEST: usize = 3;
 const MOST_LINES: usize = 10;
 /// Most labels below the plot.
 const LABELS: usize = 14;
+/// About how wide a letter is, and how far a second row of labels is below the first.
+const LETTER: f64 = 6.2;
+const ROW: f64 = 13.0;
 /// Okabe and Ito's colours, which the colour-blind tell apart, and two greys.
 const COLOURS: [&str; MOST_LINES] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a7a00", "#666666",
@@ -233,6 +236,12 @@ impl Frame {
         }
     }
 
+    /// Whether names are longer than a column is wide: then every other one stands a row lower.
+    fn crowded(&self, plane: &Plane<'_>) -> bool {
+        let longest = plane.labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        !plane.is_ordered() && longest as f64 * LETTER > self.x(1.0) - self.x(0.0)
+    }
+
     fn axes(&self, svg: &mut String, plane: &Plane<'_>, step: f64) {
         let (right, bottom) = (SIZE.0 - RIGHT, SIZE.1 - BOTTOM);
         let steps = ((self.most - self.least) / step).round() as usize;
@@ -247,16 +256,18 @@ impl Frame {
                 tick(value, step)
             );
         }
+        let rows = self.crowded(plane);
         let every = plane.labels.len().div_ceil(LABELS);
         for (column, label) in plane.labels.iter().enumerate().filter(|(column, _)| column % every == 0) {
             // The unit stands below, once.
             let short = label.split(' ').next().unwrap_or(label);
             let shown = if Along::number(label).is_some() { short } else { *label };
+            let lower = if rows && column % 2 == 1 { ROW } else { 0.0 };
             let _ = writeln!(
                 svg,
                 "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 self.x(column as f64),
-                bottom + 17.0,
+                bottom + 17.0 + lower,
                 escape(shown)
             );
         }
@@ -269,7 +280,7 @@ impl Frame {
             "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#333333\"/>\
              <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             (LEFT + right) / 2.0,
-            bottom + 36.0,
+            bottom + 36.0 + if rows { ROW / 2.0 } else { 0.0 },
             escape(&below)
         );
     }
@@ -326,5 +337,21 @@ mod tests {
     fn a_number_lies_between_its_neighbours() {
         let numbers = [70.0, 80.0, 100.0];
         assert_eq!([60.0, 75.0, 90.0, 120.0].map(|number| place(&numbers, number)), [0.0, 0.5, 1.5, 2.0]);
+    }
+
+    #[test]
+    fn names_that_are_longer_than_a_column_stand_in_two_rows() {
+        let rows = |labels: Vec<&str>| {
+            let frame = Frame { least: 0.0, most: 1.0, columns: labels.len() };
+            let plane = Plane { along: "control", other: "", labels, lines: vec![] };
+            let mut svg = String::new();
+            frame.axes(&mut svg, &plane, 1.0);
+            let heights = ["269", "282"].map(|y| svg.matches(&format!("y=\"{y}\"")).count());
+            (heights[0], heights[1])
+        };
+        // 526 points for the columns: names of eight letters take 50.
+        assert_eq!(rows(vec!["westwood"; 4]), (4, 0));
+        assert_eq!(rows(vec!["westwood"; 11]), (6, 5));
+        assert_eq!(rows(vec!["100000 ms"; 11]), (11, 0), "a scale needs no name");
     }
 }
