@@ -43,10 +43,10 @@ pub struct Score {
     pub fails: usize,
     /// Rows that differ for reasons that their claims give.
     pub differs: usize,
-    /// What was judged, each number and order by itself.
-    pub judged: usize,
+    /// All numbers and orders that were judged.
+    pub numbers: usize,
     /// Of those, how many hold.
-    pub judged_right: usize,
+    pub numbers_hold: usize,
 }
 
 impl Score {
@@ -61,16 +61,16 @@ impl Score {
             }
         }
         let each = || alone.iter().chain(named.values().flatten());
-        let judged = each().count();
-        let judged_right = each().filter(|verdict| **verdict == ClaimVerdict::Holds).count();
+        let numbers = each().count();
+        let numbers_hold = each().filter(|verdict| **verdict == ClaimVerdict::Holds).count();
         alone.extend(named.into_values().map(ClaimVerdict::all));
         let of = |verdict| alone.iter().filter(|other| **other == verdict).count();
         Score {
             holds: of(ClaimVerdict::Holds),
             fails: of(ClaimVerdict::Fails),
             differs: of(ClaimVerdict::Differs),
-            judged,
-            judged_right,
+            numbers,
+            numbers_hold,
         }
     }
 
@@ -94,11 +94,11 @@ impl Score {
             );
         }
         text.push('.');
-        if self.judged > all {
+        if self.numbers > all {
             let _ = write!(
                 text,
                 " Judged one by one, {} of their {} numbers and orders hold.",
-                self.judged_right, self.judged
+                self.numbers_hold, self.numbers
             );
         }
         text
@@ -421,7 +421,7 @@ mod tests {
             // A row goes over several labs.
             let other = Reproduced { claims: lab.claims.split_off(2), ..lab.clone() };
             let score = Score::of(&[lab, other]);
-            assert_eq!((score.judged_right, score.judged), (1, 3));
+            assert_eq!((score.numbers_hold, score.numbers), (1, 3));
             let grouped = score.holds + score.fails + score.differs < 3;
             let told =
                 score.sentence().ends_with(". Judged one by one, 1 of their 3 numbers and orders hold.");

@@ -426,7 +426,10 @@ fn a_study_is_reproduced_and_its_claims_are_judged() {
     let output = reproduce(&["--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["score"].to_string(), r#"{"holds":1,"fails":0,"differs":1}"#);
+    assert_eq!(
+        told["score"].to_string(),
+        r#"{"holds":1,"fails":0,"differs":1,"numbers":2,"numbers_hold":1}"#
+    );
     let claims = &told["labs"][0]["claims"];
     assert_eq!((claims[0]["verdict"].as_str(), claims[0]["repeats"].as_u64()), (Some("holds"), Some(1)));
     assert!(place.path("results/reproduce/index.html").is_file());
