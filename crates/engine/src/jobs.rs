@@ -1,5 +1,5 @@
-//! Runs of a lab side by side: as many at once as there are jobs; live ones alone, unless told otherwise. A run that fails or panics is tried
-//! again, then reported, and harms no other.
+//! Runs of a lab side by side: as many at once as there are jobs; live ones alone, unless told otherwise. A run that fails
+//! or panics is tried again, then reported, and harms no other.
 
 use crate::capture::Capture;
 use crate::folder::{FolderError, ResultFolder, RunFile, cell_id};
@@ -81,8 +81,8 @@ pub trait Progress: Sync {
 /// How often [`Progress::tick`] is called and shards that wait are looked at.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Runs all cells that are wanted and not in the folder yet. Live cells run after the simulated ones, one at a time unless told otherwise. The
-/// runs of large labs are kept in shards, those of others in a folder each.
+/// Runs all cells that are wanted and not in the folder yet. Live cells run after the simulated ones, one at a time unless told
+/// otherwise. The runs of large labs are kept in shards, those of others in a folder each.
 ///
 /// # Errors
 /// The folder holds runs that must not be mixed with these, or a shard cannot be written.

@@ -297,8 +297,8 @@ impl<'a> World<'a> {
         let Carrier::Tcp(ends) = &mut flow.carrier else { return };
         send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
         let due = ends.receiver.next_timer();
-        if flow.has_all_it_asked_for() && !std::mem::replace(&mut flow.completed, true) {
-            self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
+        if flow.has_all_it_asked_for() && !flow.completed {
+            self.complete(number, now);
         }
         self.arm(number, RECEIVER, due);
         if wake != was_waking {
@@ -306,7 +306,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// All that the sender had has arrived: the receiver closes too.
+    /// All that the sender had has arrived: the receiver closes too, where it has not yet.
     #[cold]
     fn complete(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];

@@ -31,6 +31,7 @@ const DOCUMENTS: &str = "documents";
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let labs = find(args.what.as_deref(), &args.labs.clone().unwrap_or_else(|| STUDIES.into()))?;
     let live = args.on.contains(&EngineName::Live);
+    let suffix = if live { LIVE } else { "" };
     let form = Form { full: args.full, live };
     let alone = labs.len() == 1;
     let studies: BTreeMap<String, PathBuf> =
@@ -54,7 +55,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     let out = args.out.clone().unwrap_or_else(|| {
         let form = if args.full { "-full" } else { "" };
-        PathBuf::from("results").join(format!("reproduce{form}{}", if live { LIVE } else { "" }))
+        PathBuf::from("results").join(format!("reproduce{form}{suffix}"))
     });
     let mut reproduced = vec![];
     for (study, lab) in loaded {
@@ -79,7 +80,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     write_claims(&out, &reproduced)?;
     if !alone {
-        write_documents(&studies, &out, &reproduced, if live { LIVE } else { "" })?;
+        write_documents(&studies, &out, &reproduced, suffix)?;
     }
     let score = Score::of(&reproduced);
     let document = json!({ "full": args.full, "score": score, "labs": reproduced });
@@ -110,17 +111,17 @@ fn leave_out_what_is_simulated(loaded: &mut Vec<(String, Lab)>) {
     loaded.retain(|(study, lab)| stays(study, lab));
 }
 
-/// A document for each study, with what its folder says of it; `form` follows the names of both.
+/// A document for each study, with what its folder says of it; `suffix` follows the names of both.
 fn write_documents(
     studies: &BTreeMap<String, PathBuf>,
     out: &Path,
     reproduced: &[Reproduced],
-    form: &str,
+    suffix: &str,
 ) -> Result<(), Failure> {
     for (study, folder) in studies {
-        let about = fs::read_to_string(folder.join(format!("{ABOUT}{form}.md"))).ok();
+        let about = fs::read_to_string(folder.join(format!("{ABOUT}{suffix}.md"))).ok();
         let labs: Vec<Reproduced> = reproduced.iter().filter(|lab| lab.study == *study).cloned().collect();
-        write_document(&out.join(DOCUMENTS), &format!("{study}{form}"), about.as_deref(), &labs)?;
+        write_document(&out.join(DOCUMENTS), &format!("{study}{suffix}"), about.as_deref(), &labs)?;
     }
     Ok(())
 }
