@@ -91,6 +91,8 @@ pub(crate) struct Flow {
 /// What the application waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
+    /// The flow's start.
+    Start,
     Nothing,
     Open,
     Room,
@@ -142,7 +144,7 @@ impl Flow {
             wake: Time::ZERO + plan.start,
             unwritten: 0,
             read: 0,
-            waiting: Waiting::Time,
+            waiting: Waiting::Start,
             exchange: (needs == Needs::Exchanges).then(Exchange::default),
             frames: run.frame_log(number).map(Box::new),
             drawn: group.workload.is_drawn(),
@@ -150,6 +152,11 @@ impl Flow {
             completed: false,
             seen: [0; 3],
         }
+    }
+
+    /// Whether the application has not been told of the start yet.
+    pub(crate) fn is_to_start(&self) -> bool {
+        self.waiting == Waiting::Start
     }
 
     /// The flow begins: a TCP flow gets the two ends that it will need.
@@ -230,6 +237,11 @@ impl Flow {
             self.stopped = true;
             self.wake = Time::NEVER;
             self.unwritten = 0;
+            // An answer under way is still read. Nothing else may wake the application after its end: what opens or
+            // makes room later would set its clock to the end again, which has passed.
+            if self.waiting != Waiting::Answer {
+                self.waiting = Waiting::Nothing;
+            }
             match (&mut self.carrier, self.exchange.is_some()) {
                 (Carrier::Tcp(ends), false) => ends.sender.iter_mut().for_each(Connection::close),
                 (Carrier::Tcp(ends), true) => ends.receiver.close(),
@@ -237,8 +249,12 @@ impl Flow {
             }
             return;
         }
-        if now >= self.wake && self.waiting == Waiting::Time && !self.stopped {
-            let event = if now == self.start { Event::Start } else { Event::Woken };
+        let event = match self.waiting {
+            Waiting::Start => Event::Start,
+            Waiting::Time => Event::Woken,
+            _ => return,
+        };
+        if now >= self.wake {
             self.act(event, now, send);
         }
     }

@@ -25,6 +25,9 @@ const FLOWS_WITH_STATE: usize = 64;
 /// A threshold of more segments than this stands for none (Linux `TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
+/// After so many events, and at each sample, the run tells its progress and looks whether it is to stop: some milliseconds.
+const EVENTS_BETWEEN_LOOKS: u32 = 1 << 14;
+
 /// Timers of a flow: the sender's, the receiver's and the application's.
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
@@ -106,8 +109,19 @@ impl<'a> World<'a> {
             self.arm(number, APPLICATION, self.flows[number].start);
         }
         self.timers.push((Time::ZERO + self.run.sample).min(end), sampling);
+        let look = |now: Time| {
+            (watch.progress)(now.as_secs_f64() / end.as_secs_f64());
+            let cancelled = watch.cancel.load(std::sync::atomic::Ordering::Relaxed);
+            if cancelled { Err(EngineError::Cancelled) } else { Ok(()) }
+        };
+        let mut events = 0;
         loop {
             let next = self.timers.next_time();
+            events += 1;
+            if events == EVENTS_BETWEEN_LOOKS {
+                events = 0;
+                look(next)?;
+            }
             if let Some(delivery) = self.fabric.advance(next) {
                 self.deliver(delivery);
                 continue;
@@ -131,10 +145,7 @@ impl<'a> World<'a> {
                 break;
             }
             self.timers.replace((now + self.run.sample).min(end), sampling);
-            (watch.progress)(now.as_secs_f64() / end.as_secs_f64());
-            if watch.cancel.load(std::sync::atomic::Ordering::Relaxed) {
-                return Err(EngineError::Cancelled);
-            }
+            look(now)?;
         }
         Ok(self.outcome())
     }
@@ -200,7 +211,7 @@ impl<'a> World<'a> {
 
     fn application(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
-        if now == flow.start {
+        if flow.is_to_start() {
             flow.begin(self.run, number);
             self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Started });
         }
