@@ -22,9 +22,16 @@ pub(crate) fn kernel_name(controller: &str) -> &'static str {
     }
 }
 
-/// The name of the control by which receivers echo each mark.
-pub(crate) fn echoing() -> &'static str {
-    kernel_name(ECHOES_MARKS)
+/// The controller that a group's receiving host is given, by its name in labs; none where it sends no data and echoes marks
+/// as RFC 3168 has it. A client sends its requests by the group's controller, as in the simulator, unless the lab asks for
+/// DCTCP's feedback beside a controller whose kernel form does not give it.
+pub(crate) fn receiving(group: &Group) -> Option<&'static str> {
+    let (_, feedback) = group.tcp.cc.signals();
+    let asks = group.workload.needs() == Needs::Exchanges;
+    match group.tcp.feedback {
+        Feedback::Dctcp if !asks || feedback == Feedback::Classic => Some(ECHOES_MARKS),
+        _ => asks.then(|| group.tcp.cc.name()),
+    }
 }
 
 /// The name that the kernel's own form of a controller has.
@@ -182,7 +189,7 @@ fn wanted(run: &Run) -> Result<Vec<(&Group, Config)>, EngineError> {
     let echoes = run
         .groups
         .iter()
-        .find(|group| group.workload.needs() == Needs::Stream && group.tcp.feedback == Feedback::Dctcp);
+        .find(|group| group.workload.needs().connection() && receiving(group) == Some(ECHOES_MARKS));
     let there = is_native(ECHOES_MARKS) || wanted.iter().any(|(_, config)| config.name() == ECHOES_MARKS);
     if let (Some(group), false) = (echoes, there) {
         let plain = ECHOES_MARKS.parse::<Config>().map_err(EngineError::Failed)?;

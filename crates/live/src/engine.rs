@@ -24,7 +24,6 @@ use weir_control::Feedback;
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, observer};
 use weir_plan::{Group, Ip, Run};
 use weir_record::Recorder;
-use weir_workload::Needs;
 
 /// From the moment when all is built to the start of the run: long enough for every thread to be waiting for it.
 const HEAD_START: Span = Span::from_millis(50);
@@ -365,7 +364,7 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
 /// Refuses feedback that this kernel's receiver cannot give.
 fn check_feedback(run: &Run) -> Result<(), EngineError> {
     let accurate =
-        |group: &&Group| group.workload.needs() == Needs::Stream && group.tcp.feedback == Feedback::Accurate;
+        |group: &&Group| group.workload.needs().connection() && group.tcp.feedback == Feedback::Accurate;
     match run.groups.iter().find(accurate) {
         Some(group) => Err(unable(
             format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),

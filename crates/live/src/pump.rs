@@ -23,7 +23,6 @@ use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler, fabric_config};
 use weir_fabric::{Delivery, Fabric, Observer, Totals};
 use weir_plan::{Group, Run};
-use weir_workload::Needs;
 
 /// How long before a due release the pump stops sleeping. Waking up takes some tens of microseconds on a machine of one's own
 /// and some hundreds on a virtual one whose host has other work: in six runs each at 10 Mbit/s, taken in turns, the 99th percentile
@@ -147,7 +146,7 @@ pub(crate) fn pump(setup: Setup<'_>) -> io::Result<PumpReport> {
 
 /// Whether a group's TCP is to send ECT(1).
 fn sends_ect1(group: &Group) -> bool {
-    group.workload.needs() == Needs::Stream && group.tcp.ecn && group.tcp.codepoint == Codepoint::Ect1
+    group.workload.needs().connection() && group.tcp.ecn && group.tcp.codepoint == Codepoint::Ect1
 }
 
 impl<'a> Pump<'a> {

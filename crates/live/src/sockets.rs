@@ -2,7 +2,7 @@
 //! them from outside: a socket stays in the namespace that it was opened in, and so does what it accepts.
 
 use crate::address::{address_of, port_of};
-use crate::controls::{echoing, kernel_name};
+use crate::controls::{kernel_name, receiving};
 use crate::testbed::Testbed;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -10,8 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
-use weir_control::Feedback;
-use weir_plan::{Flow, Ip, Run, Tcp};
+use weir_plan::{Flow, Group, Ip, Run, Tcp};
 use weir_workload::Needs;
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
@@ -85,11 +84,8 @@ fn open_ends(
                 sockets.sender = Some(stream_sender(&group.tcp, place(group.from))?);
             }
             if receives {
-                let listener = stream_socket(place(group.to))?;
-                if group.tcp.feedback == Feedback::Dctcp {
-                    // The receiver's own controller says how it echoes; what is accepted inherits it.
-                    set_controller(&listener, echoing())?;
-                }
+                // What is accepted inherits the controller.
+                let listener = stream_receiver(group, place(group.to))?;
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
             }
@@ -119,7 +115,7 @@ fn open_ends(
                 sockets.listener = Some(listener);
             }
             if receives {
-                sockets.receiver = Some(stream_socket(place(group.to))?);
+                sockets.receiver = Some(stream_receiver(group, place(group.to))?);
             }
         }
         Needs::Command => {}
@@ -132,6 +128,14 @@ fn stream_sender(tcp: &Tcp, address: SocketAddr) -> io::Result<OwnedFd> {
     set_controller(&socket, kernel_name(tcp.cc.name()))?;
     if tcp.pacing {
         pace(&socket)?;
+    }
+    Ok(socket)
+}
+
+fn stream_receiver(group: &Group, address: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = stream_socket(address)?;
+    if let Some(controller) = receiving(group) {
+        set_controller(&socket, kernel_name(controller))?;
     }
     Ok(socket)
 }

@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
+#[path = "runs/exchanges.rs"]
+mod exchanges;
+
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::Span;
@@ -11,12 +14,12 @@ use weir_engine::{Capture, Engine, EngineError, Outcome, Watch};
 use weir_live::{Live, Tally};
 use weir_plan::{Lab, Run};
 use weir_record::FlowEventKind::{Completed, Failed, Opened, Started};
-use weir_record::{MessageFate, MessageKind};
+use weir_record::MessageFate;
 
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 30] = [
+const TESTS: [Test; 32] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -39,8 +42,10 @@ const TESTS: [Test; 30] = [
     ("what_a_link_damages_the_kernel_throws_away_and_no_packet_is_unaccounted_for", damage_is_thrown_away),
     ("doubled_delayed_and_overtaken_packets_and_an_outage_harm_no_transfer", a_bad_link_harms_no_transfer),
     ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
-    ("requests_are_answered_over_one_connection", requests_are_answered),
-    ("a_resource_is_fetched_over_http_and_both_ends_close", a_resource_is_fetched),
+    ("requests_are_answered_over_one_connection", exchanges::requests_are_answered),
+    ("a_resource_is_fetched_over_http_and_both_ends_close", exchanges::a_resource_is_fetched),
+    ("requests_and_answers_are_ect1_as_the_lab_says", exchanges::ect1_both_ways),
+    ("a_client_echoes_each_mark_to_a_dctcp_server", exchanges::marks_are_echoed),
     ("frames_arrive_whole_whoever_sends_them_and_a_dropped_packet_loses_one", frames_arrive_whole),
     ("drawn_flows_arrive_whole_each_over_its_own_connection", drawn_flows_arrive),
     ("on_off_datagrams_are_sent_while_it_is_on", on_off_datagrams_are_sent),
@@ -187,10 +192,21 @@ fn ect1_is_on_the_link() {
 }
 
 fn feedback_is_refused() {
-    let run = lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"cubic\"\nfeedback = \"accurate\"\n"));
-    let Err(EngineError::Unable { what, help }) = Live.check(&run) else { panic!("it was taken") };
-    assert!(what.contains("group a") && what.contains("Accurate ECN"), "{what}");
-    assert!(help.contains("--on sim") && help.contains("classic"), "{help}");
+    for workload in ["bulk", "web", "requests", "http"] {
+        let workload = match workload {
+            "web" => "{ kind = \"web\", rate = 10 }".to_owned(),
+            "http" => "{ kind = \"http\", size = \"1 kB\" }".to_owned(),
+            plain => format!("\"{plain}\""),
+        };
+        let run = lab(&format!(
+            "{DUMBBELL}[traffic.a]\ncc = \"cubic\"\nfeedback = \"accurate\"\nworkload = {workload}\n"
+        ));
+        let Err(EngineError::Unable { what, help }) = Live.check(&run) else {
+            panic!("{workload} was taken")
+        };
+        assert!(what.contains("group a") && what.contains("Accurate ECN"), "{what}");
+        assert!(help.contains("--on sim") && help.contains("classic"), "{help}");
+    }
 }
 
 fn a_trace_is_played() {
@@ -509,47 +525,6 @@ fn a_bad_link_harms_no_transfer() {
     assert_eq!(tally.flows[0].sum.read_bytes, 500_000);
     let doubled: u64 = tally.links.iter().map(|link| link.duplicated).sum();
     assert!(doubled > 0 && outcome.audit.duplicated == doubled, "{:?}", outcome.audit);
-}
-
-fn requests_are_answered() {
-    let run = lab(&format!(
-        "{DUMBBELL}[traffic.ask]\nstop = \"2 s\"\nworkload = {{ kind = \"requests\", request = \"200 kB\", \
-         response = \"100 kB\", think = \"50 ms\", think_times = \"fixed\" }}\n"
-    ));
-    let (tally, _) = go(&run);
-    let flow = &tally.flows[0];
-    // 200 kB up and 100 kB down take 240 ms and two slow starts.
-    assert!(flow.messages.len() >= 2, "{:?}", flow.messages);
-    for (number, message) in (0..).zip(&flow.messages) {
-        assert_eq!(
-            (message.kind, message.fate, message.number),
-            (MessageKind::Request, MessageFate::Done, number)
-        );
-        assert!(message.took.unwrap().as_millis() >= 240, "{message:?}");
-    }
-    let answers = flow.messages.len() as u64;
-    assert!((answers * 100_000..(answers + 1) * 100_000).contains(&flow.sum.read_bytes), "{:?}", flow.sum);
-    assert_eq!(events(&tally, 0), [Started, Opened]);
-    assert!(flow.last.cwnd > 0.0, "the server's connection is the one that is sampled");
-}
-
-fn a_resource_is_fetched() {
-    let run = lab(&format!("{DUMBBELL}[traffic.a]\nworkload = {{ kind = \"http\", size = \"300 kB\" }}\n"));
-    let (link, _) = run.measured_links().next().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("link.pcap");
-    let capture = Capture::create(link, &file).unwrap();
-    let (tally, outcome) = go_with(&run, Some(capture.clone()));
-    capture.finish().unwrap();
-    assert_eq!(tally.flows[0].sum.read_bytes, 300_083, "the content and a header of 83 bytes");
-    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
-    assert_eq!(outcome.audit.leaked, 0);
-    let packets = std::fs::read(&file).unwrap();
-    let said = |words: &[u8]| packets.windows(words.len()).filter(|window| *window == words).count();
-    assert_eq!(
-        said(b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 300000\r\n\r\n"),
-        1
-    );
 }
 
 fn frames_arrive_whole() {

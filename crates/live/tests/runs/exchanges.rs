@@ -1,0 +1,110 @@
+//! Requests and answers: the receiving host opens the connection and asks, the sending host answers.
+
+use crate::{DUMBBELL, STEP, codepoints, controls_can_be_loaded, events, go, go_with, lab};
+use weir_engine::Capture;
+use weir_live::Tally;
+use weir_plan::Run;
+use weir_record::FlowEventKind::{Completed, Opened, Started};
+use weir_record::{MessageFate, MessageKind};
+
+pub(crate) fn requests_are_answered() {
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.ask]\nstop = \"2 s\"\nworkload = {{ kind = \"requests\", request = \"200 kB\", \
+         response = \"100 kB\", think = \"50 ms\", think_times = \"fixed\" }}\n"
+    ));
+    let (tally, _) = go(&run);
+    let flow = &tally.flows[0];
+    // 200 kB up and 100 kB down take 240 ms and two slow starts.
+    assert!(flow.messages.len() >= 2, "{:?}", flow.messages);
+    for (number, message) in (0..).zip(&flow.messages) {
+        assert_eq!(
+            (message.kind, message.fate, message.number),
+            (MessageKind::Request, MessageFate::Done, number)
+        );
+        assert!(message.took.unwrap().as_millis() >= 240, "{message:?}");
+    }
+    let answers = flow.messages.len() as u64;
+    assert!((answers * 100_000..(answers + 1) * 100_000).contains(&flow.sum.read_bytes), "{:?}", flow.sum);
+    assert_eq!(events(&tally, 0), [Started, Opened]);
+    assert!(flow.last.cwnd > 0.0, "the server's connection is the one that is sampled");
+}
+
+pub(crate) fn a_resource_is_fetched() {
+    let run = lab(&format!("{DUMBBELL}[traffic.a]\nworkload = {{ kind = \"http\", size = \"300 kB\" }}\n"));
+    let (link, _) = run.measured_links().next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.pcap");
+    let capture = Capture::create(link, &file).unwrap();
+    let (tally, outcome) = go_with(&run, Some(capture.clone()));
+    capture.finish().unwrap();
+    assert_eq!(tally.flows[0].sum.read_bytes, 300_083, "the content and a header of 83 bytes");
+    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
+    assert_eq!(outcome.audit.leaked, 0);
+    let packets = std::fs::read(&file).unwrap();
+    let said = |words: &[u8]| packets.windows(words.len()).filter(|window| *window == words).count();
+    assert_eq!(
+        said(b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 300000\r\n\r\n"),
+        1
+    );
+}
+
+/// A run, and what its links carried, by name, as captures in raw IP.
+fn captured(run: &Run, link: &str) -> (Tally, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.pcap");
+    let index = run.network.links.iter().position(|it| it.name == link).unwrap();
+    let capture = Capture::create(index, &file).unwrap();
+    let (tally, _) = go_with(run, Some(capture.clone()));
+    capture.finish().unwrap();
+    (tally, std::fs::read(&file).unwrap())
+}
+
+pub(crate) fn ect1_both_ways() {
+    // 100 full segments of 1448 bytes each way, and a header or two that may go by itself.
+    for (workload, links) in [
+        ("{ kind = \"http\", size = \"144717 B\" }", &["down"][..]),
+        (
+            "{ kind = \"requests\", request = \"144800 B\", response = \"144800 B\", think = \"9 s\", \
+             think_times = \"fixed\" }",
+            &["down", "up"],
+        ),
+    ] {
+        let run =
+            lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"newreno\"\necn = \"ect1\"\nworkload = {workload}\n"));
+        for link in links {
+            let (_, packets) = captured(&run, link);
+            let [_, ect1, ect0, ce] = codepoints(&packets);
+            assert!((100..=102).contains(&ect1), "{ect1} packets are ECT(1) on {link}");
+            assert_eq!((ect0, ce), (0, 0), "{link}");
+        }
+    }
+}
+
+pub(crate) fn marks_are_echoed() {
+    if !controls_can_be_loaded() {
+        return;
+    }
+    let run = lab(&format!(
+        "{DUMBBELL}{STEP}[traffic.a]\ncc = \"dctcp\"\nworkload = {{ kind = \"http\", size = \"20 MB\" }}\n"
+    ));
+    let (tally, packets) = captured(&run, "up");
+    let marks = tally.flows[0].sum.received_ce;
+    assert!(marks > 20, "{marks} marks");
+    // Each echo tells of one mark or two (RFC 8257, section 3.2); a receiver of RFC 3168 says it again in each
+    // acknowledgement until the sender answers, one RTT later.
+    let echoes = echoes(&packets);
+    assert!((marks / 2..=marks).contains(&echoes), "{echoes} echoes of {marks} marks");
+}
+
+/// How many segments other than SYNs have ECE set, in a capture of TCP over IPv4.
+fn echoes(capture: &[u8]) -> u64 {
+    let (mut echoes, mut rest) = (0, &capture[24..]);
+    while let Some((head, behind)) = rest.split_first_chunk::<16>() {
+        let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+        let (packet, next) = behind.split_at(length);
+        let flags = packet[20 + 13];
+        echoes += u64::from(flags & 0x40 != 0 && flags & 0x02 == 0);
+        rest = next;
+    }
+    echoes
+}
