@@ -1,5 +1,6 @@
 //! Rates, sizes and times as people write them: `"10 Mbit/s"`, `"64 KiB"`, `"25 ms"`. Reading accepts one number and one
-//! unit; printing chooses the unit that shows the value exactly and shortest, so that what is printed reads back the same.
+//! unit, with or without a space, and the spellings of `tc(8)` for rates (`10mbit`); printing chooses the unit that shows the
+//! value exactly and shortest, so that what is printed reads back the same.
 
 use crate::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -142,7 +143,18 @@ const RATE: Kind = Kind {
     what: "rate",
     example: "10 Mbit/s",
     units: &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)],
-    also: &[("Kbit/s", 1_000)],
+    also: &[
+        ("Kbit/s", 1_000),
+        ("gbit/s", 1_000_000_000),
+        ("mbit/s", 1_000_000),
+        ("Gbit", 1_000_000_000),
+        ("gbit", 1_000_000_000),
+        ("Mbit", 1_000_000),
+        ("mbit", 1_000_000),
+        ("kbit", 1_000),
+        ("Kbit", 1_000),
+        ("bit", 1),
+    ],
 };
 const BYTES: Kind = Kind {
     what: "size",
@@ -181,6 +193,13 @@ impl Kind {
         }
     }
 
+    /// The unit that was probably meant: another case, or bits a second as `bps`, which `tc(8)` reads as bytes.
+    fn meant(&self, unit: &str) -> Option<&'static str> {
+        let spelled = unit.to_ascii_lowercase();
+        let spelled = spelled.strip_suffix("bps").map_or(spelled.clone(), |prefix| format!("{prefix}bit/s"));
+        self.units.iter().map(|(name, _)| *name).find(|name| name.eq_ignore_ascii_case(&spelled))
+    }
+
     /// Reads `number unit` into the base unit.
     fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let text = text.trim();
@@ -198,7 +217,11 @@ impl Kind {
             return Err(self.error(format!("\"{text}\" has no unit")));
         }
         let Some((_, size)) = self.units.iter().chain(self.also).find(|(name, _)| *name == unit) else {
-            return Err(self.error(format!("\"{unit}\" is not a unit of {}", self.what)));
+            let mut error = self.error(format!("\"{unit}\" is not a unit of {}", self.what));
+            if let Some(meant) = self.meant(unit) {
+                error.help = format!("did you mean \"{number} {meant}\"?");
+            }
+            return Err(error);
         };
         let too_large = || self.error(format!("\"{text}\" is too large"));
         let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
@@ -340,6 +363,25 @@ mod tests {
         assert_eq!(message("Mbit/s"), "\"Mbit/s\" is not a rate: no number");
         assert_eq!(message("1.2.3 Mbit/s"), "\"1.2.3\" is not a number");
         assert_eq!(message("99999999999999999999 Gbit/s"), "\"99999999999999999999 Gbit/s\" is too large");
+    }
+
+    #[test]
+    fn rates_are_read_as_tc_spells_them() {
+        for (typed, meant) in
+            [("4gbit", "4 Gbit/s"), ("1.5Mbit", "1.5 Mbit/s"), ("64 kbit", "64 kbit/s"), ("9bit", "9 bit/s")]
+        {
+            assert_eq!(typed.parse::<Rate>().unwrap(), meant.parse().unwrap(), "{typed}");
+        }
+        assert_eq!("40ms".parse::<Span>().unwrap(), Span::from_millis(40));
+    }
+
+    #[test]
+    fn a_unit_that_is_nearly_one_is_answered_with_what_was_meant() {
+        let help = |text: &str| text.parse::<Rate>().unwrap_err().help;
+        assert_eq!(help("10 Mbps"), "did you mean \"10 Mbit/s\"?");
+        assert_eq!(help("2GBIT/S"), "did you mean \"2 Gbit/s\"?");
+        assert_eq!("64 kib".parse::<Bytes>().unwrap_err().help, "did you mean \"64 KiB\"?");
+        assert_eq!("25 MS".parse::<Span>().unwrap_err().help, "did you mean \"25 ms\"?");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod apple_ledbat;
 mod bbr;
 mod cdg;
+mod ctcp;
 mod cubic;
 mod dctcp;
 mod htcp;
@@ -35,6 +36,7 @@ mod window;
 mod windowed;
 mod yielding;
 
+pub use ctcp::circuit_window;
 pub use reading::Reading;
 pub use window::{NO_THRESHOLD, Window};
 
@@ -466,6 +468,7 @@ controllers! {
     LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus) = "ledbat-plus-plus" | "ledbat++": "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): the RTT's queuing delay to a target, with slowdowns";
     AppleLedbat(apple_ledbat::AppleLedbat) = "apple-ledbat": "Apple's LEDBAT: Reno up to LEDBAT's target, an eighth less beyond it";
     Cdg(cdg::Cdg) = "cdg": "CDG: comes down when the delay rises, by its gradient; in the integers of Linux tcp_cdg";
+    Ctcp(ctcp::Ctcp) = "ctcp": "Circuit TCP: a fixed window that fits a reserved circuit, whatever is lost; without a circuit H-TCP";
     Yield(yielding::Yield) = "yield": "Yield: gives way by the trend of the one-way delay, most to cross-traffic";
 }
 
@@ -613,6 +616,7 @@ mod tests {
                 // window in one burst, longer than the step, which is marked again; Westwood-LP does so, and comes down before the
                 // step as well. LEDBAT++ slows down for a tenth of the time. CDG comes down for a rise of the delay, whether or not
                 // it leaves a queue that fills the link.
+                // Circuit TCP is H-TCP here. With a circuit it neither starves nor shares, by design: `ctcp/tests.rs`.
                 // TCP-LP falls to one segment for a delay that is up again within its inference phase, and is there for tens of
                 // round trips.
                 let least = match (mark, member.name) {

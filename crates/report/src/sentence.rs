@@ -16,11 +16,12 @@ const FULL_PERCENT: f64 = 90.0;
 
 /// The spelling that the literature uses for an algorithm; one that is not listed is written as in the lab file.
 pub fn spelled(kind: &str) -> String {
-    const SPELLINGS: [(&str, &str); 23] = [
+    const SPELLINGS: [(&str, &str); 24] = [
         ("apple-ledbat", "Apple LEDBAT"),
         ("bbr", "BBR"),
         ("cdg", "CDG"),
         ("codel", "CoDel"),
+        ("ctcp", "Circuit TCP"),
         ("cubic", "CUBIC"),
         ("dctcp", "DCTCP"),
         ("dualpi2", "DualPI2"),

@@ -8,7 +8,7 @@ use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::sender::{Pending, Rexmit, Sender, instant, micros};
 use super::undo::before;
 use weir_base::{Bytes, Span, Time};
-use weir_control::{Ack, Phase, RttSample, Signal, Timestamps};
+use weir_control::{Ack, Phase, Recovery, RttSample, Signal, Timestamps};
 
 /// What a segment says to the sender, in positions.
 #[derive(Debug, Clone, Copy)]
@@ -247,6 +247,10 @@ impl Sender {
         }
         self.controller.on_ack(ack, &mut self.random);
         self.read_window();
+        if self.own_recovery {
+            // A controller may hand recovery back to the transport.
+            self.own_recovery = self.controller.recovery() == Recovery::Own;
+        }
         if self.controller.wants_reduction() {
             self.enter_reduction(Signal::Own, ack.now);
         }
