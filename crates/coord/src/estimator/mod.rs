@@ -1,0 +1,99 @@
+//! Estimators of the rate of one flowshare (section 4.2): what one flow of a protocol would get on this path. The AP that
+//! receives a direction's packets estimates for it and tells the other AP the result.
+//!
+//! An estimator sees a stream of events that is as dense as one flow ([`crate::Filter`]) and knows the round trip time, the
+//! mean packet length and the rate of that stream. All rates are in bytes of IP packets a second. The source does not say
+//! whether packet sizes include headers; here they do, everywhere.
+
+mod rap;
+mod tfrc;
+
+pub use rap::Config as RapConfig;
+pub use tfrc::{Config as TfrcConfig, Variant, throughput};
+
+use weir_base::{Span, Time};
+
+weir_base::registry! {
+    /// Estimators that an application can name.
+    pub enum Config: "estimator" {
+        Tfrc(tfrc::Config) = "tfrc": "Equation-based: loss event rate and round trip time (RFC 5348; section 4.2.1)";
+        Rap(rap::Config) = "rap": "Additive increase, multiplicative decrease of a rate (Rejaie 1999; section 4.2.2)";
+    }
+}
+
+/// An event of the virtual stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Event {
+    /// Number of the (first) packet in the virtual stream, which has no gaps.
+    pub sequence: u64,
+    /// How many packets: one that arrived, or one or more that were lost.
+    pub count: u64,
+    /// When it arrived, or when a lost one would have.
+    pub at: Time,
+}
+
+/// What an estimator knows of the path.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditions {
+    /// Smoothed round trip time.
+    pub rtt: Span,
+    /// The latest round trip time.
+    pub latest_rtt: Span,
+    /// Mean length of a packet in bytes.
+    pub size: f64,
+    /// Rate of the virtual stream in bytes a second.
+    pub receiving: f64,
+}
+
+/// An estimator of any kind.
+#[derive(Debug, Clone)]
+pub enum Estimator {
+    /// Equation-based.
+    Tfrc(tfrc::Tfrc),
+    /// Additive increase, multiplicative decrease.
+    Rap(rap::Rap),
+}
+
+impl Estimator {
+    /// An estimator without history.
+    pub fn new(config: &Config) -> Estimator {
+        match config {
+            Config::Tfrc(config) => Estimator::Tfrc(tfrc::Tfrc::new(config.clone())),
+            Config::Rap(config) => Estimator::Rap(rap::Rap::new(config.clone())),
+        }
+    }
+
+    /// A packet of the virtual stream has arrived.
+    #[inline]
+    pub fn arrived(&mut self, event: &Event, conditions: &Conditions) {
+        match self {
+            Estimator::Tfrc(tfrc) => tfrc.arrived(event),
+            Estimator::Rap(rap) => rap.arrived(event, conditions),
+        }
+    }
+
+    /// Packets of the virtual stream were lost.
+    pub fn lost(&mut self, event: &Event, conditions: &Conditions) {
+        match self {
+            Estimator::Tfrc(tfrc) => tfrc.lost(event, conditions),
+            Estimator::Rap(rap) => rap.lost(event, conditions),
+        }
+    }
+
+    /// The rate of one flowshare under these conditions, in bytes a second.
+    #[inline]
+    pub fn rate(&self, conditions: &Conditions) -> f64 {
+        match self {
+            Estimator::Tfrc(tfrc) => tfrc.rate(conditions),
+            Estimator::Rap(rap) => rap.rate(conditions),
+        }
+    }
+
+    /// The estimator's internal state, name and value each, for the records.
+    pub fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        match self {
+            Estimator::Tfrc(tfrc) => tfrc.state(report),
+            Estimator::Rap(rap) => rap.state(report),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Bandwidth-filtered loss detection (section 4.4.3). An estimator built for one flow is wrong for an aggregate that is
+//! denser than one flow: more packets fall into the round trip that one loss event spans. So it is fed a thinned stream, as
+//! dense as the one flow that it believes in: an event of the real stream, arrival or loss, becomes an event of the virtual
+//! stream with probability `F = min(1, available / arriving)`. With `k` flowshares in use, `F` is about `1 / k`, without anyone
+//! saying `k`.
+
+use serde::{Deserialize, Serialize};
+use weir_base::{Random, Span, Time};
+
+/// Parameters of the filter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Whether the stream is thinned; without it the estimator sees every packet, as in section 4.4.1.
+    pub enabled: bool,
+    /// Time constant of the average of the arriving rate, in round trips. The source does not give its weight.
+    #[schemars(range(min = 0.01, max = 100.0))]
+    pub averaging_rtts: f64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { enabled: true, averaging_rtts: 1.0 }
+    }
+}
+
+/// Time constant of the average before there is a round trip time, and at least.
+const LEAST_AVERAGING: f64 = 0.01;
+
+/// The filter of one application in one direction.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    config: Config,
+    /// Average rate of what arrives and what was lost, in bytes a second.
+    arriving: f64,
+    last: Option<Time>,
+    random: Random,
+}
+
+impl Filter {
+    /// A filter that has seen nothing and draws from this stream.
+    pub fn new(config: Config, random: Random) -> Filter {
+        Filter { config, arriving: 0.0, last: None, random }
+    }
+
+    /// Takes `count` packets of the real stream, `bytes` long together, that arrived or should have arrived at `at`, and
+    /// returns how many of them are in the virtual stream. `available` is the rate of one flowshare in bytes a second;
+    /// without one, all of them are.
+    #[inline]
+    pub fn thin(
+        &mut self,
+        count: u64,
+        bytes: f64,
+        at: Time,
+        available: Option<f64>,
+        rtt: Option<Span>,
+    ) -> u64 {
+        let averaging =
+            rtt.map_or(0.0, |rtt| rtt.as_secs_f64() * self.config.averaging_rtts).max(LEAST_AVERAGING);
+        // First-order low pass, stepped implicitly: exact for a steady stream whatever the step. A loss is declared after
+        // later arrivals; its step has no length.
+        let step = self.last.map_or(averaging, |last| at.since(last).as_secs_f64());
+        self.arriving = (self.arriving * averaging + bytes) / (averaging + step);
+        self.last = self.last.max(Some(at));
+        match self.fraction(available) {
+            1.0 => count,
+            fraction => (fraction * count as f64 + self.random.unit()) as u64,
+        }
+    }
+
+    /// The probability `F` that an event passes.
+    pub fn fraction(&self, available: Option<f64>) -> f64 {
+        match available {
+            Some(available) if self.config.enabled && available < self.arriving => available / self.arriving,
+            _ => 1.0,
+        }
+    }
+
+    /// The rate of the virtual stream, in bytes a second.
+    pub fn virtual_rate(&self, available: Option<f64>) -> f64 {
+        self.arriving * self.fraction(available)
+    }
+
+    /// The rate of the real stream, lost packets included, in bytes a second.
+    pub fn arriving(&self) -> f64 {
+        self.arriving
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Option<Span> = Some(Span::from_millis(50));
+
+    /// Feeds packets of 1,000 bytes, one each millisecond, which is 1 MB/s; each tenth is lost. Returns virtual arrivals
+    /// and losses of the last `packets` after a second of settling.
+    fn feed(filter: &mut Filter, available: Option<f64>, packets: u64) -> (u64, u64) {
+        let (mut arrivals, mut losses) = (0, 0);
+        for n in 0..1000 + packets {
+            let passed = filter.thin(1, 1000.0, Time::from_nanos(n * 1_000_000), available, RTT);
+            if n >= 1000 {
+                if n % 10 == 0 { losses += passed } else { arrivals += passed }
+            }
+        }
+        (arrivals, losses)
+    }
+
+    fn filter() -> Filter {
+        Filter::new(Config::default(), Random::stream(1, "filter"))
+    }
+
+    #[test]
+    fn a_steady_stream_is_averaged_exactly() {
+        let mut filter = filter();
+        feed(&mut filter, None, 1000);
+        assert!((filter.arriving() / 1e6 - 1.0).abs() < 1e-9, "{}", filter.arriving());
+    }
+
+    #[test]
+    fn below_its_share_the_virtual_stream_is_the_real_one() {
+        assert_eq!(feed(&mut filter(), Some(2e6), 1000), (900, 100));
+        assert_eq!(feed(&mut filter(), None, 1000), (900, 100));
+    }
+
+    #[test]
+    fn with_four_flowshares_a_quarter_passes_and_the_loss_fraction_stays() {
+        let (arrivals, losses) = feed(&mut filter(), Some(0.25e6), 100_000);
+        // 25,000 of 100,000; three standard deviations are 411, and of 2,500 losses 145.
+        assert!((arrivals + losses).abs_diff(25_000) < 411, "{arrivals} + {losses}");
+        assert!(losses.abs_diff(2_500) < 145, "{losses}");
+    }
+
+    #[test]
+    fn a_long_run_of_losses_is_thinned_like_single_ones() {
+        let mut filter = filter();
+        feed(&mut filter, Some(0.25e6), 1000);
+        let passed = filter.thin(1000, 1e6, Time::from_nanos(3_000_000_000), Some(0.25e6), RTT);
+        // A second of outage counts as traffic: a megabyte in 1.001 s, then thinned by 0.25 or a little less.
+        assert!((230..=270).contains(&passed), "{passed}");
+    }
+
+    #[test]
+    fn without_the_filter_everything_passes() {
+        let config = Config { enabled: false, ..Config::default() };
+        let mut filter = Filter::new(config, Random::stream(1, "filter"));
+        assert_eq!(feed(&mut filter, Some(0.25e6), 1000), (900, 100));
+    }
+}

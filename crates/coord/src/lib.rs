@@ -1,0 +1,48 @@
+//! The Coordination Protocol (CP): many flows between two sites share one path as one application.
+//!
+//! Source: the coordination dissertation (D. E. Ott, UNC Chapel Hill, 2005); section numbers in this crate are its own.
+//! An *aggregation point* (AP) stands at the edge of each site. Every packet of an application carries a CP header whose
+//! words mean something else on each of three legs:
+//!
+//! | leg | words 1 to 4 | what happens there |
+//! |---|---|---|
+//! | endpoint to its AP | four operations | the AP writes cells of the application's [`Table`] |
+//! | AP to AP | a probe | the receiving AP measures round trip time, loss and the rate of one flowshare |
+//! | AP to endpoint | four reports | the endpoint reads the cells that its report pointers select |
+//!
+//! The AP informs; it does not delay, queue or shape. An application of `m` flows may send `m` flowshares in total and
+//! splits them as a [`scheme`] says. Everything here is a pure state machine: packets and times go in, rewritten headers,
+//! verdicts and the next time come out.
+#![forbid(unsafe_code)]
+
+mod aggregate;
+mod application;
+pub mod cell;
+pub mod checksum;
+pub mod config;
+pub mod endpoint;
+pub mod estimator;
+mod filter;
+pub mod header;
+mod loss;
+mod measure;
+mod path;
+pub mod point;
+mod rtt;
+pub mod scheme;
+pub mod seal;
+mod series;
+mod table;
+mod ticks;
+
+pub use aggregate::Function;
+pub use application::{Application, Flow};
+pub use config::Config;
+pub use filter::Filter;
+pub use loss::{Detector, Losses, Outcome};
+pub use path::Path;
+pub use point::{FiveTuple, Packet, Point, Refusal, Side, Verdict};
+pub use rtt::Rtt;
+pub use series::{Series, Statistic};
+pub use table::Table;
+pub use ticks::Ticks;

@@ -1,0 +1,314 @@
+//! What an AP measures of the way between the two APs for one application, and what it tells the other AP.
+//!
+//! The AP that receives a direction's packets finds its losses and estimates its rate, because the loss history is there
+//! (section 4.2), and returns both with the packets of the other direction.
+
+use crate::config::Measurement;
+use crate::estimator::{Conditions, Estimator, Event};
+use crate::header::{Probe, Version};
+use crate::loss::{Detector, Losses, Outcome};
+use crate::{Filter, Rtt, Series};
+use weir_base::{Ewma, Random, Span, Time};
+
+/// Weight of a new sample in the smoothed values of loss and bandwidth, and in other averages that the source leaves open.
+pub(crate) const WEIGHT: f64 = 0.1;
+/// Weight of a packet in the long-term mean packet length.
+const SIZE_WEIGHT: f64 = 0.01;
+/// A run of losses is handed to the filter in at most this many pieces, so that the work for a packet has a bound.
+const PIECES: u64 = 64;
+/// Bytes in the unit of bandwidth on the wire and in cells.
+pub(crate) const KIB: f64 = 1024.0;
+
+/// The state of one application's path.
+#[derive(Debug, Clone)]
+pub struct Path {
+    rtt: Rtt,
+    detector: Detector,
+    share: Share,
+    /// Number of the next packet that leaves.
+    next: u64,
+    /// Whether the last packet of the other AP echoed a timestamp.
+    echoing: bool,
+    loss_interval: Span,
+    interval_ends: Time,
+    /// Inbound packets of this interval, and how many were found lost.
+    arrived: u64,
+    lost: u64,
+    /// Fraction lost in the last interval, in units of 2^-32.
+    fraction: u32,
+    total_arrived: u64,
+    total_lost: u64,
+    restarts: u64,
+    /// What the other AP says of the outbound direction: loss in 2^-16, bandwidth in KiB/s.
+    pub(crate) loss: Series,
+    pub(crate) bandwidth: Series,
+    /// The same of the inbound direction, as measured here.
+    pub(crate) inbound_loss: Series,
+    pub(crate) inbound_bandwidth: Series,
+}
+
+/// The estimate of one flowshare for the inbound direction.
+#[derive(Debug, Clone)]
+struct Share {
+    filter: Filter,
+    estimator: Estimator,
+    /// Number of the next event of the virtual stream.
+    next: u64,
+    size: Ewma,
+    /// Bytes a second; none before there is a round trip time.
+    available: Option<f64>,
+}
+
+impl Share {
+    fn size(&self) -> f64 {
+        self.size.value().unwrap_or(0.0)
+    }
+
+    /// What the estimator may know; none before there is a round trip time.
+    fn conditions(&self, rtt: Option<Span>, latest: Span) -> Option<Conditions> {
+        let (size, receiving) = (self.size(), self.filter.virtual_rate(self.available));
+        Some(Conditions { rtt: rtt?, latest_rtt: latest, size, receiving })
+    }
+
+    /// The virtual event of `count` packets, if the filter lets any of them through.
+    fn thin(&mut self, count: u64, at: Time, rtt: Option<Span>, bytes: f64) -> Option<Event> {
+        let count = self.filter.thin(count, bytes, at, self.available, rtt);
+        let event = Event { sequence: self.next, count, at };
+        self.next += count;
+        (count > 0).then_some(event)
+    }
+
+    fn lost(&mut self, losses: &Losses, rtt: Option<Span>) {
+        let piece = losses.count.div_ceil(PIECES);
+        let mut from = 0;
+        while from < losses.count {
+            let count = piece.min(losses.count - from);
+            let event = self.thin(count, losses.time(from), rtt, count as f64 * self.size());
+            if let (Some(event), Some(conditions)) = (event, self.conditions(rtt, rtt.unwrap_or_default())) {
+                self.estimator.lost(&event, &conditions);
+            }
+            from += count;
+        }
+    }
+
+    fn arrived(&mut self, now: Time, rtt: Option<Span>, latest: Span, bytes: f64) {
+        let event = self.thin(1, now, rtt, bytes);
+        let Some(conditions) = self.conditions(rtt, latest) else { return };
+        if let Some(event) = event {
+            self.estimator.arrived(&event, &conditions);
+        }
+        self.available = Some(self.estimator.rate(&conditions));
+    }
+}
+
+impl Path {
+    /// A path on which nothing has passed. `first` is the number of the first packet that leaves; with every restart it is
+    /// to be larger in its upper 32 bits.
+    pub fn new(measurement: &Measurement, loss_interval: Span, first: u64, random: Random) -> Path {
+        let series = || Series::new(WEIGHT);
+        Path {
+            rtt: Rtt::default(),
+            detector: Detector::default(),
+            share: Share {
+                filter: Filter::new(measurement.filter.clone(), random),
+                estimator: Estimator::new(&measurement.estimator),
+                next: 0,
+                size: Ewma::new(SIZE_WEIGHT),
+                available: None,
+            },
+            next: first,
+            echoing: false,
+            loss_interval,
+            interval_ends: Time::ZERO,
+            arrived: 0,
+            lost: 0,
+            fraction: 0,
+            total_arrived: 0,
+            total_lost: 0,
+            restarts: 0,
+            loss: series(),
+            bandwidth: series(),
+            inbound_loss: series(),
+            inbound_bandwidth: series(),
+        }
+    }
+
+    /// The probe of a packet that leaves now.
+    #[inline]
+    pub fn probe(&mut self, now: Time) -> Probe {
+        let sequence = self.next;
+        self.next = self.next.wrapping_add(1);
+        Probe {
+            timestamp: Rtt::timestamp(now),
+            echo: self.rtt.echo(now),
+            bandwidth: self.available().map_or(0, in_kib),
+            loss: self.fraction,
+            sequence,
+        }
+    }
+
+    /// Takes the probe of a packet of `length` bytes that arrived.
+    #[inline]
+    pub fn arrived(&mut self, probe: &Probe, version: Version, length: u32, now: Time) -> Outcome {
+        // A peer that no longer echoes has restarted; its numbers begin anew. Version 2 has an epoch for it.
+        if version == Version::One && self.echoing && probe.echo.is_none() {
+            self.detector.restart();
+        }
+        self.echoing = probe.echo.is_some();
+        let rtt = self.rtt.smoothed();
+        let (share, mut lost) = (&mut self.share, 0);
+        let outcome = self.detector.arrived(probe.sequence, version, now, |losses| {
+            lost += losses.count;
+            share.lost(&losses, rtt);
+        });
+        self.lost += lost;
+        self.total_lost += lost;
+        if outcome == Outcome::Stale {
+            return outcome;
+        }
+        self.restarts += u64::from(outcome == Outcome::Restart);
+        self.arrived += 1;
+        self.total_arrived += 1;
+        let latest = self.rtt.arrived(probe, now);
+        let rtt = self.rtt.smoothed();
+        self.share.size.update(length.into());
+        self.share.arrived(now, rtt, latest.or(rtt).unwrap_or_default(), length.into());
+        if probe.bandwidth > 0 {
+            self.bandwidth.add(probe.bandwidth.into());
+        }
+        self.loss.add(f64::from(probe.loss) / 65_536.0);
+        outcome
+    }
+
+    /// Runs what is due at regular times: the loss fraction of an interval.
+    pub fn tick(&mut self, now: Time) {
+        if let Some(available) = self.available() {
+            self.inbound_bandwidth.add(available / KIB);
+        }
+        if now < self.interval_ends {
+            return;
+        }
+        self.interval_ends = now + self.loss_interval;
+        let packets = self.arrived + self.lost;
+        if packets > 0 {
+            let fraction = self.lost as f64 / packets as f64;
+            self.inbound_loss.add(fraction * 65_536.0);
+            self.fraction = (fraction * 4_294_967_296.0) as u32;
+            (self.arrived, self.lost) = (0, 0);
+        }
+    }
+
+    /// The rate of one flowshare for inbound packets, in bytes a second; none before there is a round trip time.
+    pub fn available(&self) -> Option<f64> {
+        self.share.available
+    }
+
+    /// Round trip times.
+    pub fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// The number of the next packet that leaves.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Internal state, name and value each, for the records.
+    pub fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("rtt_ms", self.rtt.smoothed().map_or(0.0, Span::as_millis_f64));
+        report("flowshare_mbps", self.available().unwrap_or(0.0) * 8.0 / 1e6);
+        report("arriving_mbps", self.share.filter.arriving() * 8.0 / 1e6);
+        report("passed_fraction", self.share.filter.fraction(self.available()));
+        report("loss_fraction", f64::from(self.fraction) / 4_294_967_296.0);
+        report("packets_arrived", self.total_arrived as f64);
+        report("packets_lost", self.total_lost as f64);
+        report("peer_restarts", self.restarts.saturating_sub(1) as f64);
+        self.share.estimator.state(report);
+    }
+}
+
+/// A rate in bytes a second as the wire and cells have it: KiB/s, at least one if there is any.
+fn in_kib(bytes_per_second: f64) -> u32 {
+    ((bytes_per_second / KIB + 0.5) as u32).clamp(1, crate::header::VALUE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path() -> Path {
+        Path::new(&Measurement::default(), Span::from_secs(1), 1 << 32, Random::stream(1, "path"))
+    }
+
+    /// Two paths that face each other over 25 ms each way. `a` sends one packet of 1,000 bytes each `gap` microseconds for
+    /// so long, of which `lost` says which are lost; `b` answers each tenth with 40 bytes.
+    fn exchange(a: &mut Path, b: &mut Path, from: Time, packets: u64, gap: u64, lost: impl Fn(u64) -> bool) {
+        let delay = Span::from_millis(25);
+        let mut back = std::collections::VecDeque::new();
+        for n in 0..packets {
+            let sent = from + Span::from_micros(gap) * n;
+            while let Some((at, probe)) = back.pop_front_if(|(at, _): &mut (Time, Probe)| *at <= sent) {
+                a.arrived(&probe, Version::Two, 40, at);
+            }
+            let probe = a.probe(sent);
+            if !lost(n) {
+                b.arrived(&probe, Version::Two, 1000, sent + delay);
+                if n % 10 == 0 {
+                    back.push_back((sent + delay + delay, b.probe(sent + delay)));
+                }
+            }
+            a.tick(sent);
+            b.tick(sent);
+        }
+    }
+
+    #[test]
+    fn the_sender_learns_round_trip_loss_and_flowshare_from_the_receiver() {
+        let (mut a, mut b) = (path(), path());
+        // 1,000 packets a second, each hundredth lost: at p = 0.01 and 50 ms a flowshare of 1,000 bytes is 224,664 B/s.
+        exchange(&mut a, &mut b, Time::ZERO, 20_000, 1000, |n| n % 100 == 99);
+        let rtt = a.rtt().smoothed().unwrap();
+        assert!(rtt.as_nanos().abs_diff(50_000_000) < 20_000, "{rtt}");
+        let share = crate::estimator::throughput(1000.0, rtt, 0.01, 1.0, 4.0) / KIB;
+        let reported = f64::from(a.bandwidth.value(crate::Statistic::Latest));
+        // One sender of a megabyte a second is 4.45 flowshares: the filter makes the estimate a noisy one.
+        assert!((reported / share - 1.0).abs() < 0.35, "{reported} {share}");
+        let loss = f64::from(a.loss.value(crate::Statistic::Smoothed)) / 65_536.0;
+        assert!((loss - 0.01).abs() < 0.0005, "{loss}");
+    }
+
+    #[test]
+    fn an_ap_that_restarts_is_no_loss() {
+        let (mut a, mut b) = (path(), path());
+        exchange(&mut a, &mut b, Time::ZERO, 5_000, 1000, |_| false);
+        let (before, share) = (b.total_arrived, b.available());
+        let mut restarted =
+            Path::new(&Measurement::default(), Span::from_secs(1), 7 << 32, Random::stream(2, "path"));
+        exchange(&mut restarted, &mut b, Time::from_nanos(6_000_000_000), 500, 1000, |_| false);
+        assert_eq!((b.total_lost, b.total_arrived, b.restarts), (0, before + 500, 2));
+        assert!(share.is_some() && restarted.rtt().smoothed().is_some());
+    }
+
+    #[test]
+    fn a_version_1_peer_that_stops_echoing_has_restarted() {
+        let mut b = path();
+        let echo = Some(crate::header::Echo { timestamp: crate::Ticks::new(9), delay: crate::Ticks::new(1) });
+        let mut arrive = |sequence, echo| {
+            let probe = Probe { sequence, echo, ..Probe::default() };
+            b.arrived(&probe, Version::One, 1000, Time::from_nanos(5_000_000_000))
+        };
+        assert_eq!(arrive(100, echo), Outcome::Restart);
+        assert_eq!(arrive(101, echo), Outcome::New);
+        assert_eq!(arrive(2000, None), Outcome::Restart);
+        assert_eq!(arrive(2001, None), Outcome::New);
+        assert_eq!(arrive(2002, echo), Outcome::New);
+        assert_eq!(b.total_lost, 0);
+    }
+
+    #[test]
+    fn a_run_of_losses_costs_a_bounded_number_of_steps_and_counts_whole() {
+        let (mut a, mut b) = (path(), path());
+        exchange(&mut a, &mut b, Time::ZERO, 20_000, 1000, |n| (5_000..15_000).contains(&n));
+        assert_eq!(b.total_lost, 10_000);
+    }
+}
