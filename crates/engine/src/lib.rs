@@ -20,7 +20,7 @@ pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_at
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
 pub use place::Place;
 pub use results::{FinishedRun, Results, ResultsError};
-pub use sampling::{PacketLog, Sampler, frame_message, observer};
+pub use sampling::{PacketLog, Sampler, observer, record_notice};
 pub use shards::MOST_FOLDERS;
 
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,6 @@ use weir_record::{
     FlowInfo, Gathered, GroupInfo, LinkInfo, ParamInfo, RecordError, Records, RunInfo, RunSummary, Summary,
     Table, read_shard,
 };
-use weir_workload::Needs;
 
 /// A folder that holds results.
 #[derive(Debug)]
@@ -347,21 +346,13 @@ fn run_info(file: &RunFile) -> RunInfo {
         queue: link.queue.name().into(),
         measured: link.measured,
     };
-    let group = |group: &weir_plan::Group| {
-        let needs = group.workload.needs();
-        GroupInfo {
-            name: group.name.clone(),
-            controller: needs.connection().then(|| group.tcp.cc.name().into()),
-            transport: match needs {
-                Needs::Stream | Needs::Exchanges => "tcp",
-                Needs::Datagrams { .. } => "udp",
-                Needs::Command => "command",
-            }
-            .into(),
-            workload: group.workload.name().into(),
-            rtt: group.rtt,
-            drawn: group.workload.is_drawn(),
-        }
+    let group = |group: &weir_plan::Group| GroupInfo {
+        name: group.name.clone(),
+        controller: group.controller().map(|controller| controller.name().into()),
+        transport: group.transport.as_ref().map_or("command", |transport| transport.name()).into(),
+        workload: group.workload.name().into(),
+        rtt: group.rtt,
+        drawn: group.workload.is_drawn(),
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {
         name: flow.name.clone(),

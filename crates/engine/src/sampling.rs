@@ -6,10 +6,10 @@ use weir_base::{FlowId, Time};
 use weir_fabric::{Fabric, FlowCounters, Observer, PacketEvent, Wire};
 use weir_plan::Run;
 use weir_record::{
-    Component, DelaySample, FlowSample, LinkSample, Message, MessageFate, MessageKind, PacketFate,
-    PacketRecord, Recorder, RttSample, StateSample,
+    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
+    MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample,
 };
-use weir_workload::{FrameFate, FrameRecord};
+use weir_workload::{FrameFate, FrameRecord, Notice};
 
 /// Takes the fabric's counters down at the end of each period.
 pub struct Sampler {
@@ -76,7 +76,7 @@ impl Sampler {
 }
 
 fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder: &mut dyn Recorder) {
-    let seen = fabric.take_link(link, now);
+    let seen = fabric.take_link(link);
     let backlog = fabric.backlog(link);
     let number = link as u32;
     recorder.link(&LinkSample {
@@ -89,11 +89,10 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
         sent_bytes: seen.sent_bytes,
         dropped_full: seen.dropped_full,
         lost: seen.lost,
-        forwarded: seen.forwarded,
         duplicated: seen.duplicated,
         corrupted: seen.corrupted,
         busy: seen.busy,
-        capacity: seen.capacity,
+        capacity: fabric.take_capacity(link, now),
         backlog_packets: backlog.packets,
         backlog_bytes: backlog.bytes,
     });
@@ -106,15 +105,35 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
     });
 }
 
+/// Writes down what has happened to a flow.
+pub fn record_notice(recorder: &mut dyn Recorder, flow: usize, notice: &Notice, now: Time) {
+    let number = flow as u32;
+    let mut event = |kind| recorder.event(&FlowEvent { at: now, flow: number, kind });
+    match notice {
+        Notice::Started => event(FlowEventKind::Started),
+        Notice::Opened => event(FlowEventKind::Opened),
+        Notice::Completed => event(FlowEventKind::Completed),
+        Notice::Failed(_) => event(FlowEventKind::Failed),
+        Notice::Answered(request, took) => recorder.message(&Message {
+            at: now,
+            flow: number,
+            kind: MessageKind::Request,
+            number: *request,
+            fate: MessageFate::Done,
+            took: Some(*took),
+        }),
+        Notice::Frame(frame) => recorder.message(&frame_message(number, *frame, now)),
+    }
+}
+
 /// The record of a frame whose fate is known now.
-pub fn frame_message(flow: usize, frame: FrameRecord, now: Time) -> Message {
+fn frame_message(flow: u32, frame: FrameRecord, now: Time) -> Message {
     let (fate, took) = match frame.fate {
         FrameFate::OnTime(took) => (MessageFate::Done, Some(took)),
         FrameFate::Late(took) => (MessageFate::Late, Some(took)),
         FrameFate::Lost => (MessageFate::Lost, None),
     };
-    let number = frame.number.into();
-    Message { at: now, flow: flow as u32, kind: MessageKind::Frame, number, fate, took }
+    Message { at: now, flow, kind: MessageKind::Frame, number: frame.number.into(), fate, took }
 }
 
 /// Packets at the links, kept until they are taken down, for runs that ask for every one.

@@ -114,7 +114,7 @@ fn every_packet_of_a_saturated_recorded_link_leaves_at_its_line_of_the_file() {
         assert!(fabric.advance(Time::NEVER).is_none());
         // The opportunities of 0 ms come once more when the trace begins again.
         let opportunities = lines.len() + lines.iter().filter(|at| **at == 0).count();
-        let capacity = fabric.take_link(0, Time::ZERO + Span::from_millis(length)).capacity;
+        let capacity = fabric.take_capacity(0, Time::ZERO + Span::from_millis(length));
         assert_eq!(capacity, Bytes::new(opportunities as u64 * 1504));
         compared += packets;
         println!("{}: {packets} departures, each at its line", path.display());

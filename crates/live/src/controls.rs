@@ -8,7 +8,7 @@ use weir_control::{Config, Feedback};
 use weir_engine::EngineError;
 use weir_kernel::{Held, Problem};
 use weir_plan::{Group, Run};
-use weir_workload::Needs;
+use weir_workload::Role;
 
 /// The controller whose receiver echoes marks as RFC 8257 has it.
 const ECHOES_MARKS: &str = "dctcp";
@@ -26,11 +26,12 @@ pub(crate) fn kernel_name(controller: &str) -> &'static str {
 /// as RFC 3168 has it. A client sends its requests by the group's controller, as in the simulator, unless the lab asks for
 /// DCTCP's feedback beside a controller whose kernel form does not give it.
 pub(crate) fn receiving(group: &Group) -> Option<&'static str> {
-    let (_, feedback) = group.tcp.cc.signals();
-    let asks = group.workload.needs() == Needs::Exchanges;
-    match group.tcp.feedback {
+    let settings = group.tcp()?;
+    let (_, feedback) = settings.cc.signals();
+    let asks = group.workload.role() == Role::RequestResponse;
+    match settings.feedback {
         Feedback::Dctcp if !asks || feedback == Feedback::Classic => Some(ECHOES_MARKS),
-        _ => asks.then(|| group.tcp.cc.name()),
+        _ => asks.then(|| settings.cc.name()),
     }
 }
 
@@ -157,8 +158,8 @@ impl Drop for Controls {
 /// The controllers that the kernel lacks, each with a group that asks for it.
 fn wanted(run: &Run) -> Result<Vec<(&Group, Config)>, EngineError> {
     let mut wanted: Vec<(&Group, Config)> = vec![];
-    for group in run.groups.iter().filter(|group| group.workload.needs().connection()) {
-        let config = &group.tcp.cc;
+    for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
+        let config = &settings.cc;
         let own = own_name(config.name());
         if is_native(own) {
             let plain = config.name().parse();
@@ -186,10 +187,7 @@ fn wanted(run: &Run) -> Result<Vec<(&Group, Config)>, EngineError> {
             }
         }
     }
-    let echoes = run
-        .groups
-        .iter()
-        .find(|group| group.workload.needs().connection() && receiving(group) == Some(ECHOES_MARKS));
+    let echoes = run.groups.iter().find(|group| receiving(group) == Some(ECHOES_MARKS));
     let there = is_native(ECHOES_MARKS) || wanted.iter().any(|(_, config)| config.name() == ECHOES_MARKS);
     if let (Some(group), false) = (echoes, there) {
         let plain = ECHOES_MARKS.parse::<Config>().map_err(EngineError::Failed)?;
@@ -210,7 +208,7 @@ fn refused(group: &Group, config: &Config, problem: &Problem) -> EngineError {
             ),
         );
     }
-    let why = match config.name() == group.tcp.cc.name() {
+    let why = match Some(config.name()) == group.controller().map(Config::name) {
         true => "this kernel has no congestion control",
         false => "its receivers echo marks as DCTCP's do, and this kernel has no",
     };
@@ -234,7 +232,7 @@ mod tests {
         let run = weir_plan::Lab::from_str(lab, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);
         let group = &run.groups[0];
         let unknown = Problem::Unknown("bbr".to_owned());
-        let EngineError::Unable { what, help } = refused(group, &group.tcp.cc, &unknown) else {
+        let EngineError::Unable { what, help } = refused(group, group.controller().unwrap(), &unknown) else {
             panic!("it failed")
         };
         assert!(what.contains("group a") && what.contains("bbr"), "{what}");

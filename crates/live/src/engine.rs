@@ -364,7 +364,7 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
 /// Refuses feedback that this kernel's receiver cannot give.
 fn check_feedback(run: &Run) -> Result<(), EngineError> {
     let accurate =
-        |group: &&Group| group.workload.needs().connection() && group.tcp.feedback == Feedback::Accurate;
+        |group: &&Group| group.tcp().is_some_and(|settings| settings.feedback == Feedback::Accurate);
     match run.groups.iter().find(accurate) {
         Some(group) => Err(unable(
             format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),
@@ -377,9 +377,9 @@ fn check_feedback(run: &Run) -> Result<(), EngineError> {
 /// Refuses clocks of their own: all namespaces share the kernel's, and it counts milliseconds.
 fn check_clocks(run: &Run) -> Result<(), EngineError> {
     let plain = weir_base::Clock::default();
-    for group in run.groups.iter().filter(|group| group.workload.needs().connection()) {
+    for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
         for (key, clock) in
-            [("sender_clock", group.tcp.sender_clock), ("receiver_clock", group.tcp.receiver_clock)]
+            [("sender_clock", settings.sender_clock), ("receiver_clock", settings.receiver_clock)]
         {
             let asked = [
                 ("offset", clock.offset != plain.offset),
@@ -402,7 +402,7 @@ fn check_clocks(run: &Run) -> Result<(), EngineError> {
 
 /// Refuses groups that ask different things of a host that they share: buffers, ECN and window scaling are settings of the whole host.
 fn check_hosts(run: &Run) -> Result<(), EngineError> {
-    let stream = |group: &&Group| group.workload.needs().connection();
+    let stream = |group: &&Group| group.tcp().is_some();
     for group in run.groups.iter().filter(stream) {
         for node in [group.from, group.to] {
             let mine = settings_of(&Run { groups: vec![group.clone()], ..run.clone() }, node);

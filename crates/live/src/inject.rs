@@ -5,11 +5,11 @@ use crate::packet::{LivePacket, Pool, sum_up, udp_frame};
 use crate::relay::Relay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use weir_base::{Ecn, Time};
+use weir_base::{Bytes, Ecn, Time};
+use weir_engine::record_notice;
 use weir_fabric::Fabric;
 use weir_plan::{Ip, Run};
-use weir_record::{FlowEvent, FlowEventKind, Recorder};
-use weir_workload::{Action, Event, Needs, Part, Workload};
+use weir_workload::{Application, End, Received, Role, Socket, Sockets, Trouble, Writes};
 
 /// All flows of a run whose datagrams the fabric sends.
 pub(crate) struct Injector {
@@ -19,15 +19,20 @@ pub(crate) struct Injector {
 }
 
 struct Source {
-    workload: Box<dyn Workload>,
+    application: Application,
+    /// Number of the application's first flow.
+    first: usize,
+    flows: Vec<Sender>,
+}
+
+/// Where a flow's datagrams are made.
+struct Sender {
     flow: usize,
     from: usize,
     to: usize,
     ip: Ip,
     ecn: Ecn,
-    stop: Time,
-    started: bool,
-    /// The datagram as it was last built: those of one flow differ only in length, and in the part of a frame.
+    /// The datagram as it was last built: those of one flow differ only in length, and in their head.
     frame: Vec<u8>,
 }
 
@@ -35,21 +40,24 @@ impl Injector {
     /// The sources of a run, none of which has started.
     pub(crate) fn new(run: &Run) -> Injector {
         let mut injector = Injector { sources: vec![], due: BinaryHeap::new() };
-        for (index, flow) in run.flows.iter().enumerate() {
-            let group = &run.groups[flow.group];
-            let Needs::Datagrams { ecn, exact: true } = group.workload.needs() else { continue };
-            injector.due.push(Reverse((Time::ZERO + flow.start, injector.sources.len())));
-            injector.sources.push(Source {
-                workload: run.workload(index),
-                flow: index,
+        for (application, flows) in run.applications() {
+            let group = &run.groups[run.flows[flows.start].group];
+            let Role::Datagrams(datagrams) = group.workload.role() else { continue };
+            if !datagrams.exact {
+                continue;
+            }
+            let sender = |flow| Sender {
+                flow,
                 from: group.from,
                 to: group.to,
                 ip: group.ip,
-                ecn,
-                stop: Time::ZERO + flow.stop.unwrap_or(run.duration).min(run.duration),
-                started: false,
+                ecn: datagrams.ecn,
                 frame: vec![],
-            });
+            };
+            let first = flows.start;
+            let source = Source { application, first, flows: flows.map(sender).collect() };
+            injector.due.push(Reverse((source.next_time(), injector.sources.len())));
+            injector.sources.push(source);
         }
         injector
     }
@@ -62,56 +70,89 @@ impl Injector {
     /// Does what is due next, at the time at which it is due; the fabric stands at that time.
     pub(crate) fn inject(&mut self, pool: &Pool, fabric: &mut Fabric<LivePacket>, relay: &mut Relay) {
         let Some(Reverse((now, index))) = self.due.pop() else { return };
-        let source = &mut self.sources[index];
-        if now >= source.stop {
-            return;
-        }
-        let mut event = Event::Woken;
-        if !std::mem::replace(&mut source.started, true) {
-            event = Event::Start;
-            relay.event(&FlowEvent { at: now, flow: source.flow as u32, kind: FlowEventKind::Started });
-        }
-        loop {
-            match source.workload.next(event, now) {
-                Action::Send(bytes) => {
-                    source.send(bytes.get() as usize, None, pool, fabric, now);
-                    event = Event::Sent;
-                }
-                Action::SendPart(bytes, part) => {
-                    source.send(bytes.get() as usize, Some(part), pool, fabric, now);
-                    event = Event::Sent;
-                }
-                Action::WaitUntil(at) => {
-                    self.due.push(Reverse((at.max(now), index)));
-                    return;
-                }
-                // A datagram workload does nothing else; one that closes is done.
-                _ => return,
+        let Source { application, first, flows } = &mut self.sources[index];
+        for flow in 0..flows.len() {
+            if application.wake(flow) <= now {
+                let mut sockets = Injected { flows, pool, fabric, now };
+                application.on_timer(flow, now, &mut sockets, &mut |flow, notice| {
+                    record_notice(relay, *first + flow, &notice, now);
+                });
             }
+        }
+        let next = self.sources[index].next_time();
+        if next < Time::NEVER {
+            self.due.push(Reverse((next.max(now), index)));
         }
     }
 }
 
 impl Source {
-    fn send(
-        &mut self,
-        bytes: usize,
-        part: Option<Part>,
-        pool: &Pool,
-        fabric: &mut Fabric<LivePacket>,
-        now: Time,
-    ) {
-        if self.frame.len() != bytes + crate::packet::ETHERNET {
-            self.frame = udp_frame(self.from, self.to, self.ip, self.flow, bytes, self.ecn);
-        }
-        let headers = crate::packet::ETHERNET + self.ip.header() as usize + crate::packet::UDP_HEADER;
-        let payload = &mut self.frame[headers..];
-        if let Some((part, room)) = part.zip(payload.first_chunk_mut()) {
-            *room = part.header();
-            sum_up(&mut self.frame, self.ip);
-        }
-        if let Some(packet) = pool.packet(&self.frame) {
-            fabric.inject_exact(self.from, packet, now);
-        }
+    fn next_time(&self) -> Time {
+        (0..self.flows.len()).map(|flow| self.application.wake(flow)).min().unwrap_or(Time::NEVER)
     }
+}
+
+/// The sockets of an application whose datagrams the fabric sends.
+struct Injected<'a> {
+    flows: &'a mut [Sender],
+    pool: &'a Pool,
+    fabric: &'a mut Fabric<LivePacket>,
+    now: Time,
+}
+
+impl Sockets for Injected<'_> {
+    type Socket<'a>
+        = Injection<'a>
+    where
+        Self: 'a;
+
+    fn at(&mut self, flow: usize, end: End) -> Option<Injection<'_>> {
+        let sender = self.flows.get_mut(flow).filter(|_| end == End::Sender)?;
+        Some(Injection { sender, pool: self.pool, fabric: self.fabric, now: self.now })
+    }
+}
+
+/// A socket whose datagrams the fabric sends. It can do nothing else.
+struct Injection<'a> {
+    sender: &'a mut Sender,
+    pool: &'a Pool,
+    fabric: &'a mut Fabric<LivePacket>,
+    now: Time,
+}
+
+impl Socket for Injection<'_> {
+    fn open(&mut self, _: Time) -> Result<(), Trouble> {
+        Err(Trouble::unsupported("open a connection"))
+    }
+    fn is_open(&mut self) -> Result<bool, Trouble> {
+        Ok(false)
+    }
+    fn write(&mut self, _: u64, _: &[u8], _: Time) -> Result<u64, Trouble> {
+        Err(Trouble::unsupported("write a stream"))
+    }
+    fn keep_full(&mut self, _: Writes) -> Result<bool, Trouble> {
+        Err(Trouble::unsupported("write a stream"))
+    }
+
+    fn send(&mut self, length: Bytes, head: &[u8], _: Time) -> Result<(), Trouble> {
+        let Sender { flow, from, to, ip, ecn, ref mut frame } = *self.sender;
+        let bytes = length.get() as usize;
+        if frame.len() != bytes + crate::packet::ETHERNET {
+            *frame = udp_frame(from, to, ip, flow, bytes, ecn);
+        }
+        let headers = crate::packet::ETHERNET + ip.header() as usize + crate::packet::UDP_HEADER;
+        if let Some(room) = frame.get_mut(headers..headers + head.len()).filter(|room| *room != head) {
+            room.copy_from_slice(head);
+            sum_up(frame, ip);
+        }
+        if let Some(packet) = self.pool.packet(frame) {
+            self.fabric.inject_exact(from, packet, self.now);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, _: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
+        Ok(Received::default())
+    }
+    fn close(&mut self, _: Time) {}
 }

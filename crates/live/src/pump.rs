@@ -146,7 +146,7 @@ pub(crate) fn pump(setup: Setup<'_>) -> io::Result<PumpReport> {
 
 /// Whether a group's TCP is to send ECT(1).
 fn sends_ect1(group: &Group) -> bool {
-    group.workload.needs().connection() && group.tcp.ecn && group.tcp.codepoint == Codepoint::Ect1
+    group.tcp().is_some_and(|settings| settings.ecn && settings.codepoint == Codepoint::Ect1)
 }
 
 impl<'a> Pump<'a> {

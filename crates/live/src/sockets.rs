@@ -3,6 +3,7 @@
 
 use crate::address::{address_of, port_of};
 use crate::controls::{kernel_name, receiving};
+use crate::kernel_socket::KernelSocket;
 use crate::testbed::Testbed;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -10,8 +11,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
-use weir_plan::{Flow, Group, Ip, Run, Tcp};
-use weir_workload::Needs;
+use weir_plan::{Flow, Group, Ip, Run, Settings};
+use weir_workload::{Datagrams, End, Role};
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
 const DATAGRAM_BUFFER: usize = 4 << 20;
@@ -21,11 +22,21 @@ const DATAGRAM_BUFFER: usize = 4 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct FlowSockets {
     /// Sends.
-    pub(crate) sender: Option<OwnedFd>,
+    pub(crate) sender: Option<KernelSocket>,
     /// Waits for the connection.
     pub(crate) listener: Option<OwnedFd>,
     /// Receives.
-    pub(crate) receiver: Option<OwnedFd>,
+    pub(crate) receiver: Option<KernelSocket>,
+}
+
+impl FlowSockets {
+    /// Where the socket of an end is; a listener is none.
+    pub(crate) fn end(&mut self, end: End) -> &mut Option<KernelSocket> {
+        match end {
+            End::Sender => &mut self.sender,
+            End::Receiver => &mut self.receiver,
+        }
+    }
 }
 
 /// Opens the sockets of all flows of a run, but for those that were drawn: of these there are too many at once, and each
@@ -78,10 +89,11 @@ fn open_ends(
 ) -> io::Result<()> {
     let group = &run.groups[flow.group];
     let place = |node: usize| SocketAddr::new(address_of(node, group.ip), port_of(index));
-    match group.workload.needs() {
-        Needs::Stream => {
+    let settings = || group.tcp().ok_or(io::ErrorKind::Unsupported);
+    match group.workload.role() {
+        Role::OneWay => {
             if sends {
-                sockets.sender = Some(stream_sender(&group.tcp, place(group.from))?);
+                sockets.sender = Some(KernelSocket::stream(stream_sender(settings()?, place(group.from))?));
             }
             if receives {
                 // What is accepted inherits the controller.
@@ -90,7 +102,7 @@ fn open_ends(
                 sockets.listener = Some(listener);
             }
         }
-        Needs::Datagrams { ecn, exact } => {
+        Role::Datagrams(Datagrams { ecn, exact }) => {
             if sends && !exact {
                 let socket = datagram_socket(place(group.from))?;
                 match group.ip {
@@ -98,35 +110,35 @@ fn open_ends(
                     Ip::V6 => sockopt::set_ipv6_tclass(&socket, ecn as u32)?,
                 }
                 rustix::net::connect(&socket, &place(group.to))?;
-                sockets.sender = Some(socket);
+                sockets.sender = Some(KernelSocket::datagrams(socket));
             }
             if receives {
                 let socket = datagram_socket(place(group.to))?;
                 let _ = sockopt::set_socket_recv_buffer_size_force(&socket, DATAGRAM_BUFFER)
                     .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER));
-                sockets.receiver = Some(socket);
+                sockets.receiver = Some(KernelSocket::datagrams(socket));
             }
         }
         // What a listening socket is set to, those that it accepts inherit: the server sends by the group's controller.
-        Needs::Exchanges => {
+        Role::RequestResponse => {
             if sends {
-                let listener = stream_sender(&group.tcp, place(group.from))?;
+                let listener = stream_sender(settings()?, place(group.from))?;
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
             }
             if receives {
-                sockets.receiver = Some(stream_receiver(group, place(group.to))?);
+                sockets.receiver = Some(KernelSocket::stream(stream_receiver(group, place(group.to))?));
             }
         }
-        Needs::Command => {}
+        Role::Command => {}
     }
     Ok(())
 }
 
-fn stream_sender(tcp: &Tcp, address: SocketAddr) -> io::Result<OwnedFd> {
+fn stream_sender(settings: &Settings, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = stream_socket(address)?;
-    set_controller(&socket, kernel_name(tcp.cc.name()))?;
-    if tcp.pacing {
+    set_controller(&socket, kernel_name(settings.cc.name()))?;
+    if settings.pacing {
         pace(&socket)?;
     }
     Ok(socket)

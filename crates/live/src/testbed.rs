@@ -152,10 +152,11 @@ pub(crate) fn settings_of(run: &Run, node: usize) -> HostSettings {
         HostSettings { ip: Ip::V4, send: None, receive: None, ecn: None, window_scaling: None };
     for group in run.groups.iter().filter(|group| group.from == node || group.to == node) {
         settings.ip = group.ip;
-        settings.ecn = Some(group.tcp.ecn);
-        settings.window_scaling = Some(group.tcp.window_scaling);
-        settings.send = Some(group.tcp.send_buffer);
-        settings.receive = Some(group.tcp.receive_buffer);
+        let Some(asked) = &group.settings else { continue };
+        settings.ecn = Some(asked.ecn);
+        settings.window_scaling = Some(asked.window_scaling);
+        settings.send = Some(asked.send_buffer);
+        settings.receive = Some(asked.receive_buffer);
     }
     settings
 }

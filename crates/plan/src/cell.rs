@@ -7,13 +7,15 @@ use crate::limits;
 use crate::network;
 use crate::read::read;
 use crate::route::Routes;
-use crate::run::{Buffer, Flow, Group, Network, Param, Run, Tcp};
+use crate::run::{Flow, Group, Network, Param, Run};
 use crate::schema;
 use crate::shape::BesideLink;
 use crate::traces::Traces;
 use crate::tree::{Entry, Item, Node, Table};
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
+use weir_transport::{Buffer, Settings};
+use weir_workload::Role;
 
 /// One cell of the tree: everything but what a repeat draws.
 #[derive(Debug, Clone)]
@@ -158,36 +160,15 @@ impl Cell {
         }
         let extra = rtt.saturating_sub(route.rtt);
         let (from, to) = network::attach(&mut self.network, name, &route, extra, self.timing.host_jitter);
-        let cc = traffic.cc.unwrap_or_else(|| weir_control::Config::Cubic(Default::default()));
-        let (own_codepoint, own_feedback) = cc.signals();
-        let feedback = traffic.feedback.unwrap_or(own_feedback);
-        let (ecn, codepoint) = match traffic.ecn {
-            // As the kernel does for controllers that need it (TCP_CONG_NEEDS_ECN).
-            None => (feedback != Feedback::Classic, own_codepoint),
-            Some(EcnChoice::Agreed(agreed)) => (agreed, own_codepoint),
-            Some(EcnChoice::As(codepoint)) => (true, codepoint),
-        };
-        if !ecn && traffic.feedback.is_some() {
-            let message = "the group tells of no marks, since it has no ECN";
-            reader.wrong(&["traffic", name, "feedback"], message, "write ecn = true beside it, or remove it");
-        }
-        let tcp = Tcp {
-            cc,
-            ecn,
-            codepoint,
-            feedback,
-            window_scaling: traffic.window_scaling.unwrap_or(true),
-            send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
-            receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
-            pacing: traffic.pacing.unwrap_or(false),
-            sender_clock: traffic.sender_clock.unwrap_or_default(),
-            receiver_clock: traffic.receiver_clock.unwrap_or_default(),
-        };
-        limits::buffers(reader, name, &tcp);
-        limits::clocks(reader, name, &tcp);
+        let transport = limits::transport(reader, name, &traffic);
+        let role = traffic.workload.role();
+        let uses_settings =
+            role == Role::Command || transport.as_ref().is_some_and(|transport| !transport.keys().is_empty());
+        let settings = uses_settings.then(|| settings(reader, name, &traffic));
         let ip = traffic.ip.unwrap_or(self.timing.ip);
         limits::datagrams(reader, name, &traffic.workload, ip);
-        self.groups.push(Group { name: name.into(), from, to, ip, workload: traffic.workload, tcp, rtt });
+        let workload = traffic.workload;
+        self.groups.push(Group { name: name.into(), from, to, ip, workload, transport, settings, rtt });
         self.flows.push((traffic.flows, traffic.start, traffic.stop));
         self.paths.push(route.links);
     }
@@ -282,6 +263,38 @@ impl Cell {
         };
         (0..self.network.links.len()).filter(|link| self.network.links[*link].measured).map(carried).sum()
     }
+}
+
+/// How a group's connections are set up, with Linux's defaults for what the lab leaves out.
+fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings {
+    let cc = traffic.cc.clone().unwrap_or_else(|| weir_control::Config::Cubic(Default::default()));
+    let (own_codepoint, own_feedback) = cc.signals();
+    let feedback = traffic.feedback.unwrap_or(own_feedback);
+    let (ecn, codepoint) = match traffic.ecn {
+        // As the kernel does for controllers that need it (TCP_CONG_NEEDS_ECN).
+        None => (feedback != Feedback::Classic, own_codepoint),
+        Some(EcnChoice::Agreed(agreed)) => (agreed, own_codepoint),
+        Some(EcnChoice::As(codepoint)) => (true, codepoint),
+    };
+    if !ecn && traffic.feedback.is_some() {
+        let message = "the group tells of no marks, since it has no ECN";
+        reader.wrong(&["traffic", name, "feedback"], message, "write ecn = true beside it, or remove it");
+    }
+    let settings = Settings {
+        cc,
+        ecn,
+        codepoint,
+        feedback,
+        window_scaling: traffic.window_scaling.unwrap_or(true),
+        send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
+        receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
+        pacing: traffic.pacing.unwrap_or(false),
+        sender_clock: traffic.sender_clock.unwrap_or_default(),
+        receiver_clock: traffic.receiver_clock.unwrap_or_default(),
+    };
+    limits::buffers(reader, name, &settings);
+    limits::clocks(reader, name, &settings);
+    settings
 }
 
 /// The seed of a repeat: from the lab's seed and the repeat's number alone, so that the cells of one repeat are paired.

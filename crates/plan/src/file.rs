@@ -6,7 +6,7 @@ use crate::link::{Jitters, Losses, Outage, Speed};
 use crate::plot::Plot;
 use crate::probability::Probability;
 use crate::read::WAYS;
-use crate::run::{Buffer, Ip};
+use crate::run::Ip;
 use crate::shape::{Chain, Graph, ParkingLot, Star};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use std::marker::PhantomData;
 use weir_base::{Bytes, Clock, Span};
 use weir_control::Codepoint;
 use weir_fabric::Wifi;
+use weir_transport::Buffer;
 
 /// A lab file. Only its schema is used: the sections are read one by one, so that all their errors are found.
 #[derive(JsonSchema)]
@@ -325,6 +326,8 @@ pub(crate) struct Traffic {
     pub(crate) flows: u64,
     /// What the application does.
     pub(crate) workload: weir_workload::Config,
+    /// What carries its data: "tcp" or "udp"; by default TCP for streams and UDP for datagrams.
+    pub(crate) transport: Option<weir_transport::Config>,
     /// Congestion controller; by default "cubic".
     pub(crate) cc: Option<weir_control::Config>,
     /// Whether TCP negotiates ECN, and the codepoint of its packets: `true` is the controller's own, "ect0" or "ect1" another.
@@ -379,6 +382,7 @@ impl Default for Traffic {
         Traffic {
             flows: 1,
             workload: weir_workload::Config::Bulk(Default::default()),
+            transport: None,
             cc: None,
             ecn: None,
             feedback: None,

@@ -37,11 +37,10 @@ pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Form, Lab, Tree};
 pub use plot::{Axis, Plot};
-pub use run::{
-    Buffer, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Tcp, Trace, Way,
-};
+pub use run::{Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Trace, Way};
 pub use schema::schema;
 pub use template::template;
+pub use weir_transport::{Buffer, Settings};
 
 /// Names in a row, for messages.
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {

@@ -4,11 +4,12 @@ use crate::cell::{Cell, Reader};
 use crate::file::{Timing, Traffic};
 use crate::link::LONGEST_DELAY;
 use crate::network::MTU;
-use crate::run::{Buffer, Change, Ip, Link, Outage, Tcp, UDP_HEADER};
+use crate::run::{Change, Ip, Link, Outage, UDP_HEADER};
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::Wifi;
 use weir_queue::Limit;
-use weir_workload::Needs;
+use weir_transport::{Buffer, Settings};
+use weir_workload::Role;
 
 const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);
 const LONGEST_RUN: Span = Span::from_secs(30 * 24 * 3600);
@@ -26,18 +27,6 @@ const MOST_QUEUED: u32 = 100_000_000;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
 const LONGEST_NAME: usize = 40;
-/// What a traffic group says of TCP alone.
-const TCP_KEYS: [&str; 9] = [
-    "cc",
-    "ecn",
-    "feedback",
-    "window_scaling",
-    "pacing",
-    "send_buffer",
-    "receive_buffer",
-    "sender_clock",
-    "receiver_clock",
-];
 const FINEST_TICK: Span = Span::from_micros(1);
 const COARSEST_TICK: Span = Span::from_secs(1);
 /// A clock that is off by more than a tenth is none.
@@ -409,28 +398,60 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
             reader.wrong(&at("stop"), message, "stop it later, or shorten run.start_jitter");
         }
     }
-    if !traffic.workload.needs().connection() {
-        for key in TCP_KEYS {
-            if reader.has(&at(key)) {
-                let message = format!(
-                    "`{key}` is a setting of TCP, and the workload {} {}",
-                    traffic.workload.name(),
-                    if traffic.workload.needs() == Needs::Command {
-                        "has its own"
-                    } else {
-                        "sends datagrams"
-                    }
-                );
-                let help = if key == "ecn" {
-                    "remove it; the workload has its own: { kind = \"udp\", ecn = \"ect1\" }"
-                } else {
-                    "remove it"
-                };
-                reader.wrong(&at(key), message, help);
+    workload(reader, name, &traffic.workload);
+}
+
+/// What carries a group's flows, and that it is fit for what the workload does and for the keys that the group has.
+pub(crate) fn transport(
+    reader: &mut Reader<'_>,
+    name: &str,
+    traffic: &Traffic,
+) -> Option<weir_transport::Config> {
+    use weir_transport::Config;
+    let at = |key: &'static str| ["traffic", name, key];
+    let (role, workload) = (traffic.workload.role(), traffic.workload.name());
+    let given = traffic.transport.clone();
+    let transport = match role {
+        Role::Command => None,
+        Role::Datagrams(_) => given.clone().or(Some(Config::Udp(Default::default()))),
+        Role::OneWay | Role::RequestResponse => given.clone().or(Some(Config::Tcp(Default::default()))),
+    };
+    if let Some(given) = given {
+        let datagrams = matches!(role, Role::Datagrams(_));
+        let fault = match role {
+            Role::Command => Some(format!("the command of `{workload}` opens connections of its own")),
+            _ if given.carries_datagrams() == datagrams => None,
+            _ if datagrams => {
+                Some(format!("the workload {workload} sends datagrams, and {} carries streams", given.name()))
             }
+            _ => Some(format!(
+                "the workload {workload} writes streams, and {} carries datagrams",
+                given.name()
+            )),
+        };
+        if let Some(message) = fault {
+            reader.wrong(&at("transport"), message, "remove it: what fits is the default");
         }
     }
-    workload(reader, name, &traffic.workload);
+    let keys = transport.as_ref().map_or(&[][..], Config::keys);
+    for key in Settings::KEYS {
+        if keys.contains(&key) || !reader.has(&at(key)) {
+            continue;
+        }
+        let message = match &transport {
+            Some(transport) => {
+                format!("`{key}` means nothing to {}, which carries the group's data", transport.name())
+            }
+            None => format!("`{key}` means nothing to a command, which opens connections of its own"),
+        };
+        let help = if key == "ecn" {
+            "remove it; the workload has its own: { kind = \"udp\", ecn = \"ect1\" }"
+        } else {
+            "remove it"
+        };
+        reader.wrong(&at(key), message, help);
+    }
+    transport
 }
 
 fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config) {
@@ -463,9 +484,9 @@ pub(crate) fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_wor
 }
 
 /// Checks a group's socket buffers.
-pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, tcp: &Tcp) {
+pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
     for (key, Buffer { min, initial, max }) in
-        [("send_buffer", tcp.send_buffer), ("receive_buffer", tcp.receive_buffer)]
+        [("send_buffer", settings.send_buffer), ("receive_buffer", settings.receive_buffer)]
     {
         let path = ["traffic", name, key];
         if max < SMALLEST_BUFFER || max > LARGEST_BUFFER || min == Bytes::ZERO {
@@ -484,8 +505,9 @@ pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, tcp: &Tcp) {
 }
 
 /// Checks the clocks of a group's hosts.
-pub(crate) fn clocks(reader: &mut Reader<'_>, name: &str, tcp: &Tcp) {
-    for (key, clock) in [("sender_clock", tcp.sender_clock), ("receiver_clock", tcp.receiver_clock)] {
+pub(crate) fn clocks(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
+    for (key, clock) in [("sender_clock", settings.sender_clock), ("receiver_clock", settings.receiver_clock)]
+    {
         if clock.tick < FINEST_TICK || clock.tick > COARSEST_TICK {
             let message = format!("a clock does not count in ticks of {}", clock.tick);
             let help = format!("write from {FINEST_TICK} to {COARSEST_TICK}");

@@ -3,10 +3,12 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
-use weir_base::{Bytes, Clock, Random, Rate, Span, Time};
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_fabric::{Jitter, Loss, RoundTrips, Wifi};
-use weir_workload::{FrameLog, Workload};
+use weir_transport::{Settings, Setup};
+use weir_workload::{Application, FrameLog, Role};
 
 /// One cell of a lab's tree, in one repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -228,10 +230,28 @@ pub struct Group {
     pub ip: Ip,
     /// What the applications do.
     pub workload: weir_workload::Config,
-    /// TCP's settings; unused by datagram workloads.
-    pub tcp: Tcp,
+    /// What carries its flows; `None` where a command opens connections of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<weir_transport::Config>,
+    /// How its connections are set up, and of a command the TCP of its hosts; `None` where the transport has no use for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
     /// Base RTT between its hosts, without queues and serialisation.
     pub rtt: Span,
+}
+
+impl Group {
+    /// The congestion controller of its connections, where they have one.
+    pub fn controller(&self) -> Option<&weir_control::Config> {
+        let settings = self.settings.as_ref().filter(|_| self.transport.is_some())?;
+        Some(&settings.cc)
+    }
+
+    /// The settings of its connections, where they are kernel TCP in live runs.
+    pub fn tcp(&self) -> Option<&Settings> {
+        let is_tcp = matches!(self.transport, Some(weir_transport::Config::Tcp(_)));
+        self.settings.as_ref().filter(|_| is_tcp)
+    }
 }
 
 /// A version of the Internet protocol. In lab files and JSON its number.
@@ -294,50 +314,8 @@ impl From<Ip> for u8 {
     }
 }
 
-/// How a group's connections are set up, at both ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tcp {
-    /// The sender's congestion controller.
-    pub cc: weir_control::Config,
-    /// Whether ECN is negotiated.
-    pub ecn: bool,
-    /// The codepoint of packets that may be marked.
-    pub codepoint: weir_control::Codepoint,
-    /// How the receiver tells of marks.
-    pub feedback: weir_control::Feedback,
-    /// Whether windows are scaled (RFC 7323).
-    pub window_scaling: bool,
-    /// Send buffer as Linux's `tcp_wmem` (smallest, initial, largest): autotuned up to the largest.
-    pub send_buffer: Buffer,
-    /// Receive buffer as Linux's `tcp_rmem`.
-    pub receive_buffer: Buffer,
-    /// Whether the transport paces at Linux's rate when the controller does not say one.
-    pub pacing: bool,
-    /// What the sending host's timestamps are taken from.
-    #[serde(default, skip_serializing_if = "is_plain")]
-    pub sender_clock: Clock,
-    /// What the receiving host's timestamps are taken from.
-    #[serde(default, skip_serializing_if = "is_plain")]
-    pub receiver_clock: Clock,
-}
-
 fn is_usual(round_trips: &RoundTrips) -> bool {
     *round_trips == RoundTrips::default()
-}
-
-fn is_plain(clock: &Clock) -> bool {
-    *clock == Clock::default()
-}
-
-/// Linux's three numbers of a socket buffer, in bytes of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buffer {
-    /// Least that is always granted.
-    pub min: Bytes,
-    /// What a connection starts with.
-    pub initial: Bytes,
-    /// What autotuning may grow it to.
-    pub max: Bytes,
 }
 
 /// One flow.
@@ -357,20 +335,60 @@ pub struct Flow {
 }
 
 impl Run {
-    /// The workload of a flow, at its beginning.
-    pub fn workload(&self, flow: usize) -> Box<dyn Workload> {
-        let Flow { group, size, .. } = self.flows[flow];
-        let Group { workload, ip, .. } = &self.groups[group];
-        let headers = Bytes::new(u64::from(ip.header() + UDP_HEADER));
-        workload.build(size, headers, Random::stream_of(self.seed, "workload", flow as u64))
+    /// The applications, none of which has started, and the flows that each drives: one, or all flows of a group.
+    pub fn applications(&self) -> Vec<(Application, Range<usize>)> {
+        let mut applications: Vec<(Application, Range<usize>)> = Vec::new();
+        for (number, flow) in self.flows.iter().enumerate() {
+            let workload = &self.groups[flow.group].workload;
+            let (plan, frames) = self.part_of(number);
+            match applications.last_mut() {
+                Some((application, flows))
+                    if workload.is_shared() && self.flows[flows.start].group == flow.group =>
+                {
+                    application.add(plan, frames);
+                    flows.end += 1;
+                }
+                _ => {
+                    let headers = Bytes::new(u64::from(self.groups[flow.group].ip.header() + UDP_HEADER));
+                    let random = Random::stream_of(self.seed, "workload", number as u64);
+                    let workload = workload.build(flow.size, headers, random);
+                    applications.push((Application::new(workload, plan, frames), number..number + 1));
+                }
+            }
+        }
+        applications
     }
 
-    /// What keeps account of the frames of a flow at its receiver, where it sends frames.
-    pub fn frame_log(&self, flow: usize) -> Option<FrameLog> {
+    /// When a flow's application works, and what keeps account of its frames.
+    fn part_of(&self, flow: usize) -> (weir_workload::Plan, Option<FrameLog>) {
         let Flow { group, start, stop, .. } = self.flows[flow];
+        let workload = &self.groups[group].workload;
         let end = Time::ZERO + self.duration;
-        let stop = stop.map_or(end, |stop| end.min(Time::ZERO + stop));
-        self.groups[group].workload.frame_log(Time::ZERO + start, stop, end)
+        let plan = weir_workload::Plan {
+            role: workload.role(),
+            start: Time::ZERO + start,
+            stop: stop.map_or(end, |stop| end.min(Time::ZERO + stop)),
+        };
+        let frames = workload.frame_log(plan.start, plan.stop, end);
+        (plan, frames)
+    }
+
+    /// The two ends of a flow's connection, neither of them open: at the sending host and at the receiving one. `None` for commands.
+    pub fn ends(&self, flow: usize) -> Option<[weir_transport::End; 2]> {
+        let group = &self.groups[self.flows[flow].group];
+        let ecn = match group.workload.role() {
+            Role::Datagrams(datagrams) => datagrams.ecn,
+            Role::OneWay | Role::RequestResponse | Role::Command => Ecn::NotEct,
+        };
+        let setup = Setup {
+            settings: group.settings.as_ref(),
+            ecn,
+            mtu: self.network.mtu,
+            ip_header: group.ip.header(),
+            seed: self.seed,
+            flow: flow as u64,
+        };
+        Some(group.transport.as_ref()?.ends(&setup))
     }
 
     /// The links of the lab itself, with their indices.

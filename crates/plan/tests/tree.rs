@@ -158,10 +158,13 @@ fn the_clocks_of_a_groups_hosts_are_plain_unless_they_are_given() {
          [traffic.b]\n"
     ));
     let [a, b] = &run.groups[..] else { panic!("two groups") };
-    assert_eq!(a.tcp.sender_clock, Clock { tick: Span::from_millis(4), ..Clock::default() });
+    assert_eq!(a.tcp().unwrap().sender_clock, Clock { tick: Span::from_millis(4), ..Clock::default() });
     let receiver = Clock { offset: Some(Span::from_secs(3600)), skew_ppm: -50, ..Clock::default() };
-    assert_eq!(a.tcp.receiver_clock, receiver);
-    assert_eq!((b.tcp.sender_clock, b.tcp.receiver_clock), (Clock::default(), Clock::default()));
+    assert_eq!(a.tcp().unwrap().receiver_clock, receiver);
+    assert_eq!(
+        (b.tcp().unwrap().sender_clock, b.tcp().unwrap().receiver_clock),
+        (Clock::default(), Clock::default())
+    );
 }
 
 #[test]
@@ -175,15 +178,18 @@ fn defaults_are_linuxs_and_a_plain_size_is_a_fixed_buffer() {
         max: Bytes::new(max),
     };
     let [a, b] = &run.groups[..] else { panic!("two groups") };
-    assert_eq!(a.tcp.send_buffer, buffer(4096, 16_384, 4 << 20));
-    assert_eq!(a.tcp.receive_buffer, buffer(4096, 131_072, 6 << 20));
-    assert_eq!((a.tcp.cc.name(), a.tcp.ecn, a.tcp.pacing), ("cubic", false, false));
+    assert_eq!(a.tcp().unwrap().send_buffer, buffer(4096, 16_384, 4 << 20));
+    assert_eq!(a.tcp().unwrap().receive_buffer, buffer(4096, 131_072, 6 << 20));
     assert_eq!(
-        (a.tcp.codepoint, a.tcp.feedback, a.tcp.window_scaling),
+        (a.tcp().unwrap().cc.name(), a.tcp().unwrap().ecn, a.tcp().unwrap().pacing),
+        ("cubic", false, false)
+    );
+    assert_eq!(
+        (a.tcp().unwrap().codepoint, a.tcp().unwrap().feedback, a.tcp().unwrap().window_scaling),
         (Codepoint::Ect0, Feedback::Classic, true)
     );
-    assert_eq!(b.tcp.send_buffer, buffer(1_000_000, 1_000_000, 1_000_000));
-    assert_eq!(b.tcp.receive_buffer, buffer(4096, 131_072, 64 << 20));
+    assert_eq!(b.tcp().unwrap().send_buffer, buffer(1_000_000, 1_000_000, 1_000_000));
+    assert_eq!(b.tcp().unwrap().receive_buffer, buffer(4096, 131_072, 64 << 20));
     assert_eq!(
         (run.duration, run.warmup, run.sample),
         (Span::from_secs(10), Span::from_secs(2), Span::from_millis(100))
@@ -413,7 +419,7 @@ fn the_estimate_counts_what_links_can_carry_or_workloads_want() {
 #[test]
 fn a_group_says_its_codepoint_and_its_feedback() {
     let of = |text: &str| {
-        let tcp = only(&format!("{NET}[traffic.a]\n{text}")).groups[0].tcp.clone();
+        let tcp = only(&format!("{NET}[traffic.a]\n{text}")).groups[0].tcp().unwrap().clone();
         (tcp.ecn, tcp.codepoint, tcp.feedback)
     };
     assert_eq!(of("ecn = true"), (true, Codepoint::Ect0, Feedback::Classic));

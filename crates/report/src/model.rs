@@ -117,14 +117,11 @@ pub struct LinkNumbers {
     pub delay_ms: Option<Distribution>,
     /// Packets that reached the queue.
     pub arrived: u64,
-    /// Packets that the queue dropped.
+    /// Of those, dropped by the queue.
     pub dropped: u64,
-    /// The same as a share of those that left it or were dropped.
-    #[serde(default)]
-    pub dropped_percent: Option<f64>,
-    /// Packets that left the queue with its mark.
+    /// Of those, marked CE by the queue.
     pub marked: u64,
-    /// The same as a share of those that left it or were dropped, and could be marked.
+    /// Marked packets as a share of those that arrived and could be marked.
     #[serde(default)]
     pub marked_percent: Option<f64>,
     /// The probabilities that its AQM set, in percent: of drops, and of marks.
@@ -147,14 +144,11 @@ pub struct ClassNumbers {
     pub delay_ms: Option<Distribution>,
     /// Packets that reached the queue.
     pub arrived: u64,
-    /// Packets that the queue dropped.
+    /// Of those, dropped by the queue.
     pub dropped: u64,
-    /// The same as a share of those that left it or were dropped.
-    #[serde(default)]
-    pub dropped_percent: Option<f64>,
-    /// Packets that left the queue with its mark.
+    /// Of those, marked CE by the queue.
     pub marked: u64,
-    /// The same as a share of those that left it or were dropped, and could be marked.
+    /// Marked packets as a share of those that arrived and could be marked.
     #[serde(default)]
     pub marked_percent: Option<f64>,
 }

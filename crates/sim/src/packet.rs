@@ -5,11 +5,9 @@ use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionEl
 use weir_base::{Ecn, FlowId, Packet, Time};
 use weir_fabric::{TcpView, Wire};
 use weir_plan::Ip;
+use weir_transport::Body;
 use weir_transport::tcp::{Flags, Segment};
-use weir_workload::Part;
 
-/// A UDP header (RFC 768).
-pub(crate) const UDP_HEADER: u32 = 8;
 /// Window scale that captures show on SYNs; the simulator's windows are whole numbers of bytes and need none.
 const CAPTURED_WINDOW_SCALE: u8 = 10;
 
@@ -19,8 +17,7 @@ pub(crate) struct SimPacket(Box<Fields>);
 
 #[derive(Debug, Clone)]
 struct Fields {
-    /// Means something where `tcp` is set.
-    segment: Segment,
+    body: Body,
     arrived: Time,
     flow: u32,
     /// Node of the host it comes from, and of the one it is for.
@@ -29,15 +26,9 @@ struct Fields {
     length: u16,
     ecn: Ecn,
     class: Ecn,
-    tcp: bool,
     ip: Ip,
     corrupt: bool,
-    /// What a datagram carries of a frame; it has no parts where that is nothing, and means nothing where `tcp` is set.
-    part: Part,
 }
-
-/// No part of any frame.
-const NO_PART: Part = Part { frame: 0, index: 0, parts: 0 };
 
 /// Which flow a packet belongs to, and between which hosts it travels.
 #[derive(Debug, Clone, Copy)]
@@ -48,9 +39,16 @@ pub(crate) struct Way {
     pub(crate) ip: Ip,
 }
 
-/// Makes packets, of those that have arrived where there are any.
+/// Makes packets from those that have arrived, where there are any. Segments and datagrams are kept apart, so that a body keeps its
+/// buffers.
 #[derive(Debug)]
 pub(crate) struct Pool {
+    segments: Store,
+    datagrams: Store,
+}
+
+#[derive(Debug)]
+struct Store {
     /// The next one to leave.
     next: SimPacket,
     arrived: Vec<SimPacket>,
@@ -58,46 +56,43 @@ pub(crate) struct Pool {
 
 impl Default for Pool {
     fn default() -> Pool {
-        Pool { next: SimPacket::new(), arrived: Vec::new() }
+        let store = || Store { next: SimPacket::new(), arrived: Vec::new() };
+        Pool { segments: store(), datagrams: store() }
     }
 }
 
 impl Pool {
-    /// Where the segment of the next packet is written; an earlier one stands there.
     #[inline]
-    pub(crate) fn segment(&mut self) -> &mut Segment {
-        &mut self.next.0.segment
+    fn store(&mut self, datagrams: bool) -> &mut Store {
+        if datagrams { &mut self.datagrams } else { &mut self.segments }
     }
 
-    /// The packet with the segment that was written last.
+    /// Where the body of the next packet of this kind is written; an older one stands there.
     #[inline]
-    pub(crate) fn tcp(&mut self, ecn: Ecn, way: Way) -> SimPacket {
-        // A segment knows its length over IPv4.
-        let length = self.next.0.segment.packet_len() + (way.ip.header() - Ip::V4.header());
-        self.take(true, length, ecn, way)
+    pub(crate) fn body(&mut self, datagrams: bool) -> &mut Body {
+        &mut self.store(datagrams).next.0.body
     }
 
-    pub(crate) fn udp(&mut self, length: u32, part: Option<Part>, ecn: Ecn, way: Way) -> SimPacket {
-        self.next.0.part = part.unwrap_or(NO_PART);
-        self.take(false, length, ecn, way)
-    }
-
+    /// The packet with the body that was written last.
     #[inline]
-    fn take(&mut self, tcp: bool, length: u32, ecn: Ecn, way: Way) -> SimPacket {
-        let fields = &mut *self.next.0;
+    pub(crate) fn packet(&mut self, datagrams: bool, ecn: Ecn, way: Way) -> SimPacket {
+        let Store { next, arrived } = self.store(datagrams);
+        let fields = &mut *next.0;
         fields.arrived = Time::ZERO;
         fields.flow = way.flow as u32;
-        (fields.from, fields.to, fields.length) = (way.from as u16, way.to as u16, length as u16);
-        (fields.ecn, fields.class, fields.tcp, fields.ip) = (ecn, ecn, tcp, way.ip);
+        fields.length = (fields.body.length() + way.ip.header()) as u16;
+        (fields.from, fields.to) = (way.from as u16, way.to as u16);
+        (fields.ecn, fields.class, fields.ip) = (ecn, ecn, way.ip);
         fields.corrupt = false;
-        let following = self.arrived.pop().unwrap_or_else(SimPacket::new);
-        std::mem::replace(&mut self.next, following)
+        let following = arrived.pop().unwrap_or_else(SimPacket::new);
+        std::mem::replace(next, following)
     }
 
     /// A packet is done with.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: SimPacket) {
-        self.arrived.push(packet);
+        let datagrams = matches!(packet.0.body, Body::Datagram(_));
+        self.store(datagrams).arrived.push(packet);
     }
 }
 
@@ -105,7 +100,7 @@ impl SimPacket {
     #[cold]
     fn new() -> SimPacket {
         SimPacket(Box::new(Fields {
-            segment: Segment::default(),
+            body: Body::Segment(Segment::default()),
             arrived: Time::ZERO,
             flow: 0,
             from: 0,
@@ -113,22 +108,23 @@ impl SimPacket {
             length: 0,
             ecn: Ecn::NotEct,
             class: Ecn::NotEct,
-            tcp: false,
             ip: Ip::V4,
             corrupt: false,
-            part: NO_PART,
         }))
     }
 
-    /// The part of a frame that it carries, if it is a datagram with one.
-    pub(crate) fn part(&self) -> Option<Part> {
-        Some(self.0.part).filter(|part| !self.0.tcp && part.parts > 0)
+    #[inline]
+    pub(crate) fn body(&self) -> &Body {
+        &self.0.body
     }
 
     /// The segment that it carries, if it is TCP.
     #[inline]
-    pub(crate) fn segment(&self) -> Option<&Segment> {
-        self.0.tcp.then_some(&self.0.segment)
+    fn segment(&self) -> Option<&Segment> {
+        match &self.0.body {
+            Body::Segment(segment) => Some(segment),
+            Body::Datagram(_) => None,
+        }
     }
 }
 
@@ -234,7 +230,7 @@ enum Header {
 
 impl SimPacket {
     fn protocol(&self) -> IpNumber {
-        if self.0.tcp { IpNumber::TCP } else { IpNumber::UDP }
+        if self.segment().is_some() { IpNumber::TCP } else { IpNumber::UDP }
     }
 
     fn header_v4(&self, body: u16) -> Option<Ipv4Header> {
@@ -304,8 +300,8 @@ impl Wire for SimPacket {
             Header::V4(ip) => frame.extend_from_slice(&ip.to_bytes()),
             Header::V6(ip) => frame.extend_from_slice(&ip.to_bytes()),
         }
-        match self.segment() {
-            Some(segment) => {
+        match &self.0.body {
+            Body::Segment(segment) => {
                 let mut header = self.tcp_header(segment);
                 let payload = vec![0; usize::from(body).saturating_sub(header.header_len())];
                 let checksum = match &ip {
@@ -316,12 +312,10 @@ impl Wire for SimPacket {
                 frame.extend_from_slice(&header.to_bytes());
                 frame.extend_from_slice(&payload);
             }
-            None => {
+            Body::Datagram(datagram) => {
                 let port = self.port();
-                let mut payload = vec![0; usize::from(body).saturating_sub(UDP_HEADER as usize)];
-                if let Some((part, room)) = self.part().zip(payload.first_chunk_mut()) {
-                    *room = part.header();
-                }
+                let mut payload = datagram.head.clone();
+                payload.resize(datagram.payload() as usize, 0);
                 let udp = match &ip {
                     Header::V4(ip) => UdpHeader::with_ipv4_checksum(port, port, ip, &payload),
                     Header::V6(ip) => UdpHeader::with_ipv6_checksum(port, port, ip, &payload),

@@ -4,19 +4,18 @@
 //! comes first. A host's timer is pushed again only when its deadline moves forward; one that fires early looks at the
 //! deadline and waits on.
 
-use crate::flow::{Carrier, Flow, Request};
-use crate::packet::{Pool, SimPacket, UDP_HEADER, Way};
+use crate::flow::{Ends, Flow};
+use crate::packet::{Pool, SimPacket};
+use std::ops::Range;
 use weir_base::{FlowId, Packet, Span, Time};
 use weir_engine::{
-    Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, frame_message, observer,
+    Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, observer, record_notice,
 };
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
 use weir_plan::Run;
-use weir_record::{
-    Component, FlowEvent, FlowEventKind, Message, MessageFate, MessageKind, Recorder, StateSample,
-    TransportSample,
-};
-use weir_transport::tcp::Connection;
+use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
+use weir_transport::{Counts, Endpoint};
+use weir_workload::{Application, End, Notice};
 
 /// Controllers' internal states are recorded for the first so many flows: beyond that nobody looks at single ones, and the
 /// records would dwarf all others.
@@ -29,8 +28,7 @@ const NO_THRESHOLD: u64 = 0x7fff_ffff;
 const EVENTS_BETWEEN_LOOKS: u32 = 1 << 14;
 
 /// Timers of a flow: the sender's, the receiver's and the application's.
-const SENDER: usize = 0;
-const RECEIVER: usize = 1;
+const SENDER: usize = End::Sender as usize;
 const APPLICATION: usize = 2;
 const TIMERS: usize = 3;
 
@@ -40,11 +38,20 @@ pub(crate) struct World<'a> {
     fabric: Fabric<SimPacket>,
     pool: Pool,
     flows: Vec<Flow>,
-    /// The numbers of the flows that send frames.
+    driven: Vec<Driven>,
+    /// The first thing that an application could not do: the run fails with it.
+    trouble: Option<String>,
+    /// The applications that keep account of frames, by their place in `driven`.
     of_frames: Vec<usize>,
     timers: EventQueue,
     /// For each timer, the time for which it is in the queue; [`Time::NEVER`] when it is not.
     armed: Vec<Time>,
+}
+
+/// An application at work, and the flows that it drives.
+struct Driven {
+    application: Application,
+    flows: Range<usize>,
 }
 
 /// Whether this run can be simulated.
@@ -82,15 +89,22 @@ pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
 
 impl<'a> World<'a> {
     pub(crate) fn new(run: &'a Run, recorder: &'a mut dyn Recorder) -> World<'a> {
-        let flows: Vec<_> = (0..run.flows.len()).map(|number| Flow::new(run, number)).collect();
+        let applications = run.applications().into_iter();
+        let driven: Vec<_> = applications.map(|(application, flows)| Driven { application, flows }).collect();
+        let mut flows = Vec::with_capacity(run.flows.len());
+        for (index, one) in driven.iter().enumerate() {
+            flows.extend(one.flows.clone().map(|number| Flow::new(run, number, index)));
+        }
         let timers = flows.len() * TIMERS;
         World {
             run,
             recorder,
             fabric: Fabric::new(&fabric_config(run)),
             pool: Pool::default(),
-            of_frames: (0..flows.len()).filter(|flow| flows[*flow].frames.is_some()).collect(),
+            trouble: None,
+            of_frames: (0..driven.len()).filter(|index| driven[*index].application.has_frames()).collect(),
             flows,
+            driven,
             timers: EventQueue::new(timers + 1),
             armed: vec![Time::NEVER; timers],
         }
@@ -106,7 +120,7 @@ impl<'a> World<'a> {
         let sampler = Sampler::new(self.run);
         let mut last_read = vec![0; self.flows.len()];
         for number in 0..self.flows.len() {
-            self.arm(number, APPLICATION, self.flows[number].start);
+            self.arm(number, APPLICATION, Time::ZERO + self.run.flows[number].start);
         }
         self.timers.push((Time::ZERO + self.run.sample).min(end), sampling);
         let look = |now: Time| {
@@ -132,8 +146,12 @@ impl<'a> World<'a> {
                 self.fire(source, now);
                 continue;
             }
+            if let Some(trouble) = self.trouble.take() {
+                return Err(EngineError::Failed(trouble));
+            }
             sampler.sample(&mut self.fabric, now, self.recorder, |flow| {
-                let read = self.flows[flow].read;
+                let Driven { application, flows } = &self.driven[self.flows[flow].application as usize];
+                let read = application.read(flow - flows.start);
                 read - std::mem::replace(&mut last_read[flow], read)
             });
             self.sample_transports(now);
@@ -161,24 +179,12 @@ impl<'a> World<'a> {
         let FlowId(number) = packet.flow();
         let number = number as usize;
         let flow = &mut self.flows[number];
-        let sending_end = host == flow.from;
-        let Some(segment) = packet.segment() else {
-            flow.read += u64::from(packet.wire_length() - flow.ip.header() - UDP_HEADER);
-            let whole =
-                flow.frames.as_mut().zip(packet.part()).and_then(|(frames, part)| frames.read(part, now));
-            if let Some(frame) = whole {
-                self.recorder.message(&frame_message(number, frame, now));
-            }
-            return self.pool.take_back(packet);
-        };
-        if let Carrier::Tcp(ends) = &mut flow.carrier {
-            let end = if sending_end { ends.sender.as_mut() } else { Some(&mut ends.receiver) };
-            if let Some(end) = end {
-                end.on_segment(segment, packet.ecn(), now);
-            }
+        let end = flow.end_at(host);
+        if let Some(endpoint) = flow.end(end) {
+            endpoint.receive(packet.body(), packet.ecn(), now);
         }
         self.pool.take_back(packet);
-        if sending_end { self.after_sender(number, now) } else { self.after_receiver(number, now) }
+        self.moved(number, end, now);
     }
 
     /// A host's timer has fired.
@@ -188,146 +194,127 @@ impl<'a> World<'a> {
             return;
         }
         self.armed[source] = Time::NEVER;
-        match which {
-            APPLICATION => self.application(number, now),
-            _ => {
-                let Carrier::Tcp(ends) = &mut self.flows[number].carrier else { return };
-                let connection =
-                    if which == SENDER { ends.sender.as_mut() } else { Some(&mut ends.receiver) };
-                let Some(connection) = connection else { return };
-                let due = connection.next_timer();
-                if due > now {
-                    return self.arm(number, which, due);
-                }
-                connection.on_timer(now);
-                if which == SENDER {
-                    self.after_sender(number, now)
-                } else {
-                    self.after_receiver(number, now)
-                }
-            }
-        }
-    }
-
-    fn application(&mut self, number: usize, now: Time) {
-        let flow = &mut self.flows[number];
-        if flow.is_to_start() {
-            flow.begin(self.run, number);
-            self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Started });
-        }
-        let (from, to, ip) = (flow.from, flow.to, flow.ip);
-        let udp = match flow.carrier {
-            Carrier::Udp { ecn, exact } => Some((ecn, exact)),
-            Carrier::Tcp(_) | Carrier::Idle => None,
+        let end = match which {
+            APPLICATION => return self.woken(number, now),
+            SENDER => End::Sender,
+            _ => End::Receiver,
         };
-        let (fabric, pool) = (&mut self.fabric, &mut self.pool);
-        flow.woken(now, &mut |request| {
-            let (Some((ecn, exact)), Request::Datagram(length, part)) = (udp, request) else { return };
-            let packet = pool.udp(length, part, ecn, Way { flow: number, from, to, ip });
-            if exact { fabric.inject_exact(from, packet, now) } else { fabric.inject(from, packet, now) }
-        });
-        let wake = flow.wake;
+        let Some(endpoint) = self.flows[number].end(end) else { return };
+        let due = endpoint.next_timer();
+        if due > now {
+            return self.arm(number, which, due);
+        }
+        endpoint.on_timer(now);
+        self.moved(number, end, now);
+    }
+
+    /// The time has come that a flow's application waits for.
+    fn woken(&mut self, number: usize, now: Time) {
+        let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
+        let flow = number - flows.start;
+        if application.is_to_start(flow) {
+            self.flows[number].begin(self.run, number);
+        }
+        let all = flows.clone();
+        {
+            let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, all.start, now);
+            application.on_timer(flow, now, &mut Ends(&mut self.flows[all.clone()]), tell);
+        }
+        for number in all {
+            self.flush(number, End::Sender, now);
+            self.flush(number, End::Receiver, now);
+        }
+    }
+
+    /// An end has moved: its application may go on.
+    #[inline]
+    fn moved(&mut self, number: usize, end: End, now: Time) {
+        let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
+        let all = flows.clone();
+        {
+            let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, all.start, now);
+            let sockets = &mut Ends(&mut self.flows[all.clone()]);
+            application.on_socket(number - all.start, end, now, sockets, tell);
+        }
+        if all.len() > 1 {
+            // What happens at one flow may have released the others.
+            for other in all.filter(|other| *other != number) {
+                self.flush(other, End::Sender, now);
+                self.flush(other, End::Receiver, now);
+            }
+        }
+        self.flush(number, end, now);
+    }
+
+    /// Sends what an end has to send, and sees to its timers.
+    #[inline]
+    fn flush(&mut self, number: usize, end: End, now: Time) {
+        self.transmit(number, end, now);
+        let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
+        let (first, all) = (flows.start, flows.clone());
+        let flow = number - first;
+        let Some(endpoint) = self.flows[number].end(end) else {
+            let wake = application.wake(flow);
+            return self.arm(number, APPLICATION, wake);
+        };
+        if end == End::Receiver {
+            let finished = endpoint.finished();
+            let closes = {
+                let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, first, now);
+                application.on_end(flow, end, finished, now, &mut Ends(&mut self.flows[all]), tell)
+            };
+            if closes {
+                self.transmit(number, end, now);
+            }
+        } else {
+            let counts = endpoint.counts();
+            if counts != self.flows[number].told {
+                self.tell_events(number, counts, now);
+            }
+        }
+        let Driven { application, .. } = &self.driven[self.flows[number].application as usize];
+        let wake = application.wake(flow);
+        let state = &mut self.flows[number];
+        if state.drawn && application.completed(flow) {
+            state.give_back();
+        }
+        let due = state.end(end).map_or(Time::NEVER, |endpoint| endpoint.next_timer());
+        self.arm(number, end as usize, due);
         self.arm(number, APPLICATION, wake);
-        if udp.is_none() {
-            self.after_sender(number, now);
-            if self.flows[number].asks() {
-                self.after_receiver(number, now);
+    }
+
+    /// Hands every packet that an end wants to send to the fabric.
+    #[inline]
+    fn transmit(&mut self, number: usize, end: End, now: Time) {
+        let flow = &mut self.flows[number];
+        let (way, datagrams, exact) = (flow.way(number, end), flow.datagrams, flow.exact);
+        let Some(endpoint) = flow.end(end) else { return };
+        if end == End::Receiver && endpoint.is_quiet() {
+            return;
+        }
+        while let Some(ecn) = endpoint.transmit(self.pool.body(datagrams), now) {
+            let packet = self.pool.packet(datagrams, ecn, way);
+            if exact {
+                self.fabric.inject_exact(way.from, packet, now);
+            } else {
+                self.fabric.inject(way.from, packet, now);
             }
         }
     }
 
-    /// The sending end has moved: the application may go on, segments may leave, the timer may have moved.
-    #[inline]
-    fn after_sender(&mut self, number: usize, now: Time) {
-        let flow = &mut self.flows[number];
-        let was_waking = flow.wake;
-        flow.moved(now, &mut |_| {});
-        let wake = flow.wake;
-        let Carrier::Tcp(ends) = &mut flow.carrier else { return };
-        let Some(sender) = &mut ends.sender else { return };
-        let way = Way { flow: number, from: flow.from, to: flow.to, ip: flow.ip };
-        send_all(sender, &mut self.fabric, &mut self.pool, way, now);
-        let due = sender.next_timer();
-        let counts = sender.counts();
-        if counts != flow.seen {
-            let kinds = [FlowEventKind::Timeout, FlowEventKind::Recovery, FlowEventKind::Undo];
-            for (kind, (count, seen)) in kinds.into_iter().zip(counts.iter().zip(flow.seen)) {
-                if *count > seen {
-                    self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind });
-                }
-            }
-            flow.seen = counts;
-        }
-        flow.give_back();
-        self.arm(number, SENDER, due);
-        if wake != was_waking {
-            self.arm(number, APPLICATION, wake);
-        }
-    }
-
-    /// The receiving end has moved: its application reads, acknowledgements may leave.
-    #[inline]
-    fn after_receiver(&mut self, number: usize, now: Time) {
-        let flow = &mut self.flows[number];
-        let asks = flow.asks();
-        let Carrier::Tcp(ends) = &mut flow.carrier else { return };
-        let read = ends.receiver.take_read();
-        flow.read += read;
-        if asks {
-            return self.after_client(number, read, now);
-        }
-        if !ends.receiver.is_quiet() {
-            let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
-            send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
-        }
-        let due = ends.receiver.next_timer();
-        if ends.receiver.finished() && !flow.completed {
-            self.complete(number, now);
-        }
-        self.flows[number].give_back();
-        self.arm(number, RECEIVER, due);
-    }
-
-    /// The client at the receiving end has moved, and has read so many bytes more: it may ask again, segments may leave.
-    fn after_client(&mut self, number: usize, read: u64, now: Time) {
-        let (flow, recorder) = (&mut self.flows[number], &mut *self.recorder);
-        let was_waking = flow.wake;
-        flow.asked(read, now, &mut |request| {
-            let Request::Answered(request, took) = request else { return };
-            recorder.message(&Message {
-                at: now,
-                flow: number as u32,
-                kind: MessageKind::Request,
-                number: request,
-                fate: MessageFate::Done,
-                took: Some(took),
-            });
-        });
-        let wake = flow.wake;
-        let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
-        let Carrier::Tcp(ends) = &mut flow.carrier else { return };
-        send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
-        let due = ends.receiver.next_timer();
-        if flow.has_all_it_asked_for() && !flow.completed {
-            self.complete(number, now);
-        }
-        self.arm(number, RECEIVER, due);
-        if wake != was_waking {
-            self.arm(number, APPLICATION, wake);
-        }
-    }
-
-    /// All that the sender had has arrived: the receiver closes too, where it has not yet.
+    /// Records timeouts, recoveries and undone reductions as they happen.
     #[cold]
-    fn complete(&mut self, number: usize, now: Time) {
-        let flow = &mut self.flows[number];
-        flow.completed = true;
-        if let Carrier::Tcp(ends) = &mut flow.carrier {
-            let way = Way { flow: number, from: flow.to, to: flow.from, ip: flow.ip };
-            ends.receiver.close();
-            send_all(&mut ends.receiver, &mut self.fabric, &mut self.pool, way, now);
+    fn tell_events(&mut self, number: usize, counts: Counts, now: Time) {
+        let told = std::mem::replace(&mut self.flows[number].told, counts);
+        for (kind, more) in [
+            (FlowEventKind::Timeout, counts.timeouts > told.timeouts),
+            (FlowEventKind::Recovery, counts.recoveries > told.recoveries),
+            (FlowEventKind::Undo, counts.undos > told.undos),
+        ] {
+            if more {
+                self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind });
+            }
         }
-        self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind: FlowEventKind::Completed });
     }
 
     /// Makes sure that a timer fires at `due` or before.
@@ -341,45 +328,45 @@ impl<'a> World<'a> {
     }
 
     fn settle_frames(&mut self, now: Time) {
-        for &number in &self.of_frames {
-            let recorder = &mut *self.recorder;
-            if let Some(frames) = &mut self.flows[number].frames {
-                frames.settle(now, |frame| recorder.message(&frame_message(number, frame, now)));
-            }
+        for &index in &self.of_frames {
+            let Driven { application, flows } = &mut self.driven[index];
+            let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, flows.start, now);
+            application.settle(now, tell);
         }
     }
 
     fn sample_transports(&mut self, now: Time) {
-        for (number, flow) in
-            self.flows.iter().enumerate().filter(|(_, flow)| !(flow.drawn && flow.completed))
-        {
-            let Carrier::Tcp(ends) = &flow.carrier else { continue };
-            let Some((sender, info)) = ends.sender.as_ref().and_then(|sender| Some((sender, sender.info()?)))
+        for (number, flow) in self.flows.iter().enumerate() {
+            let Driven { application, flows } = &self.driven[flow.application as usize];
+            if flow.drawn && application.completed(number - flows.start) {
+                continue;
+            }
+            let Some((sender, sample)) = flow.sender().and_then(|sender| Some((sender, sender.sample()?)))
             else {
                 continue;
             };
-            let (flow, drawn) = (number as u32, flow.drawn);
+            let id = number as u32;
             self.recorder.transport(&TransportSample {
                 at: now,
-                flow,
-                cwnd: info.cwnd.into(),
-                ssthresh: info
+                flow: id,
+                cwnd: sample.cwnd.into(),
+                ssthresh: sample
                     .ssthresh
                     .filter(|segments| *segments < NO_THRESHOLD)
                     .map(|segments| segments as f64),
-                in_flight: info.in_flight.into(),
-                srtt: info.srtt.unwrap_or_default(),
-                min_rtt: info.min_rtt.unwrap_or_default(),
-                rto: info.rto,
-                pacing_rate: info.pacing_rate,
-                delivery_rate: info.delivery_rate,
-                retransmissions: info.retransmitted,
-                timeouts: Some(info.timeouts),
+                in_flight: sample.in_flight.into(),
+                srtt: sample.srtt.unwrap_or_default(),
+                min_rtt: sample.min_rtt.unwrap_or_default(),
+                rto: sample.rto,
+                pacing_rate: sample.pacing_rate,
+                delivery_rate: sample.delivery_rate,
+                retransmissions: sample.retransmitted,
+                timeouts: Some(sample.timeouts),
             });
-            if let Some(controller) = sender.controller().filter(|_| number < FLOWS_WITH_STATE && !drawn) {
+            if number < FLOWS_WITH_STATE && !flow.drawn {
                 let recorder = &mut *self.recorder;
-                controller.state(&mut |name, value| {
-                    recorder.state(&StateSample { at: now, of: Component::Controller(flow), name, value });
+                sender.state(&mut |_, name, value| {
+                    recorder.state(&StateSample { at: now, of: Component::Controller(id), name, value });
                 });
             }
         }
@@ -408,10 +395,21 @@ impl<'a> World<'a> {
     }
 }
 
-/// Hands every segment that a connection wants to send to the fabric.
+/// What writes down what an application tells of its flows, the first of which has this number.
 #[inline]
-fn send_all(end: &mut Connection, fabric: &mut Fabric<SimPacket>, pool: &mut Pool, way: Way, now: Time) {
-    while let Some(ecn) = end.transmit_into(pool.segment(), now) {
-        fabric.inject(way.from, pool.tcp(ecn, way), now);
+fn teller<'a>(
+    recorder: &'a mut dyn Recorder,
+    trouble: &'a mut Option<String>,
+    run: &'a Run,
+    first: usize,
+    now: Time,
+) -> impl FnMut(usize, Notice) + 'a {
+    move |flow, notice| {
+        let number = first + flow;
+        if let Notice::Failed(why) = &notice {
+            let group = &run.groups[run.flows[number].group].name;
+            trouble.get_or_insert_with(|| format!("group {group}: flow {} {why}", run.flows[number].name));
+        }
+        record_notice(recorder, number, &notice, now);
     }
 }

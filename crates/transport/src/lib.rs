@@ -1,4 +1,92 @@
-//! Connections: pure state machines with an explicit clock. Segments and times go in, segments and the next time come out.
+//! Connections: pure state machines with an explicit clock. Each transport is one module, an [`Endpoint`] and one line in the
+//! registry below; whatever drives an endpoint needs to know nothing else.
 #![forbid(unsafe_code)]
 
+mod body;
+mod endpoint;
+mod settings;
 pub mod tcp;
+pub mod udp;
+
+pub use body::{Body, Datagram};
+pub use endpoint::{Counts, End, Endpoint, Message, Part, Read, Sample, Stream};
+pub use settings::{Buffer, Settings};
+
+use weir_base::{Bytes, Ecn};
+
+/// What the two ends of a flow's connection are made from, beside the transport's own parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// What the group asks for; `None` where the transport has no use for any of it.
+    pub settings: Option<&'a Settings>,
+    /// The codepoint of datagrams.
+    pub ecn: Ecn,
+    /// Largest IP packet.
+    pub mtu: Bytes,
+    /// Length of the IP header in bytes.
+    pub ip_header: u32,
+    /// The run's seed.
+    pub seed: u64,
+    /// Number of the flow.
+    pub flow: u64,
+}
+
+/// What a transport's parameters tell of it.
+trait Transport {
+    /// Whether it carries datagrams rather than streams.
+    fn carries_datagrams(&self) -> bool;
+    /// The keys of a traffic group that it has a use for.
+    fn keys(&self) -> &'static [&'static str];
+    /// The connection that a group's flows share, by its name, where the transport has streams and the group names one.
+    fn connection(&self) -> Option<&str> {
+        None
+    }
+    /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
+    /// open.
+    fn ends(&self, setup: &Setup<'_>) -> [End; 2];
+}
+
+/// Declares the registry: the configuration enum, and what every transport's parameters tell.
+macro_rules! transports {
+    ($($Variant:ident($module:ident) = $name:literal : $summary:literal;)+) => {
+        weir_base::registry! {
+            /// A transport and its parameters, as a lab file names it.
+            pub enum Config: "transport" {
+                $($Variant($module::Parameters) = $name : $summary;)+
+            }
+        }
+
+        impl Config {
+            fn transport(&self) -> &dyn Transport {
+                match self {
+                    $(Config::$Variant(parameters) => parameters,)+
+                }
+            }
+        }
+    };
+}
+
+transports! {
+    Tcp(tcp) = "tcp": "TCP as Linux runs it; live, the kernel's own";
+    Udp(udp) = "udp": "datagrams, with no congestion control";
+}
+
+impl Config {
+    /// Whether it carries datagrams rather than streams.
+    pub fn carries_datagrams(&self) -> bool {
+        self.transport().carries_datagrams()
+    }
+    /// The keys of a traffic group that it has a use for.
+    pub fn keys(&self) -> &'static [&'static str] {
+        self.transport().keys()
+    }
+    /// The connection that a group's flows share, by its name, where the transport has streams and the group names one.
+    pub fn connection(&self) -> Option<&str> {
+        self.transport().connection()
+    }
+    /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
+    /// open.
+    pub fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
+        self.transport().ends(setup)
+    }
+}

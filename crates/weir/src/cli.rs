@@ -217,6 +217,8 @@ pub(crate) enum Kind {
     Queues,
     /// Workloads
     Workloads,
+    /// Transports
+    Transports,
     /// Metrics
     Metrics,
     /// Labs in the folder `labs` below this one, and in its studies

@@ -44,6 +44,9 @@ fn entries(kind: Option<Kind>) -> Vec<Entry> {
     if wanted(Kind::Workloads) {
         entries.extend(named("workload", weir_workload::Config::members()));
     }
+    if wanted(Kind::Transports) {
+        entries.extend(named("transport", weir_transport::Config::members()));
+    }
     if wanted(Kind::Metrics) {
         entries.extend(METRICS.iter().map(|metric| Entry {
             kind: "metric",
@@ -113,8 +116,9 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
 /// Tells what something is.
 pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     let entries = entries(None);
-    let Some(entry) = entries.iter().find(|e| e.name == args.name || e.aliases.contains(&args.name.as_str()))
-    else {
+    // A workload and a transport may have the same name.
+    let mut meant = entries.iter().filter(|e| e.name == args.name || e.aliases.contains(&args.name.as_str()));
+    let Some(entry) = meant.next() else {
         let near = entries.iter().max_by_key(|e| (strsim::jaro_winkler(&e.name, &args.name) * 1e6) as u64);
         let near = near.map_or(String::new(), |entry| format!("did you mean `{}`? ", entry.name));
         return Err(Failure::bad_input(
@@ -128,6 +132,16 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
             "parameters": entry.parameters,
         }));
     }
+    let mut text = described(entry);
+    for entry in meant {
+        text.push('\n');
+        text.push_str(&described(entry));
+    }
+    print(&text)
+}
+
+/// What is known of an entry, as text.
+fn described(entry: &Entry) -> String {
     let mut text = format!("{} ({})\n  {}\n", entry.name, entry.kind, entry.summary);
     if !entry.aliases.is_empty() {
         let _ = writeln!(text, "  also called: {}", entry.aliases.join(", "));
@@ -136,7 +150,7 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
         let _ = writeln!(text, "  {what}: {value}");
     }
     parameters(&entry.parameters, &mut text);
-    if matches!(entry.kind, "controller" | "queue" | "workload") {
+    if matches!(entry.kind, "controller" | "queue" | "workload" | "transport") {
         let key = if entry.kind == "controller" { "cc" } else { entry.kind };
         let _ = writeln!(text, "\nIn a lab:\n  {key} = \"{}\"", entry.name);
         let first =
@@ -146,7 +160,7 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
             let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {default} }}", entry.name);
         }
     }
-    print(&text)
+    text
 }
 
 fn parameters(schema: &Value, text: &mut String) {

@@ -5,7 +5,7 @@
 //! buffer and all of it. A greedy one keeps the buffer full, as the generator of that name in "Destruction Testing: Ultra-Low
 //! Delay using Dual Queue Coupled AQM" (University of Oslo, 2017), section 7.1.
 
-use crate::{Action, Bytes, Event, Needs, Parameters, Random, Time, Workload};
+use crate::{Action, Bytes, Event, Parameters, Random, Role, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +31,8 @@ pub enum Writes {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Stream
+    fn role(&self) -> Role {
+        Role::OneWay
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Bulk(self.writes))

@@ -3,7 +3,7 @@
 //! nothing of it survives the run.
 
 use crate::checks::Fault;
-use crate::{Action, Bytes, Event, Needs, Parameters, Random, Time, Workload};
+use crate::{Action, Bytes, Event, Parameters, Random, Role, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ pub enum Host {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Command
+    fn role(&self) -> Role {
+        Role::Command
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Command)

@@ -12,7 +12,7 @@ pub use log::{FrameFate, FrameLog, FrameRecord};
 
 use crate::checks::{self, Fault, UDP_HEADERS};
 use crate::udp::Source;
-use crate::{Action, Bytes, Ecn, Event, Needs, Parameters, Random, Span, Time, Workload};
+use crate::{Action, Bytes, Datagrams, Ecn, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -125,8 +125,8 @@ impl Config {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
+    fn role(&self) -> Role {
+        Role::Datagrams(Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric })
     }
     fn build(&self, _: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload> {
         let headers = headers + Bytes::new(PART_HEADER as u64);
@@ -216,7 +216,7 @@ impl Frames {
 
     /// The packet that leaves now.
     fn send(&self) -> Action {
-        Action::SendPart(self.headers + Bytes::new(self.left.min(self.room)), self.part)
+        Action::Send(self.headers + Bytes::new(self.left.min(self.room)), Some(self.part))
     }
 
     /// When the next packet is due: the next of this frame, or the first of the next one.
@@ -265,7 +265,7 @@ mod tests {
         let mut action = frames.next(Event::Start, now);
         while sent.len() < count {
             action = match action {
-                Action::SendPart(length, part) => {
+                Action::Send(length, Some(part)) => {
                     sent.push((now.since(Time::ZERO), length.get(), part));
                     frames.next(Event::Sent, now)
                 }

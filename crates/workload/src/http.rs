@@ -3,7 +3,7 @@
 //! a web server would say; what they carry is zeros. Its completion time runs from opening to the end of the stream.
 
 use crate::checks::{self, Fault};
-use crate::{Action, Bytes, Event, Needs, Parameters, Random, Span, Time, Workload};
+use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,8 @@ impl Default for Config {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Exchanges
+    fn role(&self) -> Role {
+        Role::RequestResponse
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Http { size: self.size })

@@ -1,26 +1,34 @@
 //! What applications do. Each workload is one file and one line in the registry below; both engines drive them.
 //!
-//! A workload is a pure state machine for one flow: the engine tells it what has happened and asks for the next action. It
-//! never touches a socket or a clock. Stream workloads (TCP) open, write and close; datagram workloads (UDP) send.
+//! A workload is a pure state machine: it is told what has happened and asked for the next action, and never touches a socket or a
+//! clock. [`Application`] drives it over the [`Socket`]s of either engine. Workloads that write streams open, write and close;
+//! those of datagrams send.
 #![forbid(unsafe_code)]
 
+mod application;
 mod bulk;
 mod checks;
 pub mod command;
+mod exchange;
 pub mod frames;
 mod http;
+mod lane;
 mod onoff;
 mod requests;
 mod sizes;
+mod socket;
 mod times;
 mod transfer;
 mod udp;
 mod web;
 
+pub use application::{Application, Notice};
 pub use bulk::Writes;
 pub use checks::Fault;
 pub use frames::{FrameFate, FrameLog, FrameRecord, Part};
+pub use lane::Plan;
 pub use sizes::{Listed, Pareto, Sizes};
+pub use socket::{End, Received, Socket, Sockets, Trouble};
 pub use times::Times;
 
 use weir_base::{Bytes, Ecn, Random, Span, Time};
@@ -30,6 +38,19 @@ pub trait Workload: Send {
     /// What to do next. Called once at the flow's start with [`Event::Start`], then with each event that the last action
     /// waited for, at the time it happened.
     fn next(&mut self, event: Event, now: Time) -> Action;
+
+    /// The same, for a workload that drives several flows: which of them the event is about, and the action for it, by number
+    /// from 0.
+    fn next_for(&mut self, flow: usize, event: Event, now: Time) -> Action {
+        let _ = flow;
+        self.next(event, now)
+    }
+
+    /// A flow that waits since [`Action::Await`] and may go on now: it gets [`Event::Released`]. Asked after each event, again and
+    /// again until it answers `None`.
+    fn released(&mut self) -> Option<usize> {
+        None
+    }
 
     /// What the request and the answer of an [`Action::Exchange`] begin with on real sockets; the rest is zeros.
     fn heads(&self) -> [String; 2] {
@@ -48,10 +69,12 @@ pub enum Event {
     Written,
     /// The time asked for with [`Action::WaitUntil`] has come.
     Woken,
-    /// The datagram of the last [`Action::Send`] or [`Action::SendPart`] has left.
+    /// The datagram of the last [`Action::Send`] has left.
     Sent,
     /// The answer to the last [`Action::Exchange`] has been read whole.
     Answered,
+    /// What happened at another flow of the application has ended an [`Action::Await`].
+    Released,
 }
 
 /// What the application does.
@@ -73,39 +96,42 @@ pub enum Action {
         /// Length of the answer.
         response: Bytes,
     },
-    /// Sends one datagram whose IP packet has this many bytes; answered by [`Event::Sent`].
-    Send(Bytes),
-    /// Sends one datagram that carries a part of a frame, with the part's header before its payload; answered by
-    /// [`Event::Sent`].
-    SendPart(Bytes, Part),
+    /// Sends one datagram whose IP packet has this many bytes, with a part of a frame, whose header begins its payload, or
+    /// without; answered by [`Event::Sent`].
+    Send(Bytes, Option<Part>),
+    /// Does nothing until the workload names this flow in [`Workload::released`].
+    Await,
     /// Closes the sending side, of requests and answers the client's; the flow is complete when the receiver has read everything.
     /// Last action.
     Close,
 }
 
-/// Which transport a workload needs.
+/// What the two ends of a workload's flows do. A transport carries one or the other kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// A byte stream: TCP, opened by the sending host.
-    Stream,
-    /// Requests and answers over TCP: the receiving host opens the connection and asks, the sending host answers.
-    Exchanges,
-    /// Datagrams with this codepoint; `exact` ones are injected by the fabric at the very times asked for, others pass
-    /// through a socket.
-    Datagrams {
-        /// The codepoint that each carries.
-        ecn: Ecn,
-        /// Whether the fabric injects them.
-        exact: bool,
-    },
-    /// Whatever the command does that is run inside a host.
+pub enum Role {
+    /// The sending host opens a stream and writes; the receiving host reads.
+    OneWay,
+    /// The receiving host opens a stream and asks; the sending host answers.
+    RequestResponse,
+    /// The sending host sends datagrams; the receiving host reads them.
+    Datagrams(Datagrams),
+    /// Whatever the command does that runs inside a host.
     Command,
 }
 
-impl Needs {
-    /// Whether it is one TCP connection of weir's own.
-    pub fn connection(self) -> bool {
-        matches!(self, Needs::Stream | Needs::Exchanges)
+/// How a workload's datagrams are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagrams {
+    /// The codepoint that each carries.
+    pub ecn: Ecn,
+    /// Whether the network itself sends them at the very times asked for, instead of a socket of the host.
+    pub exact: bool,
+}
+
+impl Role {
+    /// Whether it is a stream of weir's own.
+    pub fn is_stream(self) -> bool {
+        matches!(self, Role::OneWay | Role::RequestResponse)
     }
 }
 
@@ -118,10 +144,10 @@ pub struct Arrival {
     pub size: Bytes,
 }
 
-/// What a workload's parameters tell of it. Only the first two are needed by all.
+/// What a workload's parameters tell of it. All need the first two.
 trait Parameters {
-    /// The transport that it needs.
-    fn needs(&self) -> Needs;
+    /// What the two ends of its flows do.
+    fn role(&self) -> Role;
     /// The workload of one flow: of this size, where flows are drawn with one, with so many bytes of IP and UDP headers
     /// before a datagram's payload, and with a random stream of its own.
     fn build(&self, size: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload>;
@@ -149,6 +175,10 @@ trait Parameters {
     fn frame_log(&self, start: Time, stop: Time, end: Time) -> Option<FrameLog> {
         let _ = (start, stop, end);
         None
+    }
+    /// Whether one application drives all flows of a group.
+    fn is_shared(&self) -> bool {
+        false
     }
     /// The command that it is.
     fn command(&self) -> Option<&command::Config> {
@@ -194,9 +224,9 @@ impl Config {
     pub fn build(&self, size: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload> {
         self.parameters().build(size, headers, random)
     }
-    /// The transport that it needs.
-    pub fn needs(&self) -> Needs {
-        self.parameters().needs()
+    /// What the two ends of its flows do.
+    pub fn role(&self) -> Role {
+        self.parameters().role()
     }
     /// What is wrong with the parameters beyond their types, where packets are `mtu` long at most.
     pub fn faults(&self, mtu: Bytes) -> Vec<Fault> {
@@ -221,6 +251,10 @@ impl Config {
     /// What keeps account of frames at the receiver, for a flow of these times in a run that ends then.
     pub fn frame_log(&self, start: Time, stop: Time, end: Time) -> Option<FrameLog> {
         self.parameters().frame_log(start, stop, end)
+    }
+    /// Whether one application drives all flows of a group.
+    pub fn is_shared(&self) -> bool {
+        self.parameters().is_shared()
     }
     /// The command that it is.
     pub fn command(&self) -> Option<&command::Config> {

@@ -6,7 +6,7 @@
 
 use crate::checks::{self, Fault};
 use crate::udp::Source;
-use crate::{Action, Bytes, Ecn, Event, Needs, Parameters, Random, Span, Time, Times, Workload};
+use crate::{Action, Bytes, Datagrams, Ecn, Event, Parameters, Random, Role, Span, Time, Times, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::Rate;
@@ -46,8 +46,8 @@ impl Default for Config {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
+    fn role(&self) -> Role {
+        Role::Datagrams(Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric })
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, random: Random) -> Box<dyn Workload> {
         Box::new(OnOff {
@@ -110,13 +110,13 @@ impl Workload for OnOff {
                 self.start = now;
                 self.on_until =
                     self.config.times.draw(self.config.on, &mut self.random).max(Span::from_nanos(1));
-                Action::Send(self.config.packet)
+                Action::Send(self.config.packet, None)
             }
             Event::Sent => {
                 self.sent += 1;
                 Action::WaitUntil(self.due())
             }
-            _ => Action::Send(self.config.packet),
+            _ => Action::Send(self.config.packet, None),
         }
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         let mut action = onoff.next(Event::Start, now);
         let mut times = vec![];
         while times.len() < count {
-            assert_eq!(action, Action::Send(config.packet));
+            assert_eq!(action, Action::Send(config.packet, None));
             times.push(now.since(start));
             let Action::WaitUntil(at) = onoff.next(Event::Sent, now) else {
                 panic!("a pause follows each packet")

@@ -5,7 +5,7 @@
 
 use crate::checks::{self, Fault};
 use crate::sizes::Drawer;
-use crate::{Action, Bytes, Event, Needs, Parameters, Random, Sizes, Span, Time, Times, Workload};
+use crate::{Action, Bytes, Event, Parameters, Random, Role, Sizes, Span, Time, Times, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,8 @@ impl Default for Config {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Exchanges
+    fn role(&self) -> Role {
+        Role::RequestResponse
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, random: Random) -> Box<dyn Workload> {
         Box::new(Requests {

@@ -2,7 +2,7 @@
 //! moment when the receiving application has read the last byte.
 
 use crate::checks::{self, Fault};
-use crate::{Action, Bytes, Event, Needs, Parameters, Random, Span, Time, Workload};
+use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +21,8 @@ impl Default for Config {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Stream
+    fn role(&self) -> Role {
+        Role::OneWay
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Transfer::of(self.size))

@@ -3,7 +3,7 @@
 //! gap error.
 
 use crate::checks::{self, Fault};
-use crate::{Action, Bytes, Ecn, Event, Needs, Parameters, Random, Span, Time, Workload};
+use crate::{Action, Bytes, Datagrams, Ecn, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::Rate;
@@ -44,8 +44,8 @@ impl Default for Config {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric }
+    fn role(&self) -> Role {
+        Role::Datagrams(Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric })
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Udp { rate: self.rate, packet: self.packet, start: Time::ZERO, sent: 0 })
@@ -79,13 +79,13 @@ impl Workload for Udp {
         match event {
             Event::Start => {
                 self.start = now;
-                Action::Send(self.packet)
+                Action::Send(self.packet, None)
             }
             Event::Sent => {
                 self.sent += 1;
                 Action::WaitUntil(self.due())
             }
-            _ => Action::Send(self.packet),
+            _ => Action::Send(self.packet, None),
         }
     }
 }
@@ -101,14 +101,14 @@ mod tests {
         let config = Config { rate: Rate::from_mbit_per_sec(7), ..Config::default() };
         let mut udp = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
         let start = Time::from_nanos(5);
-        assert_eq!(udp.next(Event::Start, start), Action::Send(Bytes::new(1500)));
+        assert_eq!(udp.next(Event::Start, start), Action::Send(Bytes::new(1500), None));
         let mut due = start;
         for _ in 0..7000 {
             let Action::WaitUntil(at) = udp.next(Event::Sent, due) else {
                 panic!("a pause follows each packet")
             };
             due = at;
-            assert_eq!(udp.next(Event::Woken, due), Action::Send(Bytes::new(1500)));
+            assert_eq!(udp.next(Event::Woken, due), Action::Send(Bytes::new(1500), None));
         }
         assert_eq!(due, start + Span::from_secs(12));
     }

@@ -5,7 +5,7 @@
 use crate::checks::{self, Fault};
 use crate::sizes::Pareto;
 use crate::times::exponential;
-use crate::{Arrival, Bytes, Needs, Parameters, Random, Sizes, Span, Workload, transfer};
+use crate::{Arrival, Bytes, Parameters, Random, Role, Sizes, Span, Workload, transfer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::Rate;
@@ -46,8 +46,8 @@ impl Config {
 }
 
 impl Parameters for Config {
-    fn needs(&self) -> Needs {
-        Needs::Stream
+    fn role(&self) -> Role {
+        Role::OneWay
     }
     fn build(&self, size: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         // Planned flows have a size; without a plan it is the mean.

@@ -104,22 +104,26 @@ pub struct Info {
 impl Connection {
     /// Opens a connection: a SYN is due at once.
     pub fn client(config: Config, now: Time) -> Connection {
-        let mut connection = Connection::new(config, State::SynSent);
-        connection.now = now;
-        connection.handshake.send_due = true;
+        let mut connection = Connection::server(config);
+        connection.open(now);
         connection
+    }
+
+    /// Opens a connection that has waited for a SYN until now: its own is due at once.
+    pub fn open(&mut self, now: Time) {
+        self.now = now;
+        if self.state == State::Listen {
+            self.state = State::SynSent;
+            self.handshake.send_due = true;
+        }
     }
 
     /// Waits for a SYN.
     pub fn server(config: Config) -> Connection {
-        Connection::new(config, State::Listen)
-    }
-
-    fn new(config: Config, state: State) -> Connection {
         Connection {
             receiver: Receiver::new(&config),
             config,
-            state,
+            state: State::Listen,
             handshake: Handshake {
                 rto: RTO_INITIAL,
                 deadline: Time::NEVER,

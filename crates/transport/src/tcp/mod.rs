@@ -7,6 +7,7 @@ mod buffer;
 mod config;
 mod connection;
 mod delack;
+mod end;
 mod jiffies;
 mod pacer;
 mod prr;
@@ -28,4 +29,5 @@ mod window;
 
 pub use config::Config;
 pub use connection::{Connection, Info};
+pub use end::Parameters;
 pub use segment::{Counters, Flags, MAX_SACK, Sack, Segment};

@@ -1,0 +1,171 @@
+//! A kernel socket as its application's socket: non-blocking calls, and what the application thread must know of each.
+
+use crate::clock::Clock;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::EventFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
+use std::net::SocketAddr;
+use weir_base::{Bytes, Histogram, Time};
+use weir_workload::{Received, Socket, Trouble, Writes};
+
+/// Most that is written in one call, and read from one socket before others get their turn.
+const TURN: usize = 64 * 1024;
+
+/// A kernel socket of a flow.
+#[derive(Debug)]
+pub(crate) struct KernelSocket {
+    pub(crate) fd: OwnedFd,
+    /// Whether it is a TCP socket.
+    stream: bool,
+    /// Whether the connection is established, as far as the application has looked.
+    pub(crate) opened: bool,
+    /// Whether the peer has closed and everything was read.
+    pub(crate) ended: bool,
+    /// What the epoll instance was asked to tell of it.
+    pub(crate) watched: EventFlags,
+}
+
+impl KernelSocket {
+    /// A TCP socket that is not connected yet.
+    pub(crate) fn stream(fd: OwnedFd) -> KernelSocket {
+        KernelSocket { fd, stream: true, opened: false, ended: false, watched: EventFlags::empty() }
+    }
+
+    /// A TCP socket that was accepted.
+    pub(crate) fn accepted(fd: OwnedFd) -> KernelSocket {
+        KernelSocket { opened: true, ..KernelSocket::stream(fd) }
+    }
+
+    /// A UDP socket.
+    pub(crate) fn datagrams(fd: OwnedFd) -> KernelSocket {
+        KernelSocket { stream: false, ..KernelSocket::stream(fd) }
+    }
+}
+
+/// What all sockets of an application thread share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    /// What is written: zeros, but for the head of a datagram.
+    payload: Vec<u8>,
+    scratch: Vec<u8>,
+    /// How much later than asked for datagrams left.
+    pub(crate) gap_error: Histogram,
+}
+
+impl Shared {
+    pub(crate) fn new(clock: Clock) -> Shared {
+        Shared {
+            clock,
+            payload: vec![0; TURN],
+            scratch: Vec::with_capacity(TURN),
+            gap_error: Histogram::default(),
+        }
+    }
+}
+
+/// A socket while its application works with it.
+pub(crate) struct InUse<'a> {
+    pub(crate) socket: &'a mut KernelSocket,
+    pub(crate) shared: &'a mut Shared,
+    /// Where a connection goes.
+    pub(crate) target: SocketAddr,
+    /// Length in bytes of a datagram's IP and UDP headers.
+    pub(crate) headers: u64,
+}
+
+fn trouble(what: &'static str) -> impl Fn(Errno) -> Trouble {
+    move |error| Trouble { what, why: std::io::Error::from(error).to_string() }
+}
+
+impl Socket for InUse<'_> {
+    fn open(&mut self, _: Time) -> Result<(), Trouble> {
+        match rustix::net::connect(&self.socket.fd, &self.target) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(()),
+            Err(error) => Err(trouble("connect")(error)),
+        }
+    }
+
+    fn is_open(&mut self) -> Result<bool, Trouble> {
+        let fd = &self.socket.fd;
+        sockopt::socket_error(fd).and_then(|error| error).map_err(trouble("connect"))?;
+        self.socket.opened = match rustix::net::getpeername(fd) {
+            Ok(_) => true,
+            Err(Errno::NOTCONN) => false,
+            Err(error) => return Err(trouble("connect")(error)),
+        };
+        Ok(self.socket.opened)
+    }
+
+    /// The socket is filled to the brim, since the kernel tells of room again only when a third of it is free.
+    fn write(&mut self, bytes: u64, head: &[u8], _: Time) -> Result<u64, Trouble> {
+        let mut written = 0;
+        while written < bytes {
+            let head = usize::try_from(written).ok().and_then(|at| head.get(at..)).unwrap_or_default();
+            let content = if head.is_empty() { &self.shared.payload } else { head };
+            let piece = usize::try_from(bytes - written).unwrap_or(TURN).min(content.len());
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match rustix::net::send(&self.socket.fd, &content[..piece], flags) {
+                Ok(sent) => written += sent as u64,
+                // Nothing can be written before the connection is there.
+                Err(Errno::AGAIN | Errno::NOTCONN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(trouble("write")(error)),
+            }
+        }
+        Ok(written)
+    }
+
+    fn keep_full(&mut self, _: Writes) -> Result<bool, Trouble> {
+        Ok(false)
+    }
+
+    fn send(&mut self, length: Bytes, head: &[u8], due: Time) -> Result<(), Trouble> {
+        let payload = &mut self.shared.payload;
+        let length = (length.get().saturating_sub(self.headers) as usize).min(payload.len());
+        let head = &head[..head.len().min(length)];
+        payload[..head.len()].copy_from_slice(head);
+        let sent = rustix::net::send(&self.socket.fd, &payload[..length], SendFlags::DONTWAIT);
+        payload[..head.len()].fill(0);
+        self.shared.gap_error.record(self.shared.clock.now().since(due));
+        // A datagram that the host has no room for is lost in the host, as any application's would be; refusals by an earlier
+        // ICMP message concern that earlier datagram.
+        match sent {
+            Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::CONNREFUSED) => Ok(()),
+            Err(error) => Err(trouble("send")(error)),
+        }
+    }
+
+    /// Of a stream the kernel counts the bytes and throws them away (`MSG_TRUNC`), which costs no copy.
+    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
+        let (socket, scratch) = (&mut *self.socket, &mut self.shared.scratch);
+        let (mut bytes, mut turn) = (0, TURN);
+        while turn > 0 && !socket.ended {
+            scratch.clear();
+            let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+            match rustix::net::recv(&socket.fd, spare_capacity(scratch), flags) {
+                Ok((_, 0)) if socket.stream => socket.ended = true,
+                Ok((_, length)) => {
+                    turn = turn.saturating_sub(length.max(1));
+                    bytes += length as u64;
+                    if !socket.stream {
+                        datagram(scratch, length as u64);
+                    }
+                }
+                Err(Errno::AGAIN | Errno::NOTCONN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(trouble("read")(error)),
+            }
+        }
+        Ok(Received { bytes, ended: socket.ended })
+    }
+
+    fn close(&mut self, _: Time) {
+        if self.socket.stream && self.socket.opened {
+            // The peer may have gone; then there is nothing left to close.
+            let _ = rustix::net::shutdown(&self.socket.fd, Shutdown::Write);
+        }
+    }
+}

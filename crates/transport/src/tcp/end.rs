@@ -1,0 +1,134 @@
+//! TCP as a transport that a lab can name: how its two ends are made from what a group asks for, and a connection as an
+//! [`Endpoint`].
+
+use super::{Config, Connection};
+use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+use crate::{Body, Buffer, End, Settings, Setup, Transport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Clock, Ecn, Random, Time};
+
+/// TCP's parameters are keys of the traffic group: `cc`, `ecn`, `feedback` and so on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {}
+
+/// A TCP header with timestamps (RFC 9293, RFC 7323 appendix A).
+const HEADER: u32 = 20 + 12;
+
+impl Transport for Parameters {
+    fn carries_datagrams(&self) -> bool {
+        false
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &Settings::KEYS
+    }
+
+    fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
+        let settings = setup.settings.expect("a plan gives settings to every group whose transport has keys");
+        let buffer = |buffer: Buffer| (buffer.initial, buffer.max);
+        let mut random = Random::stream_of(setup.seed, "connection", setup.flow);
+        let mut clocks = Random::stream_of(setup.seed, "clock", setup.flow);
+        let mut end = |clock: Clock| {
+            End::Tcp(Connection::server(Config {
+                mss: (setup.mtu.get() - u64::from(setup.ip_header + HEADER)) as u16,
+                ecn: settings.ecn,
+                codepoint: settings.codepoint,
+                feedback: settings.feedback,
+                window_scaling: settings.window_scaling,
+                pacing: settings.pacing,
+                send_buffer: buffer(settings.send_buffer),
+                receive_buffer: buffer(settings.receive_buffer),
+                // As the live engine sets it on its hosts, where no offload is to hand several packets down at once.
+                gso_max_segs: 1,
+                clock: clock.started(&mut clocks),
+                initial_sequence: random.bits() as u32,
+                seed: random.bits(),
+                ..Config::new(settings.cc.clone())
+            }))
+        };
+        [end(settings.sender_clock), end(settings.receiver_clock)]
+    }
+}
+
+impl Endpoint for Connection {
+    fn open(&mut self, now: Time) {
+        Connection::open(self, now);
+    }
+    #[inline]
+    fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
+        if let Body::Segment(segment) = body {
+            self.on_segment(segment, ecn, now);
+        }
+    }
+    #[inline]
+    fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
+        self.transmit_into(into.segment_mut(), now)
+    }
+    #[inline]
+    fn next_timer(&self) -> Time {
+        Connection::next_timer(self)
+    }
+    fn on_timer(&mut self, now: Time) {
+        Connection::on_timer(self, now);
+    }
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        Connection::is_quiet(self)
+    }
+    fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
+        Connection::write(self, message.bytes)
+    }
+    fn keep_full(&mut self, _: Stream, greedy: bool) -> bool {
+        self.write_forever(greedy);
+        true
+    }
+    #[inline]
+    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
+        let bytes = self.take_read();
+        if bytes > 0 {
+            to(Stream(0), Read { bytes, head: &[] });
+        }
+    }
+    fn close(&mut self, _: Option<Stream>, _: Time) {
+        Connection::close(self);
+    }
+    #[inline]
+    fn is_open(&self) -> bool {
+        Connection::is_open(self)
+    }
+    #[inline]
+    fn finished(&self) -> bool {
+        Connection::finished(self)
+    }
+    fn all_acknowledged(&self) -> bool {
+        Connection::all_acknowledged(self)
+    }
+    #[inline]
+    fn counts(&self) -> Counts {
+        let [timeouts, recoveries, undos] = Connection::counts(self);
+        Counts { timeouts, recoveries, undos }
+    }
+    fn sample(&self) -> Option<Sample> {
+        let info = self.info()?;
+        Some(Sample {
+            cwnd: info.cwnd,
+            ssthresh: info.ssthresh,
+            srtt: info.srtt,
+            min_rtt: info.min_rtt,
+            rto: info.rto,
+            in_flight: info.in_flight,
+            retransmitted: info.retransmitted,
+            timeouts: info.timeouts,
+            pacing_rate: info.pacing_rate,
+            delivery_rate: info.delivery_rate,
+            acknowledged: info.acknowledged,
+        })
+    }
+    fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
+        if let Some(controller) = self.controller() {
+            controller.state(&mut |name, value| report(Part::Controller(0), name, value));
+        }
+    }
+}

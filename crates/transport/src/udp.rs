@@ -1,0 +1,130 @@
+//! UDP (RFC 768): each write is a datagram that leaves at once, each datagram that arrives is read once. Nothing is acknowledged.
+
+use crate::endpoint::{Endpoint, Message, Read, Stream};
+use crate::{Body, Datagram, End, Setup, Transport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weir_base::{Ecn, Time};
+
+/// UDP has no parameters of its own: a datagram's codepoint is its workload's.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {}
+
+impl Transport for Parameters {
+    fn carries_datagrams(&self) -> bool {
+        true
+    }
+    fn keys(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
+        [End::Udp(Socket::new(setup.ecn)), End::Udp(Socket::new(setup.ecn))]
+    }
+}
+
+/// A UDP socket.
+#[derive(Debug)]
+pub struct Socket {
+    /// The codepoint of each datagram that it sends.
+    ecn: Ecn,
+    /// Written, and not yet sent.
+    outgoing: VecDeque<Datagram>,
+    /// Arrived, and not yet read.
+    arrived: VecDeque<Datagram>,
+    /// Datagrams whose buffers are used again.
+    spare: Vec<Datagram>,
+}
+
+impl Socket {
+    /// A socket that sends datagrams with this codepoint.
+    pub fn new(ecn: Ecn) -> Socket {
+        Socket { ecn, outgoing: VecDeque::new(), arrived: VecDeque::new(), spare: Vec::new() }
+    }
+
+    fn buffered(&mut self, head: &[u8], bytes: u32) -> Datagram {
+        let mut datagram = self.spare.pop().unwrap_or_default();
+        datagram.set(head, bytes);
+        datagram
+    }
+}
+
+impl Endpoint for Socket {
+    fn open(&mut self, _: Time) {}
+
+    fn receive(&mut self, body: &Body, _: Ecn, _: Time) {
+        if let Body::Datagram(datagram) = body {
+            let datagram = self.buffered(&datagram.head, datagram.payload());
+            self.arrived.push_back(datagram);
+        }
+    }
+
+    fn transmit(&mut self, into: &mut Body, _: Time) -> Option<Ecn> {
+        let mut datagram = self.outgoing.pop_front()?;
+        std::mem::swap(into.datagram_mut(), &mut datagram);
+        self.spare.push(datagram);
+        Some(self.ecn)
+    }
+
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn on_timer(&mut self, _: Time) {}
+
+    fn is_quiet(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
+    fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
+        let Ok(bytes) = u32::try_from(message.bytes) else { return 0 };
+        let datagram = self.buffered(message.head, bytes);
+        self.outgoing.push_back(datagram);
+        message.bytes
+    }
+
+    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
+        while let Some(datagram) = self.arrived.pop_front() {
+            to(Stream(0), Read { bytes: datagram.payload().into(), head: &datagram.head });
+            self.spare.push(datagram);
+        }
+    }
+
+    fn close(&mut self, _: Option<Stream>, _: Time) {}
+
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn finished(&self) -> bool {
+        false
+    }
+
+    fn all_acknowledged(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_base::Time;
+
+    #[test]
+    fn a_datagram_leaves_at_once_and_is_read_once() {
+        let (mut here, mut there) = (Socket::new(Ecn::Ect1), Socket::new(Ecn::NotEct));
+        let mut body = Body::Segment(Default::default());
+        assert_eq!(here.transmit(&mut body, Time::ZERO), None);
+        assert_eq!(here.write(Stream(0), Message { bytes: 1000, head: b"first" }, Time::ZERO), 1000);
+        assert!(!here.is_quiet());
+        assert_eq!(here.transmit(&mut body, Time::ZERO), Some(Ecn::Ect1));
+        assert_eq!(body.length(), 1008);
+        there.receive(&body, Ecn::Ect1, Time::ZERO);
+        let mut read = vec![];
+        there.read(&mut |_, message| read.push((message.bytes, message.head.to_vec())));
+        there.read(&mut |_, message| read.push((message.bytes, message.head.to_vec())));
+        assert_eq!(read, [(1000, b"first".to_vec())]);
+        assert!(here.is_quiet() && here.all_acknowledged());
+    }
+}

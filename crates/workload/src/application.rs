@@ -1,0 +1,394 @@
+//! The runner: it drives a workload over sockets, one for both engines. An application has one flow or several; of each flow it
+//! plays both ends: the one that the workload drives, and its peer, which reads, or reads requests and answers them.
+//!
+//! The engine calls [`Application::on_timer`] at the time that [`Application::wake`] names, [`Application::on_socket`] when a
+//! socket has moved, and [`Application::on_end`] when everything has been read and what the socket itself had to send has been sent.
+
+use crate::lane::{Lane, Plan, Waiting};
+use crate::socket::{End, Received, Socket, Sockets, Trouble};
+use crate::{Action, Event, FrameLog, FrameRecord, Part, Role, Workload};
+use weir_base::{Span, Time};
+
+/// What has happened to a flow, for the records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// Its application has started.
+    Started,
+    /// Its connection is established.
+    Opened,
+    /// A request was answered: its number, from 0, and how long that took.
+    Answered(u64, Span),
+    /// The fate of a frame is known.
+    Frame(FrameRecord),
+    /// The receiving application has read everything.
+    Completed,
+    /// It goes no further.
+    Failed(Trouble),
+}
+
+/// An application at work.
+pub struct Application {
+    workload: Box<dyn Workload>,
+    first: Lane,
+    /// The flows after the first: most applications have none.
+    others: Vec<Lane>,
+}
+
+impl Application {
+    /// An application with one flow.
+    pub fn new(workload: Box<dyn Workload>, plan: Plan, frames: Option<FrameLog>) -> Application {
+        Application { workload, first: Lane::new(plan, frames), others: Vec::new() }
+    }
+
+    /// Adds a flow; its number follows that of the last one.
+    pub fn add(&mut self, plan: Plan, frames: Option<FrameLog>) {
+        self.others.push(Lane::new(plan, frames));
+    }
+
+    #[inline]
+    fn lane(&self, flow: usize) -> &Lane {
+        if flow == 0 { &self.first } else { &self.others[flow - 1] }
+    }
+
+    #[inline]
+    fn lane_mut(&mut self, flow: usize) -> &mut Lane {
+        if flow == 0 { &mut self.first } else { &mut self.others[flow - 1] }
+    }
+
+    /// When [`Application::on_timer`] is due for this flow; [`Time::NEVER`] when it is not.
+    #[inline]
+    pub fn wake(&self, flow: usize) -> Time {
+        self.lane(flow).wake
+    }
+
+    /// Whether this flow has not started yet.
+    #[inline]
+    pub fn is_to_start(&self, flow: usize) -> bool {
+        self.lane(flow).waiting == Waiting::Start
+    }
+
+    /// Whether it keeps account of frames, so that [`Application::settle`] has something to tell.
+    pub fn has_frames(&self) -> bool {
+        self.first.frames.is_some()
+    }
+
+    /// Bytes that the receiving application of this flow has read.
+    #[inline]
+    pub fn read(&self, flow: usize) -> u64 {
+        self.lane(flow).read
+    }
+
+    /// Whether this flow is complete.
+    #[inline]
+    pub fn completed(&self, flow: usize) -> bool {
+        self.lane(flow).completed
+    }
+
+    /// Whether the application wants to be called when there is room in this socket, or when it opens.
+    pub fn wants_room(&self, flow: usize, end: End) -> bool {
+        let lane = self.lane(flow);
+        let active = end == lane.active();
+        match lane.waiting {
+            Waiting::Open => active,
+            Waiting::Room(_) => active && !lane.greedy,
+            _ => lane.exchange.as_ref().is_some_and(|exchange| exchange.wants_room(active)),
+        }
+    }
+
+    /// The time has come that [`Application::wake`] names: the flow's start, a time that the workload waits for, or the flow's stop.
+    pub fn on_timer<S: Sockets>(
+        &mut self,
+        flow: usize,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let lane = self.lane_mut(flow);
+        if now >= lane.plan.stop && lane.waiting != Waiting::Start {
+            return self.stop(flow, now, sockets);
+        }
+        if now < lane.wake {
+            return;
+        }
+        match lane.waiting {
+            Waiting::Start => {
+                tell(flow, Notice::Started);
+                self.act(flow, Event::Start, now, sockets, tell);
+            }
+            Waiting::Time => self.act(flow, Event::Woken, now, sockets, tell),
+            Waiting::Room(_) => self.on_socket(flow, End::Sender, now, sockets, tell),
+            _ => lane.wake = lane.plan.stop,
+        }
+    }
+
+    /// The flow's time is over: its application writes no more.
+    fn stop<S: Sockets>(&mut self, flow: usize, now: Time, sockets: &mut S) {
+        let lane = self.lane_mut(flow);
+        lane.wake = Time::NEVER;
+        // A connection that opens later is closed then, and an answer that is under way still counts.
+        if !matches!(lane.waiting, Waiting::Open | Waiting::Answer) {
+            lane.waiting = Waiting::Nothing;
+        }
+        if let Some(exchange) = &mut lane.exchange {
+            exchange.stop();
+        }
+        if !std::mem::replace(&mut lane.stopped, true)
+            && let Some(mut socket) = sockets.at(flow, lane.active())
+        {
+            socket.close(now);
+        }
+    }
+
+    /// A socket has moved: packets have arrived or were acknowledged. Cheap when the application waits for nothing there.
+    #[inline]
+    pub fn on_socket<S: Sockets>(
+        &mut self,
+        flow: usize,
+        end: End,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let lane = self.lane_mut(flow);
+        match (lane.plan.role, end) {
+            (Role::OneWay | Role::Datagrams(_), End::Sender) => {
+                if matches!(lane.waiting, Waiting::Open | Waiting::Room(_)) {
+                    self.active_moved(flow, 0, now, sockets, tell);
+                }
+            }
+            (Role::OneWay, End::Receiver) => {
+                if let Some(received) = self.take(flow, end, now, sockets, tell) {
+                    self.lane_mut(flow).read += received.bytes;
+                }
+            }
+            _ => self.others_moved(flow, end, now, sockets, tell),
+        }
+    }
+
+    fn others_moved<S: Sockets>(
+        &mut self,
+        flow: usize,
+        end: End,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        match (self.lane(flow).plan.role, end) {
+            (Role::Datagrams(_), End::Receiver) => self.read_datagrams(flow, now, sockets, tell),
+            (Role::RequestResponse, End::Sender) => self.serve(flow, now, sockets, tell),
+            (Role::RequestResponse, End::Receiver) => {
+                if let Some(received) = self.take(flow, end, now, sockets, tell) {
+                    self.lane_mut(flow).read += received.bytes;
+                    self.active_moved(flow, received.bytes, now, sockets, tell);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads a stream.
+    #[inline]
+    fn take<S: Sockets>(
+        &mut self,
+        flow: usize,
+        end: End,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) -> Option<Received> {
+        let read = sockets.at(flow, end)?.read(&mut |_, _| {});
+        match read {
+            Ok(received) => Some(received),
+            Err(trouble) => {
+                self.fail(flow, trouble, now, sockets, tell);
+                None
+            }
+        }
+    }
+
+    fn read_datagrams<S: Sockets>(
+        &mut self,
+        flow: usize,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let lane = self.lane_mut(flow);
+        let frames = &mut lane.frames;
+        let mut datagram = |head: &[u8], _| {
+            if let Some(frames) = frames
+                && let Some(frame) = Part::read(head).and_then(|part| frames.read(part, now))
+            {
+                tell(flow, Notice::Frame(frame));
+            }
+        };
+        let Some(read) = sockets.at(flow, End::Receiver).map(|mut socket| socket.read(&mut datagram)) else {
+            return;
+        };
+        match read {
+            Ok(received) => lane.read += received.bytes,
+            Err(trouble) => self.fail(flow, trouble, now, sockets, tell),
+        }
+    }
+
+    /// The end that the workload drives has moved; a client there has read so many bytes more.
+    fn active_moved<S: Sockets>(
+        &mut self,
+        flow: usize,
+        read: u64,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let lane = self.lane_mut(flow);
+        let moved = sockets.at(flow, lane.active()).map_or(Ok(None), |mut socket| match lane.waiting {
+            Waiting::Open => lane.opened(&mut socket, now),
+            Waiting::Room(left) => lane.write(left, &mut socket, now),
+            Waiting::Answer => lane.exchange_on(read, &mut socket, now),
+            _ => Ok(None),
+        });
+        let event = match moved {
+            Ok(Some(event)) => event,
+            Ok(None) => return,
+            Err(trouble) => return self.fail(flow, trouble, now, sockets, tell),
+        };
+        match event {
+            Event::Opened => tell(flow, Notice::Opened),
+            Event::Answered => {
+                if let Some((number, took)) = lane.exchange.as_ref().and_then(|exchange| exchange.last) {
+                    tell(flow, Notice::Answered(number, took));
+                }
+            }
+            _ => {}
+        }
+        if !self.lane(flow).stopped {
+            self.act(flow, event, now, sockets, tell);
+        }
+    }
+
+    /// The server at the sending end: it reads what was asked, and answers when it has read it all.
+    fn serve<S: Sockets>(
+        &mut self,
+        flow: usize,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let Some(exchange) = &mut self.lane_mut(flow).exchange else { return };
+        let served = sockets.at(flow, End::Sender).map(|mut socket| exchange.serve(&mut socket, now));
+        if let Some(Err(trouble)) = served {
+            self.fail(flow, trouble, now, sockets, tell);
+        }
+    }
+
+    /// Tells the workload what has happened, and does what it says until it has to wait.
+    fn act<S: Sockets>(
+        &mut self,
+        flow: usize,
+        event: Event,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let mut next = Some((flow, event));
+        while let Some((flow, event)) = next {
+            if let Err(trouble) = self.act_at(flow, event, now, sockets) {
+                self.fail(flow, trouble, now, sockets, tell);
+            }
+            next = self.workload.released().map(|flow| (flow, Event::Released));
+            next = next.filter(|(flow, _)| self.lane(*flow).waiting == Waiting::Release);
+        }
+    }
+
+    fn act_at<S: Sockets>(
+        &mut self,
+        flow: usize,
+        mut event: Event,
+        now: Time,
+        sockets: &mut S,
+    ) -> Result<(), Trouble> {
+        let Application { workload, first, others } = self;
+        let lane = if flow == 0 { first } else { &mut others[flow - 1] };
+        lane.wake = lane.plan.stop.max(now);
+        lane.waiting = Waiting::Nothing;
+        let end = lane.active();
+        loop {
+            let timed = matches!(event, Event::Start | Event::Woken | Event::Sent);
+            let action = workload.next_for(flow, event, if timed { lane.due } else { now });
+            if let Action::WaitUntil(at) = action {
+                lane.waiting = Waiting::Time;
+                lane.due = at;
+                lane.wake = lane.due.max(now).min(lane.plan.stop);
+                return Ok(());
+            }
+            if action == Action::Await {
+                lane.waiting = Waiting::Release;
+                return Ok(());
+            }
+            let Some(mut socket) = sockets.at(flow, end) else {
+                return Err(Trouble::unsupported("open a socket"));
+            };
+            match lane.do_now(action, workload.as_ref(), &mut socket, now)? {
+                Some(next) => event = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What the socket at this end had to send is sent, and the application looks whether its peer has closed. Answers whether
+    /// it closes its own end for that, so that there is more to send.
+    #[inline]
+    pub fn on_end<S: Sockets>(
+        &mut self,
+        flow: usize,
+        end: End,
+        finished: bool,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) -> bool {
+        if !finished || end != End::Receiver || self.lane(flow).completed {
+            return false;
+        }
+        let lane = self.lane_mut(flow);
+        if lane.exchange.as_ref().is_some_and(|exchange| !exchange.over) {
+            return false;
+        }
+        lane.completed = true;
+        if let Some(mut socket) = sockets.at(flow, end) {
+            socket.close(now);
+        }
+        tell(flow, Notice::Completed);
+        true
+    }
+
+    fn fail<S: Sockets>(
+        &mut self,
+        flow: usize,
+        trouble: Trouble,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let lane = self.lane_mut(flow);
+        (lane.waiting, lane.wake, lane.stopped) = (Waiting::Nothing, Time::NEVER, true);
+        if !lane.completed && !std::mem::replace(&mut lane.failed, true) {
+            tell(flow, Notice::Failed(trouble));
+        }
+        if let Some(mut socket) = sockets.at(flow, lane.active()) {
+            socket.close(now);
+        }
+    }
+
+    /// Tells of the frames that are given up by now.
+    pub fn settle(&mut self, now: Time, tell: &mut dyn FnMut(usize, Notice)) {
+        for (flow, lane) in std::iter::once(&mut self.first).chain(&mut self.others).enumerate() {
+            if let Some(frames) = &mut lane.frames {
+                frames.settle(now, |frame| tell(flow, Notice::Frame(frame)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

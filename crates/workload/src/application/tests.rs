@@ -1,0 +1,185 @@
+use super::*;
+use crate::socket::{Received, Sockets};
+use crate::{Action, Bytes, Config, Event, Role, Workload, Writes};
+use weir_base::Random;
+
+/// A socket in memory: what it was asked, and what it is to answer.
+#[derive(Default)]
+struct Fake {
+    open: bool,
+    room: u64,
+    arrived: u64,
+    written: u64,
+    closed: bool,
+    datagrams: Vec<u64>,
+}
+
+impl Socket for Fake {
+    fn open(&mut self, _: Time) -> Result<(), Trouble> {
+        Ok(())
+    }
+    fn is_open(&mut self) -> Result<bool, Trouble> {
+        Ok(self.open)
+    }
+    fn write(&mut self, bytes: u64, _: &[u8], _: Time) -> Result<u64, Trouble> {
+        let taken = bytes.min(self.room);
+        self.room -= taken;
+        self.written += taken;
+        Ok(taken)
+    }
+    fn keep_full(&mut self, _: Writes) -> Result<bool, Trouble> {
+        Err(Trouble::unsupported("write a stream"))
+    }
+    fn send(&mut self, length: Bytes, _: &[u8], _: Time) -> Result<(), Trouble> {
+        self.datagrams.push(length.get());
+        Ok(())
+    }
+    fn read(&mut self, _: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
+        Ok(Received { bytes: std::mem::take(&mut self.arrived), ended: false })
+    }
+    fn close(&mut self, _: Time) {
+        self.closed = true;
+    }
+}
+
+/// The sockets of an application: for each flow the sending end and the receiving one.
+#[derive(Default)]
+struct Fakes(Vec<[Fake; 2]>);
+
+impl Sockets for Fakes {
+    type Socket<'a> = &'a mut Fake;
+    fn at(&mut self, flow: usize, end: End) -> Option<&mut Fake> {
+        Some(&mut self.0.get_mut(flow)?[end as usize])
+    }
+}
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Span::from_millis(millis)
+}
+
+fn plan(role: Role) -> Plan {
+    Plan { role, start: at(10), stop: at(1000) }
+}
+
+/// An application with the workload of this name, and its sockets.
+fn application(workload: &str) -> (Application, Fakes) {
+    let config: Config = workload.parse().unwrap();
+    let workload = config.build(None, Bytes::new(28), Random::stream(1, "test"));
+    (Application::new(workload, plan(config.role()), None), Fakes(vec![Default::default()]))
+}
+
+#[test]
+fn a_transfer_opens_at_its_start_writes_as_room_comes_and_closes() {
+    let (mut transfer, mut sockets) = application("transfer");
+    let mut told = vec![];
+    let mut tell = |_, notice| told.push(notice);
+    assert_eq!(transfer.wake(0), at(10));
+    transfer.on_timer(0, at(10), &mut sockets, &mut tell);
+    assert!(transfer.wants_room(0, End::Sender));
+    transfer.on_socket(0, End::Sender, at(20), &mut sockets, &mut tell);
+    sockets.0[0][0] = Fake { open: true, room: 600_000, ..Fake::default() };
+    transfer.on_socket(0, End::Sender, at(30), &mut sockets, &mut tell);
+    assert_eq!(sockets.0[0][0].written, 600_000);
+    sockets.0[0][0].room = 600_000;
+    transfer.on_socket(0, End::Sender, at(40), &mut sockets, &mut tell);
+    assert_eq!((sockets.0[0][0].written, sockets.0[0][0].closed), (1_000_000, true));
+    assert_eq!(transfer.wake(0), Time::NEVER);
+    sockets.0[0][1].arrived = 1_000_000;
+    transfer.on_socket(0, End::Receiver, at(50), &mut sockets, &mut tell);
+    assert!(transfer.on_end(0, End::Receiver, true, at(50), &mut sockets, &mut tell));
+    assert!(!transfer.on_end(0, End::Receiver, true, at(60), &mut sockets, &mut tell));
+    assert_eq!(transfer.read(0), 1_000_000);
+    assert_eq!(told, [Notice::Started, Notice::Opened, Notice::Completed]);
+}
+
+#[test]
+fn a_connection_that_opens_after_its_flows_stop_is_closed_and_carries_nothing() {
+    let (mut transfer, mut sockets) = application("transfer");
+    let mut tell = |_, _| {};
+    transfer.on_timer(0, at(10), &mut sockets, &mut tell);
+    transfer.on_timer(0, at(1000), &mut sockets, &mut tell);
+    assert_eq!(transfer.wake(0), Time::NEVER);
+    sockets.0[0][0] = Fake { open: true, room: 1, ..Fake::default() };
+    transfer.on_socket(0, End::Sender, at(1100), &mut sockets, &mut tell);
+    assert_eq!((sockets.0[0][0].written, sockets.0[0][0].closed), (0, true));
+    assert_eq!(transfer.wake(0), Time::NEVER);
+}
+
+#[test]
+fn an_answer_under_way_at_the_stop_still_counts_and_is_the_last() {
+    let (mut requests, mut sockets) = application("requests");
+    let mut told = vec![];
+    let mut tell = |_, notice| told.push(notice);
+    requests.on_timer(0, at(10), &mut sockets, &mut tell);
+    sockets.0[0][1] = Fake { open: true, room: 1000, ..Fake::default() };
+    sockets.0[0][0].room = 100_000;
+    requests.on_socket(0, End::Receiver, at(900), &mut sockets, &mut tell);
+    assert_eq!(sockets.0[0][1].written, 400);
+    sockets.0[0][0].arrived = 400;
+    requests.on_socket(0, End::Sender, at(950), &mut sockets, &mut tell);
+    assert_eq!(sockets.0[0][0].written, 30_000);
+    requests.on_timer(0, at(1000), &mut sockets, &mut tell);
+    sockets.0[0][1].arrived = 30_000;
+    requests.on_socket(0, End::Receiver, at(1050), &mut sockets, &mut tell);
+    assert_eq!(requests.wake(0), Time::NEVER);
+    assert_eq!(told, [Notice::Started, Notice::Opened, Notice::Answered(0, Span::from_millis(150))]);
+}
+
+#[test]
+fn what_a_socket_cannot_do_is_told_and_ends_the_flow() {
+    let (mut bulk, mut sockets) = application("bulk");
+    let mut told = vec![];
+    let mut tell = |_, notice| told.push(notice);
+    bulk.on_timer(0, at(10), &mut sockets, &mut tell);
+    sockets.0[0][0].open = true;
+    bulk.on_socket(0, End::Sender, at(20), &mut sockets, &mut tell);
+    let why = Trouble::unsupported("write a stream");
+    assert_eq!(why.to_string(), "cannot write a stream: its transport does not know how");
+    assert_eq!(told, [Notice::Started, Notice::Opened, Notice::Failed(why)]);
+    assert_eq!(bulk.wake(0), Time::NEVER);
+}
+
+/// Both flows send one packet; neither sends its second before the other has woken from a pause of its own.
+struct Barrier {
+    arrived: usize,
+    waiting: Vec<usize>,
+}
+
+impl Workload for Barrier {
+    fn next(&mut self, event: Event, now: Time) -> Action {
+        self.next_for(0, event, now)
+    }
+    fn next_for(&mut self, flow: usize, event: Event, now: Time) -> Action {
+        match event {
+            Event::Start => Action::Send(Bytes::new(100), None),
+            Event::Sent => Action::WaitUntil(now + Span::from_millis(10 + 20 * flow as u64)),
+            Event::Woken => {
+                self.arrived += 1;
+                self.waiting.push(flow);
+                Action::Await
+            }
+            _ => Action::Send(Bytes::new(200), None),
+        }
+    }
+    fn released(&mut self) -> Option<usize> {
+        if self.arrived < 2 { None } else { self.waiting.pop() }
+    }
+}
+
+#[test]
+fn one_application_holds_its_flows_at_a_barrier() {
+    let role = Role::Datagrams(crate::Datagrams { ecn: weir_base::Ecn::NotEct, exact: false });
+    let mut barrier = Application::new(Box::new(Barrier { arrived: 0, waiting: vec![] }), plan(role), None);
+    barrier.add(plan(role), None);
+    let mut sockets = Fakes(vec![Default::default(), Default::default()]);
+    let sent = |sockets: &Fakes| [sockets.0[0][0].datagrams.clone(), sockets.0[1][0].datagrams.clone()];
+    let mut tell = |_, _| {};
+    for flow in 0..2 {
+        barrier.on_timer(flow, at(10), &mut sockets, &mut tell);
+    }
+    assert_eq!((barrier.wake(0), barrier.wake(1)), (at(20), at(40)));
+    barrier.on_timer(0, at(20), &mut sockets, &mut tell);
+    assert_eq!(sent(&sockets), [vec![100], vec![100]], "the first flow waits");
+    barrier.on_timer(1, at(40), &mut sockets, &mut tell);
+    assert_eq!(sent(&sockets), [vec![100, 200], vec![100, 200]]);
+}

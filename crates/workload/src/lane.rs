@@ -1,0 +1,180 @@
+//! One flow of an application: what it waits for, and what it does at the socket that its workload drives.
+
+use crate::exchange::Exchange;
+use crate::socket::{End, Socket, Trouble};
+use crate::{Action, Event, FrameLog, Role, Workload, Writes};
+use weir_base::{Span, Time};
+
+/// How long an application that keeps its socket full by hand waits before it tops it up again: at 100 Mbit/s eight packets leave in
+/// that time, where Linux wakes a writer when a third of the buffer is free.
+const TOP_UP: Span = Span::from_millis(1);
+
+/// What an application waits for at a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// Its start.
+    Start,
+    /// The connection.
+    Open,
+    /// Room for this many more bytes; `u64::MAX` is without end.
+    Room(u64),
+    /// The answer to a request.
+    Answer,
+    /// A time.
+    Time,
+    /// Another of the application's flows.
+    Release,
+    /// Nothing: the application has ended, or the socket keeps itself full.
+    Nothing,
+}
+
+/// When a flow's application works, and in which role.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// What its ends do.
+    pub role: Role,
+    /// When it starts.
+    pub start: Time,
+    /// When it stops sending.
+    pub stop: Time,
+}
+
+/// One flow of an application.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) plan: Plan,
+    pub(crate) waiting: Waiting,
+    /// When the application is to be called next.
+    pub(crate) wake: Time,
+    /// The time that the workload asked for last; it is told that one and not the driver's, so that delays do not add up.
+    pub(crate) due: Time,
+    /// Whether a full socket is topped up all the time.
+    pub(crate) greedy: bool,
+    pub(crate) stopped: bool,
+    pub(crate) completed: bool,
+    pub(crate) failed: bool,
+    /// The request under way; boxed, since few flows have one.
+    pub(crate) exchange: Option<Box<Exchange>>,
+    pub(crate) frames: Option<Box<FrameLog>>,
+    /// Bytes that the receiving application has read.
+    pub(crate) read: u64,
+}
+
+impl Lane {
+    pub(crate) fn new(plan: Plan, frames: Option<FrameLog>) -> Lane {
+        Lane {
+            plan,
+            waiting: Waiting::Start,
+            wake: plan.start,
+            due: plan.start,
+            greedy: false,
+            stopped: false,
+            completed: false,
+            failed: false,
+            exchange: (plan.role == Role::RequestResponse).then(Box::default),
+            frames: frames.map(Box::new),
+            read: 0,
+        }
+    }
+
+    /// The end that the workload drives.
+    pub(crate) fn active(&self) -> End {
+        if self.plan.role == Role::RequestResponse { End::Receiver } else { End::Sender }
+    }
+
+    /// Does what a workload says at a socket. Answers what has happened if it is done at once.
+    pub(crate) fn do_now(
+        &mut self,
+        action: Action,
+        workload: &dyn Workload,
+        socket: &mut impl Socket,
+        now: Time,
+    ) -> Result<Option<Event>, Trouble> {
+        match action {
+            Action::Open => {
+                socket.open(now)?;
+                self.waiting = Waiting::Open;
+            }
+            Action::Write(bytes) => return self.write(bytes.get(), socket, now),
+            Action::WriteForever(writes) => {
+                if !socket.keep_full(writes)? {
+                    self.greedy = writes == Writes::Greedy;
+                    return self.write(u64::MAX, socket, now);
+                }
+            }
+            Action::Exchange { request, response } => {
+                let Some(exchange) = &mut self.exchange else {
+                    return Err(Trouble::unsupported("ask for an answer"));
+                };
+                exchange.begin(request.get(), response.get(), workload.heads(), now);
+                self.waiting = Waiting::Answer;
+                exchange.ask(socket, now)?;
+            }
+            Action::Send(length, part) => {
+                match part {
+                    Some(part) => socket.send(length, &part.header(), self.due)?,
+                    None => socket.send(length, &[], self.due)?,
+                }
+                return Ok(Some(Event::Sent));
+            }
+            Action::Close => {
+                if let Some(exchange) = &mut self.exchange {
+                    exchange.over = true;
+                }
+                (self.stopped, self.wake) = (true, Time::NEVER);
+                socket.close(now);
+            }
+            // The caller does these: they concern no socket.
+            Action::WaitUntil(_) | Action::Await => {}
+        }
+        Ok(None)
+    }
+
+    /// Writes what is left, as far as there is room.
+    pub(crate) fn write(
+        &mut self,
+        left: u64,
+        socket: &mut impl Socket,
+        now: Time,
+    ) -> Result<Option<Event>, Trouble> {
+        let written = socket.write(left, &[], now)?;
+        let left = if left == u64::MAX { left } else { left - written };
+        if left == 0 {
+            return Ok(Some(Event::Written));
+        }
+        self.waiting = Waiting::Room(left);
+        if self.greedy {
+            self.wake = (now + TOP_UP).min(self.plan.stop);
+        }
+        Ok(None)
+    }
+
+    /// Looks whether the connection is there.
+    pub(crate) fn opened(&mut self, socket: &mut impl Socket, now: Time) -> Result<Option<Event>, Trouble> {
+        if !socket.is_open()? {
+            return Ok(None);
+        }
+        self.waiting = Waiting::Nothing;
+        if self.stopped {
+            // The flow's time was over before its connection opened.
+            socket.close(now);
+        }
+        Ok(Some(Event::Opened))
+    }
+
+    /// Moves the client's request on, of whose answer it has read so many bytes more.
+    pub(crate) fn exchange_on(
+        &mut self,
+        read: u64,
+        socket: &mut impl Socket,
+        now: Time,
+    ) -> Result<Option<Event>, Trouble> {
+        let Some(exchange) = &mut self.exchange else { return Ok(None) };
+        exchange.ask(socket, now)?;
+        if !exchange.is_answered(read, now) {
+            return Ok(None);
+        }
+        self.waiting = Waiting::Nothing;
+        Ok(Some(Event::Answered))
+    }
+}
