@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Schema,
     /// Put weir's controls into the running kernel, for any program to use
     Kernel(KernelArgs),
+    /// Plan transfers over paths whose rate is reserved, and keep their reservations
+    Circuit(crate::circuit::CircuitArgs),
     /// Tell what this machine can do, and what would spoil a result
     Doctor(DoctorArgs),
     /// Print shell completions

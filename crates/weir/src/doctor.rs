@@ -44,7 +44,7 @@ fn text(checks: &[Check], width: usize) -> String {
 }
 
 /// Words folded at the width, further lines indented.
-fn folded(words: &str, indent: usize, width: usize) -> String {
+pub(crate) fn folded(words: &str, indent: usize, width: usize) -> String {
     let room = width.saturating_sub(indent).max(30);
     let (mut text, mut column) = (String::new(), 0);
     for word in words.split_whitespace() {

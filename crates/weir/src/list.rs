@@ -156,11 +156,18 @@ fn described(entry: &Entry) -> String {
         let first =
             entry.parameters.get("properties").and_then(Value::as_object).and_then(|p| p.iter().next());
         if let Some((name, about)) = first {
-            let default = about.get("default").cloned().unwrap_or(Value::Null);
-            let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {default} }}", entry.name);
+            let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {} }}", entry.name, example(about));
         }
     }
     text
+}
+
+/// A value to show for a parameter: its default, or another where that is nothing.
+fn example(about: &Value) -> Value {
+    let default = about.get("default").cloned().unwrap_or(Value::Null);
+    let nothing = default.as_str().is_some_and(|text| text.starts_with("0 "));
+    let other = about.get("examples").and_then(|examples| examples.get(0)).filter(|_| nothing);
+    other.cloned().unwrap_or(default)
 }
 
 fn parameters(schema: &Value, text: &mut String) {

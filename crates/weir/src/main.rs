@@ -1,6 +1,7 @@
 //! The command line of weir. Human text goes to the terminal, data to stdout; exit status 0 is done, 1 a run that failed,
 //! 2 bad input, 130 interrupted.
 
+mod circuit;
 mod cli;
 mod compare;
 mod doctor;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Export(args) => results::export(&args),
         Command::Schema => print_json(&weir_plan::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
+        Command::Circuit(args) => circuit::circuit(&args.action),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut std::io::stdout());

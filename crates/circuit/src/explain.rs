@@ -1,0 +1,203 @@
+//! A plan in words: each setting with its value, the reason for it, and where that stands.
+
+use crate::burst::Reason;
+use crate::{Control, Layer, Plan, Shaper, Timers};
+use serde::Serialize;
+use weir_base::{Bytes, Rate};
+
+/// One line of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The setting, by the name that `tc`, `sysctl` or `weir describe` has for it.
+    pub name: &'static str,
+    /// Its value, as these read it.
+    pub value: String,
+    /// Why it is so.
+    pub reason: String,
+    /// Where that stands: a section of the thesis, or another source.
+    pub source: &'static str,
+}
+
+/// Campus and top-of-rack switches hold 1 to 10 MB (section 5).
+const SWITCH_BUFFER: Bytes = Bytes::new(10_000_000);
+
+/// A size with a readable form beside the exact one.
+fn size(bytes: Bytes) -> String {
+    match bytes.get() {
+        exact @ 0..10_000 => format!("{exact} B"),
+        exact @ 10_000..10_000_000 => format!("{exact} B ({:.1} kB)", exact as f64 / 1e3),
+        exact => format!("{exact} B ({:.1} MB)", exact as f64 / 1e6),
+    }
+}
+
+/// A rate with four significant places, as a person reads it.
+fn rate(rate: Rate) -> String {
+    let mbit = rate.mbit_per_sec();
+    if mbit >= 1000.0 { format!("{:.3} Gbit/s", mbit / 1000.0) } else { format!("{mbit:.3} Mbit/s") }
+}
+
+fn triple(values: [u64; 3]) -> String {
+    format!("{} {} {}", values[0], values[1], values[2])
+}
+
+impl Plan {
+    /// The plan line by line.
+    pub fn rows(&self) -> Vec<Row> {
+        let row = |name, value, reason, source| Row { name, value, reason, source };
+        let mut rows = vec![self.control_row(), self.window_row()];
+        rows.extend(self.shaper_rows());
+        rows.extend(self.memory_rows());
+        let (offloads, reason) = if self.request.offloads {
+            (
+                "tso, gso, gro on",
+                "single packets cost the host more; only a capture of them needs offloads off",
+            )
+        } else {
+            ("tso, gso, gro off", "as asked; single packets cost the host more (944 Mbit/s came down to 891)")
+        };
+        rows.push(row("offloads", offloads.into(), reason.into(), "4.5.2"));
+        if self.request.timers == Timers::Fine {
+            rows.push(row(
+                "high-resolution timers",
+                "CONFIG_HIGH_RES_TIMERS=y".into(),
+                "without them the burst must hold what falls due in a tick (--hz)".into(),
+                "4.4.3",
+            ));
+        }
+        rows.push(row(
+            "net.ipv4.tcp_window_scaling",
+            "1".into(),
+            "without it a window ends at 65,535 bytes".into(),
+            "4.3.4",
+        ));
+        rows.extend(self.outcome_rows());
+        rows
+    }
+
+    fn control_row(&self) -> Row {
+        let (value, reason, source) = match self.control {
+            Control::Ctcp => ("ctcp", "the rate is reserved, so nothing needs to be searched for", "3.2.1"),
+            Control::Htcp => {
+                ("htcp", "background traffic comes first: the transfer answers its losses", "3.5.3")
+            }
+        };
+        Row { name: "congestion control", value: value.into(), reason: reason.into(), source }
+    }
+
+    fn window_row(&self) -> Row {
+        let percent = if self.control == Control::Ctcp { self.request.window_percent } else { 200 };
+        let held = size(self.bdp);
+        let (name, mut reason, source) = match self.control {
+            Control::Ctcp => ("fcwnd", format!("{percent} % of what the path holds, {held}"), "3.5.1"),
+            Control::Htcp => (
+                "largest cwnd",
+                format!("twice what the path holds, {held}: half of it, after a loss, still fills the path"),
+                "3.5.3",
+            ),
+        };
+        if self.window.get() == 1 << 30 {
+            reason += "; bounded by 1 GiB, the most that TCP can advertise (RFC 7323): use parallel streams";
+        } else if self.window > SWITCH_BUFFER {
+            reason += "; more than switches buffer (1 to 10 MB, section 5): only on a path that is reserved";
+        }
+        Row {
+            name,
+            value: format!("{}, {} segments", size(self.window), self.window_segments),
+            reason,
+            source,
+        }
+    }
+
+    fn shaper_rows(&self) -> Vec<Row> {
+        let row = |name, value, reason, source| Row { name, value, reason, source };
+        let layer = match self.request.layer {
+            Layer::Frame => "the circuit's rate, in frames without checksum as tc counts them",
+            Layer::Wire => "the circuit's rate without preamble, checksum and gap, which tc does not count",
+            Layer::Packet => "the circuit's rate with the Ethernet header, which tc counts",
+        };
+        let exactly = format!("{}bit", self.shaper_rate.bits_per_sec());
+        let burst = match self.burst_reason {
+            Reason::Packet => ("one packet: high-resolution timers wake the shaper for each", "4.4.3"),
+            Reason::Tick => ("rate / HZ: what falls due in a tick leaves at once", "4.4.3"),
+            Reason::Offloads => (
+                "the largest packet of many segments, each counted with its headers",
+                "Linux qdisc_pkt_len_init",
+            ),
+        };
+        let [rate, ceil, burst_name, limit] = match self.shaper {
+            Shaper::Tbf => ["tbf rate", "", "tbf burst", "tbf limit"],
+            Shaper::Htb => ["htb rate", "htb ceil", "htb burst, cburst", "bfifo limit"],
+        };
+        let mut rows = vec![row(rate, exactly.clone(), layer.into(), "3.2.2")];
+        if self.shaper == Shaper::Htb {
+            rows.push(row(
+                ceil,
+                exactly,
+                "the rate: each circuit's class is at the root and borrows nothing".into(),
+                "3.5.2",
+            ));
+        }
+        rows.push(row(burst_name, size(self.burst), burst.0.into(), burst.1));
+        let whole = "the whole window: nothing is ever refused, and what it refuses Circuit TCP would lose";
+        rows.push(row(limit, size(self.limit), whole.into(), "3.5.1"));
+        rows
+    }
+
+    fn memory_rows(&self) -> Vec<Row> {
+        let row = |name, value, reason: &str, source| Row { name, value, reason: reason.into(), source };
+        vec![
+            row(
+                "net.ipv4.tcp_wmem",
+                triple(self.tcp_wmem),
+                "at the sender: twice the window, of which the kernel uses half",
+                "4.3.3",
+            ),
+            row(
+                "net.ipv4.tcp_rmem",
+                triple(self.tcp_rmem),
+                "at the receiver: twice the window, from the start, since a fixed window does not wait for it to grow",
+                "4.3.2",
+            ),
+            row(
+                "net.ipv4.tcp_mem",
+                triple(self.tcp_mem),
+                "at least, in pages: both buffers below the first threshold, the others in the kernel's proportion",
+                "tcp(7)",
+            ),
+        ]
+    }
+
+    fn outcome_rows(&self) -> Vec<Row> {
+        let row = |name, value, reason, source| Row { name, value, reason, source };
+        let (payload, frame) = (self.headers.payload.get(), self.headers.frame.get());
+        let mut rows = vec![row(
+            "ceiling",
+            rate(self.ceiling),
+            format!("of each frame of {frame} bytes {payload} are payload: no transfer can be faster"),
+            "3.5.3",
+        )];
+        if self.expected < self.ceiling {
+            rows.push(row(
+                "expected goodput",
+                rate(self.expected),
+                "one window each round trip, which is less than the path holds".into(),
+                "3.5.1",
+            ));
+        }
+        rows.push(row(
+            "standing delay",
+            format!("{:.3} ms", self.standing_delay.as_millis_f64()),
+            "what the window has above what the path holds waits in the shaper".into(),
+            "3.5.1",
+        ));
+        if let Some(queue) = self.start_up_queue {
+            rows.push(row(
+                "start-up queue",
+                size(queue),
+                "the bucket is full at first: the first burst leaves at the card's rate".into(),
+                "4.4.2",
+            ));
+        }
+        rows
+    }
+}

@@ -1,0 +1,27 @@
+//! Circuits: paths whose rate is reserved. The planner works out what a host sets so that one transfer fills a circuit from the
+//! first round trip on and loses nothing; the calendar admits reservations without overbooking a card. Source for both:
+//! F. Alali, "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016); a section number alone is of it.
+//!
+//! All but [`Store`] is pure; the store touches the file that it is given and nothing else.
+#![forbid(unsafe_code)]
+
+mod burst;
+mod calendar;
+mod destination;
+mod explain;
+mod headers;
+mod plan;
+mod refusal;
+mod request;
+mod store;
+mod utc;
+
+pub use calendar::{Calendar, Card, Circuit, Conflict, Guarantee};
+pub use destination::{Destination, DestinationError};
+pub use explain::Row;
+pub use headers::Headers;
+pub use plan::{Control, Plan, Shaper};
+pub use refusal::Refusal;
+pub use request::{Case, Ip, Layer, Priority, Request, Timers};
+pub use store::{Reserved, Store, StoreError};
+pub use utc::{Utc, UtcError};

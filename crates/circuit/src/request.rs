@@ -1,0 +1,146 @@
+//! What a plan is asked for.
+
+use crate::Refusal;
+use serde::Serialize;
+use weir_base::{Bytes, Rate, Span};
+
+/// What the network promises, and to how many transfers of this host (section 3.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Case {
+    /// One circuit with a guaranteed rate (3.5.1).
+    #[default]
+    Single,
+    /// Several of them at a time, to different destinations (3.5.2).
+    Multiple,
+    /// One whose rate was admitted by the average use of its links, and which no switch polices or schedules (3.5.3).
+    Semi,
+}
+
+/// Whom a circuit without a full guarantee serves first (section 3.5.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// The transfer keeps its rate; others lose.
+    #[default]
+    Transfer,
+    /// Others keep theirs; the transfer comes down.
+    Background,
+}
+
+/// What the provider's rate counts of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// All that the wire carries: preamble, frame, checksum and gap.
+    Wire,
+    /// The frame without its checksum, as `tc` counts.
+    #[default]
+    Frame,
+    /// The IP packet.
+    Packet,
+}
+
+/// The version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ip {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// What wakes a shaper up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timers {
+    /// High-resolution timers (`CONFIG_HIGH_RES_TIMERS`).
+    #[default]
+    Fine,
+    /// The kernel's tick, so many times a second (`CONFIG_HZ`).
+    Tick(u32),
+}
+
+/// A circuit and the host that sends over it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Request {
+    /// The circuit's rate, as the provider gives it.
+    pub rate: Rate,
+    /// The round trip to the other end, with nothing queued.
+    pub rtt: Span,
+    /// The largest IP packet.
+    pub mtu: Bytes,
+    /// What the rate counts.
+    pub layer: Layer,
+    /// The version of IP.
+    pub ip: Ip,
+    /// What the network promises.
+    pub case: Case,
+    /// Who comes first where it does not promise all.
+    pub priority: Priority,
+    /// The rate of the sender's card, where it is known.
+    pub card: Option<Rate>,
+    /// What wakes the shaper up.
+    pub timers: Timers,
+    /// Whether the kernel hands the card packets of many segments (TSO, GSO).
+    pub offloads: bool,
+    /// The window in percent of rate times round trip.
+    pub window_percent: u32,
+}
+
+/// The window of section 3.5.1 reached the most on both hosts at 0.5 and at 50 ms.
+const WINDOW_PERCENT: u32 = 130;
+/// Largest packet of Ethernet without jumbo frames.
+const MTU: Bytes = Bytes::new(1500);
+/// The smallest packet that every IPv6 path carries (RFC 8200, section 5), and the largest that IP knows.
+const MTUS: (Bytes, Bytes) = (Bytes::new(1280), Bytes::new(65_535));
+/// The largest that Circuit TCP takes.
+const WINDOW_PERCENTS: (u32, u32) = (1, 1000);
+
+impl Request {
+    /// A guaranteed circuit of this rate and round trip, with everything else as it mostly is.
+    pub fn new(rate: Rate, rtt: Span) -> Request {
+        Request {
+            rate,
+            rtt,
+            mtu: MTU,
+            layer: Layer::default(),
+            ip: Ip::default(),
+            case: Case::default(),
+            priority: Priority::default(),
+            card: None,
+            timers: Timers::default(),
+            offloads: true,
+            window_percent: WINDOW_PERCENT,
+        }
+    }
+
+    /// Whether it can be planned for.
+    ///
+    /// # Errors
+    /// A value is zero or out of its range, or the circuit is faster than the card.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if self.rate.bits_per_sec() < 8 {
+            return Err(Refusal::NoRate);
+        }
+        if self.rtt.as_micros() == 0 {
+            return Err(Refusal::NoRoundTrip);
+        }
+        if !(MTUS.0..=MTUS.1).contains(&self.mtu) {
+            return Err(Refusal::Mtu { mtu: self.mtu, least: MTUS.0, most: MTUS.1 });
+        }
+        if self.timers == Timers::Tick(0) {
+            return Err(Refusal::NoTicks);
+        }
+        let (least, most) = WINDOW_PERCENTS;
+        if !(least..=most).contains(&self.window_percent) {
+            return Err(Refusal::WindowPercent { percent: self.window_percent, least, most });
+        }
+        match self.card {
+            Some(card) if self.rate > card => Err(Refusal::AboveCard { rate: self.rate, card }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! `weir circuit`: plans for paths whose rate is reserved, and the reservations of this host.
+
+mod args;
+
+pub(crate) use args::CircuitArgs;
+
+use crate::doctor::folded;
+use crate::failure::{Failure, terminal_width};
+use crate::{print, print_json};
+use args::{CircuitAction, PlanArgs, ReserveArgs};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+use std::time::SystemTime;
+use weir_base::Rate;
+use weir_circuit::{
+    Calendar, Card, Circuit, Conflict, Guarantee, Plan, Refusal, Request, Store, StoreError, Timers, Utc,
+};
+
+/// Where the reservations of a host are, unless another file is named.
+const STORE: &str = "/var/lib/weir/circuits.sqlite";
+
+/// Does what is asked.
+pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
+    match action {
+        CircuitAction::Plan(args) => plan(args),
+        CircuitAction::Reserve(args) => reserve(args),
+        CircuitAction::List { all, store, json } => list(*all, &store.store, *json),
+        CircuitAction::Cancel { numbers, store } => cancel(numbers, &store.store),
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::bad_input(refusal.to_string(), refusal.help())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::bad_input(error.to_string(), error.help())
+    }
+}
+
+fn plan(args: &PlanArgs) -> Result<(), Failure> {
+    let plan = Plan::of(&Request {
+        mtu: args.mtu,
+        layer: args.counts.into(),
+        ip: args.ip,
+        case: args.case.into(),
+        priority: args.priority.into(),
+        card: args.card,
+        timers: args.hz.map_or(Timers::Fine, Timers::Tick),
+        offloads: !args.no_offloads,
+        window_percent: args.window_percent,
+        ..Request::new(args.rate, args.rtt)
+    })?;
+    if args.json {
+        let mut document = serde_json::to_value(&plan).unwrap_or_default();
+        document["settings"] = json!(plan.rows());
+        return print_json(&document);
+    }
+    let rows = plan.rows();
+    let label = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let width = terminal_width();
+    let mut text = format!("A circuit of {} and {}\n\n", args.rate, args.rtt);
+    for row in rows {
+        let indent = label + 2;
+        let reason = folded(&format!("{} ({})", row.reason, row.source), indent, width);
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:label$}  {}\n{:indent$}{reason}", row.name, row.value, "");
+    }
+    text += "\nNumbers in brackets are sections of F. Alali, \"A Cross-Layer Design for Large Data Transfers\", 2016.\n";
+    print(&text)
+}
+
+/// The clock of this machine.
+fn now() -> Utc {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Utc::from_secs(since_1970.map_or(0, |since| since.as_secs()))
+}
+
+fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
+    let rate = args.rate;
+    // The plan says what is wrong with a rate or a round trip.
+    Request { card: args.card, ..Request::new(rate, args.rtt) }.check()?;
+    let card = Card { rate: card_rate(args)?, background: args.background.unwrap_or_default() };
+    let now = now();
+    let from = args.from.unwrap_or(now);
+    let until = args.until.or_else(|| args.lasts.map(|lasts| from.after(lasts))).unwrap_or(from);
+    let circuit = Circuit {
+        device: args.device.clone(),
+        destination: args.to,
+        rate,
+        rtt: args.rtt,
+        guarantee: if args.semi { Guarantee::Semi } else { Guarantee::Full },
+        from,
+        until,
+    };
+    let path = &args.store.store;
+    if path == Path::new(STORE) {
+        make_folder(path)?;
+    }
+    let mut store = Store::open(path)?;
+    let reserved = store.reserve(&circuit, &card, now).map_err(|error| in_the_way(&mut store, error))?;
+    if let Some(behind) = reserved.clock_behind {
+        eprintln!(
+            "weir: the clock is {behind} behind the last reservation's: if it was set back by mistake, set it right"
+        );
+    }
+    if args.json {
+        return print_json(&row(reserved.number, &circuit, now));
+    }
+    print(&format!("{}\n", told(reserved.number, &circuit)))
+}
+
+/// The card's rate: what was given, or what the device says.
+fn card_rate(args: &ReserveArgs) -> Result<Rate, Failure> {
+    let device = &args.device;
+    // dev_valid_name in net/core/dev.c: at most 15 bytes, no slash, no colon, no space.
+    let unfit = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    if device.is_empty() || device.len() > 15 || device == "." || device == ".." || device.contains(unfit) {
+        let message = format!("{device:?} cannot be the name of a device");
+        return Err(Failure::bad_input(message, "`ip link` lists the devices"));
+    }
+    if let Some(rate) = args.card {
+        return Ok(rate);
+    }
+    // Megabits a second, or -1 where the device has none (Documentation/ABI/testing/sysfs-class-net).
+    let folder = Path::new("/sys/class/net").join(device);
+    if !folder.exists() {
+        let message = format!("there is no device {device}");
+        return Err(Failure::bad_input(
+            message,
+            "`ip link` lists the devices; --card gives the rate of one to come",
+        ));
+    }
+    let speed = std::fs::read_to_string(folder.join("speed")).unwrap_or_default();
+    match speed.trim().parse::<u64>() {
+        Ok(megabits) if megabits > 0 => Ok(Rate::from_mbit_per_sec(megabits)),
+        _ => Err(Failure::bad_input(
+            format!("{device} does not say its rate"),
+            "give it with --card, for example --card 10gbit",
+        )),
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot make {}: {error}", folder.display()),
+            "run as root, or name another file with --store",
+        )
+    })
+}
+
+/// Says which reservations are in the way.
+fn in_the_way(store: &mut Store, error: StoreError) -> Failure {
+    let numbers = match &error {
+        StoreError::Conflict(Conflict::Overlap { with }) => vec![*with],
+        StoreError::Conflict(Conflict::Full { with, .. }) => with.clone(),
+        _ => return error.into(),
+    };
+    let Ok((calendar, _)) = store.calendar() else { return error.into() };
+    let which = calendar.circuits().filter(|(number, _)| numbers.contains(number));
+    let which: String = which.map(|(number, circuit)| format!("\n  {}", told(number, circuit))).collect();
+    Failure::bad_input(format!("{error}{which}"), error.help())
+}
+
+/// A reservation in words.
+fn told(number: u64, circuit: &Circuit) -> String {
+    let Circuit { device, destination, rate, rtt, guarantee, from, until } = circuit;
+    let promise = if *guarantee == Guarantee::Semi { ", semi-guaranteed" } else { "" };
+    format!("{number}: {rate} to {destination} by {device}, {rtt}, from {from} until {until}{promise}")
+}
+
+/// Where an instant is in a reservation's time.
+fn state(circuit: &Circuit, now: Utc) -> &'static str {
+    match () {
+        () if now >= circuit.until => "over",
+        () if now >= circuit.from => "now",
+        () => "to come",
+    }
+}
+
+fn row(number: u64, circuit: &Circuit, now: Utc) -> Value {
+    json!({
+        "number": number,
+        "device": circuit.device,
+        "destination": circuit.destination,
+        "rate_bit_per_s": circuit.rate.bits_per_sec(),
+        "rtt_ms": circuit.rtt.as_millis_f64(),
+        "guarantee": circuit.guarantee,
+        "from": circuit.from,
+        "until": circuit.until,
+        "state": state(circuit, now),
+    })
+}
+
+fn list(all: bool, path: &Path, as_json: bool) -> Result<(), Failure> {
+    let (calendar, latest) = match Store::open_existing(path) {
+        // Before the first reservation there is no file.
+        Err(StoreError::Failed { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+            (Calendar::default(), Utc::default())
+        }
+        opened => opened?.calendar()?,
+    };
+    let now = now();
+    if now < latest {
+        eprintln!("weir: the clock says {now}, but reservations were made at {latest}");
+    }
+    let mut shown: Vec<(u64, &Circuit)> =
+        calendar.circuits().filter(|(_, circuit)| all || now < circuit.until).collect();
+    shown.sort_by_key(|(number, circuit)| (circuit.from, *number));
+    if as_json {
+        let rows: Vec<_> = shown.iter().map(|(number, circuit)| row(*number, circuit, now)).collect();
+        return print_json(&rows);
+    }
+    let lines = shown
+        .iter()
+        .map(|(number, circuit)| format!("{:8} {}\n", state(circuit, now), told(*number, circuit)));
+    print(&lines.collect::<String>())
+}
+
+fn cancel(numbers: &[u64], path: &Path) -> Result<(), Failure> {
+    let mut store = Store::open_existing(path)?;
+    let cancelled = store.cancel(numbers, now())?;
+    let lines = numbers.iter().zip(&cancelled);
+    print(
+        &lines.map(|(number, circuit)| format!("cancelled {}\n", told(*number, circuit))).collect::<String>(),
+    )
+}

@@ -1,0 +1,120 @@
+//! `weir circuit` as people call it: plans, reservations, and what it refuses.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Status, output and errors of `weir circuit`.
+fn circuit(arguments: &str) -> (i32, String, String) {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let output = Command::new(env!("CARGO_BIN_EXE_weir")).arg("circuit").args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// What it refuses, with status 2 and nothing on stdout.
+fn refusal(arguments: &str) -> String {
+    let (status, out, err) = circuit(arguments);
+    assert_eq!((status, out.as_str()), (2, ""), "{arguments}: {err}");
+    err
+}
+
+fn json(arguments: &str) -> Value {
+    let (status, out, err) = circuit(arguments);
+    assert_eq!(status, 0, "{arguments}: {err}");
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn a_plan_tells_each_setting_with_its_reason() {
+    let (status, out, _) = circuit("plan --rate 4gbit --rtt 26ms");
+    assert_eq!(status, 0);
+    for told in ["16900000 B", "4000000000bit", "4096 33801564 33801564", "3.826 Gbit/s", "(3.5.1)"] {
+        assert!(out.contains(told), "{told} in\n{out}");
+    }
+    let plan = json("plan --rate 500mbit --rtt 50ms --case multiple --json");
+    assert_eq!((&plan["shaper"], &plan["ceiling_bit_per_s"]), (&"htb".into(), &478_203_434u64.into()));
+    let settings = plan["settings"].as_array().unwrap();
+    assert!(settings.iter().all(|row| !row["reason"].as_str().unwrap().is_empty()));
+    let gives_way = json("plan --rate 500mbit --rtt 50ms --case semi --priority background --json");
+    assert_eq!(gives_way["control"], "htcp");
+    assert_eq!(json("plan --rate 4gbit --rtt 26ms --mtu 9000 --json")["ceiling_bit_per_s"], 3_970_712_225u64);
+}
+
+#[test]
+fn what_cannot_be_planned_for_is_refused() {
+    for (arguments, why) in [
+        ("plan --rate 0gbit --rtt 26ms", "a rate above 0"),
+        ("plan --rate 4gbit --rtt 0ms", "a round trip of at least 1 us"),
+        ("plan --rate 4gbit --rtt 26ms --card 1gbit", "does not fit a card of 1 Gbit/s"),
+        ("plan --rate 4Gbps --rtt 26ms", "did you mean \"4 Gbit/s\"?"),
+        ("plan --rate 4gbit --rtt 26", "has no unit"),
+        ("plan --rate 4gbit --rtt 26ms --mtu 100", "an MTU of 100 B cannot be"),
+        ("plan --rate 4gbit --rtt 26ms --hz 0", "ticks"),
+        ("plan --rate 4gbit --rtt 26ms --case double", "invalid value 'double'"),
+    ] {
+        let told = refusal(arguments);
+        assert!(told.contains(why), "{arguments}: {told}");
+    }
+}
+
+fn reserve(store: &Path, rest: &str) -> String {
+    format!("reserve --store {} --device eth99 --card 10gbit --rtt 26ms {rest}", store.display())
+}
+
+#[test]
+fn reservations_are_made_listed_and_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("circuits.sqlite");
+    let at = format!("--store {}", store.display());
+    assert_eq!(json(&format!("list {at} --json")), serde_json::json!([]));
+    assert!(!store.exists(), "to look makes no file");
+    let one = "--to 10.1.0.0/16 --rate 4gbit --from 2100-01-01T10:00Z --for 2h --json";
+    let made = json(&reserve(&store, one));
+    assert_eq!((&made["number"], &made["until"]), (&1.into(), &"2100-01-01T12:00:00Z".into()));
+    let other = "--to 10.2.0.0/16 --rate 6gbit --from 2100-01-01T11:00Z --until 2100-01-01T13:00Z --json";
+    assert_eq!(json(&reserve(&store, other))["number"], 2);
+
+    let overlap =
+        refusal(&reserve(&store, "--to 10.1.0.0/16 --rate 1gbit --from 2100-01-01T10:30Z --for 1h"));
+    assert!(overlap.contains("reservation 1 to the same destination overlaps"), "{overlap}");
+    assert!(overlap.contains("1: 4 Gbit/s to 10.1.0.0/16 by eth99"), "{overlap}");
+    let full = refusal(&reserve(&store, "--to 10.3.0.0/16 --rate 5gbit --from 2100-01-01T10:30Z --for 2h"));
+    assert!(
+        full.contains("only 0 bit/s are free at 2100-01-01T11:00:00Z, besides reservation 1, 2"),
+        "{full}"
+    );
+
+    assert!(refusal(&format!("cancel 1 3 {at}")).contains("there is no reservation 3"));
+    assert_eq!(json(&format!("list {at} --json")).as_array().unwrap().len(), 2, "all or none");
+    let (status, out, _) = circuit(&format!("cancel 1 {at}"));
+    assert_eq!((status, out.starts_with("cancelled 1: 4 Gbit/s to 10.1.0.0/16")), (0, true));
+    let (_, out, _) = circuit(&format!("list {at}"));
+    assert!(out.starts_with("to come  2: 6 Gbit/s") && out.lines().count() == 1, "{out}");
+}
+
+#[test]
+fn what_cannot_be_reserved_is_refused_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("circuits.sqlite");
+    for (rest, why) in [
+        ("--to 10.1.0.0/16 --rate 0gbit --for 2h", "a rate above 0"),
+        ("--to 10.1.0.0/16 --rate 11gbit --for 2h", "does not fit a card of 10 Gbit/s"),
+        ("--to 10.1.0.1/16 --rate 1gbit --for 2h", "`10.1.0.0/16` was probably meant"),
+        ("--to 10.1.0.0/16 --rate 1gbit --for 2h --from 2100-01-01T10:00", "is not an instant of UTC"),
+        ("--to 10.1.0.0/16 --rate 1gbit", "--for <TIME>|--until <UTC>"),
+    ] {
+        let told = refusal(&reserve(&store, rest));
+        assert!(told.contains(why), "{rest}: {told}");
+    }
+    let unknown =
+        format!("reserve --store {} --to ::1 --rate 1gbit --rtt 1ms --for 1h --device", store.display());
+    assert!(refusal(&format!("{unknown} no-such-dev")).contains("there is no device no-such-dev"));
+    assert!(refusal(&format!("{unknown} ../lo")).contains("cannot be the name of a device"));
+    assert!(!store.exists());
+    let empty = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 2100-01-01T10:00Z --for 0s"));
+    assert!(empty.contains("ends after it begins"), "{empty}");
+    let past = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 2020-01-01T10:00Z --for 1h"));
+    assert!(past.contains("would end at 2020-01-01T11:00:00Z"), "{past}");
+}
