@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 KERNEL  := $(shell scripts/deps kernel && echo --features weir/kernel)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement reproduce bench scale fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement reproduce bench scale same-values fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -71,6 +71,10 @@ reproduce: build
 ## bench: the simulator's speed on the labs in benches/; writes docs/speed.md
 bench: build
 	scripts/bench $(WEIR)
+
+## same-values: whether this build computes what another one does (OLD=path/to/weir), lab by lab
+same-values: build
+	$(CARGO) run --quiet --release --locked -p weir --example same_values -- $(OLD) $(WEIR)
 
 ## fuzz: everything that is read from outside, a minute each; needs a nightly compiler and cargo-fuzz
 FUZZ_SECONDS ?= 60
