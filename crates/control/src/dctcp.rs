@@ -150,7 +150,7 @@ impl Windowed for Dctcp {
     fn reduced(&mut self, signal: Signal, _: Time) -> u32 {
         let cwnd = self.window.cwnd;
         match signal {
-            Signal::Loss | Signal::Own => Dctcp::halved(cwnd),
+            Signal::Loss | Signal::Own | Signal::Refused => Dctcp::halved(cwnd),
             Signal::Ecn => {
                 let cut = (u64::from(cwnd) * u64::from(self.alpha)) >> (ALPHA_SHIFT + 1);
                 (cwnd - cut as u32).max(MIN_THRESHOLD)

@@ -309,6 +309,8 @@ pub enum Signal {
     Ecn,
     /// The controller itself, by [`Controller::wants_reduction`].
     Own,
+    /// The sending host's own queue refused a segment, which stays unsent (Linux `tcp_enter_cwr` on `NET_XMIT_DROP`).
+    Refused,
 }
 
 /// The retransmission timer fired.
@@ -480,7 +482,7 @@ mod tests {
     /// One hook with plausible and implausible values, drawn at random; `totals` are the segments delivered and lost so far.
     fn random_hook(controller: &mut dyn Controller, now: Time, totals: &mut (u64, u64), random: &mut Random) {
         let in_flight = Bytes::new(random.below(200) * MSS.get());
-        let signal = [Signal::Loss, Signal::Ecn, Signal::Own][random.below(3) as usize];
+        let signal = [Signal::Loss, Signal::Ecn, Signal::Own, Signal::Refused][random.below(4) as usize];
         let idle = random.within(Span::from_secs(3));
         match random.below(40) {
             0 => controller.on_enter_recovery(&Congestion { now, signal, in_flight }),

@@ -286,7 +286,7 @@ impl Controller for Prague {
                 self.enter_loss();
                 self.phase = Phase::Recovery;
             }
-            Signal::Ecn | Signal::Own => {
+            Signal::Ecn | Signal::Own | Signal::Refused => {
                 self.enter_reduction(congestion.now);
                 self.phase = Phase::Reduction;
             }

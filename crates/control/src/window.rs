@@ -119,7 +119,7 @@ impl Window {
     pub fn reduce(&mut self, ssthresh: u32, congestion: &Congestion) {
         self.prior = match congestion.signal {
             Signal::Loss => Some(self.now_as_prior()),
-            Signal::Ecn | Signal::Own => None,
+            Signal::Ecn | Signal::Own | Signal::Refused => None,
         };
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh.max(1);

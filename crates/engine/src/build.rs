@@ -42,7 +42,7 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
             .network
             .nodes
             .iter()
-            .map(|node| fabric::Node { host: node.host, jitter: node.jitter })
+            .map(|node| fabric::Node { host: node.host, jitter: node.jitter, card: node.card.is_some() })
             .collect(),
         links: run.network.links.iter().map(link).collect(),
         ways: run.network.ways.iter().map(way).collect(),

@@ -53,6 +53,7 @@ impl Sampler {
                 sent_packets: seen.sent_packets,
                 sent_bytes: seen.sent_bytes,
                 retransmitted: seen.retransmitted,
+                refused: seen.refused,
                 received_packets: seen.received_packets,
                 received_bytes: seen.received_bytes,
                 received_ce: seen.received_ce,

@@ -47,6 +47,8 @@ pub struct Node {
     pub host: bool,
     /// Most that a packet is held before it leaves the host; order is preserved.
     pub jitter: Span,
+    /// Whether its first link is its card: what the card's queue has no room for stays in the host.
+    pub card: bool,
 }
 
 /// The links that packets for a host take, wherever on them they are.

@@ -7,7 +7,7 @@ use crate::tap::{FlowCounters, Taps};
 use crate::wire::Wire;
 use crate::{config, config::Config};
 use std::collections::VecDeque;
-use weir_base::{Bytes, Ecn, Histogram, Random, Span, Time};
+use weir_base::{Bytes, Ecn, FlowId, Histogram, Random, Span, Time};
 use weir_queue::{Backlog, Queue};
 
 /// A packet that has reached a host.
@@ -63,6 +63,8 @@ pub struct Fabric<P> {
     routes: Routes,
     /// The routes with links that take no time left out, as things stand.
     hops: Hops,
+    /// The links that are hosts' cards.
+    cards: Vec<usize>,
     events: EventQueue,
     taps: Taps,
     watcher: Watcher<P>,
@@ -129,6 +131,7 @@ impl<P: Wire> Fabric<P> {
         let mut fabric = Fabric {
             edges: config.nodes.iter().enumerate().map(edge).collect(),
             events: EventQueue::new(2 * links.len() + config.nodes.len() + 1),
+            cards: (0..links.len()).filter(|link| config.nodes[config.links[*link].from].card).collect(),
             hops: routes.hops(|link| links[link].through()),
             links,
             changes,
@@ -195,6 +198,26 @@ impl<P: Wire> Fabric<P> {
         self.leave(host, packet, now);
     }
 
+    /// Whether a host's card would take a packet of this IP length in now; a host without a card sends everything.
+    pub fn takes(&self, host: usize, to: usize, length: u32) -> bool {
+        match self.hops.next(host, to) {
+            Hop::Link(link) => self.links[link].takes(length),
+            Hop::Arrived | Hop::Nowhere => true,
+        }
+    }
+
+    /// The card of a flow's sending host has refused data, which stays unsent: it is counted, and is no loss.
+    pub fn count_refused(&mut self, flow: usize) {
+        self.taps.refused(flow);
+    }
+
+    /// A packet that has left a host's card since this was last asked: its flow, its IP bytes, and when. [`Fabric::advance`] stops
+    /// when there is one.
+    #[inline]
+    pub fn left_card(&mut self) -> Option<(FlowId, u32, Time)> {
+        self.cards.iter().find_map(|card| self.links[*card].left_card())
+    }
+
     /// A packet leaves a host: the tap sees it, and it takes the first link.
     #[inline(always)]
     fn leave(&mut self, host: usize, packet: P, now: Time) {
@@ -256,7 +279,7 @@ impl<P: Wire> Fabric<P> {
         self.events.iter().map(earliest).fold(ready, Time::min)
     }
 
-    /// Does what is due up to and including `until`, and stops at the first packet that reaches a host.
+    /// Does what is due up to and including `until`, and stops at the first packet that reaches a host, or leaves a host's card.
     #[inline]
     pub fn advance(&mut self, until: Time) -> Option<Delivery<P>> {
         if let Some(delivery) = self.ready.pop_front() {
@@ -266,6 +289,9 @@ impl<P: Wire> Fabric<P> {
             let delivery = match self.source(number) {
                 Source::Transmitter(index) => {
                     self.transmit(index, now);
+                    if self.links[index].has_left_card() {
+                        return None;
+                    }
                     None
                 }
                 Source::Pipe(index) => {

@@ -12,7 +12,7 @@ use crate::wire::Wire;
 use impairments::Impairments;
 use pacing::Pacing;
 use std::collections::VecDeque;
-use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Packet, Random, Rate, Span, Time};
+use weir_base::{Bytes, CODEPOINTS, Ecn, FlowId, Histogram, Packet, Random, Rate, Span, Time};
 use weir_queue::{Discipline, DropReason, Fate, Queue};
 
 /// What a link and its queue did since the counters were last taken. Arrays are indexed by codepoint on arrival.
@@ -59,6 +59,9 @@ pub enum PacketEvent {
     Corrupted,
 }
 
+/// A packet that has left a host's card: its flow, its IP bytes, and when.
+pub(crate) type LeftCard = (FlowId, u32, Time);
+
 /// Sees every packet at every measured link.
 pub trait Observer<P> {
     /// A packet at a link.
@@ -97,6 +100,8 @@ pub(crate) struct Link<P> {
     pacing: Option<Box<Pacing<P>>>,
     /// What it does to packets on their way, if anything.
     impairments: Option<Box<Impairments>>,
+    /// Of a host's card, the packets that have left its queue since the host was last told: flow and IP bytes.
+    card: Option<VecDeque<LeftCard>>,
     pub(crate) counters: LinkCounters,
     pub(crate) delays: [Histogram; 4],
     /// Totals of the whole run, for the audit.
@@ -114,6 +119,7 @@ struct Ledger<'a, P> {
     counters: &'a mut LinkCounters,
     total_dropped: &'a mut u64,
     watcher: &'a mut Watcher<P>,
+    card: &'a mut Option<VecDeque<LeftCard>>,
 }
 
 impl<P: Packet> Fate<P> for Ledger<'_, P> {
@@ -121,6 +127,9 @@ impl<P: Packet> Fate<P> for Ledger<'_, P> {
         self.counters.dropped[packet.class() as usize] += 1;
         self.counters.dropped_full += u64::from(reason == DropReason::Full);
         *self.total_dropped += 1;
+        if let Some(left) = self.card {
+            left.push_back((packet.flow(), packet.wire_length(), now));
+        }
         if let Some(watcher) = self.watcher {
             watcher.packet(self.link, &packet, PacketEvent::Dropped, now);
         }
@@ -160,6 +169,7 @@ impl<P: Wire> Link<P> {
             held: Vec::new(),
             pacing: Pacing::new(index, config, whole),
             impairments: Impairments::new(index, config, whole.seed),
+            card: whole.nodes[config.from].card.then(VecDeque::new),
             counters: LinkCounters::default(),
             delays: Default::default(),
             total_dropped: 0,
@@ -226,6 +236,7 @@ impl<P: Wire> Link<P> {
             counters: &mut self.counters,
             total_dropped: &mut self.total_dropped,
             watcher,
+            card: &mut self.card,
         };
         self.queue.enqueue(packet, now, &mut ledger);
         if self.armed {
@@ -270,8 +281,12 @@ impl<P: Wire> Link<P> {
             counters: &mut self.counters,
             total_dropped: &mut self.total_dropped,
             watcher,
+            card: &mut self.card,
         };
         let packet = self.queue.dequeue(now, &mut ledger)?;
+        if let Some(left) = &mut self.card {
+            left.push_back((packet.flow(), packet.wire_length(), now));
+        }
         let class = packet.class() as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
         self.counters.sent[class] += 1;
@@ -356,6 +371,22 @@ impl<P: Wire> Link<P> {
         if self.rate.is_some() {
             self.queue.update(now);
         }
+    }
+
+    /// Whether its queue would take a packet of this IP length in now.
+    pub(crate) fn takes(&self, length: u32) -> bool {
+        self.rate.is_none() || Queue::<P>::takes(&self.queue, length)
+    }
+
+    /// Of a host's card, the next packet that has left its queue since this was last asked.
+    pub(crate) fn left_card(&mut self) -> Option<LeftCard> {
+        self.card.as_mut()?.pop_front()
+    }
+
+    /// Whether [`Link::left_card`] has something to tell.
+    #[inline]
+    pub(crate) fn has_left_card(&self) -> bool {
+        self.card.as_ref().is_some_and(|left| !left.is_empty())
     }
 
     /// When the first packet in the pipe arrives; [`Time::NEVER`] when there is none.

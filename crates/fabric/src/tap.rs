@@ -18,6 +18,8 @@ pub struct FlowCounters {
     pub sent_bytes: u64,
     /// Of those, segments sent before.
     pub retransmitted: u64,
+    /// Times that the sending host's card refused data, which stayed unsent.
+    pub refused: u64,
     /// Data packets that reached the receiving host.
     pub received_packets: u64,
     /// Their IP bytes.
@@ -139,6 +141,11 @@ impl Taps {
             tap.counters.received_bytes += u64::from(packet.wire_length());
             tap.counters.received_ce += u64::from(packet.ecn() == Ecn::Ce);
         }
+    }
+
+    /// The card of a flow's sending host has refused data.
+    pub(crate) fn refused(&mut self, flow: usize) {
+        self.flows[flow].counters.refused += 1;
     }
 
     /// The counters of a flow since they were last taken.

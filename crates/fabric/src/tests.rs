@@ -75,7 +75,7 @@ fn datagram(number: u64, destination: usize) -> Datagram {
 
 /// Host 0, router 1, host 2: an access without limit, then a link of 2 Mbit/s and 10 ms.
 fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
-    let host = Node { host: true, jitter: Span::ZERO };
+    let host = Node { host: true, jitter: Span::ZERO, card: false };
     let access = Link {
         from: 0,
         to: 1,
@@ -272,7 +272,7 @@ fn a_way_that_takes_no_time_delivers_at_once() {
 
 /// Two routers between two hosts, with a near link (3 ms) and a far one (9 ms) in each direction.
 fn two_ways(ways: Vec<Way>) -> Config {
-    let host = Node { host: true, jitter: Span::ZERO };
+    let host = Node { host: true, jitter: Span::ZERO, card: false };
     let router = Node { host: false, ..host.clone() };
     let mut config = two_hops(|_| {});
     let link =

@@ -55,7 +55,7 @@ impl Wire for Full {
 fn network(text: &str) -> Config {
     let trace = Arc::new(Trace::parse(text).unwrap());
     let limit = serde_json::json!({"limit": "10000000 packets"});
-    let host = Node { host: true, jitter: Span::ZERO };
+    let host = Node { host: true, jitter: Span::ZERO, card: false };
     Config {
         nodes: vec![host.clone(), host],
         links: vec![Link {

@@ -48,6 +48,7 @@ impl Engine for Live {
     fn check(&self, run: &Run) -> Result<(), EngineError> {
         weir_engine::check_traces(run)?;
         check_feedback(run)?;
+        check_cards(run)?;
         check_clocks(run)?;
         check_hosts(run)?;
         if run.flows.len() > MAX_FLOWS {
@@ -369,6 +370,20 @@ fn check_feedback(run: &Run) -> Result<(), EngineError> {
         Some(group) => Err(unable(
             format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),
             "write feedback = \"classic\" or \"dctcp\", or use `--on sim`",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses cards: what a kernel hands down has left it, and only a shaper of its own could refuse it.
+fn check_cards(run: &Run) -> Result<(), EngineError> {
+    match run.network.nodes.iter().find(|node| node.card.is_some()) {
+        Some(node) => Err(unable(
+            format!(
+                "the host {} has a card, and only the simulator's hosts have cards that refuse",
+                node.name
+            ),
+            "leave [nic] out, or use `--on sim`",
         )),
         None => Ok(()),
     }

@@ -3,6 +3,7 @@
 
 use crate::diagnostic::{Fault, Origin};
 use crate::file::{Bottleneck, EcnChoice, Timing, Traffic};
+use crate::host::{self, Nic};
 use crate::limits;
 use crate::network;
 use crate::read::read;
@@ -12,6 +13,7 @@ use crate::schema;
 use crate::shape::BesideLink;
 use crate::traces::Traces;
 use crate::tree::{Entry, Item, Node, Table};
+use std::collections::BTreeMap;
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
 use weir_transport::{Buffer, Settings};
@@ -142,15 +144,25 @@ impl Cell {
         let Some((network, routes)) = network else { return Err(reader.faults) };
         let mut cell =
             Cell { timing, warmup, network, groups: Vec::new(), flows: Vec::new(), paths: Vec::new() };
+        let cards = host::cards(&mut reader);
+        let hosts: Vec<&str> = groups.iter().filter_map(|(_, traffic)| traffic.host.as_deref()).collect();
+        host::check_used(&mut reader, &cards, &hosts);
         for (name, traffic) in groups {
-            cell.attach(&mut reader, &name, traffic, &routes);
+            cell.attach(&mut reader, &name, traffic, &routes, &cards);
         }
         limits::cell(&mut reader, &cell);
         if reader.faults.is_empty() { Ok(cell) } else { Err(reader.faults) }
     }
 
     /// Adds a traffic group and its hosts.
-    fn attach(&mut self, reader: &mut Reader<'_>, name: &str, traffic: Traffic, routes: &Routes) {
+    fn attach(
+        &mut self,
+        reader: &mut Reader<'_>,
+        name: &str,
+        traffic: Traffic,
+        routes: &Routes,
+        cards: &BTreeMap<String, Nic>,
+    ) {
         let Some(route) = routes.find(reader, name, &traffic) else { return };
         let rtt = traffic.rtt.unwrap_or(route.rtt);
         if rtt < route.rtt {
@@ -159,7 +171,16 @@ impl Cell {
             reader.wrong(&["traffic", name, "rtt"], message, help);
         }
         let extra = rtt.saturating_sub(route.rtt);
-        let (from, to) = network::attach(&mut self.network, name, &route, extra, self.timing.host_jitter);
+        let host = traffic.host.as_ref().map(|host| (host.as_str(), cards.get(host)));
+        if let Some((host, _)) = host {
+            limits::host(reader, name, host);
+        }
+        let attached = network::attach(&mut self.network, name, host, &route, extra, self.timing.host_jitter);
+        let Some((from, to)) = attached else {
+            let message = "groups that share a host send from the same router, over ways that do not contradict each other";
+            reader.wrong(&["traffic", name, "host"], message, "give the group a host of its own");
+            return;
+        };
         let transport = limits::transport(reader, name, &traffic);
         let role = traffic.workload.role();
         let uses_settings =

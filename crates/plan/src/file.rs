@@ -2,6 +2,7 @@
 //! schema's descriptions and the help in diagnostics.
 
 use crate::claims::{Words, Written as Claim};
+use crate::host::Nic;
 use crate::link::{Jitters, Losses, Outage, Speed};
 use crate::plot::Plot;
 use crate::probability::Probability;
@@ -47,8 +48,10 @@ pub(crate) struct File {
     star: Option<Star>,
     /// Any network: routers, hosts, and links between them.
     graph: Option<Graph>,
-    /// Traffic groups by name, each with its own pair of hosts.
+    /// Traffic groups by name, each with its own pair of hosts unless they share a sender.
     traffic: BTreeMap<String, Traffic>,
+    /// Network cards, by the names of the hosts that groups send from (`host`).
+    nic: Option<BTreeMap<String, Nic>>,
     /// What varies. A path and a list of values (`"dumbbell.queue" = ["tail-drop", "pie"]`), or a name and a table of
     /// labels, each with several settings at once (`mix = { "reno v cubic" = { "traffic.a.cc" = "reno" } }`). The product
     /// of all levels is the tree of runs; their order is the order of the report.
@@ -341,6 +344,9 @@ pub(crate) struct Traffic {
     pub(crate) window_scaling: Option<bool>,
     /// Which way the data flows.
     pub(crate) direction: Direction,
+    /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card. By default each group
+    /// has one of its own.
+    pub(crate) host: Option<String>,
     /// The group's base round-trip time, at least the path's own: the rest is delay between sender and router.
     pub(crate) rtt: Option<Span>,
     /// Send buffer: a size that is fixed, or Linux's `tcp_wmem` `{ min, initial, max }`, autotuned; by default 4 KiB,
@@ -388,6 +394,7 @@ impl Default for Traffic {
             feedback: None,
             window_scaling: None,
             direction: Direction::Down,
+            host: None,
             rtt: None,
             send_buffer: None,
             receive_buffer: None,

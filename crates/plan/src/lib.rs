@@ -12,6 +12,7 @@ mod claims;
 mod diagnostic;
 mod file;
 mod graph;
+mod host;
 mod lab;
 mod limits;
 mod link;
@@ -37,7 +38,7 @@ pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Form, Lab, Tree};
 pub use plot::{Axis, Plot};
-pub use run::{Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Trace, Way};
+pub use run::{Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Trace, Way};
 pub use schema::schema;
 pub use template::template;
 pub use weir_transport::{Buffer, Settings};

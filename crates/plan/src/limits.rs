@@ -76,7 +76,7 @@ pub(crate) fn delay(reader: &mut Reader<'_>, path: &[&str], delay: Span) {
     }
 }
 
-fn rate(reader: &mut Reader<'_>, path: &[&str], rate: Rate) {
+pub(crate) fn rate(reader: &mut Reader<'_>, path: &[&str], rate: Rate) {
     if rate.bits_per_sec() == 0 {
         reader.wrong(
             path,
@@ -399,6 +399,19 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
         }
     }
     workload(reader, name, &traffic.workload);
+}
+
+/// Checks the name of a sending host: it may be that of no group's own hosts.
+pub(crate) fn host(reader: &mut Reader<'_>, group: &str, host: &str) {
+    let fault = bad_name("host", host).or_else(|| {
+        let own = host.ends_with("-sender") || host.ends_with("-receiver");
+        own.then(|| {
+            (format!("`{host}` is what a group's own host is called"), "choose another name".to_owned())
+        })
+    });
+    if let Some((message, help)) = fault {
+        reader.wrong(&["traffic", group, "host"], message, help);
+    }
 }
 
 /// What carries a group's flows, and that it is fit for what the workload does and for the keys that the group has.

@@ -6,6 +6,7 @@
 use crate::cell::Reader;
 use crate::file::{Bottleneck, Change, Held, HostJitter, Ways};
 use crate::graph;
+use crate::host::Nic;
 use crate::limits;
 use crate::link::{Jitters, Losses, Speed};
 use crate::probability::Probability;
@@ -129,7 +130,7 @@ fn assemble(
     nodes: Vec<Place>,
     drawings: Vec<Drawing>,
 ) -> (Network, Routes) {
-    let node = |place: &Place| Node { name: place.name.clone(), host: false, jitter: Span::ZERO };
+    let node = |place: &Place| Node { name: place.name.clone(), host: false, jitter: Span::ZERO, card: None };
     let mut network = Network {
         nodes: nodes.iter().map(node).collect(),
         links: Vec::new(),
@@ -280,35 +281,88 @@ fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<run::Change> {
 }
 
 /// Adds a group's two hosts and their access links; answers their indices. `extra` is what the group's base RTT is longer
-/// than its path's: it lies between the sender and its router, half of it each way.
+/// than its path's: it lies between the sender and its router, half of it each way, or at the receiver where the sender is shared.
+/// `host` names a sender that groups share, with its card; `None` is answered where it cannot be shared as the group asks.
 pub(crate) fn attach(
     network: &mut Network,
     group: &str,
+    host: Option<(&str, Option<&Nic>)>,
     route: &Route,
     extra: Span,
     jitter: HostJitter,
-) -> (usize, usize) {
+) -> Option<(usize, usize)> {
     let jitter = match jitter {
         HostJitter::Auto => route.serialisation,
         HostJitter::Within(span) => span,
     };
-    let (sender, receiver) = (network.nodes.len(), network.nodes.len() + 1);
-    network.nodes.push(Node { name: format!("{group}-sender"), host: true, jitter });
-    network.nodes.push(Node { name: format!("{group}-receiver"), host: true, jitter: Span::ZERO });
+    let back = Span::from_nanos(extra.as_nanos() / 2);
+    let extra = [extra - back, back];
+    let (at_sender, at_receiver) =
+        if host.is_some() { ([Span::ZERO; 2], extra) } else { (extra, [Span::ZERO; 2]) };
+    let shared = host.and_then(|(name, _)| network.nodes.iter().position(|node| node.name == name));
+    let sender = match shared {
+        Some(sender) => {
+            let is_there = |link: &Link| link.from == sender && link.to == route.from;
+            if !network.links.iter().any(is_there) {
+                return None;
+            }
+            sender
+        }
+        None => {
+            let (name, nic) = match host {
+                Some((name, nic)) => (name.to_owned(), nic),
+                None => (format!("{group}-sender"), None),
+            };
+            // A card that has a queue of its own spaces packets itself.
+            let jitter = if nic.is_some() { Span::ZERO } else { jitter };
+            let sender = add_host(
+                network,
+                name,
+                jitter,
+                route.from,
+                host.map_or(group, |(name, _)| name),
+                "sender",
+                at_sender,
+            );
+            if let Some((name, nic)) = host.and_then(|(name, nic)| Some((name, nic?))) {
+                network.nodes[sender].card = Some(nic.card());
+                let out = network.links.len() - 2;
+                nic.fit(name, &mut network.links[out]);
+            }
+            sender
+        }
+    };
+    let receiver =
+        add_host(network, format!("{group}-receiver"), Span::ZERO, route.to, group, "receiver", at_receiver);
     // In a graph there may be several ways, so each group's is spelled out; elsewhere there is but one.
     if route.given {
+        let contradicts = |way: &Way| way.to == sender && way.links != route.back;
+        if network.ways.iter().any(contradicts) {
+            return None;
+        }
         network.ways.push(Way { to: receiver, links: route.links.clone() });
-        network.ways.push(Way { to: sender, links: route.back.clone() });
+        if shared.is_none() {
+            network.ways.push(Way { to: sender, links: route.back.clone() });
+        }
     }
-    let back = Span::from_nanos(extra.as_nanos() / 2);
-    for (end, from, to, delay) in [
-        ("sender-out", sender, route.from, extra - back),
-        ("sender-in", route.from, sender, back),
-        ("receiver-out", receiver, route.to, Span::ZERO),
-        ("receiver-in", route.to, receiver, Span::ZERO),
-    ] {
+    Some((sender, receiver))
+}
+
+/// Adds a host at a router, with the links to it and from it; answers its index. The link from the host comes first.
+fn add_host(
+    network: &mut Network,
+    name: String,
+    jitter: Span,
+    router: usize,
+    owner: &str,
+    end: &str,
+    [out, back]: [Span; 2],
+) -> usize {
+    let host = network.nodes.len();
+    network.nodes.push(Node { name, host: true, jitter, card: None });
+    for (way, from, to, delay) in [("out", host, router, out), ("in", router, host, back)] {
         network.links.push(Link {
-            name: format!("{group}-{end}"),
+            name: format!("{owner}-{end}-{way}"),
             from,
             to,
             rate: None,
@@ -328,5 +382,5 @@ pub(crate) fn attach(
             measured: false,
         });
     }
-    (sender, receiver)
+    host
 }

@@ -76,6 +76,18 @@ pub struct Node {
     pub host: bool,
     /// Most that a packet is held at this host before it leaves, drawn for each packet, order preserved.
     pub jitter: Span,
+    /// The host's network card, where the lab gives it one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<Card>,
+}
+
+/// A host's network card: its first link is the card's, with a rate and a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// Whether what its queue has no room for stays in the host, unsent; otherwise the queue drops it.
+    pub refuses: bool,
+    /// Whether TCP bounds what waits in its queue.
+    pub small_queues: bool,
 }
 
 /// The links that packets for a host take, wherever on them they are.

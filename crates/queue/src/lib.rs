@@ -50,6 +50,12 @@ pub trait Queue<P: Packet> {
     fn wakeup(&self) -> Option<Time> {
         None
     }
+    /// Whether it would take a packet of this IP length in now. A discipline that never refuses a packet for want of room, or
+    /// drops others instead, says yes.
+    fn takes(&self, length: u32) -> bool {
+        let _ = length;
+        true
+    }
     /// What it holds.
     fn backlog(&self) -> Backlog;
     /// Its internal state, name and value each, for the records. Names carry their unit (`drop_probability`, `delay_ms`).
@@ -162,6 +168,9 @@ macro_rules! queues {
             }
             fn wakeup(&self) -> Option<Time> {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::wakeup(queue),)+ }
+            }
+            fn takes(&self, length: u32) -> bool {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::takes(queue, length),)+ }
             }
             #[inline]
             fn backlog(&self) -> Backlog {

@@ -53,6 +53,10 @@ impl<P: Packet> Queue<P> for TailDrop<P> {
         Some(packet)
     }
 
+    fn takes(&self, length: u32) -> bool {
+        self.room.fits(self.backlog, length)
+    }
+
     fn backlog(&self) -> Backlog {
         self.backlog
     }

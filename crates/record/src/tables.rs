@@ -171,6 +171,7 @@ table!(FlowSample {
     sent_packets: u64 = "sent_packets",
     sent_bytes: u64 = "sent_bytes",
     retransmitted: u64 = "retransmitted_packets",
+    refused: u64 = "refused_packets",
     received_packets: u64 = "received_packets",
     received_bytes: u64 = "received_bytes",
     received_ce: u64 = "received_ce_packets",

@@ -53,6 +53,7 @@ pub(crate) fn busy_records() -> Records {
                 sent_packets: n,
                 sent_bytes: 1500 * n,
                 retransmitted: n % 2,
+                refused: n % 3,
                 received_packets: n - n % 2,
                 received_bytes: 1500 * (n - n % 2),
                 received_ce: n % 3,

@@ -96,6 +96,8 @@ pub struct FlowSample {
     pub sent_bytes: u64,
     /// Of those, segments that had been sent before.
     pub retransmitted: u64,
+    /// Times that the sending host's card refused data, which stayed unsent.
+    pub refused: u64,
     /// Data packets that reached the receiving host.
     pub received_packets: u64,
     /// Their IP bytes.
@@ -124,6 +126,7 @@ impl FlowSample {
         add(&mut self.sent_packets, later.sent_packets);
         add(&mut self.sent_bytes, later.sent_bytes);
         add(&mut self.retransmitted, later.retransmitted);
+        add(&mut self.refused, later.refused);
         add(&mut self.received_packets, later.received_packets);
         add(&mut self.received_bytes, later.received_bytes);
         add(&mut self.received_ce, later.received_ce);

@@ -2,7 +2,7 @@
 
 use crate::packet::Way;
 use weir_base::{Bytes, Time};
-use weir_plan::{Ip, Run};
+use weir_plan::{Card, Ip, Run};
 use weir_transport::{Counts, Endpoint, Message, Stream};
 use weir_workload::{End, Received, Role, Socket, Sockets, Trouble, Writes};
 
@@ -22,10 +22,27 @@ pub(crate) struct Flow {
     pub(crate) exact: bool,
     /// Whether it is one of many that were drawn: its connection is dropped when it is complete.
     pub(crate) drawn: bool,
+    /// The card of its sending host, and what of the flow waits in it.
+    pub(crate) card: Option<InCard>,
     /// Its two ends, while it has a connection.
     ends: Option<Box<[SimSocket; 2]>>,
     /// What was told so far as events.
     pub(crate) told: Counts,
+}
+
+/// What of a flow waits in the card of its sending host.
+pub(crate) struct InCard {
+    pub(crate) card: Card,
+    /// IP bytes in the card's queue.
+    pub(crate) waiting: u64,
+    /// Whether the sender is held back until something has left the card.
+    pub(crate) held: bool,
+}
+
+impl InCard {
+    fn new(card: Card) -> InCard {
+        InCard { card, waiting: 0, held: false }
+    }
 }
 
 impl Flow {
@@ -43,6 +60,7 @@ impl Flow {
             datagrams: datagrams.is_some(),
             exact: datagrams.is_some_and(|datagrams| datagrams.exact),
             drawn: group.workload.is_drawn(),
+            card: run.network.nodes[group.from].card.map(InCard::new),
             ends: None,
             told: Counts::default(),
         }
@@ -74,6 +92,11 @@ impl Flow {
     #[inline]
     pub(crate) fn end(&mut self, end: End) -> Option<&mut weir_transport::End> {
         Some(&mut self.ends.as_mut()?[end as usize].end)
+    }
+
+    /// The sending end and the card of its host, where it has one.
+    pub(crate) fn sender_and_card(&mut self) -> Option<(&mut weir_transport::End, &mut InCard)> {
+        Some((&mut self.ends.as_mut()?[End::Sender as usize].end, self.card.as_mut()?))
     }
 
     /// The sending end.

@@ -12,7 +12,7 @@ use weir_engine::{
     Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, observer, record_notice,
 };
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
-use weir_plan::Run;
+use weir_plan::{Card, Run};
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
 use weir_transport::{Counts, Endpoint};
 use weir_workload::{Application, End, Notice};
@@ -138,6 +138,10 @@ impl<'a> World<'a> {
             }
             if let Some(delivery) = self.fabric.advance(next) {
                 self.deliver(delivery);
+                continue;
+            }
+            if let Some((flow, bytes, now)) = self.fabric.left_card() {
+                self.left_card(flow, bytes, now);
                 continue;
             }
             let Some((now, source)) = self.timers.peek() else { break };
@@ -288,6 +292,9 @@ impl<'a> World<'a> {
     fn transmit(&mut self, number: usize, end: End, now: Time) {
         let flow = &mut self.flows[number];
         let (way, datagrams, exact) = (flow.way(number, end), flow.datagrams, flow.exact);
+        if flow.card.is_some() && end == End::Sender {
+            return self.transmit_by_card(number, now);
+        }
         let Some(endpoint) = flow.end(end) else { return };
         if end == End::Receiver && endpoint.is_quiet() {
             return;
@@ -299,6 +306,40 @@ impl<'a> World<'a> {
             } else {
                 self.fabric.inject(way.from, packet, now);
             }
+        }
+    }
+
+    /// The same at a host with a card: as far as the card takes packets, and no more than may wait in it.
+    fn transmit_by_card(&mut self, number: usize, now: Time) {
+        let flow = &mut self.flows[number];
+        let (way, datagrams) = (flow.way(number, End::Sender), flow.datagrams);
+        let mtu = self.run.network.mtu.get() as u32;
+        loop {
+            let Some((endpoint, in_card)) = flow.sender_and_card() else { return };
+            let Card { refuses, small_queues } = in_card.card;
+            in_card.held = small_queues && in_card.waiting >= endpoint.small_queue();
+            if in_card.held {
+                return endpoint.throttled(now);
+            }
+            if refuses && !self.fabric.takes(way.from, way.to, mtu) && endpoint.refused(now) {
+                in_card.held = true;
+                return self.fabric.count_refused(number);
+            }
+            let Some(ecn) = endpoint.transmit(self.pool.body(datagrams), now) else { return };
+            let packet = self.pool.packet(datagrams, ecn, way);
+            in_card.waiting += u64::from(packet.wire_length());
+            self.fabric.inject_exact(way.from, packet, now);
+        }
+    }
+
+    /// A packet has left a host's card: a sender that waited for it may go on.
+    #[cold]
+    fn left_card(&mut self, flow: FlowId, bytes: u32, now: Time) {
+        let number = flow.0 as usize;
+        let Some(in_card) = self.flows.get_mut(number).and_then(|flow| flow.card.as_mut()) else { return };
+        in_card.waiting = in_card.waiting.saturating_sub(bytes.into());
+        if std::mem::take(&mut in_card.held) {
+            self.flush(number, End::Sender, now);
         }
     }
 

@@ -93,6 +93,22 @@ pub trait Endpoint: Send {
         false
     }
 
+    /// The host's card takes no packet now. Answers whether data that would leave now stays unsent for it, as on Linux; otherwise
+    /// the driver sends what there is, and the card drops it.
+    fn refused(&mut self, now: Time) -> bool {
+        let _ = now;
+        false
+    }
+    /// How many bytes of its data may wait in the host's card before it sends no more (Linux's TCP small queues).
+    fn small_queue(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// The driver sends no more for now, since [`Endpoint::small_queue`] is reached: the burst is over, and not for want of window.
+    fn throttled(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// The application writes; answers how many bytes there was room for. A datagram is taken whole or not at all.
     fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64;
     /// From now on the application always has data, so that the send buffer stays full: `greedy` tops it up at once, otherwise
@@ -169,6 +185,15 @@ impl Endpoint for End {
     #[inline]
     fn is_quiet(&self) -> bool {
         each!(self, is_quiet())
+    }
+    fn refused(&mut self, now: Time) -> bool {
+        each!(self, refused(now))
+    }
+    fn small_queue(&self) -> u64 {
+        each!(self, small_queue())
+    }
+    fn throttled(&mut self, now: Time) {
+        each!(self, throttled(now));
     }
     fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64 {
         each!(self, write(stream, message, now))

@@ -64,6 +64,7 @@ pub const METRICS: &[Metric] = &[
     tcp::CWND,
     tcp::RETRANSMISSIONS,
     tcp::RETRANSMISSION_PERCENT,
+    tcp::REFUSALS,
     tcp::TIMEOUTS,
     tcp::CE_RECEIVED,
     completion::COMPLETION_TIME,

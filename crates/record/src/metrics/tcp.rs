@@ -133,6 +133,18 @@ pub(super) const RETRANSMISSIONS: Metric = Metric {
     formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.retransmitted))),
 };
 
+/// Data that the host's own card refused.
+pub(super) const REFUSALS: Metric = Metric {
+    name: "refusals",
+    title: "Refused by the card",
+    unit: "times",
+    of: FLOWS,
+    definition: "Times that the sending host's card had no room for data, which stayed unsent in the host. No loss.",
+    source: "Linux net/ipv4/tcp_output.c (NET_XMIT_DROP), counted where the host hands packets to its card",
+    bound: None,
+    formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.refused))),
+};
+
 /// Share of segments sent again.
 pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
     name: "retransmission_percent",

@@ -448,6 +448,25 @@ impl Connection {
             && sender.delivery.is_limited_by_application(0)
     }
 
+    /// The host's queue takes nothing now. Answers whether data that would leave now stays unsent for it; a handshake's segments
+    /// and mere acknowledgements do not wait.
+    pub fn refused(&mut self, now: Time) -> bool {
+        self.now = now;
+        self.sender.as_deref_mut().is_some_and(|sender| sender.refused(now))
+    }
+
+    /// No more is sent for now, since enough waits below TCP.
+    pub fn throttled(&mut self, now: Time) {
+        if let Some(sender) = self.sender.as_deref_mut() {
+            sender.end_burst(now);
+        }
+    }
+
+    /// How many bytes of its data may wait below TCP.
+    pub fn small_queue(&self) -> u64 {
+        self.sender.as_deref().map_or(u64::MAX, Sender::small_queue)
+    }
+
     fn send_syn(&mut self, now: Time) -> (Segment, Ecn) {
         let handshake = &mut self.handshake;
         handshake.send_due = false;

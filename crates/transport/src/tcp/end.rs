@@ -77,6 +77,15 @@ impl Endpoint for Connection {
     fn is_quiet(&self) -> bool {
         Connection::is_quiet(self)
     }
+    fn refused(&mut self, now: Time) -> bool {
+        Connection::refused(self, now)
+    }
+    fn small_queue(&self) -> u64 {
+        Connection::small_queue(self)
+    }
+    fn throttled(&mut self, now: Time) {
+        Connection::throttled(self, now);
+    }
     fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
         Connection::write(self, message.bytes)
     }

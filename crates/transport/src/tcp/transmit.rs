@@ -4,7 +4,14 @@
 use super::scoreboard::{FIN, SACKED, Sent};
 use super::sender::{Forced, Rexmit, Sender, micros};
 use weir_base::{Bytes, Span, Time};
-use weir_control::{Phase, Restart};
+use weir_control::{Phase, Restart, Signal};
+
+/// A segment below TCP holds what the pacing rate sends in a 1024th of a second (`sk_pacing_shift`).
+const SMALL_QUEUE_SHIFT: u32 = 10;
+/// Largest amount that may wait below TCP (`tcp_limit_output_bytes`, 4 MiB).
+const LARGEST_SMALL_QUEUE: u64 = 4 << 20;
+/// IPv4 and TCP header with timestamps.
+const SEGMENT_HEADERS: u64 = 52;
 
 /// A segment of the sequence space that is to be put on the wire.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +47,36 @@ impl Sender {
     /// Whether the next new segment fits into the receiver's window.
     pub(crate) fn next_fits(&self) -> bool {
         self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) <= self.window_end())
+    }
+
+    /// The host's queue takes nothing now: data that would leave stays unsent, and the window comes down (`tcp_enter_cwr` on
+    /// `NET_XMIT_DROP`). Answers whether there was such data.
+    pub(crate) fn refused(&mut self, now: Time) -> bool {
+        let refused = self.would_send(now);
+        if refused {
+            self.enter_reduction(Signal::Refused, now);
+        }
+        self.end_burst(now);
+        refused
+    }
+
+    /// Whether [`Sender::poll`] would answer with data.
+    fn would_send(&mut self, now: Time) -> bool {
+        if self.endless {
+            self.fill_buffer();
+        }
+        let room = self.board.in_flight() < self.cwnd() && now >= self.new_data_ready_at();
+        let lost = self.rexmit == Rexmit::Lost && self.board.retrans < self.board.lost;
+        let forced = matches!(self.forced, Forced::Head | Forced::ProbeOld | Forced::ProbeNew);
+        forced || (room && (lost || self.next_fits()))
+    }
+
+    /// How many bytes of its data may wait below TCP, so that the host's queue holds no more of them than it needs
+    /// (`tcp_small_queue_check`): what the pacing rate sends in a 1024th of a second, two segments at least.
+    pub(crate) fn small_queue(&self) -> u64 {
+        let rate = self.pacer.rate().map_or(0, |rate| rate.bits_per_sec() / 8);
+        let least = 2 * (u64::from(self.mss) + SEGMENT_HEADERS);
+        (rate >> SMALL_QUEUE_SHIFT).max(least).min(LARGEST_SMALL_QUEUE)
     }
 
     /// The next segment that may leave now.
@@ -253,7 +290,7 @@ impl Sender {
     }
 
     /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
-    fn end_burst(&mut self, now: Time) {
+    pub(crate) fn end_burst(&mut self, now: Time) {
         self.end_train();
         // Room for less than a train counts as none: a longer one was worth waiting for.
         let room = self.cwnd().saturating_sub(self.board.in_flight());

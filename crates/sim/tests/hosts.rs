@@ -1,0 +1,63 @@
+//! Hosts that groups share, and their network cards, on whole runs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use weir_engine::{Engine, Outcome, Watch};
+use weir_plan::Lab;
+use weir_record::Records;
+use weir_sim::Simulator;
+
+/// A path of 100 Mbit/s and 20 ms, and two groups on the host `dtn`, whose card sends 10 Mbit/s and queues ten packets.
+fn go(card: &str) -> (Records, Outcome) {
+    let text = format!(
+        "format = 1\n[run]\nduration = \"10 s\"\nstart_jitter = \"0 s\"\n\
+         [dumbbell]\nrate = \"100 Mbit/s\"\nrtt = \"20 ms\"\n\
+         [nic.dtn]\nrate = \"10 Mbit/s\"\nqueue = {{ kind = \"tail-drop\", limit = \"10 packets\" }}\n{card}\n\
+         [traffic.a]\nhost = \"dtn\"\n[traffic.b]\nhost = \"dtn\"\n"
+    );
+    let run = Lab::from_str(&text, "hosts.toml", Path::new("."), &[]).unwrap().runs().remove(0);
+    assert_eq!(run.groups[0].from, run.groups[1].from);
+    let mut records = Records::default();
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
+    let outcome = Simulator.run(&run, &mut records, &watch).unwrap();
+    assert!(outcome.audit.balances(), "{outcome:?}");
+    (records, outcome)
+}
+
+fn sum(records: &Records, of: impl Fn(&weir_record::FlowSample) -> u64) -> u64 {
+    records.flows.iter().map(of).sum()
+}
+
+#[test]
+fn two_groups_share_the_card_of_their_host_and_it_is_full() {
+    let (records, _) = go("");
+    // 10 Mbit/s of IP packets, of which 1448 of 1500 bytes are payload: 12.07 MB in 10 s, less the handshake and the first rounds.
+    let read = sum(&records, |sample| sample.read_bytes);
+    assert!((11_900_000..12_067_000).contains(&read), "{read}");
+}
+
+#[test]
+fn what_the_card_refuses_stays_unsent_and_is_no_loss() {
+    let (records, outcome) = go("small_queues = false");
+    assert!(sum(&records, |sample| sample.refused) > 0);
+    assert_eq!(sum(&records, |sample| sample.retransmitted), 0);
+    assert_eq!((outcome.audit.dropped, outcome.audit.lost), (0, 0));
+}
+
+#[test]
+fn small_queues_keep_a_sender_from_filling_its_card() {
+    let (records, outcome) = go("");
+    // Each flow has two packets of its own in the card, or what it sends in a millisecond: 10 Mbit/s is less than one.
+    assert_eq!(sum(&records, |sample| sample.refused), 0);
+    assert_eq!(outcome.audit.dropped, 0);
+    let most = records.links.iter().map(|sample| sample.backlog_packets).max().unwrap();
+    assert!(most <= 2 * 3, "{most}");
+}
+
+#[test]
+fn a_card_that_does_not_refuse_drops() {
+    let (records, outcome) = go("refuses = false\nsmall_queues = false");
+    assert_eq!(sum(&records, |sample| sample.refused), 0);
+    assert!(outcome.audit.dropped > 0 && sum(&records, |sample| sample.retransmitted) > 0);
+}
