@@ -4,16 +4,20 @@
 //!
 //! A run's folder appears whole or not at all: it is written under another name and renamed when it is done. Finished runs
 //! of the same lab by the same build are kept, which is how an interrupted tree resumes; anything else in the way is refused
-//! with the way out, and `--rerun` sets the old results aside until the new ones are complete.
+//! with the way out. `--rerun` writes a new set beside the old one (see [`crate::rerun`]). One process at a time writes (see
+//! [`Lock`]); whoever only reads needs no leave.
 
-use crate::Outcome;
-use crate::place::{self, Place, remove_unfinished};
+use crate::below::{OURS, write_below};
+use crate::lock::{Holder, Lock};
+use crate::place::{self, DESCRIPTION, Found, Place, remove_unfinished};
+use crate::rerun::{self, Asked, STAGING};
+use crate::{ENGINES, Outcome};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use weir_plan::Run;
+use weir_record::{RecordError, seal};
 
 /// What `run.json` holds: everything that is known of a run beside its records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +32,20 @@ pub struct RunFile {
     pub outcome: Outcome,
     /// What was run.
     pub run: Run,
+}
+
+impl RunFile {
+    /// Checks one that was read: its names become names of files.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if !ENGINES.contains(&self.engine.as_str()) {
+            return Err(format!("names an engine {:?}; there are {}", self.engine, ENGINES.join(" and ")));
+        }
+        self.run.check().map_err(|what| format!("its run {what}"))?;
+        if self.id != cell_id(&self.engine, &self.run) {
+            return Err(format!("is called {:?}, and its run {}", self.id, cell_id(&self.engine, &self.run)));
+        }
+        Ok(())
+    }
 }
 
 /// The id of a run on an engine: name of its folder, and unique in a summary.
@@ -46,6 +64,14 @@ pub enum FolderError {
         /// What stands in the way.
         what: String,
     },
+    /// Another process writes into it.
+    #[error("{folder} is being written by {holder}")]
+    Held {
+        /// The folder.
+        folder: String,
+        /// Who writes.
+        holder: Holder,
+    },
     /// Reading or writing failed.
     #[error("{path}: {error}")]
     Io {
@@ -54,6 +80,9 @@ pub enum FolderError {
         /// Why.
         error: io::Error,
     },
+    /// Records cannot be read or written.
+    #[error(transparent)]
+    Records(#[from] RecordError),
 }
 
 impl FolderError {
@@ -63,8 +92,13 @@ impl FolderError {
             FolderError::InTheWay { .. } => {
                 "--rerun replaces what is there once the new results are complete; --out DIR writes elsewhere"
             }
+            FolderError::Held { .. } => "wait for its end, or interrupt it; --out DIR writes elsewhere",
             FolderError::Io { .. } => {
                 "check that the folder exists, is yours and has room; --out DIR writes elsewhere"
+            }
+            FolderError::Records(_) => {
+                "put back the file from a copy, or remove the folder that it is in: the same command then runs \
+                 what is missing; --rerun runs everything again"
             }
         }
     }
@@ -74,51 +108,97 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FolderError + '_ {
     move |error| FolderError::Io { path: path.display().to_string(), error }
 }
 
-/// A folder that takes results.
+/// A folder that takes results, and the right to write into it.
 #[derive(Debug)]
 pub struct ResultFolder {
+    /// The folder that was asked for.
+    home: PathBuf,
+    /// Where the set that is written stands: in the folder itself, or beside an older set until it is complete.
     path: PathBuf,
     build: String,
-    /// Results that were set aside by `--rerun`, to be removed when the new ones are complete.
-    aside: Option<PathBuf>,
-    /// The runs that were there when it was opened, by id.
-    found: HashMap<String, (RunFile, Place)>,
+    /// The runs that were there when it was opened.
+    found: Found,
+    /// What a person should know of the folder.
+    notes: Vec<String>,
+    _lock: Lock,
 }
 
 impl ResultFolder {
-    /// Opens the folder for a lab's runs, making it if need be.
+    /// Opens the folder for a lab's runs, making it if need be. Finished runs are kept.
     ///
     /// # Errors
-    /// It holds results of another lab or build, or something else entirely; or it cannot be written.
-    pub fn open(path: &Path, lab: &str, build: &str, rerun: bool) -> Result<ResultFolder, FolderError> {
-        let (to, build) = (path.to_owned(), build.to_owned());
-        let mut folder = ResultFolder { path: to, build, aside: None, found: HashMap::new() };
-        let foreign =
-            |what: &str| FolderError::InTheWay { folder: path.display().to_string(), what: what.into() };
-        let occupied = path.is_dir() && fs::read_dir(path).map_err(at(path))?.next().is_some();
-        if path.exists() && !path.is_dir() {
-            return Err(foreign("is a file"));
+    /// It holds results of another lab or build, something else entirely, or runs that cannot be read; another process
+    /// writes into it; or it cannot be written.
+    pub fn open(path: &Path, lab: &str, build: &str) -> Result<ResultFolder, FolderError> {
+        let lock = enter(path)?;
+        if older_lab(path).is_some_and(|before| before != lab) {
+            let what = "holds results of another lab, or of this lab before it was changed";
+            return Err(in_the_way(path, what));
         }
-        if occupied {
-            let before = fs::read_to_string(path.join("lab.toml"));
-            let (Ok(before), true) = (before, is_results(path)) else {
-                return Err(foreign("holds files that are not weir's"));
-            };
-            if rerun {
-                let aside = sibling(path, "before");
-                let _ = fs::remove_dir_all(&aside);
-                fs::rename(path, &aside).map_err(at(path))?;
-                folder.aside = Some(aside);
-            } else if before != lab {
-                return Err(foreign("holds results of another lab, or of this lab before it was changed"));
+        let mut folder = ResultFolder::at(path, path.into(), lab, build, lock)?;
+        if let Some(staging) = rerun::unfinished(path) {
+            folder.notes.push(format!(
+                "an interrupted --rerun is kept in {}: its command, given again, goes on with it",
+                staging.display()
+            ));
+        }
+        Ok(folder)
+    }
+
+    /// Opens the folder for a rerun: for a new set of results, which takes the place of what is there when it is complete
+    /// ([`ResultFolder::complete`]). What an earlier session of the same rerun has finished is kept; of an older set of the
+    /// same lab and build those runs that are not `asked_for`.
+    ///
+    /// # Errors
+    /// As [`ResultFolder::open`]; a rerun of a part of the tree refuses an older set of another lab or build.
+    pub fn rerun(
+        path: &Path,
+        lab: &str,
+        build: &str,
+        asked: &Asked,
+        asked_for: impl Fn(&str) -> bool,
+    ) -> Result<ResultFolder, FolderError> {
+        let lock = enter(path)?;
+        let older = older_lab(path);
+        let kept = match &older {
+            Some(before) if before == lab => kept(path, build, asked, &asked_for)?,
+            Some(_) if !asked.only.is_empty() => {
+                return Err(in_the_way(
+                    path,
+                    "holds results of another lab, which a part of this one cannot join",
+                ));
             }
+            _ => vec![],
+        };
+        let (staging, dropped) = rerun::stage(path, lab, build, asked).map_err(at(path))?;
+        rerun::carry_over(kept, &|id| !asked_for(id), &staging.join("runs"))?;
+        let mut folder = ResultFolder::at(path, staging, lab, build, lock)?;
+        if dropped {
+            folder
+                .notes
+                .push("the runs of an interrupted --rerun that asked for something else are dropped".into());
         }
+        Ok(folder)
+    }
+
+    /// The folder with the runs that are in it.
+    fn at(
+        home: &Path,
+        path: PathBuf,
+        lab: &str,
+        build: &str,
+        lock: Lock,
+    ) -> Result<ResultFolder, FolderError> {
         let runs = path.join("runs");
         fs::create_dir_all(&runs).map_err(at(&runs))?;
         remove_unfinished(&runs).map_err(at(&runs))?;
-        folder.found = place::find(&runs);
-        write_atomically(&path.join("lab.toml"), lab.as_bytes()).map_err(at(path))?;
-        Ok(folder)
+        let mut found = place::find(&runs).map_err(at(&runs))?;
+        if !found.faults.is_empty() {
+            return Err(found.faults.swap_remove(0).1.into());
+        }
+        write_below(&path, "lab.toml", lab.as_bytes()).map_err(at(&path))?;
+        let (home, build) = (home.to_owned(), build.to_owned());
+        Ok(ResultFolder { home, path, build, found, notes: vec![], _lock: lock })
     }
 
     /// Keeps the files that the lab names beside it: each place relative to the folder, and what it holds.
@@ -127,19 +207,23 @@ impl ResultFolder {
     /// Writing failed.
     pub fn keep<'a>(&self, files: impl Iterator<Item = (String, &'a [u8])>) -> Result<(), FolderError> {
         for (place, bytes) in files {
-            let path = self.path.join(place);
+            let path = self.path.join(&place);
             let whole = fs::metadata(&path).is_ok_and(|there| there.len() == bytes.len() as u64);
             if !whole {
-                fs::create_dir_all(path.parent().unwrap_or(&self.path)).map_err(at(&path))?;
-                write_atomically(&path, bytes).map_err(at(&path))?;
+                write_below(&self.path, &place, bytes).map_err(at(&path))?;
             }
         }
         Ok(())
     }
 
-    /// The folder's path.
+    /// Where its results are: until a rerun is complete, in a folder within the one that was asked for.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What a person should know of it.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Whether this run is here already, done by this build.
@@ -148,21 +232,19 @@ impl ResultFolder {
     /// Its folder holds another run, or one by another build.
     pub fn holds(&self, engine: &str, run: &Run) -> Result<bool, FolderError> {
         let id = cell_id(engine, run);
-        let Some((file, _)) = self.found.get(&id) else { return Ok(false) };
-        let foreign =
-            |what: String| Err(FolderError::InTheWay { folder: self.path.display().to_string(), what });
+        let Some((file, _)) = self.found.runs.get(&id) else { return Ok(false) };
         if file.build != self.build {
-            return foreign(format!("holds runs by another build of weir ({})", file.build));
+            return Err(in_the_way(&self.home, &another_build(&file.build)));
         }
         if file.run != *run {
-            return foreign(format!("holds another run under the name {id}"));
+            return Err(in_the_way(&self.home, &format!("holds another run under the name {id}")));
         }
         Ok(true)
     }
 
     /// Where the records of a run are that was here when the folder was opened.
     pub(crate) fn place(&self, engine: &str, run: &Run) -> Option<&Place> {
-        self.found.get(&cell_id(engine, run)).map(|(_, place)| place)
+        self.found.runs.get(&cell_id(engine, run)).map(|(_, place)| place)
     }
 
     /// What is known of a run that has just ended.
@@ -171,78 +253,131 @@ impl ResultFolder {
         RunFile { id, engine: engine.into(), build, outcome, run: run.clone() }
     }
 
+    fn folder_of(&self, engine: &str, run: &Run) -> PathBuf {
+        self.path.join("runs").join(cell_id(engine, run))
+    }
+
     /// Makes an empty folder for a run's records; it becomes visible with [`ResultFolder::commit`].
     ///
     /// # Errors
     /// The folder cannot be made.
     pub fn begin(&self, engine: &str, run: &Run) -> Result<PathBuf, FolderError> {
-        let path = self.path.join("runs").join(format!(".{}", cell_id(engine, run)));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).map_err(at(&path))?;
-        Ok(path)
+        let draft = place::draft(&self.folder_of(engine, run));
+        rerun::remove_all(&draft).and_then(|()| fs::create_dir(&draft)).map_err(at(&draft))?;
+        Ok(draft)
     }
 
-    /// Completes a run: writes `run.json` and gives the folder its name.
+    /// Completes a run whose records are finished: writes `run.json` under their checksums and gives the folder its name.
     ///
     /// # Errors
     /// Writing or renaming failed.
     pub fn commit(&self, engine: &str, run: &Run, outcome: Outcome) -> Result<PathBuf, FolderError> {
-        let id = cell_id(engine, run);
-        let (draft, path) = (self.path.join("runs").join(format!(".{id}")), self.path.join("runs").join(&id));
-        let file = self.describe(engine, run, outcome);
+        let path = self.folder_of(engine, run);
+        let (draft, file) = (place::draft(&path), self.describe(engine, run, outcome));
         let text = serde_json::to_string_pretty(&file).map_err(io::Error::other).map_err(at(&draft))?;
-        fs::write(draft.join("run.json"), text + "\n").map_err(at(&draft))?;
+        seal(&draft, DESCRIPTION, (text + "\n").as_bytes())?;
         place::replace(&draft, &path)?;
         Ok(path)
     }
 
     /// Throws an unfinished run away.
     pub fn abandon(&self, engine: &str, run: &Run) {
-        let _ = fs::remove_dir_all(self.path.join("runs").join(format!(".{}", cell_id(engine, run))));
+        let _ = fs::remove_dir_all(place::draft(&self.folder_of(engine, run)));
     }
 
-    /// All runs are done: what `--rerun` had set aside is removed, but for what a person has put there, which comes back.
-    pub fn complete(&mut self) {
-        let Some(aside) = self.aside.take() else { return };
-        for entry in fs::read_dir(&aside).into_iter().flatten().flatten() {
-            let (name, path) = (entry.file_name(), entry.path());
-            let back = self.path.join(&name);
-            if !OURS.iter().any(|ours| name == *ours) && !back.exists() {
-                let _ = fs::rename(path, back);
-            }
+    /// All that was asked for is done: the new set of a rerun takes the place of the older one. Gives the folder that was
+    /// asked for, where the results now are.
+    ///
+    /// # Errors
+    /// Moving or removing failed. What is complete counts nevertheless, and the next command that writes goes on with it.
+    pub fn complete(self) -> Result<PathBuf, FolderError> {
+        if self.path != self.home {
+            rerun::publish(&self.home).map_err(at(&self.home))?;
         }
-        let _ = fs::remove_dir_all(aside);
+        Ok(self.home)
     }
 }
 
-/// What weir itself writes into a result folder.
-const OURS: [&str; 7] = ["export", "index.html", "lab.toml", "report", "runs", "summary.json", "traces"];
+/// The right to write into a result folder, which is made if it is not there. What an interrupted session left half done is
+/// brought to its end.
+///
+/// # Errors
+/// It is something else, another process writes into it, or it cannot be written.
+pub(crate) fn enter(path: &Path) -> Result<Lock, FolderError> {
+    if path.is_symlink() && !path.exists() {
+        return Err(in_the_way(path, "is a symbolic link that leads nowhere"));
+    }
+    if path.exists() && !path.is_dir() {
+        return Err(in_the_way(path, "is a file"));
+    }
+    if path.is_dir() && !is_results(path) && is_occupied(path).map_err(at(path))? {
+        return Err(in_the_way(path, "holds files that are not weir's"));
+    }
+    fs::create_dir_all(path).map_err(at(path))?;
+    let lock = Lock::take(path)?;
+    rerun::settle(path).map_err(at(path))?;
+    let runs = path.join("runs");
+    if runs.is_dir() {
+        remove_unfinished(&runs).map_err(at(&runs))?;
+    }
+    Ok(lock)
+}
+
+/// The runs of an older set of the same lab that a rerun leaves as they are.
+fn kept(
+    path: &Path,
+    build: &str,
+    asked: &Asked,
+    asked_for: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Place>, FolderError> {
+    let runs = path.join("runs");
+    let found = place::find(&runs).map_err(at(&runs))?;
+    let part = !asked.only.is_empty();
+    // What is run again need not be readable, and a whole rerun is the way out where nothing is.
+    if let (true, Some((_, error))) = (part, found.faults.into_iter().find(|(name, _)| !asked_for(name))) {
+        return Err(error.into());
+    }
+    let kept = found.runs.into_values().filter(|(file, _)| !asked_for(&file.id));
+    let (same, other): (Vec<_>, Vec<_>) = kept.partition(|(file, _)| file.build == build);
+    match other.first() {
+        Some((file, _)) if part => Err(in_the_way(path, &another_build(&file.build))),
+        _ => Ok(same.into_iter().map(|(_, place)| place).collect()),
+    }
+}
+
+fn another_build(build: &str) -> String {
+    format!("holds runs by another build of weir ({build})")
+}
+
+fn in_the_way(folder: &Path, what: &str) -> FolderError {
+    FolderError::InTheWay { folder: folder.display().to_string(), what: what.into() }
+}
+
+/// The lab of the set of results in a folder, if there is one.
+fn older_lab(path: &Path) -> Option<String> {
+    is_results(path).then(|| fs::read_to_string(path.join("lab.toml")).unwrap_or_default())
+}
 
 /// Whether a folder looks like results that weir wrote.
 pub(crate) fn is_results(path: &Path) -> bool {
-    path.join("lab.toml").is_file() && path.join("runs").is_dir()
+    rerun::current(path, "lab.toml").is_file() && rerun::current(path, "runs").is_dir()
 }
 
-/// What is known of the run in this folder; none when it holds no finished run.
-pub fn read_run(folder: &Path) -> Option<RunFile> {
-    let text = fs::read_to_string(folder.join("run.json")).ok()?;
-    serde_json::from_str(&text).ok()
+/// Whether there is anything in a folder beside what weir leaves when it is killed before its first run: files of its own
+/// and an empty `runs`.
+fn is_occupied(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let empty = || fs::read_dir(entry.path()).is_ok_and(|mut below| below.next().is_none());
+        if !(name.starts_with(OURS) || name == "runs" && empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// Writes a file so that it is there whole or not at all.
-///
-/// # Errors
-/// Writing or renaming failed.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = sibling(path, "part");
-    let mut file = fs::File::create(&draft)?;
-    file.write_all(bytes)?;
-    drop(file);
-    fs::rename(&draft, path)
-}
-
-/// `.name.suffix` beside `path`.
-fn sibling(path: &Path, suffix: &str) -> PathBuf {
-    let name = path.file_name().map_or_else(|| "results".into(), |name| name.to_string_lossy());
-    path.with_file_name(format!(".{name}.{suffix}"))
+/// Where an interrupted rerun is that is the only thing in a folder.
+pub(crate) fn only_staged(path: &Path) -> Option<PathBuf> {
+    (!is_results(path)).then(|| path.join(STAGING)).filter(|staging| is_results(staging))
 }

@@ -38,14 +38,12 @@ pub struct Jobs<'a> {
     pub capture: Option<&'a str>,
     /// How often a run that failed is tried again; one that [`EngineError::Command`] failed never is.
     pub retries: u32,
-    /// Run what is wanted even where it is there already.
-    pub again: bool,
 }
 
 impl Default for Jobs<'_> {
     /// One after the other, each tried twice.
     fn default() -> Self {
-        Jobs { threads: 1, live: 1, capture: None, retries: 1, again: false }
+        Jobs { threads: 1, live: 1, capture: None, retries: 1 }
     }
 }
 
@@ -97,7 +95,7 @@ pub fn run_all(
     let mut waiting = vec![];
     for (place, cell) in cells.iter().enumerate() {
         let there = folder.holds(cell.engine.name(), cell.run)?;
-        if cell.wanted && (!there || jobs.again) {
+        if cell.wanted && !there {
             waiting.push(place);
         } else {
             tally.kept += usize::from(there);

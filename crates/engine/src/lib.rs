@@ -1,25 +1,31 @@
 //! What the two engines share: the trait, building a fabric from a run, the result folder, jobs and progress.
 #![forbid(unsafe_code)]
 
+mod below;
 mod build;
 mod capture;
 mod claims;
 mod cores;
 mod folder;
 mod jobs;
+mod lock;
 mod place;
+mod rerun;
 mod results;
 mod sampling;
 mod shards;
 
+pub use below::{folder_below, write_below};
 pub use build::{NO_FLOW, check_traces, fabric_config};
 pub use capture::Capture;
 pub use claims::{ClaimVerdict, Judged, Point, Standing, Taken, judge, value_of};
 pub use cores::{cores, on_all_cores};
-pub use folder::{FolderError, ResultFolder, RunFile, cell_id, read_run, write_atomically};
+pub use folder::{FolderError, ResultFolder, RunFile, cell_id};
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
+pub use lock::{Holder, Lock};
 pub use place::Place;
-pub use results::{FinishedRun, Results, ResultsError};
+pub use rerun::Asked;
+pub use results::{Count, FinishedRun, Results, ResultsError};
 pub use sampling::{PacketLog, Sampler, observer, record_notice};
 pub use shards::MOST_FOLDERS;
 
@@ -27,6 +33,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weir_plan::Run;
 use weir_record::Recorder;
+
+/// The names of all engines, in the order in which their runs stand side by side.
+pub(crate) const ENGINES: [&str; 2] = ["sim", "live"];
 
 /// Something that turns a run into records.
 pub trait Engine: Sync {

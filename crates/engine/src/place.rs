@@ -1,25 +1,36 @@
 //! What `runs/` holds: a folder a run, with `run.json` beside its records; or, of labs of many short runs, a folder a shard,
-//! with `runs.json` beside the records of its runs. Readers take both.
+//! with `runs.json` beside the records of its runs. Readers take both, and refuse what they cannot read: a run that is left
+//! out in silence would be a wrong mean. Folders without any of these files are not weir's and are left alone.
 
+use crate::below::{DRAFT, OURS};
 use crate::cores::cores;
-use crate::folder::{FolderError, RunFile, at, read_run};
-use std::collections::HashMap;
+use crate::folder::{FolderError, RunFile, at};
+use crate::rerun::{remove_all, sync};
+use serde::de::DeserializeOwned;
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_record::{Gathered, write_shard};
+use std::time::{Duration, SystemTime};
+use weir_record::{
+    Gathered, RecordError, Records, Sealed, read_sealed, read_shard_sealed, seal, write_shard,
+};
 
+/// What is known of the run of a folder.
+pub(crate) const DESCRIPTION: &str = "run.json";
 /// The list of a shard's runs: an array of what `run.json` holds, a line a run.
 const LIST: &str = "runs.json";
+/// What the name of a folder begins with that makes room for a newer one.
+const OLD: &str = ".weir-old.";
 
 /// Where a finished run's records are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In a folder of their own.
     Folder(PathBuf),
-    /// In a shard's folder, as its run of this number.
-    Shard(Arc<Path>, usize),
+    /// In a shard's folder.
+    Shard(Arc<Path>),
 }
 
 impl Place {
@@ -27,20 +38,31 @@ impl Place {
     pub fn folder(&self) -> &Path {
         match self {
             Place::Folder(folder) => folder,
-            Place::Shard(folder, _) => folder,
+            Place::Shard(folder) => folder,
         }
     }
 }
 
-/// The finished runs below a folder, by id.
-pub(crate) fn find(runs: &Path) -> HashMap<String, (RunFile, Place)> {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
-    let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+/// What is in a folder of runs.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The finished runs, by id.
+    pub(crate) runs: HashMap<String, (RunFile, Place)>,
+    /// The folders that cannot be read, and why, by name.
+    pub(crate) faults: Vec<(String, RecordError)>,
+    /// How many runs are described by files without a checksum: those of an older weir.
+    pub(crate) unchecked: usize,
+}
+
+/// Looks through a folder of runs; one that is not there holds none.
+pub(crate) fn find(runs: &Path) -> io::Result<Found> {
+    let folders = folders(runs)?;
     // Those of a large tree are some megabytes of JSON: they are read on all cores.
     let share = folders.len().div_ceil(cores()).max(1);
-    let read = |folders: &[PathBuf]| folders.iter().flat_map(|folder| runs_in(folder)).collect::<Vec<_>>();
-    let found: Vec<(RunFile, Place)> = std::thread::scope(|scope| {
+    let read = |folders: &[(String, PathBuf)]| {
+        folders.iter().map(|(name, path)| (name.clone(), runs_in(name, path))).collect::<Vec<_>>()
+    };
+    let all = std::thread::scope(|scope| {
         let (mine, others) = folders.split_at(share.min(folders.len()));
         let others: Vec<_> = others.chunks(share).map(|folders| scope.spawn(move || read(folders))).collect();
         let mut found = read(mine);
@@ -49,50 +71,166 @@ pub(crate) fn find(runs: &Path) -> HashMap<String, (RunFile, Place)> {
         }
         found
     });
-    found.into_iter().map(|(file, place)| (file.id.clone(), (file, place))).collect()
-}
-
-/// The finished runs in a folder: one, those of a shard, or none.
-fn runs_in(folder: &Path) -> Vec<(RunFile, Place)> {
-    if let Some(file) = read_run(folder) {
-        return vec![(file, Place::Folder(folder.into()))];
+    let mut found = Found::default();
+    for (name, runs) in all {
+        match runs {
+            Ok((runs, checked)) => {
+                found.unchecked += if checked { 0 } else { runs.len() };
+                for (file, place) in runs {
+                    let path = place.folder().to_owned();
+                    if let Some((other, _)) = found.runs.insert(file.id.clone(), (file, place)) {
+                        let what = format!("the run {} stands in another folder too", other.id);
+                        found.faults.push((name.clone(), RecordError::Corrupt { path, what }));
+                    }
+                }
+            }
+            Err(error) => found.faults.push((name, error)),
+        }
     }
-    let (files, folder): (_, Arc<Path>) = (read_list(folder).unwrap_or_default(), folder.into());
-    let numbered = files.into_iter().enumerate();
-    numbered.map(|(number, file)| (file, Place::Shard(Arc::clone(&folder), number))).collect()
+    Ok(found)
 }
 
-/// What is known of the runs of the shard in this folder; none when it holds no shard.
-pub(crate) fn read_list(folder: &Path) -> Option<Vec<RunFile>> {
-    serde_json::from_slice(&fs::read(folder.join(LIST)).ok()?).ok()
+/// The folders that may hold runs, by name. Drafts are none; what was making room when its session was killed still counts.
+fn folders(runs: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let entries = match fs::read_dir(runs) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries?,
+    };
+    let names: HashSet<String> = entries
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<io::Result<_>>()?;
+    let mut folders: Vec<(String, PathBuf)> = vec![];
+    for name in &names {
+        match name.strip_prefix(OLD) {
+            Some(shown) if !names.contains(shown) => folders.push((shown.into(), runs.join(name))),
+            None if !name.starts_with('.') => folders.push((name.clone(), runs.join(name))),
+            _ => {}
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// The finished runs in a folder of this name: one, those of a shard, or none; and whether a checksum says that their
+/// descriptions are as they were written.
+fn runs_in(name: &str, folder: &Path) -> Result<(Vec<(RunFile, Place)>, bool), RecordError> {
+    let there = |file: &str| folder.join(file).symlink_metadata().is_ok();
+    if there(LIST) {
+        let list = read_sealed(folder, LIST)?;
+        let (files, shard): (_, Arc<Path>) = (listed(folder, &list)?, folder.into());
+        let runs = files.into_iter().map(|file| (file, Place::Shard(Arc::clone(&shard)))).collect();
+        return Ok((runs, list.checked));
+    }
+    if !there(DESCRIPTION) && !Records::are_in(folder) {
+        return Ok((vec![], true));
+    }
+    let description = read_sealed(folder, DESCRIPTION)?;
+    let file: RunFile = parsed(&folder.join(DESCRIPTION), &description.bytes)?;
+    let wrong = |what: String| RecordError::Corrupt { path: folder.join(DESCRIPTION), what };
+    file.check().map_err(wrong)?;
+    if file.id != name {
+        return Err(wrong(format!("it describes the run {}, whose folder has that name", file.id)));
+    }
+    Ok((vec![(file, Place::Folder(folder.into()))], description.checked))
+}
+
+/// The runs of a shard, from its list.
+fn listed(folder: &Path, list: &Sealed) -> Result<Vec<RunFile>, RecordError> {
+    let path = folder.join(LIST);
+    let files: Vec<RunFile> = parsed(&path, &list.bytes)?;
+    let wrong = |what: String| RecordError::Corrupt { path: path.clone(), what };
+    if list.runs != Some(files.len()) {
+        let records = list.runs.map_or("records of one run".into(), |runs| format!("records of {runs} runs"));
+        return Err(wrong(format!("it lists {} runs and stands beside {records}", files.len())));
+    }
+    files.iter().try_for_each(RunFile::check).map_err(wrong)?;
+    Ok(files)
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, RecordError> {
+    let wrong = |error: serde_json::Error| {
+        let what = if text.is_empty() { "it is empty".into() } else { error.to_string() };
+        RecordError::Corrupt { path: path.into(), what }
+    };
+    serde_json::from_slice(text).map_err(wrong)
+}
+
+/// A run of a shard.
+pub(crate) struct ShardRun {
+    pub(crate) file: RunFile,
+    pub(crate) records: Gathered,
+}
+
+/// How often a shard that is replaced while it is read is read again, and after how long.
+const TRIES: usize = 20;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Reads the runs of a shard. A session that is under way replaces its shards as their runs end: what is read is all of one
+/// writing, however often that takes.
+pub(crate) fn read_shard(folder: &Path) -> Result<Vec<ShardRun>, RecordError> {
+    let mut tries = 0;
+    loop {
+        let before = written(folder);
+        let read =
+            read_shard_sealed(folder, LIST).and_then(|(list, records)| Ok((listed(folder, &list)?, records)));
+        match read {
+            Ok((files, records)) => {
+                let runs = files.into_iter().zip(records);
+                return Ok(runs.map(|(file, records)| ShardRun { file, records }).collect());
+            }
+            Err(error) => {
+                let replaced = before.is_none() || before != written(folder);
+                if !replaced || tries == TRIES {
+                    return Err(error);
+                }
+                tries += 1;
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+}
+
+/// When a folder was last changed; none when it is not there.
+fn written(folder: &Path) -> Option<SystemTime> {
+    fs::metadata(folder).and_then(|about| about.modified()).ok()
+}
+
+/// Whether a folder still describes this run as it did when it was found.
+pub(crate) fn still_describes(folder: &Path, file: &RunFile) -> Result<(), RecordError> {
+    let path = folder.join(DESCRIPTION);
+    match parsed::<RunFile>(&path, &read_sealed(folder, DESCRIPTION)?.bytes)? == *file {
+        true => Ok(()),
+        false => {
+            Err(RecordError::Corrupt { path, what: "it was replaced while its records were read".into() })
+        }
+    }
 }
 
 /// Writes a shard in the place of what its folder held before. It is there whole or as it was.
 pub(crate) fn replace_shard(folder: &Path, runs: &[(&RunFile, &Gathered)]) -> Result<(), FolderError> {
-    let draft = beside(folder, "");
-    let _ = fs::remove_dir_all(&draft);
+    let draft = draft(folder);
+    remove_all(&draft).map_err(at(&draft))?;
     let records: Vec<&Gathered> = runs.iter().map(|(_, records)| *records).collect();
-    let failed = |error: weir_record::RecordError| at(&draft)(io::Error::other(error));
-    write_shard(&draft, &records).map_err(failed)?;
-    let list = || -> io::Result<()> {
-        let mut out = BufWriter::new(fs::File::create(draft.join(LIST))?);
-        let mut before = "[\n";
-        for (file, _) in runs {
-            out.write_all(before.as_bytes())?;
-            serde_json::to_writer(&mut out, file)?;
-            before = ",\n";
+    write_shard(&draft, &records)?;
+    let list = || -> serde_json::Result<Vec<u8>> {
+        let mut text = vec![];
+        for (number, (file, _)) in runs.iter().enumerate() {
+            text.extend(if number == 0 { b"[\n" } else { b",\n" });
+            serde_json::to_writer(&mut text, file)?;
         }
-        out.write_all(b"\n]\n")?;
-        out.flush()
+        text.extend(b"\n]\n");
+        Ok(text)
     };
-    list().map_err(at(&draft))?;
+    seal(&draft, LIST, &list().map_err(io::Error::other).map_err(at(&draft))?)?;
     replace(&draft, folder)
 }
 
-/// Gives a folder that is complete its name, in the place of an earlier one.
+/// Gives a folder that is complete its name, in the place of an earlier one. That one goes when the new one is on disk. (A
+/// run that has no predecessor is not waited for: when the machine fails, it is run again.)
 pub(crate) fn replace(draft: &Path, folder: &Path) -> Result<(), FolderError> {
     let old = beside(folder, OLD);
     if folder.exists() {
+        sync(draft).map_err(at(draft))?;
         fs::rename(folder, &old).map_err(at(folder))?;
     }
     fs::rename(draft, folder).map_err(at(folder))?;
@@ -100,13 +238,15 @@ pub(crate) fn replace(draft: &Path, folder: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// The ending of a folder that is being replaced.
-const OLD: &str = ".old";
+/// Where a folder is written before it is complete.
+pub(crate) fn draft(folder: &Path) -> PathBuf {
+    beside(folder, DRAFT)
+}
 
-/// `.name` and an ending, beside `path`.
-fn beside(path: &Path, ending: &str) -> PathBuf {
+/// A name with another beginning, beside `path`.
+fn beside(path: &Path, beginning: &str) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    path.with_file_name(format!(".{name}{ending}"))
+    path.with_file_name(format!("{beginning}{name}"))
 }
 
 /// Removes what an interrupted session left, and puts back what it was about to replace.
@@ -114,10 +254,10 @@ pub(crate) fn remove_unfinished(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(hidden) = name.strip_prefix('.') else { continue };
-        match hidden.strip_suffix(OLD).map(|name| runs.join(name)) {
+        match name.strip_prefix(OLD).map(|name| runs.join(name)) {
             Some(folder) if !folder.exists() => fs::rename(entry.path(), folder)?,
-            _ => fs::remove_dir_all(entry.path())?,
+            _ if name.starts_with(OURS) => remove_all(&entry.path())?,
+            _ => {}
         }
     }
     Ok(())

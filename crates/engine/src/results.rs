@@ -1,9 +1,14 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
+use crate::ENGINES;
+use crate::below::{folder_below, write_below};
 use crate::cores::on_all_cores;
-use crate::folder::{FolderError, RunFile, cell_id, is_results, write_atomically};
-use crate::place::{self, Place};
+use crate::folder::{FolderError, RunFile, at, cell_id, enter, is_results, only_staged};
+use crate::lock::Lock;
+use crate::place::{self, Place, ShardRun};
+use crate::rerun::{current, unfinished};
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +16,7 @@ use weir_base::Span;
 use weir_plan::{Diagnostics, Lab, Run};
 use weir_record::{
     FlowInfo, Gathered, GroupInfo, LinkInfo, ParamInfo, RecordError, Records, RunInfo, RunSummary, Summary,
-    Table, read_shard,
+    Table,
 };
 
 /// A folder that holds results.
@@ -23,6 +28,35 @@ pub struct Results {
     pub lab: Lab,
     /// The finished runs, in the order of the tree, the engines of a run side by side.
     pub runs: Vec<FinishedRun>,
+    /// How many of them are described by files that no checksum covers: those of an older weir.
+    pub unchecked: usize,
+}
+
+/// How many of a tree's runs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// Runs that are finished.
+    pub there: usize,
+    /// Runs that the tree has, on each engine that has finished any.
+    pub planned: usize,
+}
+
+impl Count {
+    /// Whether none is missing.
+    pub fn is_complete(self) -> bool {
+        self.there == self.planned
+    }
+}
+
+impl fmt::Display for Count {
+    /// `4 runs`, or `22 of 60 runs`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Count { there, planned } = self;
+        match self.is_complete() {
+            true => write!(f, "{there} run{}", if *there == 1 { "" } else { "s" }),
+            false => write!(f, "{there} of {planned} runs"),
+        }
+    }
 }
 
 /// A finished run.
@@ -44,6 +78,24 @@ pub enum ResultsError {
     /// The folder holds no results of weir's.
     #[error("{0} holds no results: a lab.toml and runs/ should be in it")]
     NoResults(String),
+    /// A rerun was interrupted before the folder held anything else.
+    #[error(
+        "{folder} holds an interrupted --rerun alone; what it has finished is a result folder in {staging}"
+    )]
+    Staged {
+        /// The folder.
+        folder: String,
+        /// Where the rerun is.
+        staging: String,
+    },
+    /// It holds a run that is not of its lab.
+    #[error("{folder}: the run {id} is none of the lab in lab.toml")]
+    Stranger {
+        /// The folder of the run.
+        folder: String,
+        /// The run.
+        id: String,
+    },
     /// Its lab cannot be read.
     #[error("the lab that it holds cannot be read:\n{0}")]
     Lab(Diagnostics),
@@ -60,40 +112,61 @@ pub enum ResultsError {
     Folder(#[from] FolderError),
 }
 
-/// Engines, in the order in which their runs stand side by side.
-const ENGINES: [&str; 2] = ["sim", "live"];
-
 impl Results {
     /// Reads a folder: the lab, and which of its runs are finished. Records are read later, run by run.
     ///
     /// # Errors
-    /// It is not a result folder.
+    /// It is not a result folder, or what is known of a run cannot be read.
     pub fn open(path: &Path) -> Result<Results, ResultsError> {
-        let file = path.join("lab.toml");
-        if !is_results(path) {
-            return Err(ResultsError::NoResults(path.display().to_string()));
-        }
-        Results::of_lab(path, Lab::load(&file, &[]).map_err(ResultsError::Lab)?)
+        require_results(path)?;
+        let lab = Lab::load(&current(path, "lab.toml"), &[]).map_err(ResultsError::Lab)?;
+        Results::of_lab(path, lab)
     }
 
-    /// The same, of a folder whose lab is at hand.
+    /// The right to write into a result folder. What an interrupted session left half done is brought to its end first.
     ///
     /// # Errors
-    /// It is not a result folder.
+    /// It is not a result folder, another process writes into it, or it cannot be written.
+    pub fn lock(path: &Path) -> Result<Lock, ResultsError> {
+        require_results(path)?;
+        Ok(enter(path)?)
+    }
+
+    /// The same as [`Results::open`], of a folder whose lab is at hand.
+    ///
+    /// # Errors
+    /// It is not a result folder, or what is known of a run cannot be read.
     pub fn of_lab(path: &Path, lab: Lab) -> Result<Results, ResultsError> {
-        if !is_results(path) {
-            return Err(ResultsError::NoResults(path.display().to_string()));
+        require_results(path)?;
+        let place = current(path, "runs");
+        let mut found = place::find(&place).map_err(at(&place))?;
+        if !found.faults.is_empty() {
+            return Err(FolderError::from(found.faults.swap_remove(0).1).into());
         }
-        let mut found = place::find(&path.join("runs"));
         let mut runs = vec![];
         for (number, run) in lab.runs().iter().enumerate() {
             for engine in ENGINES {
-                if let Some((file, place)) = found.remove(&cell_id(engine, run)) {
+                if let Some((file, place)) = found.runs.remove(&cell_id(engine, run)) {
                     runs.push(FinishedRun::new(number, file, place));
                 }
             }
         }
-        Ok(Results { path: path.to_owned(), lab, runs })
+        if let Some((id, (_, place))) = found.runs.into_iter().min_by(|a, b| a.0.cmp(&b.0)) {
+            return Err(ResultsError::Stranger { folder: place.folder().display().to_string(), id });
+        }
+        Ok(Results { path: path.to_owned(), lab, runs, unchecked: found.unchecked })
+    }
+
+    /// How many of the tree's runs there are.
+    pub fn count(&self) -> Count {
+        let engines = ENGINES.iter().filter(|engine| self.runs.iter().any(|run| run.file.engine == **engine));
+        let planned = self.lab.tree().runs() as usize * engines.count().max(1);
+        Count { there: self.runs.len(), planned }
+    }
+
+    /// Where an interrupted rerun is whose results do not count yet.
+    pub fn unfinished_rerun(&self) -> Option<PathBuf> {
+        unfinished(&self.path)
     }
 
     /// Puts the levels of the tree in another order: those named come first, the others follow as they were. Runs, their
@@ -152,7 +225,8 @@ impl Results {
     }
 
     fn gather(&self, runs: Vec<RunSummary>) -> Summary {
-        Summary { lab: self.lab.name().into(), weir_version: env!("CARGO_PKG_VERSION").into(), runs }
+        let (lab, weir_version) = (self.lab.name().into(), env!("CARGO_PKG_VERSION").into());
+        Summary { lab, weir_version, planned_runs: self.count().planned, runs }
     }
 
     /// Reads the records of all runs, each shard once, on all cores, and gives what `each` makes of them, in the order of the
@@ -171,13 +245,15 @@ impl Results {
             Some(records) => each(run, &self.runs[run], &records.records()),
             None => {
                 let finished = &self.runs[run];
-                let read = Records::read_tables(finished.place.folder(), tables);
+                let folder = finished.place.folder();
+                let read = Records::read_tables(folder, tables)
+                    .and_then(|records| place::still_describes(folder, &finished.file).map(|()| records));
                 each(run, finished, &read.map_err(|error| finished.unread(error))?)
             }
         })
     }
 
-    /// Writes all runs' tables as CSV and JSON, each run's into a folder of its id.
+    /// Writes all runs' tables as CSV and JSON, each run's into a folder of its id below `to`.
     ///
     /// # Errors
     /// Records that cannot be read, files that cannot be written.
@@ -186,7 +262,7 @@ impl Results {
             |_| true,
             |run, shard| {
                 let finished = &self.runs[run];
-                let folder = to.join(&finished.file.id);
+                let folder = folder_below(to, &finished.file.id).map_err(at(to))?;
                 let exported = match shard {
                     Some(records) => weir_record::export_gathered(records, &folder),
                     None => weir_record::export(finished.place.folder(), &folder),
@@ -213,14 +289,17 @@ impl Results {
             while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
                 match unit {
                     Unit::Folder(run) => put(*run, each(*run, None)),
-                    Unit::Shard(folder, runs) => match read_shard(folder) {
-                        Ok(records) => {
-                            for &(run, number) in runs {
-                                put(run, self.of_shard(run, records.get(number), &each));
+                    Unit::Shard(folder, runs) => match place::read_shard(folder) {
+                        Ok(read) => {
+                            let read: HashMap<&str, _> =
+                                read.iter().map(|run| (run.file.id.as_str(), run)).collect();
+                            for &run in runs {
+                                let found = read.get(self.runs[run].file.id.as_str()).copied();
+                                put(run, self.of_shard(run, found, &each));
                             }
                         }
                         Err(error) => {
-                            let Some(&(run, _)) = runs.first() else { continue };
+                            let Some(&run) = runs.first() else { continue };
                             put(run, Err(self.runs[run].unread(error).into()));
                         }
                     },
@@ -235,15 +314,18 @@ impl Results {
     fn of_shard<T, E: From<ResultsError>>(
         &self,
         run: usize,
-        records: Option<&Gathered>,
+        read: Option<&ShardRun>,
         each: &impl Fn(usize, Option<&Gathered>) -> Result<T, E>,
     ) -> Result<T, E> {
-        match records {
-            Some(records) => each(run, Some(records)),
-            None => {
-                let path = self.runs[run].place.folder().to_owned();
-                Err(self.runs[run].unread(RecordError::Missing { path }).into())
+        let finished = &self.runs[run];
+        let path = finished.place.folder().to_owned();
+        match read {
+            Some(read) if read.file == finished.file => each(run, Some(&read.records)),
+            Some(_) => {
+                let what = format!("the run {} was replaced while it was read", finished.file.id);
+                Err(finished.unread(RecordError::Corrupt { path, what }).into())
             }
+            None => Err(finished.unread(RecordError::Missing { path }).into()),
         }
     }
 
@@ -254,13 +336,13 @@ impl Results {
         for (place, run) in self.runs.iter().enumerate().filter(|(place, _)| wanted(*place)) {
             match &run.place {
                 Place::Folder(_) => units.push(Unit::Folder(place)),
-                Place::Shard(folder, number) => {
+                Place::Shard(folder) => {
                     let unit = *shards.entry(folder).or_insert_with(|| {
                         units.push(Unit::Shard(folder, vec![]));
                         units.len() - 1
                     });
                     if let Unit::Shard(_, runs) = &mut units[unit] {
-                        runs.push((place, *number));
+                        runs.push(place);
                     }
                 }
             }
@@ -274,9 +356,20 @@ impl Results {
     /// The file cannot be written.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), ResultsError> {
         let path = self.path.join("summary.json");
-        let failed = |error| FolderError::Io { path: path.display().to_string(), error };
-        let text = serde_json::to_string_pretty(summary).map_err(std::io::Error::other).map_err(failed)?;
-        Ok(write_atomically(&path, (text + "\n").as_bytes()).map_err(failed)?)
+        let text = serde_json::to_string_pretty(summary).map_err(std::io::Error::other).map_err(at(&path))?;
+        Ok(write_below(&self.path, "summary.json", (text + "\n").as_bytes()).map_err(at(&path))?)
+    }
+}
+
+/// Refuses a folder without results, and says where they may be.
+fn require_results(path: &Path) -> Result<(), ResultsError> {
+    let folder = || path.display().to_string();
+    match (is_results(path), only_staged(path)) {
+        (true, _) => Ok(()),
+        (false, None) => Err(ResultsError::NoResults(folder())),
+        (false, Some(staging)) => {
+            Err(ResultsError::Staged { folder: folder(), staging: staging.display().to_string() })
+        }
     }
 }
 
@@ -284,8 +377,8 @@ impl Results {
 enum Unit<'a> {
     /// A run that has a folder of its own.
     Folder(usize),
-    /// A shard: its folder, and for each of its runs the place among the results and in the shard.
-    Shard(&'a Path, Vec<(usize, usize)>),
+    /// A shard: its folder, and the places of its runs among the results.
+    Shard(&'a Path, Vec<usize>),
 }
 
 impl FinishedRun {
@@ -310,9 +403,10 @@ impl FinishedRun {
     pub fn records(&self) -> Result<Records, ResultsError> {
         let read = match &self.place {
             Place::Folder(folder) => Records::read(folder),
-            Place::Shard(folder, number) => read_shard(folder).and_then(|runs| {
+            Place::Shard(folder) => place::read_shard(folder).and_then(|runs| {
                 let missing = || RecordError::Missing { path: folder.to_path_buf() };
-                runs.get(*number).map(Gathered::records).ok_or_else(missing)
+                let own = runs.iter().find(|run| run.file.id == self.file.id);
+                own.map(|run| run.records.records()).ok_or_else(missing)
             }),
         };
         read.map_err(|error| self.unread(error))

@@ -4,15 +4,14 @@
 //! loses a second of finished runs at most, and one that is interrupted none.
 
 use crate::Cell;
-use crate::folder::{FolderError, ResultFolder, RunFile, at};
-use crate::place::{Place, read_list, replace_shard};
-use std::collections::BTreeMap;
-use std::io;
+use crate::folder::{FolderError, ResultFolder, RunFile, cell_id};
+use crate::place::{Place, read_shard, replace_shard};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use weir_plan::Run;
-use weir_record::{Gathered, read_shard};
+use weir_record::Gathered;
 
 /// Labs of more runs than this are kept in shards (design, section 6).
 pub const MOST_FOLDERS: usize = 200;
@@ -62,8 +61,8 @@ struct Shard {
     waiting: usize,
     /// The finished runs, by the place of their cells.
     runs: BTreeMap<usize, (RunFile, Gathered)>,
-    /// What is on disk and was not read yet: the place of each of its runs' cells, if it has one.
-    before: Option<Vec<Option<usize>>>,
+    /// What is on disk and was not read yet: the places of its runs' cells, by id.
+    before: HashMap<String, usize>,
     /// Since when a finished run waits to be written.
     unsaved: Option<Instant>,
 }
@@ -85,7 +84,7 @@ impl Shards {
                     folder: folder.path().join("runs").join(name),
                     waiting: 0,
                     runs: BTreeMap::new(),
-                    before: None,
+                    before: HashMap::new(),
                     unsaved: None,
                 }));
             }
@@ -108,16 +107,11 @@ impl Shards {
     /// Notes what earlier sessions have left in the shards.
     fn look_back(&self, cells: &[Cell<'_>], folder: &ResultFolder) {
         for (place, cell) in cells.iter().enumerate() {
-            let Some(Place::Shard(path, number)) = folder.place(cell.engine.name(), cell.run) else {
-                continue;
-            };
+            let Some(Place::Shard(path)) = folder.place(cell.engine.name(), cell.run) else { continue };
             let mut shard = self.shard(place);
-            if **path != *shard.folder {
-                continue;
+            if **path == *shard.folder {
+                shard.before.insert(cell_id(cell.engine.name(), cell.run), place);
             }
-            let before = shard.before.get_or_insert_default();
-            before.resize(before.len().max(number + 1), None);
-            before[*number] = Some(place);
         }
     }
 
@@ -154,13 +148,13 @@ impl Shards {
 impl Shard {
     /// Reads what an earlier session has left of it.
     fn look_back(&mut self) -> Result<(), FolderError> {
-        let Some(places) = self.before.take() else { return Ok(()) };
-        let unread = |what: String| at(&self.folder)(io::Error::other(what));
-        let files = read_list(&self.folder).ok_or_else(|| unread("its list of runs is gone".into()))?;
-        let records = read_shard(&self.folder).map_err(|error| unread(error.to_string()))?;
-        for ((file, records), place) in files.into_iter().zip(records).zip(places) {
-            if let Some(place) = place {
-                self.runs.entry(place).or_insert((file, records));
+        let before = std::mem::take(&mut self.before);
+        if before.is_empty() {
+            return Ok(());
+        }
+        for run in read_shard(&self.folder)? {
+            if let Some(place) = before.get(&run.file.id) {
+                self.runs.entry(*place).or_insert((run.file, run.records));
             }
         }
         Ok(())

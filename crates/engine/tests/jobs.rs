@@ -1,158 +1,17 @@
 //! A tree of runs on a made-up engine: what is kept, in which files, and what a failure, a panic or an interruption leaves.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod made_up;
+
+use made_up::{MadeUp, everything, expected, files, lab, message, rerun, run, used};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
-use std::time::Duration;
-use weir_base::{Bytes, Span, Time};
-use weir_engine::{
-    Cell, Engine, EngineError, FinishedRun, Jobs, MOST_FOLDERS, Outcome, Place, Progress, ResultFolder,
-    Results, ResultsError, Tally, Watch, run_all,
-};
-use weir_plan::{Lab, Run};
-use weir_record::{
-    FlowSample, LinkSample, Message, MessageFate, MessageKind, Recorder, Records, Table, Value,
-};
-
-/// Writes the records of a link that is as busy as the run's repeat, in percent modulo 100.
-#[derive(Default)]
-struct MadeUp {
-    /// Ids of runs that fail, and how often.
-    fails: Mutex<BTreeMap<String, usize>>,
-    /// Ids of runs whose command fails.
-    commands: Vec<String>,
-    /// Ids of runs that panic, once.
-    panics: Mutex<Vec<String>>,
-    /// How many runs were begun.
-    begun: AtomicUsize,
-    /// Cancels the session in the middle of this one, counted from 1.
-    cancel_at: usize,
-    /// Wants the machine for itself.
-    alone: bool,
-    /// Runs that are under way, and the most that were at once; each waits a little for this many.
-    under_way: Mutex<[usize; 2]>,
-    joined: Condvar,
-    waits_for: usize,
-}
-
-impl MadeUp {
-    /// Counts a run in, and waits for others to be under way, though not for long.
-    fn begin(&self) {
-        let mut count = self.under_way.lock().unwrap();
-        count[0] += 1;
-        count[1] = count[1].max(count[0]);
-        self.joined.notify_all();
-        let few = |count: &mut [usize; 2]| count[1] < self.waits_for;
-        drop(self.joined.wait_timeout_while(count, Duration::from_millis(200), few).unwrap());
-    }
-}
-
-impl Engine for MadeUp {
-    fn name(&self) -> &'static str {
-        "sim"
-    }
-    fn runs_alone(&self) -> bool {
-        self.alone
-    }
-    fn check(&self, _: &Run) -> Result<(), EngineError> {
-        Ok(())
-    }
-    fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
-        let begun = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-        self.begin();
-        self.under_way.lock().unwrap()[0] -= 1;
-        let (link, _) = run.measured_links().next().unwrap();
-        for period in 1..=10 {
-            let at = Time::from_nanos(period * 100_000_000);
-            let sent_bytes = [1250 * u64::from(run.repeat % 100), 0, 0, 0];
-            let capacity = Bytes::new(125_000);
-            recorder.link(&LinkSample {
-                at,
-                link: link as u32,
-                sent_bytes,
-                capacity,
-                ..LinkSample::default()
-            });
-            recorder.flow(&FlowSample { at, read_bytes: 1000, ..FlowSample::default() });
-        }
-        recorder.message(&message(run.repeat));
-        let panics = {
-            let mut panics = self.panics.lock().unwrap();
-            let before = panics.len();
-            panics.retain(|id| *id != run.id);
-            panics.len() < before
-        };
-        assert!(!panics, "made to panic");
-        if let Some(left) = self.fails.lock().unwrap().get_mut(&run.id).filter(|left| **left > 0) {
-            *left -= 1;
-            return Err(EngineError::Failed("made to fail".into()));
-        }
-        if self.commands.contains(&run.id) {
-            return Err(EngineError::Command("ended with status 3".into()));
-        }
-        if begun == self.cancel_at {
-            watch.cancel.store(true, Ordering::Relaxed);
-            return Err(EngineError::Cancelled);
-        }
-        Ok(Outcome::default())
-    }
-}
-
-/// The one answer of the run of this repeat.
-fn message(repeat: u32) -> Message {
-    let (at, took) = (Time::from_nanos(1_000_000_000), Some(Span::from_millis(repeat.into())));
-    Message {
-        at,
-        flow: 0,
-        kind: MessageKind::Request,
-        number: u64::from(repeat),
-        fate: MessageFate::Done,
-        took,
-    }
-}
-
-struct Quiet;
-impl Progress for Quiet {
-    fn share(&self, _: usize, _: f64) {}
-    fn ended(&self, _: usize, _: Result<&Outcome, &str>) {}
-}
-
-/// A lab of so many runs of a second.
-fn lab(runs: usize) -> Lab {
-    let text = format!(
-        "format = 1\nname = 'tree'\n[run]\nduration = '1 s'\nwarmup = '0 s'\nrepeats = {runs}\n\
-         [dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n[traffic.a]\n"
-    );
-    Lab::from_str(&text, "tree.toml", Path::new("."), &[]).unwrap()
-}
-
-fn run(engine: &MadeUp, lab: &Lab, out: &Path, jobs: &Jobs<'_>, wanted: impl Fn(&Run) -> bool) -> Tally {
-    let folder = ResultFolder::open(out, lab.source(), "build", false).unwrap();
-    let runs = lab.runs();
-    let cell = |(number, run)| Cell { engine, run, number, wanted: wanted(run) };
-    let cells: Vec<_> = runs.iter().enumerate().map(cell).collect();
-    run_all(&cells, &folder, jobs, &AtomicBool::new(false), &Quiet).unwrap()
-}
-
-fn everything(_: &Run) -> bool {
-    true
-}
-
-/// Utilisation of each run, by its repeat.
-fn used(out: &Path) -> Vec<(u32, f64)> {
-    let summary = Results::open(out).unwrap().summary(None).unwrap();
-    let used = |value| match value {
-        Value::Number(number) => number,
-        other => panic!("{other:?}"),
-    };
-    summary.runs.iter().map(|run| (run.repeat, used(run.metrics.get("utilisation_percent")))).collect()
-}
-
-fn expected(runs: impl IntoIterator<Item = u32>) -> Vec<(u32, f64)> {
-    runs.into_iter().map(|repeat| (repeat, f64::from(repeat % 100))).collect()
-}
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use weir_base::Span;
+use weir_engine::{FinishedRun, Jobs, MOST_FOLDERS, Results, ResultsError};
+use weir_plan::Lab;
+use weir_record::{Records, Table, Value};
 
 #[test]
 fn live_runs_have_the_machine_for_themselves_unless_told_otherwise() {
@@ -165,20 +24,6 @@ fn live_runs_have_the_machine_for_themselves_unless_told_otherwise() {
         engine.under_way.into_inner().unwrap()[1]
     };
     assert_eq!((most_at_once(1), most_at_once(2)), (1, 2));
-}
-
-/// All files below a folder with their bytes.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
-        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-        if path.is_dir() {
-            found.extend(files(&path).into_iter().map(|(below, bytes)| (format!("{name}/{below}"), bytes)));
-        } else {
-            found.insert(name, std::fs::read(path).unwrap());
-        }
-    }
-    found
 }
 
 #[test]
@@ -229,12 +74,15 @@ fn what_a_killed_session_was_replacing_is_put_back() {
     run(&MadeUp::default(), &lab(201), &out, &Jobs::default(), everything);
     // Killed between the two renames: the old shard has made room, the new one is not in its place yet.
     let shard = |name: &str| out.join("runs").join(name);
-    std::fs::rename(shard("sim-0002"), shard(".sim-0002.old")).unwrap();
-    std::fs::create_dir(shard(".sim-0002")).unwrap();
+    std::fs::rename(shard("sim-0002"), shard(".weir-old.sim-0002")).unwrap();
+    std::fs::create_dir(shard(".weir-draft.sim-0002")).unwrap();
+    std::fs::create_dir(shard(".somebody")).unwrap();
+    assert_eq!(used(&out).len(), 201, "a reader finds it where it is");
     let engine = MadeUp::default();
     assert_eq!(run(&engine, &lab(201), &out, &Jobs::default(), everything).kept, 201);
     assert_eq!(engine.begun.into_inner(), 0);
-    assert!(!shard(".sim-0002").exists() && !shard(".sim-0002.old").exists());
+    assert!(!shard(".weir-draft.sim-0002").exists() && !shard(".weir-old.sim-0002").exists());
+    assert!(shard(".somebody").is_dir(), "what is not weir's stays");
     assert_eq!(used(&out).len(), 201);
 }
 
@@ -311,8 +159,7 @@ fn some_runs_can_be_run_again_and_the_others_stay() {
         run(&MadeUp::default(), &lab(runs), place.path(), &Jobs::default(), everything);
         let before = files(place.path());
         let engine = MadeUp::default();
-        let again = Jobs { again: true, ..Jobs::default() };
-        let tally = run(&engine, &lab(runs), place.path(), &again, |run| run.repeat < 3);
+        let tally = rerun(&engine, &lab(runs), place.path(), &[1, 2]);
         assert_eq!((tally.done, tally.kept, engine.begun.into_inner()), (2, runs - 2, 2));
         assert!(files(place.path()) == before, "one seed, one result");
     }
@@ -331,7 +178,7 @@ fn records_of_shards_come_back_run_by_run_and_all_at_once() {
     assert_eq!(all, (1..=201).map(|repeat| (repeat, 12_500 * u64::from(repeat % 100))).collect::<Vec<_>>());
     let some = results.each(&Table::ALL, |run| run % 100 == 7, each).unwrap();
     assert_eq!(some, [(8, 100_000), (108, 100_000)]);
-    assert!(matches!(results.runs[70].place, Place::Shard(_, 6)), "the seventh of the second shard");
+    assert!(results.runs[70].place.folder().ends_with("sim-0001"), "the seventh of the second shard");
     assert_eq!(busy(&results.runs[70].records().unwrap()), 12_500 * 71);
     // What is damaged is told by the first run that needs it.
     std::fs::write(results.runs[70].place.folder().join("links.parquet"), "torn").unwrap();

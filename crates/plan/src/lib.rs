@@ -22,6 +22,7 @@ mod plot;
 mod probability;
 mod read;
 mod reading;
+mod received;
 mod route;
 mod run;
 mod schema;

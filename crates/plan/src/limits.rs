@@ -12,10 +12,10 @@ use weir_transport::{Buffer, Settings};
 use weir_workload::Role;
 
 const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);
-const LONGEST_RUN: Span = Span::from_secs(30 * 24 * 3600);
-const SHORTEST_SAMPLE: Span = Span::from_millis(1);
+pub(crate) const LONGEST_RUN: Span = Span::from_secs(30 * 24 * 3600);
+pub(crate) const SHORTEST_SAMPLE: Span = Span::from_millis(1);
 /// Most sample periods of one run.
-const MOST_PERIODS: u64 = 10_000_000;
+pub(crate) const MOST_PERIODS: u64 = 10_000_000;
 const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
 const MOST_FLOWS: u64 = 1_000_000;

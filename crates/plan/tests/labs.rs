@@ -96,6 +96,7 @@ fn a_run_survives_json() {
         let run = load(&path).runs().swap_remove(0);
         let text = serde_json::to_string(&run).unwrap();
         assert_eq!(serde_json::from_str::<weir_plan::Run>(&text).unwrap(), run);
+        assert_eq!(run.check(), Ok(()), "{}", path.display());
     }
 }
 

@@ -20,7 +20,7 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// A file is not what was written: truncated, changed, or of another version of weir.
-    #[error("{}: {what}; run it again with --rerun", path.display())]
+    #[error("{}: {what}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,

@@ -94,7 +94,7 @@ fn export_table(
 ) -> Result<(), RecordError> {
     let columns = table.columns();
     let names: Vec<String> = columns.iter().flat_map(exported_names).collect();
-    let file = File::create(path).map_err(RecordError::io(path))?;
+    let file = new_file(path).map_err(RecordError::io(path))?;
     let mut out = Output { out: BufWriter::new(file), format, names, rows: 0 };
     out.begin().map_err(RecordError::io(path))?;
     // A write that fails ends the reading, and is what is told.
@@ -115,6 +115,14 @@ fn export_table(
     match failed {
         Some(error) => Err(RecordError::io(path)(error)),
         None => read.and_then(|()| out.end().map_err(RecordError::io(path))),
+    }
+}
+
+/// A new file in the place of whatever had its name: a link there is replaced, not followed.
+fn new_file(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => File::create_new(path),
     }
 }
 

@@ -3,15 +3,15 @@
 
 use crate::error::RecordError;
 use crate::records::Records;
+use crate::seal::{Sealed, read_file};
 use crate::table::{Batch, Column, Kind, Load, Row, Values};
-use crate::tables::{FORMAT, Rows, Table};
-use crate::writer::{MANIFEST, Manifest, TableFile, schema};
+use crate::tables::{Rows, Table};
+use crate::writer::{MANIFEST, Manifest, schema};
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use std::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,18 +76,7 @@ impl RunReader {
 
     /// The tables of one run or of a shard.
     pub(crate) fn open_any(folder: &Path) -> Result<RunReader, RecordError> {
-        let path = folder.join(MANIFEST);
-        let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(RecordError::Missing { path: folder.into() });
-            }
-            other => other.map_err(RecordError::io(&path))?,
-        };
-        let manifest: Manifest = serde_json::from_slice(&text).map_err(|e| RecordError::corrupt(&path, e))?;
-        if manifest.format != FORMAT {
-            let what = format!("records of format {}, this weir reads format {FORMAT}", manifest.format);
-            return Err(RecordError::corrupt(&path, what));
-        }
+        let manifest = Manifest::read(folder)?;
         let of = if manifest.runs.is_some() { Rows::OfAShard } else { Rows::OfOneRun };
         Ok(RunReader { folder: folder.into(), manifest, of })
     }
@@ -95,6 +84,14 @@ impl RunReader {
     /// How many runs' tables they are, where they are those of a shard.
     pub(crate) fn runs(&self) -> Option<usize> {
         self.manifest.runs
+    }
+
+    /// A file beside the tables.
+    pub(crate) fn sealed(&self, name: &str) -> Result<Sealed, RecordError> {
+        let path = self.folder.join(name);
+        let (bytes, sum) = (read_file(&path)?, self.manifest.files.get(name));
+        sum.map_or(Ok(()), |sum| sum.check(&bytes)).map_err(|what| RecordError::corrupt(&path, what))?;
+        Ok(Sealed { bytes, checked: sum.is_some(), runs: self.runs() })
     }
 
     /// The file of a table.
@@ -115,8 +112,8 @@ impl RunReader {
     ) -> Result<(), RecordError> {
         let Some(entry) = self.manifest.tables.get(table.name()) else { return Ok(()) };
         let path = self.path(table);
-        let bytes = std::fs::read(&path).map_err(RecordError::io(&path))?;
-        check(&bytes, entry).map_err(|what| RecordError::corrupt(&path, what))?;
+        let bytes = read_file(&path)?;
+        entry.sum.check(&bytes).map_err(|what| RecordError::corrupt(&path, what))?;
         let rows = parse_guarded(bytes.into(), table, self.of, each)
             .map_err(|what| RecordError::corrupt(&path, what))?;
         if rows != entry.rows {
@@ -137,19 +134,6 @@ impl RunReader {
         })?;
         Ok(records)
     }
-}
-
-/// Whether these bytes are what was written.
-fn check(bytes: &[u8], entry: &TableFile) -> Result<(), String> {
-    if bytes.len() as u64 != entry.bytes {
-        return Err(format!("{} bytes long, {MANIFEST} says {}", bytes.len(), entry.bytes));
-    }
-    let mut sum = twox_hash::XxHash64::with_seed(0);
-    sum.write(bytes);
-    if format!("{:016x}", sum.finish()) != entry.xxh64 {
-        return Err("changed since it was written: the checksum differs".into());
-    }
-    Ok(())
 }
 
 /// Parses a table's file; the number of rows. The Parquet library panics at some pages that are not well-formed; where even

@@ -10,6 +10,9 @@ use crate::tables::{Rows, Table};
 use crate::writer::TableFiles;
 use std::path::Path;
 
+/// Most runs that a shard is taken to have when it is read; weir writes far fewer into one.
+const MOST_RUNS: usize = 1 << 16;
+
 /// Writes the records of some runs to a folder, which is made if it is not there and should be empty.
 ///
 /// # Errors
@@ -52,10 +55,17 @@ fn append(to: &mut Batch, place: usize, from: &Batch) {
 /// # Errors
 /// It was not finished, or a file cannot be read or is not what was written.
 pub fn read_shard(folder: &Path) -> Result<Vec<Gathered>, RecordError> {
-    let reader = RunReader::open_any(folder)?;
+    runs_of(&RunReader::open_any(folder)?, folder)
+}
+
+/// All runs of the shard that is being read from this folder.
+pub(crate) fn runs_of(reader: &RunReader, folder: &Path) -> Result<Vec<Gathered>, RecordError> {
     let Some(count) = reader.runs() else {
         return Err(RecordError::corrupt(folder, "records of one run, where those of several should be"));
     };
+    if count > MOST_RUNS {
+        return Err(RecordError::corrupt(folder, format!("records of {count} runs: no shard has so many")));
+    }
     let mut runs = vec![Gathered::new(); count];
     for table in Table::ALL {
         reader.batches(table, |rows| split(rows, table, &mut runs))?;

@@ -14,6 +14,9 @@ pub struct Summary {
     pub lab: String,
     /// Version of weir that computed it.
     pub weir_version: String,
+    /// How many runs the tree has, on each engine that has finished any; more than `runs` has when some are missing.
+    #[serde(default)]
+    pub planned_runs: usize,
     /// The runs, in the order of the tree.
     pub runs: Vec<RunSummary>,
 }

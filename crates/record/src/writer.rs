@@ -8,6 +8,7 @@
 
 use crate::error::RecordError;
 use crate::gathered::Gathered;
+use crate::seal::{Sum, read_file};
 use crate::table::{Batch, Column, Kind, Values, rows_in_group};
 use crate::tables::{FORMAT, Rows, Table};
 use crate::types::{
@@ -44,9 +45,29 @@ pub(crate) struct Manifest {
     pub(crate) runs: Option<usize>,
     /// The tables that are there; one without rows is not.
     pub(crate) tables: BTreeMap<String, TableFile>,
+    /// What else is under a checksum; none in results of an older weir.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) files: BTreeMap<String, Sum>,
 }
 
 impl Manifest {
+    /// Reads it.
+    pub(crate) fn read(folder: &Path) -> Result<Manifest, RecordError> {
+        let path = folder.join(MANIFEST);
+        let text = match read_file(&path) {
+            Err(RecordError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Err(RecordError::Missing { path: folder.into() });
+            }
+            other => other?,
+        };
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(|e| RecordError::corrupt(&path, e))?;
+        if manifest.format != FORMAT {
+            let what = format!("records of format {}, this weir reads format {FORMAT}", manifest.format);
+            return Err(RecordError::corrupt(&path, what));
+        }
+        Ok(manifest)
+    }
+
     /// Writes it, last of all.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), RecordError> {
         let path = folder.join(MANIFEST);
@@ -61,10 +82,9 @@ impl Manifest {
 pub(crate) struct TableFile {
     /// Rows in it.
     pub(crate) rows: u64,
-    /// Length of the file.
-    pub(crate) bytes: u64,
-    /// XXH64 of the file, in hexadecimal.
-    pub(crate) xxh64: String,
+    /// Its length and checksum.
+    #[serde(flatten)]
+    pub(crate) sum: Sum,
 }
 
 /// Full batches that may wait for the writing thread before the run waits for it.
@@ -238,10 +258,11 @@ impl TableFiles {
         let mut tables = BTreeMap::new();
         for (table, (path, rows, writer)) in self.open {
             let file = writer.into_inner().map_err(failed(&path))?;
-            let entry = TableFile { rows, bytes: file.bytes, xxh64: format!("{:016x}", file.sum.finish()) };
+            let sum = Sum { bytes: file.bytes, xxh64: format!("{:016x}", file.sum.finish()) };
+            let entry = TableFile { rows, sum };
             tables.insert(table.name().into(), entry);
         }
-        Ok(Manifest { format: FORMAT, runs: None, tables })
+        Ok(Manifest { format: FORMAT, runs: None, tables, files: BTreeMap::new() })
     }
 }
 

@@ -174,7 +174,7 @@ impl Table {
             "<div class=\"scroll\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table><caption>{caption}</caption><thead><tr>"
         );
         for &column in &kept {
-            let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), self.head[column]);
+            let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), escape(&self.head[column]));
         }
         html += "</tr></thead><tbody>\n";
         for row in &self.rows {

@@ -80,9 +80,10 @@ impl<'a> Pages<'a> {
 
     /// The link to the page of a kind (an engine, or both) that a run has, from another run's page.
     fn to(&self, run: &RunNumbers, kind: &str) -> String {
+        let (kind, id) = (link(kind), link(&run.id));
         match self.lab.is_large() {
-            true => format!("run.html#{}/{kind}/{}", run.number / PIECE, link(&run.id)),
-            false => format!("../{kind}/{}.html", link(&run.id)),
+            true => format!("run.html#{}/{kind}/{id}", run.number / PIECE),
+            false => format!("../{kind}/{id}.html"),
         }
     }
 
@@ -108,6 +109,13 @@ impl<'a> Pages<'a> {
                 "<p class=\"notice\" role=\"status\">Not complete: {done} of {all} runs are done. While the lab runs \
                  this page is written again now and then, so reload it; the runs get pages of their own at the \
                  end.</p>"
+            );
+        } else if lab.runs.len() < lab.size() {
+            let (there, all) = (lab.runs.len(), lab.size());
+            let _ = writeln!(
+                body,
+                "<p class=\"notice\" role=\"status\">Not complete: {there} of {all} runs are there. The same command \
+                 runs what is missing.</p>"
             );
         }
         let cells = distinct_cells(lab);
@@ -203,7 +211,7 @@ impl<'a> Pages<'a> {
                 "{} <span class=\"engine {1}\">{2}</span>",
                 self.eyebrow(run),
                 escape(&run.engine),
-                engine_name(&run.engine)
+                escape(engine_name(&run.engine))
             ),
             sentence: sentence::run(run),
             body,
@@ -217,7 +225,7 @@ impl<'a> Pages<'a> {
         for run in [first, second] {
             body += &notices(&run.spoiled, &run.warnings).replace(
                 "This run is spoiled",
-                &format!("The run on {} is spoiled", engine_name(&run.engine)),
+                &format!("The run on {} is spoiled", escape(engine_name(&run.engine))),
             );
         }
         let rows: Vec<&Comparison> = match &lab.agreement {
@@ -241,7 +249,10 @@ impl<'a> Pages<'a> {
         );
         let pages: String = [first, second]
             .iter()
-            .map(|run| format!("<a href=\"{}\">Only {}</a>", self.to_run(run), engine_name(&run.engine)))
+            .map(|run| {
+                let name = escape(engine_name(&run.engine));
+                format!("<a href=\"{}\">Only {name}</a>", self.to_run(run))
+            })
             .collect();
         let _ = writeln!(body, "<nav class=\"neighbours\" aria-label=\"Single runs\">{pages}</nav>");
         Leaf {
@@ -249,8 +260,8 @@ impl<'a> Pages<'a> {
             eyebrow: format!(
                 "{} <span class=\"engine sim\">{}</span><span class=\"engine live\">{}</span>",
                 self.eyebrow(first),
-                engine_name(&first.engine),
-                engine_name(&second.engine)
+                escape(engine_name(&first.engine)),
+                escape(engine_name(&second.engine))
             ),
             sentence: sentence::both(first, second),
             body,
@@ -449,7 +460,7 @@ impl<'a> Pages<'a> {
             to("Next", after)
         );
         if let Some(twin) = self.twin(run) {
-            let engine = engine_name(&twin.engine);
+            let engine = escape(engine_name(&twin.engine));
             let _ = write!(html, "<a href=\"{}\">The same run on {engine}</a>", self.to_run(twin));
             let _ = write!(html, "<a href=\"{}\">Both engines over each other</a>", self.to(run, "both"));
         }

@@ -128,12 +128,12 @@ pub(crate) fn agreement_table<'a>(
     with_cell: bool,
     names: [&str; 2],
 ) -> String {
-    let [reference, other] = names.map(escape);
+    let [reference, other] = names;
     let (caption, less) = match names == ENGINES {
-        true => ("Agreement of the two engines", "simulator less live".into()),
+        true => ("Agreement of the two engines", "simulator less live".to_owned()),
         false => ("Agreement of the two results", format!("{other} less {reference}")),
     };
-    let head = ["cell", "measure", "verdict", &other, &reference, &less, "95 % interval", "bound"];
+    let head = ["cell", "measure", "verdict", other, reference, &less, "95 % interval", "bound"];
     let mut table = Table::new(caption, &head);
     let mut above = String::new();
     for row in rows {

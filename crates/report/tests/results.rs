@@ -64,7 +64,7 @@ fn results(path: &Path) -> Results {
     let file = path.with_extension("toml");
     std::fs::write(&file, LAB).unwrap();
     let lab = Lab::load(&file, &[]).unwrap();
-    let folder = ResultFolder::open(path, lab.source(), "build", false).unwrap();
+    let folder = ResultFolder::open(path, lab.source(), "build").unwrap();
     for (run, delay) in lab.runs().iter().zip([60, 15]) {
         record(&folder.begin("sim", run).unwrap(), run, Span::from_millis(delay));
         let audit = Audit { sent: 12, delivered: 10, dropped: 2, ..Audit::default() };

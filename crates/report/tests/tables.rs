@@ -27,7 +27,7 @@ fn run(engine: &str, params: &[(&str, &str)], repeat: u32, delay: f64, share: f6
 }
 
 fn summary(runs: Vec<RunSummary>) -> Summary {
-    Summary { lab: "quickstart".into(), weir_version: "0.1.0".into(), runs }
+    Summary { lab: "quickstart".into(), weir_version: "0.1.0".into(), planned_runs: runs.len(), runs }
 }
 
 fn quickstart() -> Summary {

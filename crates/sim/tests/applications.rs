@@ -36,7 +36,7 @@ fn records(text: &str) -> (Run, Records) {
 fn summary(text: &str) -> RunSummary {
     let folder = tempfile::tempdir().unwrap();
     let lab = lab(text);
-    let out = ResultFolder::open(&folder.path().join("out"), lab.source(), "test", false).unwrap();
+    let out = ResultFolder::open(&folder.path().join("out"), lab.source(), "test").unwrap();
     for run in lab.runs() {
         let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
         let outcome = simulate(&run, &mut recorder);

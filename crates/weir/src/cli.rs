@@ -73,8 +73,9 @@ Examples:
   weir run lab.toml --dry-run
   weir run lab.toml --rerun --only queue=PIE --only rate='10 Mbit/s'
 
-An interrupted run goes on where it stopped when the same command is given again. index.html may be opened
-while it runs: it is written anew every ten seconds or so.
+An interrupted run goes on where it stopped when the same command is given again, and so does a --rerun: its results
+are kept in DIR/.weir-rerun and take the place of the older ones when they are complete. index.html may be opened while
+it runs (of a --rerun, the one in that folder): it is written anew every ten seconds or so.
 Exit status: 0 done; 1 a run failed or (--strict) was spoiled; 2 bad input; 130 interrupted.")]
 pub(crate) struct RunArgs {
     /// The lab file
@@ -103,7 +104,8 @@ pub(crate) struct RunArgs {
     /// Write no HTML report
     #[arg(long)]
     pub no_report: bool,
-    /// Run everything again (or what --only names); what is there is replaced once the new results are complete
+    /// Run everything again (or what --only names); what is there is replaced once the new results are complete, but for
+    /// files that are not weir's
     #[arg(long)]
     pub rerun: bool,
     /// Run only what has this label on this level of the tree. Several labels of a level widen the choice, several

@@ -2,10 +2,12 @@
 
 use crate::cli::CompareArgs;
 use crate::failure::{Failure, terminal_width};
+use crate::results::tell;
 use crate::{print, print_json};
+use std::path::Path;
 use weir_engine::Results;
-use weir_record::RunSummary;
 use weir_record::compare::{Compared, Rule, Verdict, compare as judge};
+use weir_record::{RunSummary, Summary};
 
 /// Compares, prints the table, and fails unless everything agrees.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -15,10 +17,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         .map(|text| text.parse::<Rule>())
         .collect::<Result<Vec<_>, _>>()
         .map_err(|message| Failure::bad_input(message, "for example --bound queue_delay_ms=15%"))?;
-    let first = Results::open(&args.first)?.summary(None)?;
+    let first = summary(&args.first)?;
     let (reference, other, names) = match &args.second {
         Some(second) => {
-            let other = Results::open(second)?.summary(None)?;
+            let other = summary(second)?;
             let names = [args.first.display().to_string(), second.display().to_string()];
             (first.runs, other.runs, names)
         }
@@ -65,4 +67,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         Verdict::Agree => Ok(()),
         _ => Err(Failure::quiet(1)),
     }
+}
+
+/// The metrics of a result folder.
+fn summary(folder: &Path) -> Result<Summary, Failure> {
+    let results = Results::open(folder)?;
+    tell(&results);
+    Ok(results.summary(None)?)
 }

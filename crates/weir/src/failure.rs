@@ -65,6 +65,13 @@ impl From<ResultsError> for Failure {
             ResultsError::NoResults(_) => {
                 Failure::bad_input(error.to_string(), "give a folder that `weir run` has written")
             }
+            ResultsError::Staged { .. } => {
+                Failure::bad_input(error.to_string(), "the command with --rerun, given again, completes it")
+            }
+            ResultsError::Stranger { .. } => Failure::bad_input(
+                error.to_string(),
+                "put back the lab.toml that these runs were made with, or move that folder out of runs/",
+            ),
             ResultsError::Folder(error) => error.into(),
             ResultsError::Lab(_) => Failure::bad_input(
                 error.to_string(),
@@ -72,7 +79,8 @@ impl From<ResultsError> for Failure {
             ),
             ResultsError::Records { .. } => Failure::bad_input(
                 error.to_string(),
-                "run the lab again with --rerun, or remove that run's folder",
+                "put back the file from a copy, or remove that run's folder and run the lab again: it runs what is \
+                 missing",
             ),
         }
     }

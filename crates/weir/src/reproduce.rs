@@ -11,7 +11,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir_engine::judge;
+use weir_engine::{Lock, judge};
 use weir_plan::{Form, Lab};
 use weir_report::{Reproduced, Score, claims_table, write_claims, write_document};
 
@@ -57,6 +57,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let form = if args.full { "-full" } else { "" };
         PathBuf::from("results").join(format!("reproduce{form}{suffix}"))
     });
+    fs::create_dir_all(&out).map_err(|error| Failure::failed(format!("{}: {error}", out.display())))?;
+    let _lock = Lock::take(&out)?;
     let mut reproduced = vec![];
     for (study, lab) in loaded {
         let folder = format!("{study}/{}", lab.name());
@@ -85,9 +87,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let score = Score::of(&reproduced);
     let document = json!({ "full": args.full, "score": score, "labs": reproduced });
     let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::failed(error.to_string()))?;
-    let path = out.join("reproduce.json");
-    weir_engine::write_atomically(&path, (text + "\n").as_bytes())
-        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    weir_engine::write_below(&out, "reproduce.json", (text + "\n").as_bytes())
+        .map_err(|error| Failure::failed(format!("{}: {error}", out.join("reproduce.json").display())))?;
     if args.json {
         print_json(&document)?;
     } else {

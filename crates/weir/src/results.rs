@@ -1,4 +1,7 @@
 //! Commands on what is there already: `weir report`, `weir export`; and `weir new`.
+//!
+//! A tree that is not complete, or is being written at this moment, is read as far as it has come, and every command says
+//! how far that is.
 
 use crate::cli::{ExportArgs, NewArgs, ReportArgs};
 use crate::failure::{Failure, terminal_width};
@@ -6,11 +9,18 @@ use crate::{print, print_json};
 use std::fs;
 use std::io::Write;
 use weir_base::Span;
-use weir_engine::Results;
+use weir_engine::{FolderError, Results, ResultsError, folder_below, write_below};
 
 /// Rebuilds a folder's summary and report from its records.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    // Whoever runs the lab at this moment writes its pages too.
+    let (lock, writer) = match Results::lock(&args.folder) {
+        Ok(lock) => (Some(lock), None),
+        Err(ResultsError::Folder(FolderError::Held { holder, .. })) => (None, Some(holder)),
+        Err(error) => return Err(error.into()),
+    };
     let mut results = Results::open(&args.folder)?;
+    tell(&results);
     results.reorder(&args.order).map_err(|level| {
         let levels: Vec<_> = results.lab.tree().levels.into_iter().map(|(level, _)| level).collect();
         Failure::bad_input(
@@ -28,25 +38,58 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         }
     }
     let summary = results.summary(args.warmup)?;
-    results.write_summary(&summary)?;
-    weir_report::write(&results, &summary, args.warmup)?;
+    if lock.is_some() {
+        results.write_summary(&summary)?;
+        weir_report::write(&results, &summary, args.warmup)?;
+    }
     if args.json {
         return print_json(&summary);
     }
     print(&weir_report::table(&summary, terminal_width()))?;
-    print(&format!("\n{}\n", args.folder.join("index.html").display()))
+    match writer {
+        Some(holder) => {
+            print(&format!("\n{} now. The pages are left to {holder}, which writes them.\n", results.count()))
+        }
+        None => print(&format!("\n{}.  {}\n", results.count(), args.folder.join("index.html").display())),
+    }
+}
+
+/// What a reader of results should know before any number.
+pub(crate) fn tell(results: &Results) {
+    let (folder, count) = (results.path.display(), results.count());
+    if !count.is_complete() {
+        eprintln!("weir: {folder} is not complete: it holds {count}");
+    }
+    if let Some(staging) = results.unfinished_rerun() {
+        eprintln!("weir: {folder} holds older results; an interrupted --rerun is in {}", staging.display());
+    }
+    if results.unchecked > 0 {
+        let unchecked = results.unchecked;
+        eprintln!(
+            "weir: the descriptions of {unchecked} runs in {folder} have no checksum: an older weir wrote them"
+        );
+    }
 }
 
 /// Exports a folder's records as tables.
 pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
     let results = Results::open(&args.folder)?;
-    let out = args.out.clone().unwrap_or_else(|| args.folder.join("export"));
-    let cannot = |error: &dyn std::fmt::Display| Failure::failed(format!("{}: {error}", out.display()));
-    fs::create_dir_all(&out).map_err(|e| cannot(&e))?;
-    let summary = serde_json::to_string_pretty(&results.summary(None)?).map_err(|e| cannot(&e))?;
-    fs::write(out.join("summary.json"), summary + "\n").map_err(|e| cannot(&e))?;
+    tell(&results);
+    let summary = results.summary(None)?;
+    let cannot = |error: &dyn std::fmt::Display| {
+        let help = "check that the folder is yours and has room; --out DIR writes elsewhere";
+        Failure::bad_input(format!("{}: {error}", args.folder.display()), help)
+    };
+    // Below the result folder, which may come from somebody else, nothing is written through a link.
+    let out = match &args.out {
+        Some(out) => folder_below(out, ""),
+        None => folder_below(&args.folder, "export"),
+    };
+    let out = out.map_err(|error| cannot(&error))?;
+    let text = serde_json::to_string_pretty(&summary).map_err(|error| cannot(&error))?;
+    write_below(&out, "summary.json", (text + "\n").as_bytes()).map_err(|error| cannot(&error))?;
     results.export(&out)?;
-    print(&format!("{} runs exported to {}\n", results.runs.len(), out.display()))
+    print(&format!("{} exported to {}\n", results.count(), out.display()))
 }
 
 /// Writes a commented lab to start from.

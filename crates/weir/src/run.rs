@@ -4,12 +4,14 @@ use crate::cli::{EngineName, RunArgs};
 use crate::failure::{Failure, terminal_width};
 use crate::watch::Watch;
 use crate::{identity, print, print_json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_engine::{Capture, Cell, Engine, Jobs, ResultFolder, Results, Tally, cores, run_all};
+use weir_engine::{
+    Asked, Capture, Cell, Count, Engine, Jobs, ResultFolder, Results, Tally, cell_id, cores, run_all,
+};
 use weir_live::Live;
 use weir_plan::{Lab, Run};
 use weir_record::Summary;
@@ -65,9 +67,12 @@ pub(crate) struct Execution<'a> {
 
 /// What has come of it.
 pub(crate) struct Done {
-    pub found: Results,
+    /// Where the results are.
+    path: PathBuf,
     pub summary: Summary,
     pub tally: Tally,
+    /// How many of the tree's runs are there.
+    count: Count,
     /// How many runs were asked for.
     wanted: usize,
 }
@@ -81,10 +86,6 @@ pub(crate) fn execute(
     let runs = lab.runs();
     check(engines, &runs, execution.pcap)?;
     let only = Only::read(execution.only, lab)?;
-    // What is not named stays where it is; the rest is replaced run by run.
-    let everything = execution.rerun && execution.only.is_empty();
-    let mut folder = ResultFolder::open(&execution.out, lab.source(), identity::build(), everything)?;
-    folder.keep(lab.attachments())?;
     let cells: Vec<_> = runs
         .iter()
         .enumerate()
@@ -93,13 +94,16 @@ pub(crate) fn execute(
             engines.iter().map(move |engine| Cell { engine: engine.as_ref(), run, number, wanted })
         })
         .collect();
+    let folder = open(lab, &cells, engines, execution)?;
+    folder.keep(lab.attachments())?;
+    folder.notes().iter().for_each(|note| eprintln!("weir: {note}"));
     catch_interrupts()?;
     let report = execution.report.then(|| Growing::new(folder.path(), lab, engines.len()));
     let watch = Watch::new(lab, cells.len(), folder.path().to_owned(), report);
     let threads = execution.jobs.map_or_else(cores, |jobs| jobs.get());
     let (capture, retries) = (execution.pcap, execution.retries);
     let live = execution.live_jobs.get();
-    let jobs = Jobs { threads, live, capture, retries, again: execution.rerun };
+    let jobs = Jobs { threads, live, capture, retries };
     let tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
     let (report, summaries) = watch.end();
     if tally.cancelled {
@@ -116,12 +120,32 @@ pub(crate) fn execute(
         (writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), reported)
     });
     written?;
-    if tally.failed.is_empty() {
-        folder.complete();
-    }
     reported?;
     let wanted = cells.iter().filter(|cell| cell.wanted).count();
-    Ok(Done { found, summary, tally, wanted })
+    let count = found.count();
+    let path = match tally.failed.is_empty() {
+        true => folder.complete()?,
+        false => folder.path().to_owned(),
+    };
+    Ok(Done { path, summary, tally, count, wanted })
+}
+
+/// The folder that takes the results of these cells.
+fn open(
+    lab: &Lab,
+    cells: &[Cell<'_>],
+    engines: &[Box<dyn Engine>],
+    execution: &Execution<'_>,
+) -> Result<ResultFolder, Failure> {
+    let (out, source, build) = (&execution.out, lab.source(), identity::build());
+    if !execution.rerun {
+        return Ok(ResultFolder::open(out, source, build)?);
+    }
+    let wanted = cells.iter().filter(|cell| cell.wanted);
+    let wanted: HashSet<String> = wanted.map(|cell| cell_id(cell.engine.name(), cell.run)).collect();
+    let names = engines.iter().map(|engine| engine.name().to_owned()).collect();
+    let asked = Asked { engines: names, only: execution.only.to_vec() };
+    Ok(ResultFolder::rerun(out, source, build, &asked, |id| wanted.contains(id))?)
 }
 
 /// Ctrl-C ends the runs in an orderly way. A second one ends the program at once; unfinished runs leave nothing that counts.
@@ -140,18 +164,19 @@ fn catch_interrupts() -> Result<(), Failure> {
 
 /// Shows what has come of the runs.
 fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
-    let Done { found, summary, tally, wanted } = done;
+    let Done { path, summary, tally, count, wanted } = done;
     if args.json {
         print_json(summary)?;
     } else {
         print(&weir_report::table(summary, terminal_width()))?;
-        let page = found.path.join(if args.no_report { "summary.json" } else { "index.html" });
+        let page = path.join(if args.no_report { "summary.json" } else { "index.html" });
         let retried = match tally.retried {
             0 => String::new(),
             some => format!(", {some} at the second attempt"),
         };
+        let there = if count.is_complete() { String::new() } else { format!("  There are {count}.") };
         print(&format!(
-            "\n{} runs{retried}, {} kept from before.  {}\n",
+            "\n{} runs{retried}, {} kept from before.{there}  {}\n",
             tally.done,
             tally.kept,
             page.display()

@@ -2,82 +2,12 @@
 //! result.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod place;
+
+use place::{LAB, Place, status, text, tree};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-const LAB: &str = "format = 1
-[run]
-duration = '4 s'
-warmup = '1 s'
-repeats = 2
-[dumbbell]
-rate = '10 Mbit/s'
-rtt = '20 ms'
-[traffic.a]
-cc = 'cubic'
-[traffic.b]
-cc = 'newreno'
-ecn = true
-[vary]
-'dumbbell.queue' = ['tail-drop', 'pie']
-";
-
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
-        fs::write(place.path("lab.toml"), LAB).unwrap();
-        place
-    }
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
-        command
-    }
-    fn weir(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-    fn files(&self) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(self.0.path())
-            .unwrap()
-            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Every file below a folder with its bytes, the report left out.
-fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut files = vec![];
-    let mut folders = vec![folder.to_owned()];
-    while let Some(current) = folders.pop() {
-        for entry in fs::read_dir(&current).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                files.push((path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap()));
-            }
-        }
-    }
-    files.sort();
-    files
-}
 
 #[test]
 fn a_run_writes_its_folder_and_ends_with_a_table() {
@@ -211,7 +141,8 @@ fn a_folder_of_another_lab_is_not_touched_without_rerun() {
         "mine",
         "a person's file comes back"
     );
-    assert_eq!(place.files(), ["lab.toml", "out"], "what was set aside is gone");
+    assert_eq!(place.files(), ["lab.toml", "out"]);
+    assert!(!place.path("out/.weir-rerun").exists(), "what was set aside is gone");
     fs::create_dir(place.path("precious")).unwrap();
     fs::write(place.path("precious/thesis.txt"), "years").unwrap();
     fs::write(place.path("precious/lab.toml"), LAB).unwrap();

@@ -25,7 +25,7 @@ pub(crate) fn simulate_lab(lab: &Lab) -> Vec<RunSummary> {
 }
 
 fn simulate_to(lab: &Lab, folder: &Path) -> Vec<RunSummary> {
-    let out = ResultFolder::open(&folder.join("out"), lab.source(), "test", false).unwrap();
+    let out = ResultFolder::open(&folder.join("out"), lab.source(), "test").unwrap();
     for run in lab.runs() {
         let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
         let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };

@@ -1,0 +1,155 @@
+//! One writer at a time: whoever writes into a folder holds a lock on a file in it (flock(2)). The kernel gives the lock
+//! back when its process ends, however it ends, so a lock is never stale. The file says who holds it, and is empty when
+//! nobody does.
+
+use crate::folder::{FolderError, at};
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// The file that is locked.
+const FILE: &str = ".weir-lock";
+/// So much of it is read, in bytes, and shown of a command, in characters.
+const MOST_READ: u64 = 4096;
+const MOST_SHOWN: usize = 120;
+
+/// The right to write into a folder, until it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+}
+
+/// Who holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holder {
+    /// Its process.
+    pub process: Option<u32>,
+    /// Its command line.
+    pub command: Option<String>,
+    /// How long it has held the lock.
+    pub held: Option<Duration>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            None => write!(f, "another process")?,
+            Some(process) => write!(f, "process {process}")?,
+        }
+        if let Some(command) = &self.command {
+            write!(f, " (`{command}`)")?;
+        }
+        match self.held {
+            None => Ok(()),
+            Some(held) => write!(f, ", for {}", spoken(held.as_secs())),
+        }
+    }
+}
+
+/// A length of time in whole units.
+fn spoken(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}
+
+impl Lock {
+    /// Takes the lock of a folder that is there.
+    ///
+    /// # Errors
+    /// Another process holds it, or its file cannot be written.
+    pub fn take(folder: &Path) -> Result<Lock, FolderError> {
+        let path = folder.join(FILE);
+        if path.is_symlink() {
+            return Err(at(&path)(std::io::Error::other("a symbolic link, and weir writes through none")));
+        }
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(at(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(FolderError::Held {
+                    folder: folder.display().to_string(),
+                    holder: holder(&mut file),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(at(&path)(error)),
+        }
+        let command: Vec<String> = std::env::args().collect();
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "{}\n{}", std::process::id(), shown(&command.join(" "))))
+            .map_err(at(&path))?;
+        Ok(Lock { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A name that stays is only less tidy: the lock itself goes with the file.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// Who has written itself into the file; what cannot be read is left out.
+fn holder(file: &mut File) -> Holder {
+    let held = file.metadata().and_then(|about| about.modified()).ok().and_then(|since| since.elapsed().ok());
+    let mut text = String::new();
+    let read = file.take(MOST_READ).read_to_string(&mut text);
+    let mut lines = text.lines();
+    let (process, command) = (lines.next().and_then(|line| line.parse().ok()), lines.next().map(shown));
+    match (read, process) {
+        (Ok(_), Some(process)) => Holder { process: Some(process), command, held },
+        _ => Holder::default(),
+    }
+}
+
+/// A command line as it may be shown: in one line, without control characters, not too long.
+fn shown(command: &str) -> String {
+    let plain: String =
+        command.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    match plain.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}...", &plain[..end]),
+        None => plain,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_writer_is_told_who_the_first_is_and_may_write_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = Lock::take(folder.path()).unwrap();
+        let Err(FolderError::Held { holder, .. }) = Lock::take(folder.path()) else { panic!("two writers") };
+        assert_eq!(holder.process, Some(std::process::id()));
+        assert!(holder.command.is_some_and(|command| !command.is_empty()));
+        drop(lock);
+        assert_eq!(std::fs::read(folder.path().join(FILE)).unwrap(), b"");
+        Lock::take(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_lock_whose_holder_was_killed_is_free_and_its_name_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), "1\nweir run lab.toml with a long tail of words\n").unwrap();
+        let lock = Lock::take(folder.path()).unwrap();
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert!(text.starts_with(&format!("{}\n", std::process::id())) && !text.contains("tail"), "{text}");
+        drop(lock);
+    }
+
+    #[test]
+    fn what_stands_in_the_file_reaches_no_terminal_as_it_is() {
+        let command = shown(&format!("weir \u{1b}[31m{}", "x".repeat(500)));
+        assert!(command.starts_with("weir  [31mxxx") && command.ends_with("x..."), "{command}");
+        let held = Some(Duration::from_secs(200));
+        let holder = Holder { process: Some(7), command: Some("weir run a.toml".into()), held };
+        assert_eq!(holder.to_string(), "process 7 (`weir run a.toml`), for 3 min");
+    }
+}

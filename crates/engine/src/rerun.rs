@@ -1,0 +1,424 @@
+//! `--rerun`: a new set of results grows beside the older one, in a folder of ours within the result folder, and takes its
+//! place when it is complete.
+//!
+//! The new set is a result folder in itself: `.weir-rerun/` with `lab.toml`, `runs/` and, at the end, the report. The same
+//! command goes on with it after an interruption. What a rerun does not ask for (a part of the tree, another engine) is
+//! carried over from the older set as hard links. A set is complete from the moment in which `complete.json` appears: from
+//! then on readers take each part from where it is, and whoever writes next puts the rest in place ([`settle`]). Of the
+//! older set only files that weir wrote are removed; everything else goes to the same place beside the new ones.
+
+use crate::below::{DRAFT, OURS, remove_if_there, write_below};
+use crate::folder::{FolderError, at};
+use crate::place::{self, Place};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// Where the new set grows.
+pub(crate) const STAGING: &str = ".weir-rerun";
+/// What was asked for, in the staging folder.
+const ASKED: &str = "asked.json";
+/// The parts of a complete set, in the staging folder.
+const COMPLETE: &str = "complete.json";
+/// Where the older set goes, in the staging folder.
+const BEFORE: &str = "before";
+/// What a set of results consists of, in the order in which it is put in place.
+const SET: [&str; 6] = ["runs", "traces", "lab.toml", "summary.json", "report", "index.html"];
+
+/// What a rerun is to run: a rerun goes on only with one that asked for the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Names of the engines.
+    pub engines: Vec<String>,
+    /// What of the tree, as `LEVEL=LABEL`; everything if empty.
+    pub only: Vec<String>,
+}
+
+/// What stands in `asked.json`.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+struct Request {
+    build: String,
+    asked: Asked,
+}
+
+/// Where a part of the set that counts is: in its place, or still in the staging folder of a complete rerun.
+pub(crate) fn current(folder: &Path, part: &str) -> PathBuf {
+    let staging = folder.join(STAGING);
+    let staged = staging.join(part);
+    let counts = staging.join(COMPLETE).is_file() && staged.exists();
+    if counts { staged } else { folder.join(part) }
+}
+
+/// The staging folder, where a rerun is not complete yet.
+pub(crate) fn unfinished(folder: &Path) -> Option<PathBuf> {
+    let staging = folder.join(STAGING);
+    (staging.join(ASKED).is_file() && !staging.join(COMPLETE).exists()).then_some(staging)
+}
+
+/// The staging folder for a rerun of this lab: as an earlier session of the same command left it, or empty. And whether
+/// the runs of another command had to make room.
+pub(crate) fn stage(folder: &Path, lab: &str, build: &str, asked: &Asked) -> io::Result<(PathBuf, bool)> {
+    let staging = folder.join(STAGING);
+    let request = Request { build: build.into(), asked: asked.clone() };
+    let read = |name: &str| fs::read(staging.join(name)).ok();
+    let same = read(ASKED).and_then(|text| serde_json::from_slice::<Request>(&text).ok());
+    let goes_on =
+        same.is_some_and(|before| before == request) && read("lab.toml").as_deref() == Some(lab.as_bytes());
+    let dropped = !goes_on && fs::read_dir(staging.join("runs")).is_ok_and(|mut runs| runs.next().is_some());
+    if !goes_on {
+        remove_all(&staging)?;
+        fs::create_dir_all(staging.join("runs"))?;
+        write_below(&staging, "lab.toml", lab.as_bytes())?;
+        // Last: without it the folder is begun anew.
+        write_below(&staging, ASKED, &serde_json::to_vec(&request)?)?;
+    }
+    Ok((staging, dropped))
+}
+
+/// Brings runs of the older set into the staging folder, but for shards and runs that are there already.
+pub(crate) fn carry_over(
+    kept: Vec<Place>,
+    ids: &dyn Fn(&str) -> bool,
+    runs: &Path,
+) -> Result<(), FolderError> {
+    let mut shards: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for place in kept {
+        match place {
+            Place::Folder(from) => link(&from, runs)?,
+            Place::Shard(from) => *shards.entry(from.to_path_buf()).or_default() += 1,
+        }
+    }
+    for (from, count) in shards {
+        let to = in_folder(runs, &from);
+        if to.exists() {
+            continue;
+        }
+        let all = place::read_shard(&from)?;
+        if all.len() == count {
+            link(&from, runs)?;
+            continue;
+        }
+        let kept: Vec<_> = all.iter().filter(|run| ids(&run.file.id)).collect();
+        place::replace_shard(&to, &kept.iter().map(|run| (&run.file, &run.records)).collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+/// The folder of the same name in another folder.
+fn in_folder(runs: &Path, from: &Path) -> PathBuf {
+    runs.join(from.file_name().unwrap_or_default())
+}
+
+/// Gives what weir wrote into a run's folder a second name in another folder; a copy, where there can be no links.
+fn link(from: &Path, runs: &Path) -> Result<(), FolderError> {
+    let to = in_folder(runs, from);
+    if to.exists() {
+        return Ok(());
+    }
+    let draft = place::draft(&to);
+    let linked = || -> io::Result<()> {
+        remove_all(&draft)?;
+        fs::create_dir(&draft)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if entry.file_type()?.is_file() && is_of_a_run(&name.to_string_lossy()) {
+                let place = draft.join(&name);
+                fs::hard_link(entry.path(), &place).or_else(|_| fs::copy(entry.path(), &place).map(drop))?;
+            }
+        }
+        fs::rename(&draft, &to)
+    };
+    linked().map_err(at(from))
+}
+
+/// The staged set is complete: puts it in place of the older one.
+pub(crate) fn publish(folder: &Path) -> io::Result<()> {
+    let staging = folder.join(STAGING);
+    // What replaces an older set must be on disk before that one goes, whatever happens to the machine.
+    sync(&staging)?;
+    let parts: Vec<&str> = SET.into_iter().filter(|part| there(&staging.join(part))).collect();
+    let draft = staging.join(format!("{DRAFT}{COMPLETE}"));
+    fs::write(&draft, serde_json::to_vec(&parts)?)?;
+    File::open(&draft)?.sync_all()?;
+    fs::rename(&draft, staging.join(COMPLETE))?;
+    sync_folder(&staging);
+    settle(folder)
+}
+
+/// Puts in place what is left of a complete rerun in the staging folder, if there is one. May be interrupted at any time
+/// and called again.
+pub(crate) fn settle(folder: &Path) -> io::Result<()> {
+    let staging = folder.join(STAGING);
+    let Ok(text) = fs::read(staging.join(COMPLETE)) else {
+        // Without a request it was only about to be, or is nearly gone.
+        return if staging.join(ASKED).exists() { Ok(()) } else { remove_all(&staging) };
+    };
+    let parts: Vec<String> = serde_json::from_slice(&text)?;
+    let before = staging.join(BEFORE);
+    for part in SET {
+        let (new, place) = (staging.join(part), folder.join(part));
+        let has = parts.iter().any(|known| known == part);
+        let arrived = has && !there(&new);
+        if there(&place) && !arrived {
+            fs::create_dir_all(&before)?;
+            fs::rename(&place, before.join(part))?;
+        }
+        if has && !arrived {
+            fs::rename(&new, &place)?;
+        }
+    }
+    sync_folder(&staging);
+    sync_folder(folder);
+    if before.is_dir() {
+        retire(&before, folder, "")?;
+    }
+    // What is left is ours. Without its request the folder is no rerun that could go on, so that goes first.
+    remove_if_there(&staging.join(ASKED))?;
+    remove_all(&staging)
+}
+
+/// Whether something has this name, if only a link to nowhere.
+fn there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Removes what weir wrote of an older set, and gives everything else back: `name` is the path of `old` in its set.
+fn retire(old: &Path, folder: &Path, name: &str) -> io::Result<()> {
+    for entry in fs::read_dir(old)? {
+        let entry = entry?;
+        let (path, own) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        let name = if name.is_empty() { own } else { format!("{name}/{own}") };
+        match (entry.file_type()?.is_dir(), is_ours(&name)) {
+            (true, Owner::Weir) => remove_all(&path)?,
+            (true, Owner::Mixed) => {
+                retire(&path, folder, &name)?;
+                fs::remove_dir(&path)?;
+            }
+            (false, Owner::Weir) => fs::remove_file(&path)?,
+            _ => give_back(&path, &folder.join(&name))?,
+        }
+    }
+    Ok(())
+}
+
+/// Moves what somebody put into a result folder to its place, or beside what has that name now.
+fn give_back(path: &Path, place: &Path) -> io::Result<()> {
+    if let Some(parent) = place.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut free = place.to_owned();
+    while there(&free) {
+        let mut name = free.into_os_string();
+        name.push(".before");
+        free = name.into();
+    }
+    fs::rename(path, free)
+}
+
+/// Whose a file or folder of a result folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// Weir wrote it, with all that is in it.
+    Weir,
+    /// A folder that weir made, and others may have put something into.
+    Mixed,
+    /// Somebody else put it there.
+    Other,
+}
+
+/// Whose this part of a set is, by its path.
+fn is_ours(name: &str) -> Owner {
+    let parts: Vec<&str> = name.split('/').collect();
+    let ours = |yes: bool| if yes { Owner::Weir } else { Owner::Other };
+    let page = |file: &str| file.ends_with(".html") || file.ends_with(".js");
+    let digest = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match parts[..] {
+        [.., last] if last.starts_with(OURS) => Owner::Weir,
+        ["lab.toml" | "summary.json" | "index.html"] => Owner::Weir,
+        ["runs" | "traces" | "report"] | ["runs", _] => Owner::Mixed,
+        ["runs", _, file] => ours(is_of_a_run(file)),
+        ["traces", folder] if digest(folder) => Owner::Mixed,
+        ["traces", folder, _] => ours(digest(folder)),
+        ["report", "assets" | "sim" | "live" | "both" | "pages" | "series"] => Owner::Mixed,
+        ["report", "lab.js" | "compare.html" | "run.html"] => Owner::Weir,
+        ["report", "assets", file] => ours(page(file) || file.ends_with(".css") || file == "uplot-LICENSE"),
+        ["report", "sim" | "live" | "both" | "pages" | "series", file] => ours(page(file)),
+        _ => Owner::Other,
+    }
+}
+
+/// Whether weir writes files of this name into a run's folder: records and what describes them, captures, what commands
+/// printed.
+fn is_of_a_run(file: &str) -> bool {
+    let described = ["run.json", "runs.json", "records.json"].contains(&file);
+    let command = file.starts_with("command-") && file.ends_with(".txt");
+    described || command || file.ends_with(".parquet") || file.ends_with(".pcap")
+}
+
+/// Removes a folder, a file or a link, if there is one.
+pub(crate) fn remove_all(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => remove_if_there(path),
+        other => other,
+    }
+}
+
+/// Waits until all files below a folder are on disk.
+pub(crate) fn sync(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            sync(&entry.path())?;
+        } else if kind.is_file() {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    sync_folder(folder);
+    Ok(())
+}
+
+/// The same of the names in a folder. Some systems cannot: there the names come to disk when they do.
+fn sync_folder(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_weir_writes_is_told_from_what_others_put_beside_it() {
+        for ours in [
+            "lab.toml",
+            "runs/sim-r1/run.json",
+            "runs/sim-r1/flows.parquet",
+            "runs/sim-r1/down.pcap",
+            "runs/live-r1/command-a-errors.txt",
+            "runs/.weir-draft.sim-r1",
+            "traces/0123456789abcdef/cell.csv",
+            "report/assets/weir.css",
+            "report/sim/pie_r1.html",
+        ] {
+            assert_eq!(is_ours(ours), Owner::Weir, "{ours}");
+        }
+        for other in [
+            "notes.txt",
+            "export",
+            "runs/notes.txt/x/y",
+            "runs/sim-r1/notes.md",
+            "runs/sim-r1/deeper",
+            "traces/mine.csv",
+            "traces/mine/a.csv",
+            "report/mine",
+            "report/sim/notes.txt",
+        ] {
+            assert_eq!(is_ours(other), Owner::Other, "{other}");
+        }
+    }
+
+    /// A folder with an older set of two runs, notes in several places, and a staged set of one run.
+    fn folder() -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| write_below(place.path(), name, text.as_bytes()).unwrap();
+        for (name, text) in [
+            ("lab.toml", "old"),
+            ("index.html", "old"),
+            ("runs/sim-r1/run.json", "old"),
+            ("runs/sim-r1/notes.txt", "mine"),
+            ("runs/sim-r2/run.json", "old"),
+            ("runs/sim-r2/notes.txt", "mine"),
+            ("runs/notes/a.txt", "mine"),
+            ("report/sim/r2.html", "old"),
+            ("notes.txt", "mine"),
+            (".weir-rerun/asked.json", "{}"),
+            (".weir-rerun/lab.toml", "new"),
+            (".weir-rerun/runs/sim-r1/run.json", "new"),
+        ] {
+            write(name, text);
+        }
+        place
+    }
+
+    /// All files below a folder, with what they say.
+    fn files(folder: &Path, name: &str) -> Vec<String> {
+        let mut found = vec![];
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let (path, own) = (entry.path(), format!("{name}/{}", entry.file_name().to_string_lossy()));
+            match path.is_dir() {
+                true => found.extend(files(&path, &own)),
+                false => found.push(format!("{own}: {}", fs::read_to_string(path).unwrap())),
+            }
+        }
+        found.sort();
+        found
+    }
+
+    const SETTLED: [&str; 6] = [
+        "/lab.toml: new",
+        "/notes.txt: mine",
+        "/runs/notes/a.txt: mine",
+        "/runs/sim-r1/notes.txt: mine",
+        "/runs/sim-r1/run.json: new",
+        "/runs/sim-r2/notes.txt: mine",
+    ];
+
+    #[test]
+    fn a_complete_set_takes_the_place_of_the_older_one_and_what_is_not_ours_stays() {
+        let place = folder();
+        publish(place.path()).unwrap();
+        assert_eq!(files(place.path(), ""), SETTLED);
+    }
+
+    #[test]
+    fn an_interrupted_publication_goes_on_from_wherever_it_stopped() {
+        // The steps of a publication are renames; killed before each of them, the next writer ends with the same.
+        let steps: [(&str, &str); 4] = [
+            ("runs", ".weir-rerun/before/runs"),
+            (".weir-rerun/runs", "runs"),
+            ("lab.toml", ".weir-rerun/before/lab.toml"),
+            (".weir-rerun/lab.toml", "lab.toml"),
+        ];
+        for done in 0..=steps.len() {
+            let place = folder();
+            let at = |name: &str| place.path().join(name);
+            fs::write(at(".weir-rerun/complete.json"), "[\"runs\", \"lab.toml\"]").unwrap();
+            fs::create_dir(at(".weir-rerun/before")).unwrap();
+            for (from, to) in &steps[..done] {
+                fs::rename(at(from), at(to)).unwrap();
+            }
+            // A reader sees the new set whole, wherever its parts are.
+            assert_eq!(fs::read(current(place.path(), "lab.toml")).unwrap(), b"new", "after {done} steps");
+            assert!(!current(place.path(), "runs").join("sim-r2/run.json").exists(), "after {done} steps");
+            settle(place.path()).unwrap();
+            assert_eq!(files(place.path(), ""), SETTLED, "after {done} steps");
+        }
+    }
+
+    #[test]
+    fn only_the_same_command_goes_on_with_a_rerun() {
+        let place = tempfile::tempdir().unwrap();
+        let asked = |only: &[&str]| Asked {
+            engines: vec!["sim".into()],
+            only: only.iter().map(|only| only.to_string()).collect(),
+        };
+        let stage = |lab: &str, build: &str, only: &[&str]| {
+            let (staging, dropped) = stage(place.path(), lab, build, &asked(only)).unwrap();
+            let went_on = staging.join("runs/sim-r1").is_dir();
+            assert!(!(went_on && dropped));
+            fs::create_dir_all(staging.join("runs/sim-r1")).unwrap();
+            went_on
+        };
+        assert!(!stage("lab", "build", &[]));
+        assert!(stage("lab", "build", &[]));
+        assert!(!stage("another lab", "build", &[]));
+        assert!(!stage("another lab", "another build", &[]));
+        assert!(!stage("another lab", "another build", &["queue=pie"]));
+        assert!(stage("another lab", "another build", &["queue=pie"]));
+    }
+}

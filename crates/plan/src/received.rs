@@ -1,0 +1,140 @@
+//! A run that was read back from a result folder rather than made from a lab. Its names become names of files and hosts, and
+//! its indices are trusted by all that computes with it, so both are checked as those of a lab are.
+
+use crate::limits::{LONGEST_RUN, MOST_PERIODS, SHORTEST_SAMPLE};
+use crate::run::{Run, Way};
+use weir_base::Span;
+
+/// Longest name of a run: the name of a folder, with the engine before it (NAME_MAX is 255).
+const LONGEST_ID: usize = 200;
+/// Longest name of anything else: the longest that a lab may give, with what is appended to it.
+const LONGEST_NAME: usize = 80;
+
+impl Run {
+    /// Checks a run that was not made from a lab by this program.
+    ///
+    /// # Errors
+    /// What is wrong with it, after `the run`.
+    pub fn check(&self) -> Result<(), String> {
+        let named = |what: &str, name: &str, longest: usize| match is_plain(name, longest) {
+            true => Ok(()),
+            false => Err(format!("names a {what} {name:?}, which cannot be the name of one")),
+        };
+        named("run", &self.id, LONGEST_ID)?;
+        self.network.nodes.iter().try_for_each(|node| named("node", &node.name, LONGEST_NAME))?;
+        self.network.links.iter().try_for_each(|link| named("link", &link.name, LONGEST_NAME))?;
+        self.groups.iter().try_for_each(|group| named("group", &group.name, LONGEST_NAME))?;
+        self.flows.iter().try_for_each(|flow| named("flow", &flow.name, LONGEST_NAME))?;
+        self.check_times()?;
+        self.check_indices()
+    }
+
+    fn check_times(&self) -> Result<(), String> {
+        let Run { duration, sample, warmup, .. } = *self;
+        if duration.is_zero() || duration > LONGEST_RUN {
+            return Err(format!("lasts {duration}"));
+        }
+        let periods = duration.as_nanos() / sample.as_nanos().max(1);
+        if sample < SHORTEST_SAMPLE || periods > MOST_PERIODS {
+            return Err(format!("has sample periods of {sample} in {duration}"));
+        }
+        if warmup >= duration {
+            return Err(format!("has a warm-up of {warmup} in {duration}"));
+        }
+        let late = |at: &Span| *at > LONGEST_RUN;
+        let starts = self.flows.iter().map(|flow| flow.start);
+        let rtts = self.groups.iter().map(|group| group.rtt);
+        let delays = self.network.links.iter().map(|link| link.delay);
+        match starts.chain(rtts).chain(delays).find(late) {
+            Some(time) => Err(format!("speaks of a time of {time}")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_indices(&self) -> Result<(), String> {
+        let (nodes, links, groups) = (self.network.nodes.len(), self.network.links.len(), self.groups.len());
+        let within = |what: &str, index: usize, count: usize| match index < count {
+            true => Ok(()),
+            false => Err(format!("speaks of {what} {index} and has {count}")),
+        };
+        for link in &self.network.links {
+            within("node", link.from, nodes)?;
+            within("node", link.to, nodes)?;
+            if link.rate.is_some_and(|rate| rate.bits_per_sec() == 0) {
+                return Err(format!("has a link {} of no rate", link.name));
+            }
+        }
+        for group in &self.groups {
+            within("node", group.from, nodes)?;
+            within("node", group.to, nodes)?;
+        }
+        for Way { to, links: way } in &self.network.ways {
+            within("node", *to, nodes)?;
+            way.iter().try_for_each(|link| within("link", *link, links))?;
+        }
+        self.flows.iter().try_for_each(|flow| within("group", flow.group, groups))
+    }
+}
+
+/// Whether a name is fit for a file: letters, digits, `-`, `_` and points, of which none begins it.
+fn is_plain(name: &str, longest: usize) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    (1..=longest).contains(&name.len()) && !name.starts_with('.') && name.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Lab, Run};
+    use std::path::Path;
+    use weir_base::Span;
+
+    fn run() -> Run {
+        let text = "format = 1\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n[traffic.a]\nflows = 2\n\
+                    [vary]\n'dumbbell.queue' = ['pie', { kind = 'tail-drop', limit = '1.5 bdp' }]\n";
+        Lab::from_str(text, "lab.toml", Path::new("."), &[]).unwrap().runs().pop().unwrap()
+    }
+
+    #[test]
+    fn every_run_of_a_lab_is_sound() {
+        assert_eq!(run().check(), Ok(()));
+        assert!(run().id.contains('.'), "a label with a point: {}", run().id);
+    }
+
+    #[test]
+    fn names_that_are_no_names_of_files_are_refused() {
+        for bad in ["", "..", "../../../ESC", "a/b", ".hidden", "<b>", "a b", "\u{1b}[31m"] {
+            let changes: [fn(&mut Run, &str); 5] = [
+                |run, name| run.id = name.into(),
+                |run, name| run.network.nodes[0].name = name.into(),
+                |run, name| run.network.links[0].name = name.into(),
+                |run, name| run.groups[0].name = name.into(),
+                |run, name| run.flows[1].name = name.into(),
+            ];
+            for change in changes {
+                let mut run = run();
+                change(&mut run, bad);
+                let told = run.check().unwrap_err();
+                assert!(told.contains(&format!("{bad:?}")), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn indices_and_times_that_no_lab_gives_are_refused() {
+        let changes: [fn(&mut Run); 8] = [
+            |run| run.flows[0].group = 1,
+            |run| run.groups[0].from = 1000,
+            |run| run.network.links[0].to = usize::MAX,
+            |run| run.duration = Span::ZERO,
+            |run| run.sample = Span::ZERO,
+            |run| run.sample = Span::from_nanos(1),
+            |run| run.warmup = run.duration,
+            |run| run.duration = Span::MAX,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut run = run();
+            change(&mut run);
+            assert!(run.check().is_err(), "change {number}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Files beside the tables that are under the same checksums. What is known of a run (`run.json`) is as much a part of its
+//! numbers as its records: `records.json` lists its length and checksum too, so a changed description is noticed.
+//!
+//! Results of weir before this have descriptions without a checksum. They are read, and [`Sealed::checked`] says so.
+
+use crate::error::RecordError;
+use crate::gathered::Gathered;
+use crate::reader::RunReader;
+use crate::shard::runs_of;
+use crate::writer::Manifest;
+use serde::{Deserialize, Serialize};
+use std::hash::Hasher;
+use std::path::Path;
+
+/// Length and checksum of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    /// Length of the file.
+    pub(crate) bytes: u64,
+    /// XXH64 of the file, in hexadecimal.
+    pub(crate) xxh64: String,
+}
+
+impl Sum {
+    /// The length and checksum of these bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Sum {
+        let mut sum = twox_hash::XxHash64::with_seed(0);
+        sum.write(bytes);
+        Sum { bytes: bytes.len() as u64, xxh64: format!("{:016x}", sum.finish()) }
+    }
+
+    /// Whether these bytes are what was written.
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), String> {
+        let Sum { bytes: length, xxh64 } = Sum::of(bytes);
+        if length != self.bytes {
+            return Err(format!("{length} bytes long, {} were written", self.bytes));
+        }
+        if xxh64 != self.xxh64 {
+            return Err("changed since it was written: the checksum differs".into());
+        }
+        Ok(())
+    }
+}
+
+/// A file beside the records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// What it holds.
+    pub bytes: Vec<u8>,
+    /// Whether it was under a checksum, which it matches; false in results of an older weir.
+    pub checked: bool,
+    /// How many runs' records it stands beside, where they are those of a shard.
+    pub runs: Option<usize>,
+}
+
+/// Writes a file beside finished records and puts it under their checksums. The folder must not be visible to readers yet:
+/// the list of checksums is written anew.
+///
+/// # Errors
+/// There are no finished records, or the file system refused.
+pub fn seal(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+    let mut manifest = Manifest::read(folder)?;
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).map_err(RecordError::io(&path))?;
+    manifest.files.insert(name.into(), Sum::of(bytes));
+    manifest.write(folder)
+}
+
+/// Reads a file beside finished records.
+///
+/// # Errors
+/// There are no finished records; the file is missing, cannot be read, or is not what was written.
+pub fn read_sealed(folder: &Path, name: &str) -> Result<Sealed, RecordError> {
+    RunReader::open_any(folder)?.sealed(name)
+}
+
+/// Reads a shard as one: the records of its runs and a file beside them, both as one writer left them.
+///
+/// # Errors
+/// It was not finished, or a file cannot be read or is not what was written.
+pub fn read_shard_sealed(folder: &Path, name: &str) -> Result<(Sealed, Vec<Gathered>), RecordError> {
+    let reader = RunReader::open_any(folder)?;
+    Ok((reader.sealed(name)?, runs_of(&reader, folder)?))
+}
+
+/// The bytes of a file; whatever else has its name (a folder, a pipe that never ends) is refused.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, RecordError> {
+    if !std::fs::metadata(path).map_err(RecordError::io(path))?.is_file() {
+        return Err(RecordError::corrupt(path, "not a file"));
+    }
+    std::fs::read(path).map_err(RecordError::io(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ParquetRecorder, write_shard};
+
+    fn finished() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        ParquetRecorder::create(folder.path()).unwrap().finish().unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_sealed_file_comes_back_and_any_change_is_noticed() {
+        let folder = finished();
+        seal(folder.path(), "run.json", b"{\"seed\": 1}").unwrap();
+        let read = || read_sealed(folder.path(), "run.json");
+        assert_eq!(read().unwrap(), Sealed { bytes: b"{\"seed\": 1}".to_vec(), checked: true, runs: None });
+        for changed in [&b""[..], b"{\"seed\": 2}", b"{\"seed\": 1} "] {
+            std::fs::write(folder.path().join("run.json"), changed).unwrap();
+            let told = read().unwrap_err().to_string();
+            assert!(told.contains("run.json"), "{told}");
+        }
+        std::fs::remove_file(folder.path().join("run.json")).unwrap();
+        assert!(matches!(read(), Err(RecordError::Io { .. })));
+        // A pipe of this name is not waited for.
+        std::fs::create_dir(folder.path().join("run.json")).unwrap();
+        assert!(matches!(read(), Err(RecordError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_file_of_an_older_weir_is_read_and_told_apart() {
+        let folder = finished();
+        std::fs::write(folder.path().join("run.json"), "{}").unwrap();
+        assert!(!read_sealed(folder.path(), "run.json").unwrap().checked);
+    }
+
+    #[test]
+    fn nothing_is_sealed_beside_unfinished_records() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(seal(folder.path(), "run.json", b"{}"), Err(RecordError::Missing { .. })));
+        assert!(!folder.path().join("run.json").exists());
+    }
+
+    #[test]
+    fn the_list_of_a_shard_comes_with_its_records() {
+        let folder = tempfile::tempdir().unwrap();
+        write_shard(folder.path(), &[&Gathered::new(), &Gathered::new()]).unwrap();
+        seal(folder.path(), "runs.json", b"[1, 2]").unwrap();
+        let (list, runs) = read_shard_sealed(folder.path(), "runs.json").unwrap();
+        assert_eq!((list.bytes, list.runs, runs.len()), (b"[1, 2]".to_vec(), Some(2), 2));
+    }
+}
