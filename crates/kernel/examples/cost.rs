@@ -61,7 +61,7 @@ fn main() -> Result<(), Failure> {
     println!("|---|---|---|---|---|---|---|---|");
     transfer("cubic")?;
     for control in CONTROLS {
-        let _held = weir_kernel::load(&control.name.parse()?)?;
+        let _held = weir_kernel::hold(&control.name.parse()?)?;
         let (mut ratios, mut ours, mut cubics) = (vec![], Taken::default(), Taken::default());
         for pair in 0..pairs {
             let (our, cubic) = if pair % 2 == 0 {

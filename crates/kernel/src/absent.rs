@@ -1,6 +1,7 @@
 //! What a weir without its kernel controls answers: that it was built so.
 
 use crate::{Control, Problem, Running};
+use serde_json::{Map, Value};
 use std::process::{Command, ExitStatus};
 use weir_control::Config;
 
@@ -15,13 +16,6 @@ impl Held {
     pub fn control(&self) -> &'static Control {
         match self.never {}
     }
-    /// See the feature `bpf`.
-    ///
-    /// # Errors
-    /// None: there is none to pin.
-    pub fn pin(self) -> Result<(), Problem> {
-        match self.never {}
-    }
 }
 /// There is none.
 #[derive(Debug)]
@@ -34,7 +28,7 @@ impl Group {
     ///
     /// # Errors
     /// [`Problem::NotBuilt`].
-    pub fn new(_: &'static Control) -> Result<Group, Problem> {
+    pub fn new(_: &Held, _: Option<&Relabelling>) -> Result<Group, Problem> {
         Err(Problem::NotBuilt)
     }
     /// See the feature `bpf`.
@@ -49,7 +43,7 @@ impl Group {
 /// There is none.
 #[derive(Debug)]
 pub struct Relabelling {
-    never: std::convert::Infallible,
+    _never: std::convert::Infallible,
 }
 
 impl Relabelling {
@@ -60,27 +54,20 @@ impl Relabelling {
     pub fn new(_: &'static Control, _: &[String]) -> Result<Relabelling, Problem> {
         Err(Problem::NotBuilt)
     }
-    /// See the feature `bpf`.
-    ///
-    /// # Errors
-    /// None: there is none to pin.
-    pub fn pin(self) -> Result<(), Problem> {
-        match self.never {}
-    }
 }
 
 /// See the feature `bpf`.
 ///
 /// # Errors
 /// [`Problem::NotBuilt`].
-pub fn load(_: &Config) -> Result<Held, Problem> {
+pub fn load(_: &'static Control, _: &Map<String, Value>, _: &[String]) -> Result<Vec<String>, Problem> {
     Err(Problem::NotBuilt)
 }
 /// See the feature `bpf`.
 ///
 /// # Errors
 /// [`Problem::NotBuilt`].
-pub fn hold(_: &Config) -> Result<Option<Held>, Problem> {
+pub fn hold(_: &Config) -> Result<Held, Problem> {
     Err(Problem::NotBuilt)
 }
 /// See the feature `bpf`.
@@ -94,13 +81,6 @@ pub fn running() -> Result<Vec<Running>, Problem> {
 ///
 /// # Errors
 /// [`Problem::NotBuilt`].
-pub fn set(_: &Config) -> Result<(), Problem> {
-    Err(Problem::NotBuilt)
-}
-/// See the feature `bpf`.
-///
-/// # Errors
-/// [`Problem::NotBuilt`].
-pub fn unload(_: &str) -> Result<(), Problem> {
+pub fn unload(_: &str) -> Result<Vec<String>, Problem> {
     Err(Problem::NotBuilt)
 }

@@ -1,13 +1,14 @@
 //! One command under one control: it runs in a control group of its own, in which a program sets the control of every connection
 //! that is opened or accepted (cgroups(7), sock_ops). The network, other programs and their settings stay as they are.
 
-use crate::object::load_object;
-use crate::{Control, Problem, needs_marks};
-use libbpf_rs::Link;
+use crate::object::{Held, load_object};
+use crate::{Control, Problem, Relabelling, needs_marks};
+use libbpf_rs::Object;
+use rustix::io::FdFlags;
 use rustix::process::Signal;
 use std::fs::{self, File};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 const NAME: usize = 16;
 const CHOICE: usize = NAME + 4;
 
+/// How the program is attached (include/uapi/linux/bpf.h): in a group below, that group's own program runs in its stead. Where both ran,
+/// the upper one would have the last word.
+const SOCK_OPS: libbpf_sys::bpf_attach_type = libbpf_sys::BPF_CGROUP_SOCK_OPS;
+const OVERRIDABLE: u32 = libbpf_sys::BPF_F_ALLOW_OVERRIDE;
+/// What is told to what tidies up when the command has ended; if this process is killed it is told nothing.
+const ENDED: &[u8] = b"ended\n";
+
 /// What our groups are called; the number of the maker's PID namespace and its own there follow.
 const PREFIX: &str = "weir-use-";
 /// The number of the PID namespace from which all processes are seen (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
@@ -25,38 +33,49 @@ const OUTERMOST: u64 = 0xeffffffc;
 /// A control group in which connections get a control.
 #[derive(Debug)]
 pub struct Group {
-    /// The list of its processes, open for writing.
+    /// Its folder, and the list of its processes, open for writing.
+    folder: File,
     processes: OwnedFd,
-    /// Removes the group when its input ends.
+    /// Makes the group; removes it when its input ends.
     tidier: Child,
-    _link: Link,
+    /// The program that sets the control.
+    object: Object,
 }
 
 impl Group {
-    /// Makes one below the group of this process.
+    /// Makes one below the group of this process. What tidies up keeps the control and what relabels for it in the kernel if this
+    /// process is killed, until all that runs in the group has ended.
     ///
     /// # Errors
     /// There is no cgroup2 file system, or the kernel refuses the program.
-    pub fn new(control: &'static Control) -> Result<Group, Problem> {
+    pub fn new(held: &Held, relabelling: Option<&Relabelling>) -> Result<Group, Problem> {
         let unknown = || Problem::failed("cannot find the control group of this process");
         let (own, space) = (own_group().map_err(unknown())?, pid_namespace("self").map_err(unknown())?);
         sweep(&own, space);
         let folder = own.join(format!("{PREFIX}{space}-{}", std::process::id()));
         let failed = || Problem::failed(format!("cannot make the control group {}", folder.display()));
-        // One of our own name is of a process that is gone.
-        let _ = fs::remove_dir(&folder);
-        fs::create_dir(&folder).map_err(failed())?;
-        let tidier = tidy_up_later(&folder).map_err(failed())?;
+        let links =
+            std::iter::once(held.link.as_fd()).chain(relabelling.into_iter().flat_map(Relabelling::links));
+        let tidier = make_and_tidy_up(&folder, links.map(|link| link.as_raw_fd()).collect());
+        let tidier = tidier.map_err(failed())?;
         let processes = File::options().write(true).open(folder.join("cgroup.procs")).map_err(failed())?;
-        let object = load_object("choose", |_, section| write_choice(control, section))?;
-        let program = object.progs_mut().next();
-        let group = File::open(&folder).map_err(failed())?;
-        let link = program.map(|program| program.attach_cgroup(group.as_raw_fd()));
-        match link {
-            Some(Ok(link)) => Ok(Group { processes: processes.into(), tidier, _link: link }),
-            Some(Err(error)) => Err(failed()(io::Error::other(error))),
-            None => Err(failed()(io::Error::other("its object holds no program"))),
+        let object = load_object("choose", |_, section| write_choice(held.control, section))?;
+        let folder = File::open(&folder).map_err(failed())?;
+        let group = Group { folder, processes: processes.into(), tidier, object };
+        // Unlike a link, which goes with its holder, it stays for as long as the group does.
+        // SAFETY: both descriptors are open, and no memory is passed.
+        match unsafe {
+            libbpf_sys::bpf_prog_attach(group.program()?, group.folder.as_raw_fd(), SOCK_OPS, OVERRIDABLE)
+        } {
+            0 => Ok(group),
+            _ => Err(failed()(io::Error::last_os_error())),
         }
+    }
+
+    fn program(&self) -> Result<RawFd, Problem> {
+        let program = self.object.progs().next().map(|program| program.as_fd().as_raw_fd());
+        program
+            .ok_or_else(|| Problem::failed("cannot choose")(io::Error::other("its object holds no program")))
     }
 
     /// Runs a command inside, to its end. It is told to end when this process dies.
@@ -68,7 +87,7 @@ impl Group {
         let processes = self.processes.as_raw_fd();
         let enter = move || {
             // SAFETY: the descriptor is open: `self` outlives the call of `status`, and exec closes it only later.
-            let processes = unsafe { rustix::fd::BorrowedFd::borrow_raw(processes) };
+            let processes = unsafe { BorrowedFd::borrow_raw(processes) };
             rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
             rustix::io::write(processes.as_fd(), b"0")?;
             Ok(())
@@ -81,16 +100,42 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        drop(self.tidier.stdin.take());
+        if let Ok(program) = self.program() {
+            // SAFETY: both descriptors are open, and no memory is passed.
+            unsafe { libbpf_sys::bpf_prog_detach2(program, self.folder.as_raw_fd(), SOCK_OPS) };
+        }
+        if let Some(mut input) = self.tidier.stdin.take() {
+            let _ = input.write_all(ENDED);
+        }
         let _ = self.tidier.wait();
     }
 }
 
-/// Starts what removes the group when this process is gone, even if it was killed.
-fn tidy_up_later(folder: &Path) -> io::Result<Child> {
+/// Starts what makes the group, and removes it when this process is gone, even if it is killed before it knows of the group. These
+/// descriptors stay open until then.
+fn make_and_tidy_up(folder: &Path, kept: Vec<RawFd>) -> io::Result<Child> {
     let mut shell = Command::new("sh");
     shell.args(["-c", include_str!("tidy.sh"), "weir-tidy"]).arg(folder);
-    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let keep = move || {
+        kept.iter().try_for_each(|descriptor| {
+            // SAFETY: the descriptor is open: the caller has borrowed it until the process is spawned.
+            let descriptor = unsafe { BorrowedFd::borrow_raw(*descriptor) };
+            Ok(rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?)
+        })
+    };
+    // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
+    unsafe { shell.pre_exec(keep) };
+    let mut child = shell.spawn()?;
+    let mut told = String::new();
+    if let Some(output) = child.stdout.take() {
+        BufReader::new(output).read_line(&mut told)?;
+    }
+    if told == "made\n" {
+        return Ok(child);
+    }
+    let _ = child.wait();
+    Err(io::Error::other(told.trim().to_owned()))
 }
 
 /// The number of a process's PID namespace (pid_namespaces(7)).

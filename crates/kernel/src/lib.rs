@@ -1,8 +1,9 @@
 //! The controls of `bpf/` in the running kernel: loaded into an unmodified Linux, selected there by any program under their
 //! name, and gone when not wanted.
 //!
-//! A control that is loaded is held by a descriptor of this process ([`Held`]): however the process ends, the kernel takes the
-//! control away, and connections that use it keep it until they end. [`Held::pin`] lets it outlast the process instead.
+//! A control is in the kernel for as long as somebody has a reference to it: a descriptor of a process ([`Held`]) or a pin in a file
+//! system ([`load`]). The kernel counts them. However a process ends, its reference goes; with the last one the kernel takes the
+//! control away, and connections that use it keep it until they end.
 //!
 //! The feature `bpf` brings all of it; without that every function answers [`Problem::NotBuilt`].
 
@@ -12,6 +13,11 @@ mod capability;
 mod flows;
 #[cfg(feature = "bpf")]
 mod group;
+mod holder;
+#[cfg(feature = "bpf")]
+mod links;
+#[cfg(feature = "bpf")]
+mod lock;
 #[cfg(feature = "bpf")]
 mod object;
 #[cfg(feature = "bpf")]
@@ -28,18 +34,19 @@ mod running;
 mod absent;
 
 #[cfg(not(feature = "bpf"))]
-pub use absent::{Group, Held, Relabelling, hold, load, running, set, unload};
+pub use absent::{Group, Held, Relabelling, hold, load, running, unload};
 #[cfg(feature = "bpf")]
 pub use group::Group;
+pub use holder::Holder;
 #[cfg(feature = "bpf")]
-pub use object::{Held, hold, load};
+pub use object::{Held, hold};
 #[cfg(feature = "bpf")]
-pub use pins::unload;
+pub use pins::{load, unload};
 pub use problem::Problem;
 #[cfg(feature = "bpf")]
 pub use relabel::Relabelling;
 #[cfg(feature = "bpf")]
-pub use running::{running, set};
+pub use running::running;
 
 /// A control that has a kernel form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +90,18 @@ pub fn control(name: &str) -> Option<&'static Control> {
     CONTROLS.iter().find(|control| control.name == config.name())
 }
 
+/// A controller with these parameters, and the others at their defaults.
+///
+/// # Errors
+/// [`Problem::Unfit`]: it has no such parameter, or not with such a value.
+pub fn configure(
+    control: &Control,
+    parameters: serde_json::Map<String, serde_json::Value>,
+) -> Result<weir_control::Config, Problem> {
+    weir_control::Config::with_parameters(control.name, serde_json::Value::Object(parameters))
+        .map_err(|error| Problem::Unfit { control: control.name, reason: error.to_string() })
+}
+
 /// Whether it lives by marks.
 #[cfg(feature = "bpf")]
 fn needs_marks(control: &Control) -> bool {
@@ -99,6 +118,8 @@ pub struct Running {
     pub parameters: serde_json::Map<String, serde_json::Value>,
     /// Whether it outlasts the process that loaded it.
     pub pinned: bool,
+    /// The processes that hold it.
+    pub holders: Vec<Holder>,
     /// Connections of this network namespace that use it.
     pub flows: usize,
 }

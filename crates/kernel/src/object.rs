@@ -1,14 +1,22 @@
 //! A control's object: opened, given its parameters, loaded and linked.
 
+use crate::lock::Lock;
 use crate::parameters::{parameters, write_all};
-use crate::running::{is_registered, parameters_of};
-use crate::{Control, Problem, capability, control};
+use crate::running::{self, is_registered};
+use crate::{Control, Problem, capability, control, links};
 use libbpf_rs::btf::Btf;
-use libbpf_rs::{ErrorKind, Link, MapCore, MapType, Object, ObjectBuilder, PrintLevel};
+use libbpf_rs::{ErrorKind, MapCore, MapType, Object, ObjectBuilder, PrintLevel};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use weir_control::Config;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+/// How long the kernel may take to let a control go, which it does in the background.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before the kernel is asked once more.
+pub(crate) const MOMENT: Duration = Duration::from_millis(1);
 
 /// What libbpf and the verifier say while something is loaded: libbpf tells it to one function for the whole process.
 static SAID: Mutex<String> = Mutex::new(String::new());
@@ -44,11 +52,12 @@ pub(crate) fn load_object(
     opened.load().map_err(refused)
 }
 
-/// A control that is in the kernel for as long as this lives.
+/// A reference to a control in the kernel. The control is there for as long as anybody has one; connections that use it keep it
+/// until they end.
 #[derive(Debug)]
 pub struct Held {
     pub(crate) control: &'static Control,
-    pub(crate) link: Link,
+    pub(crate) link: OwnedFd,
 }
 
 impl Held {
@@ -56,51 +65,71 @@ impl Held {
     pub fn control(&self) -> &'static Control {
         self.control
     }
+
+    /// One more reference to a control that is in the kernel; none if it is not there.
+    pub(crate) fn find(control: &'static Control) -> Result<Option<Held>, Problem> {
+        Ok(links::find(control)?.map(|link| Held { control, link }))
+    }
 }
 
-/// Loads a controller's kernel form with these parameters.
-///
-/// # Errors
-/// It has none, it is there already, or the kernel does not take it.
-pub fn load(config: &Config) -> Result<Held, Problem> {
-    let control = control(config.name()).ok_or_else(|| Problem::Unknown(config.name().to_owned()))?;
-    capability::check()?;
-    if is_registered(control) {
-        return Err(Problem::Loaded(control.kernel));
-    }
+/// Loads a controller's kernel form with these parameters. `None` if the kernel has one of its name.
+fn attach(control: &'static Control, config: &Config) -> Result<Option<Held>, Problem> {
     let prepare = |types: &Btf<'_>, values: &mut [u8]| write_all(control, config, &parameters(types), values);
     let mut object = load_object(control.short, prepare)?;
-    let map = object.maps_mut().find(|map| map.map_type() == MapType::StructOps);
-    // The link holds the map and its programs; the object may go.
-    match map.map(|mut map| map.attach_struct_ops()) {
-        Some(Ok(link)) => Ok(Held { control, link }),
-        Some(Err(error)) => Err(Problem::Refused {
-            control: control.kernel,
-            reason: format!("{error:#}"),
-            log: said().clone(),
-        }),
-        None => {
-            let reason = "its object holds no control".to_owned();
-            Err(Problem::Refused { control: control.kernel, reason, log: String::new() })
+    let refused = |reason: String, log: String| Problem::Refused { control: control.kernel, reason, log };
+    let Some(mut map) = object.maps_mut().find(|map| map.map_type() == MapType::StructOps) else {
+        return Err(refused("its object holds no control".to_owned(), String::new()));
+    };
+    match map.attach_struct_ops() {
+        // The link holds the map and its programs; the object may go.
+        Ok(link) => {
+            let link = link.as_fd().try_clone_to_owned();
+            let link = link.map_err(Problem::failed(format!("cannot keep {}", control.kernel)))?;
+            Ok(Some(Held { control, link }))
         }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(refused(format!("{error:#}"), said().clone())),
     }
 }
 
-/// Sees to it that a controller's kernel form is there with these parameters: `None` if it was already.
+/// A reference to a controller's kernel form: to the one that is in the kernel, whatever its parameters, or else to one that is
+/// loaded with these. Whether it was loaded.
+pub(crate) fn find_or_load(
+    control: &'static Control,
+    config: impl Fn() -> Result<Config, Problem>,
+) -> Result<(Held, bool), Problem> {
+    let start = Instant::now();
+    loop {
+        if let Some(held) = Held::find(control)? {
+            return Ok((held, false));
+        }
+        // One that nobody holds any more may still be registered: the kernel takes it away in the background.
+        if !is_registered(control)
+            && let Some(held) = attach(control, &config()?)?
+        {
+            return Ok((held, true));
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(Problem::HeldElsewhere { control: control.kernel, holders: vec![] });
+        }
+        std::thread::sleep(MOMENT);
+    }
+}
+
+/// Sees to it that a controller's kernel form is there with these parameters, for as long as what is returned lives: it is loaded, or one
+/// more reference is taken to the one that is there, whoever loaded it.
 ///
 /// # Errors
-/// As [`load`]; [`Problem::Differs`] if it is there with other parameters.
-pub fn hold(config: &Config) -> Result<Option<Held>, Problem> {
+/// It has no kernel form, the kernel does not take it, or it is there with other parameters ([`Problem::Differs`]).
+pub fn hold(config: &Config) -> Result<Held, Problem> {
     let control = control(config.name()).ok_or_else(|| Problem::Unknown(config.name().to_owned()))?;
-    if !is_registered(control) {
-        return load(config).map(Some);
+    capability::check()?;
+    // Nobody changes its parameters meanwhile.
+    let _lock = Lock::shared().map_err(Problem::forbidden)?;
+    let (held, loaded) = find_or_load(control, || Ok(config.clone()))?;
+    if loaded {
+        return Ok(held);
     }
-    let has = parameters_of(control)?;
-    for (parameter, wanted) in crate::parameters::spelled_out(config) {
-        if let Some(has) = has.get(&parameter).filter(|has| **has != wanted) {
-            let (has, wanted) = (has.to_string(), wanted.to_string());
-            return Err(Problem::Differs { control: control.kernel, parameter, has, wanted });
-        }
-    }
-    Ok(None)
+    running::compare(control, config)?;
+    Ok(held)
 }

@@ -1,123 +1,227 @@
 //! Controls that outlast the process that loaded them: their links are pinned in a file system for BPF objects, which is mounted
-//! for the first and unmounted with the last.
+//! for the first, unmounted with the last, and open to its owner alone. Names there that are not weir's are left alone.
 
-use crate::object::Held;
-use crate::running::is_registered;
-use crate::{Control, Problem, control};
-use libbpf_rs::Link;
+use crate::lock::{Lock, PRIVATE};
+use crate::object::{Held, MOMENT, PATIENCE, find_or_load};
+use crate::running::{self, is_registered, parameters_of};
+use crate::{Control, Problem, capability, configure, control, holder, links, relabel::Relabelling};
 use rustix::mount::{MountFlags, UnmountFlags};
-use std::fs;
+use serde_json::{Map, Value};
+use std::fs::{self, DirEntry, Permissions};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Where pins are.
 const FOLDER: &str = "/run/weir/bpf";
-/// Its folder, which is weir's alone.
-const PARENT: &str = "/run/weir";
 /// `BPF_FS_MAGIC` (include/uapi/linux/magic.h).
 const MAGIC: u32 = 0xcafe_4a11;
-/// How long the kernel may take to let a control go, which it does in the background.
-const PATIENCE: Duration = Duration::from_secs(5);
 
-fn pin_of(control: &Control) -> PathBuf {
-    Path::new(FOLDER).join(control.short)
-}
-
-fn is_mounted() -> bool {
-    rustix::fs::statfs(FOLDER).is_ok_and(|found| found.f_type as u32 == MAGIC)
-}
-
-fn mount() -> io::Result<()> {
-    if is_mounted() {
-        return Ok(());
-    }
-    fs::create_dir_all(FOLDER)?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    Ok(rustix::mount::mount("weir", FOLDER, "bpf", flags, None::<&std::ffi::CStr>)?)
-}
-
-/// Unmounts if nothing is left; what cannot be tidied up is harmless.
-fn unmount_if_empty() {
-    // The kernel may put two files of its own there, `maps.debug` and `progs.debug` (kernel/bpf/preload).
-    let pinned = |entry: fs::DirEntry| entry.path().extension().is_none_or(|extension| extension != "debug");
-    let empty = fs::read_dir(FOLDER).is_ok_and(|entries| !entries.flatten().any(pinned));
-    if empty && (!is_mounted() || rustix::mount::unmount(FOLDER, UnmountFlags::empty()).is_ok()) {
-        let _ = fs::remove_dir(FOLDER);
-        let _ = fs::remove_dir(PARENT);
-    }
-}
-
-/// Whether a control outlasts its loader.
-pub(crate) fn is_pinned(control: &Control) -> bool {
-    is_mounted() && pin_of(control).exists()
-}
-
-impl Held {
-    /// Lets it outlast this process, until it is unloaded or the machine restarts.
-    ///
-    /// # Errors
-    /// The file system for BPF objects cannot be mounted, or is not to be written.
-    pub fn pin(mut self) -> Result<(), Problem> {
-        let what = || format!("cannot pin {} in {FOLDER}", self.control.kernel);
-        mount().map_err(Problem::failed(what()))?;
-        let pinned = self.link.pin(pin_of(self.control)).map_err(io::Error::other);
-        pinned.map_err(|error| {
-            unmount_if_empty();
-            Problem::failed(what())(error)
-        })
-    }
-}
-
-/// What pins of links that relabel for a control begin with. Their numbers follow; devices have the same in many namespaces.
-fn relabelling_of(control: &Control) -> String {
-    format!("{}-ect1-", control.short)
-}
-
-/// Lets a link that relabels outlast this process.
-pub(crate) fn pin_relabelling(control: &Control, link: &mut Link) -> Result<(), Problem> {
-    let pinned = link
-        .info()
-        .and_then(|info| link.pin(Path::new(FOLDER).join(format!("{}{}", relabelling_of(control), info.id))));
-    let what = format!("cannot pin what relabels for {} in {FOLDER}", control.kernel);
-    pinned.map_err(io::Error::other).map_err(Problem::failed(what))
-}
-
-/// Ends all relabelling for a control.
-fn unpin_relabelling(control: &Control) -> io::Result<()> {
-    for entry in fs::read_dir(FOLDER)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(&relabelling_of(control)) {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// Takes a pinned control away, and what relabels for it. Connections that use it keep it until they end.
+/// Loads a control, to stay until it is unloaded, or gives one that is there these parameters; what leaves these devices from
+/// connections under it is relabelled as ECT(1). Returns what a person should know of it.
 ///
 /// # Errors
-/// It is not there, or another process holds it.
-pub fn unload(name: &str) -> Result<(), Problem> {
+/// It is pinned already and nothing is to be changed; its parameters are to be changed and somebody uses it; the kernel does not
+/// take it; or the file system for BPF objects cannot be mounted or written.
+pub fn load(
+    control: &'static Control,
+    changes: &Map<String, Value>,
+    devices: &[String],
+) -> Result<Vec<String>, Problem> {
+    capability::check()?;
+    let _lock = Lock::exclusive().map_err(Problem::forbidden)?;
+    let mut notes = restrict()?;
+    let relabelling = (!devices.is_empty()).then(|| Relabelling::new(control, devices)).transpose()?;
+    let wanted = || configure(control, changes.clone());
+    let (held, loaded) = find_or_load(control, wanted)?;
+    let pinned = is_pinned(control);
+    match (loaded, pinned) {
+        (true, _) => {}
+        (false, false) => running::compare(control, &wanted()?)?,
+        (false, true) if !changes.is_empty() => change(control, changes)?,
+        (false, true) if relabelling.is_some() => {}
+        (false, true) => return Err(Problem::Loaded(control.kernel)),
+    }
+    if !pinned {
+        notes.extend(pin(&held)?);
+    }
+    if let Some(relabelling) = relabelling {
+        relabelling.links().try_for_each(|link| pin_as(&relabelling_of(control), link))?;
+    }
+    Ok(notes)
+}
+
+/// Changes some parameters of a pinned control. Whoever holds it has asked for the parameters that it has.
+fn change(control: &'static Control, changes: &Map<String, Value>) -> Result<(), Problem> {
+    let mut parameters = parameters_of(control)?;
+    parameters.extend(changes.clone());
+    let config = configure(control, parameters)?;
+    match running::compare(control, &config) {
+        Err(Problem::Differs { holders, .. }) if holders.is_empty() => running::set(control, &config),
+        Err(Problem::Differs { holders, .. }) => Err(Problem::InUse { control: control.kernel, holders }),
+        same_or_refused => same_or_refused,
+    }
+}
+
+/// Takes a pinned control away, and what relabels for it. If others hold it, it goes with the last of them. Returns what a person should
+/// know of it.
+///
+/// # Errors
+/// It is not pinned here.
+pub fn unload(name: &str) -> Result<Vec<String>, Problem> {
     let control = control(name).ok_or_else(|| Problem::Unknown(name.to_owned()))?;
+    let _lock = Lock::exclusive().map_err(Problem::forbidden)?;
+    let mut notes = restrict()?;
     if !is_pinned(control) {
-        let there = is_registered(control);
-        return Err(if there {
-            Problem::HeldElsewhere(control.kernel)
-        } else {
-            Problem::NotLoaded(control.kernel)
+        unmount_if_empty();
+        return Err(match is_registered(control) {
+            true => Problem::HeldElsewhere { control: control.kernel, holders: links::holders(control)? },
+            false => Problem::NotLoaded(control.kernel),
         });
     }
-    unpin_relabelling(control)
-        .and_then(|()| fs::remove_file(pin_of(control)))
+    pins_of(control, Path::new(FOLDER))
+        .iter()
+        .try_for_each(fs::remove_file)
         .map_err(Problem::failed(format!("cannot unpin {}", control.kernel)))?;
     unmount_if_empty();
     let start = Instant::now();
     while is_registered(control) {
-        if start.elapsed() > PATIENCE {
-            return Err(Problem::HeldElsewhere(control.kernel));
+        let holders = links::holders(control)?;
+        if !holders.is_empty() || start.elapsed() > PATIENCE {
+            let holders = holder::names(&holders);
+            notes.push(format!(
+                "{} stays for those that use it, and goes with the last: {holders}",
+                control.kernel
+            ));
+            break;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(MOMENT);
     }
-    Ok(())
+    Ok(notes)
+}
+
+/// Whether a control outlasts its loader.
+pub(crate) fn is_pinned(control: &Control) -> bool {
+    is_pinned_below(Path::new("/"), control)
+}
+
+/// Whether it does so in the file systems that some process sees.
+pub(crate) fn is_pinned_below(root: &Path, control: &Control) -> bool {
+    let folder = root.join(FOLDER.trim_start_matches('/'));
+    pins_of(control, &folder).iter().any(|pin| stem(pin) == Some(control.short))
+}
+
+/// A pin's name without the number that keeps it apart from others.
+fn stem(pin: &Path) -> Option<&str> {
+    let name = pin.file_name()?.to_str()?;
+    let numbered = name.rsplit_once('-').filter(|(_, number)| number.bytes().all(|it| it.is_ascii_digit()));
+    Some(numbered.map_or(name, |(stem, _)| stem))
+}
+
+/// What the pins of what relabels for a control are called.
+fn relabelling_of(control: &Control) -> String {
+    format!("{}-ect1", control.short)
+}
+
+/// The pins of a control and of what relabels for it.
+fn pins_of(control: &Control, folder: &Path) -> Vec<PathBuf> {
+    let pins = is_mounted(folder).then(|| fs::read_dir(folder)).into_iter().flatten().flatten().flatten();
+    let stems = [control.short.to_owned(), relabelling_of(control)];
+    let ours = |pin: &PathBuf| stem(pin).is_some_and(|stem| stems.iter().any(|ours| ours == stem));
+    pins.filter(is_pin).map(|entry| entry.path()).filter(ours).collect()
+}
+
+/// Whether it is an object that root has pinned: not a folder or a symbolic link, and nobody else's.
+fn is_pin(entry: &DirEntry) -> bool {
+    entry.metadata().is_ok_and(|found| found.is_file() && found.uid() == 0)
+}
+
+/// Whether the kernel has put it there by itself: `maps.debug` and `progs.debug` (kernel/bpf/preload).
+fn is_kernels(entry: &DirEntry) -> bool {
+    entry.path().extension().is_some_and(|extension| extension == "debug")
+}
+
+fn is_mounted(folder: &Path) -> bool {
+    rustix::fs::statfs(folder).is_ok_and(|found| found.f_type as u32 == MAGIC)
+}
+
+/// Mounts the file system for pins, if it is not there. Returns what a person should know of it.
+fn mount() -> io::Result<Option<String>> {
+    if !is_mounted(Path::new(FOLDER)) {
+        fs::create_dir_all(FOLDER)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        let options = std::ffi::CString::new(format!("mode={PRIVATE:o}"))?;
+        rustix::mount::mount("weir", FOLDER, "bpf", flags, Some(options.as_c_str()))?;
+    }
+    let private = !is_seen_by_the_first_process()?;
+    Ok(private.then(|| {
+        "this mount namespace is private: the controls that are loaded here go with its last process"
+            .to_owned()
+    }))
+}
+
+/// Whether the file system for pins is among the mounts of the first process, and so outlasts this mount namespace. Where its mounts
+/// cannot be read there is nothing to tell.
+fn is_seen_by_the_first_process() -> io::Result<bool> {
+    let device = fs::metadata(FOLDER)?.dev();
+    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    // proc_pid_mountinfo(5): the device is the third field.
+    let is_ours = |line: &str| line.split(' ').nth(2) == Some(device.as_str());
+    Ok(fs::read_to_string("/proc/1/mountinfo").map_or(true, |mounts| mounts.lines().any(is_ours)))
+}
+
+/// Closes the file system to everyone but its owner: earlier versions of weir left it open. Returns what a person should know.
+fn restrict() -> Result<Vec<String>, Problem> {
+    let failed = || Problem::failed(format!("cannot close {FOLDER} to others"));
+    if !is_mounted(Path::new(FOLDER)) {
+        return Ok(vec![]);
+    }
+    if fs::metadata(FOLDER).map_err(failed())?.permissions().mode() & 0o7777 == PRIVATE {
+        return Ok(vec![]);
+    }
+    fs::set_permissions(FOLDER, Permissions::from_mode(PRIVATE)).map_err(failed())?;
+    let foreign: Vec<String> = fs::read_dir(FOLDER)
+        .map_err(failed())?
+        .flatten()
+        .filter(|entry| !is_pin(entry))
+        .map(|entry| format!("{:?}", entry.file_name()))
+        .collect();
+    Ok(match foreign.is_empty() {
+        true => vec![],
+        false => {
+            let names = foreign.join(", ");
+            vec![format!(
+                "{FOLDER} was open to everyone and is root's alone now; these are not weir's and are left alone: {names}"
+            )]
+        }
+    })
+}
+
+/// Unmounts if nothing is left; what cannot be tidied up is harmless. The lock's folder goes with the lock.
+fn unmount_if_empty() {
+    let empty = fs::read_dir(FOLDER).is_ok_and(|entries| entries.flatten().all(|entry| is_kernels(&entry)));
+    if empty
+        && (!is_mounted(Path::new(FOLDER)) || rustix::mount::unmount(FOLDER, UnmountFlags::empty()).is_ok())
+    {
+        let _ = fs::remove_dir(FOLDER);
+    }
+}
+
+/// Lets a control outlast this process, until it is unloaded or the machine restarts. Returns what a person should know of it.
+fn pin(held: &Held) -> Result<Option<String>, Problem> {
+    let what = format!("cannot pin {} in {FOLDER}", held.control.kernel);
+    let note = mount().map_err(Problem::failed(what))?;
+    pin_as(held.control.short, held.link.as_fd()).inspect_err(|_| unmount_if_empty())?;
+    Ok(note)
+}
+
+/// Pins a link under this name, with a number behind it where the name is taken.
+fn pin_as(name: &str, link: BorrowedFd<'_>) -> Result<(), Problem> {
+    let free = |place: &PathBuf| fs::symlink_metadata(place).is_err();
+    let numbered = (1..).map(|number: u32| format!("{name}-{number}"));
+    let places = std::iter::once(name.to_owned()).chain(numbered).map(|name| Path::new(FOLDER).join(name));
+    let Some(place) = places.into_iter().find(free) else { return Ok(()) };
+    links::pin(link, &place).map_err(Problem::failed(format!("cannot pin {}", place.display())))
 }

@@ -1,5 +1,6 @@
 //! Why a control cannot be had, in words to act on.
 
+use crate::holder::{self, Holder};
 use std::io;
 
 /// Why a control cannot be loaded, changed or taken away.
@@ -36,7 +37,7 @@ pub enum Problem {
     #[error("{0} is loaded already")]
     Loaded(&'static str),
     /// It is there already, and not as it is wanted.
-    #[error("{control} is loaded already, with {parameter} = {has} where {wanted} is asked for")]
+    #[error("{control} is loaded already, with {parameter} = {has} where {wanted} is asked for{by}", by = by(holders))]
     Differs {
         /// Its name in the kernel.
         control: &'static str,
@@ -46,13 +47,36 @@ pub enum Problem {
         has: String,
         /// What it should be.
         wanted: String,
+        /// The processes that use it as it is.
+        holders: Vec<Holder>,
+    },
+    /// Its parameters are to be changed, and somebody uses it as it is.
+    #[error("the parameters of {control} stay as they are while others use it: {names}", names = holder::names(holders))]
+    InUse {
+        /// Its name in the kernel.
+        control: &'static str,
+        /// The processes that use it.
+        holders: Vec<Holder>,
+    },
+    /// It has no such parameters.
+    #[error("{reason}")]
+    Unfit {
+        /// Its name in labs.
+        control: &'static str,
+        /// What is wrong with them.
+        reason: String,
     },
     /// It is not there.
     #[error("{0} is not loaded")]
     NotLoaded(&'static str),
-    /// Another process holds it, and takes it along when it ends.
-    #[error("{0} is held by another process and goes with it")]
-    HeldElsewhere(&'static str),
+    /// Nothing keeps it here; others hold it, and it goes with the last of them.
+    #[error("{control} is not loaded to stay; it goes with the last of those that use it: {names}", names = holder::names(holders))]
+    HeldElsewhere {
+        /// Its name in the kernel.
+        control: &'static str,
+        /// The processes that use it.
+        holders: Vec<Holder>,
+    },
     /// The kernel form has no such parameter, or another type or range of it.
     #[error("the kernel form of {control} does not take {parameter} = {value}")]
     Parameter {
@@ -76,6 +100,11 @@ pub enum Problem {
     },
 }
 
+/// Who uses it, after what is wrong.
+fn by(holders: &[Holder]) -> String {
+    if holders.is_empty() { String::new() } else { format!("; it is used by {}", holder::names(holders)) }
+}
+
 fn names() -> String {
     crate::CONTROLS.iter().map(|control| control.name).collect::<Vec<_>>().join(", ")
 }
@@ -91,20 +120,31 @@ impl Problem {
             Problem::Unknown(_) => "`weir kernel list` names them",
             Problem::Missing { .. } => "use a newer kernel, or run on the simulator (`--on sim`)",
             Problem::Forbidden(_) => {
-                "run as root: it needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON outside any user namespace"
+                "run as root: it needs CAP_SYS_ADMIN, CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON outside any user namespace"
             }
             Problem::Refused { .. } => {
                 "the log above says where; this kernel may never have been tried (docs/kernel.md)"
             }
             Problem::Loaded(_) => "`weir kernel load NAME --set PARAMETER=VALUE` changes it while it runs",
             Problem::Differs { .. } => {
-                "unload it first (`weir kernel unload NAME`), or ask for the same parameters"
+                "ask for the same parameters; or unload it first (`weir kernel unload NAME`), and wait for those that use it"
             }
+            Problem::InUse { .. } => "wait for them, or end them",
+            Problem::Unfit { .. } => "`weir describe NAME` names the parameters of a controller",
             Problem::NotLoaded(_) => "`weir kernel list` tells what is loaded",
-            Problem::HeldElsewhere(_) => "end that process: a live run, or `weir kernel use`",
+            Problem::HeldElsewhere { .. } => "end them: live runs, or `weir kernel use`",
             Problem::Parameter { .. } => "`weir kernel list` names the parameters that it takes",
             Problem::NoMarks(_) => "leave --ect1 out",
             Problem::Failed { .. } => "`weir doctor` tells what this machine can do",
+        }
+    }
+
+    /// Why weir's folder cannot be locked.
+    #[cfg(feature = "bpf")]
+    pub(crate) fn forbidden(error: io::Error) -> Problem {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Problem::Forbidden(error),
+            _ => Problem::failed(format!("cannot lock {}", crate::lock::FOLDER))(error),
         }
     }
 

@@ -2,12 +2,12 @@
 //! connections under that control, since Linux sends ECT(0) whatever the control. `bpf/relabel.c` says how.
 
 use crate::object::load_object;
-use crate::pins::{is_pinned, pin_relabelling};
 use crate::{Control, Problem, capability, needs_marks};
 use libbpf_rs::{AsRawLibbpf, Link};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 
 /// Length of a control's name in the kernel (`TCP_CA_NAME_MAX`), and of `relabelled` in `bpf/relabel.c`.
@@ -16,7 +16,6 @@ const NAME: usize = 16;
 /// Packets of a control are relabelled for as long as this lives.
 #[derive(Debug)]
 pub struct Relabelling {
-    control: &'static Control,
     /// One for each device.
     links: Vec<Link>,
 }
@@ -55,18 +54,12 @@ impl Relabelling {
             let what = format!("cannot relabel what leaves {device}");
             links.push(attach(device).map_err(Problem::failed(what))?);
         }
-        Ok(Relabelling { control, links })
+        Ok(Relabelling { links })
     }
 
-    /// Lets it outlast this process, until the control is unloaded or the device goes.
-    ///
-    /// # Errors
-    /// The control is not pinned, or the file system for BPF objects is not to be written.
-    pub fn pin(mut self) -> Result<(), Problem> {
-        if !is_pinned(self.control) {
-            return Err(Problem::HeldElsewhere(self.control.kernel));
-        }
-        self.links.iter_mut().try_for_each(|link| pin_relabelling(self.control, link))
+    /// Its references in the kernel.
+    pub(crate) fn links(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.links.iter().map(Link::as_fd)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Controls that are in the kernel now: which, with what parameters, and how these change.
 
 use crate::parameters::{Parameter, parameters, write_all};
-use crate::{CONTROLS, Control, Problem, Running, control, flows, pins};
+use crate::{CONTROLS, Control, Problem, Running, flows, links, pins};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, ProgramType};
@@ -64,17 +64,39 @@ pub(crate) fn parameters_of(control: &Control) -> Result<Map<String, Value>, Pro
     Ok(section.parameters.iter().map(read).collect())
 }
 
-/// Sets all parameters of a control that is in the kernel; connections that use it follow with their next acknowledgement.
+/// Gives all parameters of a control that is in the kernel; connections that use it follow with their next acknowledgement.
 ///
 /// # Errors
 /// It is not there, or a value does not fit.
-pub fn set(config: &Config) -> Result<(), Problem> {
-    let control = control(config.name()).ok_or_else(|| Problem::Unknown(config.name().to_owned()))?;
+pub(crate) fn set(control: &Control, config: &Config) -> Result<(), Problem> {
     let mut section = Section::find(control)?;
     write_all(control, config, &section.parameters, &mut section.values)?;
     section.map.update(&KEY, &section.values, MapFlags::ANY).map_err(|error| {
         Problem::failed(format!("cannot set the parameters of {}", control.kernel))(io::Error::other(error))
     })
+}
+
+/// Compares the parameters of a control that is in the kernel with those that are wanted.
+///
+/// # Errors
+/// [`Problem::Differs`] where one is not as it is wanted; it is not there, or does not take what is wanted.
+pub(crate) fn compare(control: &Control, config: &Config) -> Result<(), Problem> {
+    let section = Section::find(control)?;
+    let mut wanted = section.values.clone();
+    write_all(control, config, &section.parameters, &mut wanted)?;
+    for parameter in &section.parameters {
+        let (has, wanted) = (parameter.read(&section.values), parameter.read(&wanted));
+        if has != wanted {
+            return Err(Problem::Differs {
+                control: control.kernel,
+                parameter: parameter.name.clone(),
+                has: has.to_string(),
+                wanted: wanted.to_string(),
+                holders: links::holders(control)?,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// All controls that are in the kernel, whoever loaded them.
@@ -85,7 +107,8 @@ pub fn running() -> Result<Vec<Running>, Problem> {
     let flows = flows::by_control().map_err(Problem::failed("cannot list connections"))?;
     let look = |control: &'static Control| {
         let flows = flows.get(control.kernel).copied().unwrap_or(0);
-        Ok(Running { control, parameters: parameters_of(control)?, pinned: pins::is_pinned(control), flows })
+        let (parameters, pinned) = (parameters_of(control)?, pins::is_pinned(control));
+        Ok(Running { control, parameters, pinned, flows, holders: links::holders(control)? })
     };
     CONTROLS.iter().filter(|control| is_registered(control)).map(look).collect()
 }

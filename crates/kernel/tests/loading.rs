@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use serde_json::Map;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn permitted() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    match weir_kernel::load(&plain("vegas")) {
+    match weir_kernel::hold(&plain("vegas")) {
         Ok(_) => Some(alone),
         Err(problem @ (Problem::Forbidden(_) | Problem::Missing { .. })) => {
             println!("skipped: {problem}");
@@ -53,7 +54,7 @@ fn remains() -> Vec<String> {
         ProgInfoIter::default()
             .filter(|program| {
                 let name = program.name.to_string_lossy().into_owned();
-                name == "relabel" || ours(name, '_')
+                name == "relabel" || name == "choose" || ours(name, '_')
             })
             .map(|program| format!("program {}", program.name.display())),
     );
@@ -82,12 +83,16 @@ fn every_control_can_be_loaded_and_nothing_of_it_remains() {
     let Some(_alone) = permitted() else { return };
     for _ in 0..times() {
         let held: Vec<_> =
-            CONTROLS.iter().map(|control| weir_kernel::load(&plain(control.name)).unwrap()).collect();
+            CONTROLS.iter().map(|control| weir_kernel::hold(&plain(control.name)).unwrap()).collect();
         let running = weir_kernel::running().unwrap();
         assert_eq!(running.len(), CONTROLS.len());
         assert!(running.iter().all(|running| !running.pinned && running.flows == 0));
-        assert!(matches!(weir_kernel::load(&plain("yield")), Err(Problem::Loaded("weir_yield"))));
+        assert!(running.iter().all(|running| running.holders.is_empty()), "nobody but this process");
+        let second = weir_kernel::hold(&plain("yield")).unwrap();
         drop(held);
+        let names: Vec<_> = weir_kernel::running().unwrap().iter().map(|it| it.control.name).collect();
+        assert_eq!(names, ["yield"], "the last reference keeps it");
+        drop(second);
         nothing_remains();
     }
 }
@@ -96,7 +101,7 @@ fn every_control_can_be_loaded_and_nothing_of_it_remains() {
 fn parameters_are_those_of_the_lab_and_change_while_it_runs() {
     let Some(_alone) = permitted() else { return };
     for control in CONTROLS {
-        let _held = weir_kernel::load(&plain(control.name)).unwrap();
+        let _held = weir_kernel::hold(&plain(control.name)).unwrap();
         let serde_json::Value::Object(mut expected) = serde_json::to_value(plain(control.name)).unwrap()
         else {
             panic!()
@@ -109,10 +114,13 @@ fn parameters_are_those_of_the_lab_and_change_while_it_runs() {
     }
     let changed = r#"{ "kind": "yield", "beta": 20, "reading": "paper", "decrease_threshold": -3 }"#;
     let changed: Config = serde_json::from_str(changed).unwrap();
-    let _held = weir_kernel::load(&plain("yield")).unwrap();
-    assert!(matches!(weir_kernel::hold(&changed), Err(Problem::Differs { .. })));
-    weir_kernel::set(&changed).unwrap();
-    assert!(weir_kernel::hold(&changed).unwrap().is_none(), "it is there already");
+    let held = weir_kernel::hold(&plain("yield")).unwrap();
+    let Err(Problem::Differs { parameter, has, wanted, .. }) = weir_kernel::hold(&changed) else {
+        panic!("it has other parameters")
+    };
+    assert_eq!([parameter.as_str(), has.as_str(), wanted.as_str()], ["beta", "15", "20"]);
+    drop(held);
+    let _held = weir_kernel::hold(&changed).unwrap();
     let parameters = &weir_kernel::running().unwrap()[0].parameters;
     assert_eq!(
         ["beta", "reading", "decrease_threshold"].map(|name| parameters[name].to_string()),
@@ -123,7 +131,7 @@ fn parameters_are_those_of_the_lab_and_change_while_it_runs() {
 #[test]
 fn connections_outlive_the_control_that_they_use() {
     let Some(_alone) = permitted() else { return };
-    let held = weir_kernel::load(&plain("vegas")).unwrap();
+    let held = weir_kernel::hold(&plain("vegas")).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
@@ -183,7 +191,7 @@ fn packets_of_one_control_leave_as_ect1() {
         assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
         std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").unwrap();
         let _held =
-            [weir_kernel::load(&plain("prague")).unwrap(), weir_kernel::load(&plain("vegas")).unwrap()];
+            [weir_kernel::hold(&plain("prague")).unwrap(), weir_kernel::hold(&plain("vegas")).unwrap()];
         let devices = ["lo".to_owned()];
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let [ect0, ect1] = send_under("weir_prague", address);
@@ -211,15 +219,10 @@ fn packets_of_one_control_leave_as_ect1() {
 fn what_relabels_for_a_pinned_control_goes_with_it() {
     let Some(_alone) = permitted() else { return };
     let prague = weir_kernel::control("prague").unwrap();
-    let relabel = || Relabelling::new(prague, &["lo".to_owned()]).unwrap();
-    let held = weir_kernel::load(&plain("prague")).unwrap();
-    assert!(
-        matches!(relabel().pin(), Err(Problem::HeldElsewhere("weir_prague"))),
-        "it would outlive its control"
-    );
-    held.pin().unwrap();
-    relabel().pin().unwrap();
-    relabel().pin().unwrap();
+    let load = || weir_kernel::load(prague, &Map::new(), &["lo".to_owned()]);
+    assert_eq!(load().unwrap(), Vec::<String>::new());
+    load().unwrap();
+    assert!(matches!(weir_kernel::load(prague, &Map::new(), &[]), Err(Problem::Loaded("weir_prague"))));
     assert!(remains().iter().any(|left| left == "program relabel"));
     weir_kernel::unload("prague").unwrap();
     nothing_remains();
@@ -229,7 +232,7 @@ fn what_relabels_for_a_pinned_control_goes_with_it() {
 fn nothing_remains_of_a_loader_that_is_killed() {
     if std::env::var_os(VICTIM).is_some() {
         let _held: Vec<_> =
-            CONTROLS.iter().map(|control| weir_kernel::load(&plain(control.name)).unwrap()).collect();
+            CONTROLS.iter().map(|control| weir_kernel::hold(&plain(control.name)).unwrap()).collect();
         println!("loaded");
         std::thread::sleep(Duration::from_secs(60));
         return;

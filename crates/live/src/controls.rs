@@ -60,8 +60,7 @@ static FREED: Condvar = Condvar::new();
 #[derive(Debug)]
 struct Shared {
     config: Config,
-    /// None where it was in the kernel before.
-    held: Option<Held>,
+    held: Held,
     runs: usize,
 }
 
@@ -131,11 +130,11 @@ impl Controls {
         let it = &mut shared[place];
         it.runs += 1;
         self.used.push(config.clone());
-        self.names.extend(it.held.as_ref().map(|held| held.control().kernel));
+        self.names.push(it.held.control().kernel);
         Ok(())
     }
 
-    /// Their names in the kernel, without those that were there before.
+    /// Their names in the kernel.
     pub(crate) fn names(&self) -> &[&'static str] {
         &self.names
     }

@@ -98,8 +98,8 @@ impl From<EngineError> for Failure {
 
 impl From<weir_kernel::Problem> for Failure {
     fn from(problem: weir_kernel::Problem) -> Failure {
-        use weir_kernel::Problem::{Parameter, Unknown};
-        let status = if matches!(problem, Unknown(_) | Parameter { .. }) { 2 } else { 1 };
+        use weir_kernel::Problem::{Parameter, Unfit, Unknown};
+        let status = if matches!(problem, Unknown(_) | Parameter { .. } | Unfit { .. }) { 2 } else { 1 };
         Failure { status, message: problem.to_string(), help: Some(problem.help().to_owned()) }
     }
 }

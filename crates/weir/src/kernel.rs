@@ -8,8 +8,7 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
-use weir_control::Config;
-use weir_kernel::{CONTROLS, Control, Group, Problem, Relabelling, Running};
+use weir_kernel::{CONTROLS, Control, Group, Holder, Problem, Relabelling, Running};
 
 /// Does what is asked.
 pub(crate) fn kernel(action: &KernelAction) -> Result<(), Failure> {
@@ -28,38 +27,36 @@ fn load(names: &[String], set: &[String], ect1: &[String]) -> Result<(), Failure
             "load the others with a command of their own",
         ));
     }
-    let running = weir_kernel::running()?;
-    for name in names {
+    names.iter().try_for_each(|name| {
         let control = find(name)?;
-        let relabelling = relabel(control, ect1)?;
-        match running.iter().find(|running| running.control == control) {
-            Some(_) if set.is_empty() && ect1.is_empty() => {
-                return Err(Problem::Loaded(control.kernel).into());
-            }
-            Some(running) => weir_kernel::set(&configure(control, running.parameters.clone(), set)?)?,
-            None => weir_kernel::load(&configure(control, Map::new(), set)?)?.pin()?,
-        }
-        if let Some(relabelling) = relabelling {
-            relabelling.pin()?;
-        }
-    }
-    Ok(())
+        note(weir_kernel::load(control, &parameters(control, set)?, ect1)?);
+        Ok(())
+    })
 }
 
 fn unload(names: &[String]) -> Result<(), Failure> {
+    let one = |name: &str| -> Result<(), Failure> {
+        note(weir_kernel::unload(name)?);
+        Ok(())
+    };
     if !names.is_empty() {
-        return Ok(names.iter().try_for_each(|name| weir_kernel::unload(name))?);
+        return names.iter().try_for_each(|name| one(name));
     }
     let pinned = weir_kernel::running()?.into_iter().filter(|running| running.pinned);
-    Ok(pinned.map(|running| running.control.name).try_for_each(weir_kernel::unload)?)
+    pinned.map(|running| running.control.name).try_for_each(one)
+}
+
+/// Tells what a person should know, beside the data on standard output.
+fn note(notes: Vec<String>) {
+    notes.iter().for_each(|note| eprintln!("note: {note}"));
 }
 
 fn use_for(name: &str, set: &[String], ect1: &[String], command: &[OsString]) -> Result<(), Failure> {
     let control = find(name)?;
-    // Held until the command has ended, where it was not there already.
-    let _held = weir_kernel::hold(&configure(control, Map::new(), set)?)?;
-    let _relabelling = relabel(control, ect1)?;
-    let group = Group::new(control)?;
+    // Held until the command has ended.
+    let held = weir_kernel::hold(&weir_kernel::configure(control, parameters(control, set)?)?)?;
+    let relabelling = (!ect1.is_empty()).then(|| Relabelling::new(control, ect1)).transpose()?;
+    let group = Group::new(&held, relabelling.as_ref())?;
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let mut command = Command::new(program);
     command.args(arguments);
@@ -69,30 +66,22 @@ fn use_for(name: &str, set: &[String], ect1: &[String], command: &[OsString]) ->
     if code == 0 { Ok(()) } else { Err(Failure::quiet(u8::try_from(code).unwrap_or(1))) }
 }
 
-fn relabel(control: &'static Control, devices: &[String]) -> Result<Option<Relabelling>, Problem> {
-    (!devices.is_empty()).then(|| Relabelling::new(control, devices)).transpose()
-}
-
 fn find(name: &str) -> Result<&'static Control, Failure> {
     weir_kernel::control(name).ok_or_else(|| Problem::Unknown(name.to_owned()).into())
 }
 
-/// A controller with these parameters, some of them changed.
-fn configure(
-    control: &Control,
-    mut parameters: Map<String, Value>,
-    set: &[String],
-) -> Result<Config, Failure> {
-    let help = || format!("`weir describe {}` names its parameters", control.name);
-    for change in set {
-        let Some((name, text)) = change.split_once('=') else {
-            return Err(Failure::bad_input(format!("--set {change}: expected PARAMETER=VALUE"), help()));
-        };
-        let value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
-        parameters.insert(name.to_owned(), value);
-    }
-    Config::with_parameters(control.name, Value::Object(parameters))
-        .map_err(|error| Failure::bad_input(error, help()))
+/// The parameters that are to be set, by name.
+fn parameters(control: &Control, set: &[String]) -> Result<Map<String, Value>, Failure> {
+    let parameter = |change: &String| match change.split_once('=') {
+        Some((name, text)) => {
+            Ok((name.to_owned(), serde_json::from_str(text).unwrap_or_else(|_| text.into())))
+        }
+        None => Err(Failure::bad_input(
+            format!("--set {change}: expected PARAMETER=VALUE"),
+            format!("`weir describe {}` names its parameters", control.name),
+        )),
+    };
+    set.iter().map(parameter).collect()
 }
 
 fn list(as_json: bool) -> Result<(), Failure> {
@@ -101,8 +90,12 @@ fn list(as_json: bool) -> Result<(), Failure> {
     if as_json {
         let all = CONTROLS.iter().map(|control| {
             let state = of(control).map(|running| {
-                let Running { parameters, pinned, flows, .. } = running;
-                json!({ "parameters": parameters, "pinned": pinned, "flows": flows })
+                let Running { parameters, pinned, flows, holders, .. } = running;
+                let holders: Vec<Value> = holders
+                    .iter()
+                    .map(|holder| json!({ "process": holder.process, "command": holder.command, "pin": holder.pin }))
+                    .collect();
+                json!({ "parameters": parameters, "pinned": pinned, "holders": holders, "flows": flows })
             });
             json!({ "name": control.name, "kernel": control.kernel, "loaded": state })
         });
@@ -119,7 +112,13 @@ fn list(as_json: bool) -> Result<(), Failure> {
 
 /// A loaded control in words.
 fn state(running: &Running) -> String {
-    let how = if running.pinned { "loaded" } else { "loaded, held by a process" };
+    let holders: Vec<String> = running.holders.iter().map(Holder::to_string).collect();
+    let how = match (running.pinned, holders.is_empty()) {
+        (true, true) => "loaded".to_owned(),
+        (true, false) => format!("loaded, and used by {}", holders.join(", ")),
+        (false, true) => "there for a process that cannot be seen from here".to_owned(),
+        (false, false) => format!("there for {}", holders.join(", ")),
+    };
     let parameters: Vec<String> =
         running.parameters.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
     let flows = if running.flows == 1 { "1 flow".to_owned() } else { format!("{} flows", running.flows) };

@@ -1,70 +1,11 @@
-//! `weir kernel`: what a person does with it, over real connections. Where nothing may be loaded the tests skip and say so; with
-//! WEIR_REQUIRE_LIVE=1 that is a failure, unless weir was built without its kernel controls.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! One control at a time: loaded, changed, used, unloaded; and what remains when weir is killed.
 
+use crate::{done, eventually, groups, permitted, state, text, weir};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long what happens in the background may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn weir(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_weir")).arg("kernel").args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Does what must succeed; what it said.
-fn done(args: &[&str]) -> String {
-    let output = weir(args);
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-/// The state of a control, null if it is not loaded.
-fn state(name: &str) -> Value {
-    let all: Vec<Value> = serde_json::from_str(&done(&["list", "--json"])).unwrap();
-    all.into_iter().find(|control| control["name"] == name).unwrap()["loaded"].take()
-}
-
-/// Names in the kernel are the same for the whole system: one test at a time. `None` where nothing can be loaded.
-fn permitted() -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let tried = weir(&["load", "htcp"]);
-    if tried.status.success() {
-        done(&["unload"]);
-        return Some(alone);
-    }
-    let why = text(&tried.stderr);
-    println!("skipped: {why}");
-    let built = !why.contains("built without");
-    assert!(!built || std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
-    None
-}
-
-/// Waits for it.
-fn eventually(what: &str, mut happens: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !happens() {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Control groups that `weir kernel use` has made.
-fn groups() -> Vec<PathBuf> {
-    let output =
-        Command::new("find").args(["/sys/fs/cgroup", "-type", "d", "-name", "weir-use-*"]).output().unwrap();
-    text(&output.stdout).lines().map(PathBuf::from).collect()
-}
+use std::process::{Command, Stdio};
 
 #[test]
 fn what_is_loaded_stays_takes_parameters_and_goes_without_a_trace() {
@@ -125,7 +66,11 @@ fn a_command_has_its_connections_under_the_control_and_nothing_else_has() {
         (&false.into(), &30.into())
     );
     let held = weir(&["unload", "yield"]);
-    assert!(text(&held.stderr).contains("held by another process"));
+    let who = format!(
+        "weir_yield is not loaded to stay; it goes with the last of those that use it: process {} (",
+        command.id()
+    );
+    assert!(held.status.code() == Some(1) && text(&held.stderr).contains(&who), "{}", text(&held.stderr));
     connection.write_all(b"hello").unwrap();
     let mut echo = [0; 5];
     connection.read_exact(&mut echo).unwrap();

@@ -1,0 +1,80 @@
+//! Who keeps a control in the kernel.
+
+use std::fmt;
+
+/// A process that keeps a control in the kernel: by a descriptor of its own, or by a pin in its mount namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number.
+    pub process: u32,
+    /// Its command, as far as a line of a message has room for it; empty where it cannot be seen.
+    pub command: String,
+    /// Whether it is a pin in its mount namespace, which goes with the last process there.
+    pub pin: bool,
+    /// The process that started it.
+    #[cfg(feature = "bpf")]
+    pub(crate) parent: Option<u32>,
+}
+
+/// Most characters of a command that are shown.
+#[cfg(feature = "bpf")]
+const SHOWN: usize = 60;
+
+#[cfg(feature = "bpf")]
+impl Holder {
+    /// The process of this number.
+    pub(crate) fn new(process: u32, pin: bool) -> Holder {
+        let read =
+            |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default();
+        let parent = read("status").lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok());
+        Holder { process, command: shown(&read("cmdline")), pin, parent }
+    }
+}
+
+/// A command line as `/proc` tells it, on one line of text and not longer than a message has room for.
+#[cfg(feature = "bpf")]
+fn shown(command: &str) -> String {
+    let words: Vec<&str> = command
+        .trim_end_matches('\0')
+        .split('\0')
+        .map(|word| if word.contains(char::is_control) { "..." } else { word })
+        .collect();
+    let words = words.join(" ");
+    match words.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &words[..end]),
+        None => words,
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Holder { process, command, pin, .. } = self;
+        let what = if *pin { "a pin in the mount namespace of process" } else { "process" };
+        match command.as_str() {
+            "" => write!(f, "{what} {process}"),
+            command => write!(f, "{what} {process} ({command})"),
+        }
+    }
+}
+
+/// Names holders in a sentence.
+pub(crate) fn names(holders: &[Holder]) -> String {
+    match holders {
+        [] => "a process that cannot be seen from here".to_owned(),
+        holders => holders.iter().map(Holder::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+#[cfg(all(test, feature = "bpf"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_shown_on_one_short_line() {
+        assert_eq!(shown("weir\0kernel\0use\0"), "weir kernel use");
+        assert_eq!(shown("sh\0-c\0one\ntwo\0tail"), "sh -c ... tail");
+        assert_eq!(shown("\u{1b}[31m"), "...");
+        assert_eq!(shown(&"ä".repeat(61)), format!("{}...", "ä".repeat(60)));
+        assert_eq!(shown(""), "");
+    }
+}
