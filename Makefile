@@ -5,8 +5,8 @@ CARGO   ?= cargo
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 WEIR    := $(TARGET)/release/weir
 PREFIX  ?= /usr/local
-# The controls of bpf/ are built in where clang and the headers of libelf and zlib are there (`make deps`).
-KERNEL  := $(shell scripts/deps kernel && echo --features weir/kernel)
+# The controls of bpf/ are built in where what they are built with is there: asked when a recipe runs, after it was installed.
+FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
 .PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement reproduce bench scale same-values fuzz clean
@@ -20,14 +20,14 @@ else
 	@echo 'This machine gives us no network namespaces, so the demo ran on the simulator alone; `$(WEIR) doctor` says more.'
 endif
 
-build: need-cargo
-	$(CARGO) build --release --locked -p weir $(KERNEL)
+build: need-build
+	$(CARGO) build --release --locked -p weir $(FEATURES)
 
 ## test: everything that CI needs
-test: need-cargo need-tools
+test: need-test
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --profile checked --workspace $(KERNEL) --all-targets -- -D warnings
-	$(CARGO) test --locked --profile checked --workspace $(KERNEL)
+	$(CARGO) clippy --locked --profile checked --workspace $(FEATURES) --all-targets -- -D warnings
+	$(CARGO) test --locked --profile checked --workspace $(FEATURES)
 	scripts/check-house
 
 ## install: the binary and shell completions
@@ -43,12 +43,12 @@ accuracy: build
 
 ## soak: what `make test` does a few times, as root: the kernel controls loaded, unloaded and killed a hundred times; two hundred commands under
 ## them in storms of twenty, and two hundred that are killed at random points
-soak: need-cargo
+soak: need-build
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
 	WEIR_REQUIRE_LIVE=1 WEIR_STORMS=10 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test kernel storms
 
 ## kernel-cost: what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
-kernel-cost: need-cargo
+kernel-cost: need-build
 	scripts/kernel-cost
 
 ## kernel-traces: connections of this machine's kernel, recorded for the differential test of the kernel controls (as root)
@@ -91,12 +91,11 @@ clean:
 	rm -rf $(TARGET) results
 
 # What is missing is installed on Debian and Ubuntu as root, and named elsewhere.
-## deps: install the system packages that weir needs (Debian, Ubuntu)
-deps:
-	scripts/deps install
+## deps: install the system packages that weir and its tests need (Debian, Ubuntu)
+deps: need-test
 
-.PHONY: need-cargo need-tools
-need-cargo:
-	@scripts/deps cargo
-need-tools:
-	@scripts/deps tools
+.PHONY: need-build need-test
+need-build:
+	@scripts/deps build
+need-test:
+	@scripts/deps test

@@ -1,5 +1,4 @@
-//! Recorded cellular links, saturated: each departure against its line of the file. The recordings are not ours to carry:
-//! the test runs when WEIR_TRACES names a folder of `*.up` and `*.down` files in Mahimahi's format, and says so when not.
+//! A cellular link as a trace has it, saturated: each departure against its line of the file (`labs/traces`, Mahimahi's format).
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::sync::Arc;
@@ -88,36 +87,29 @@ fn network(text: &str) -> Config {
 }
 
 #[test]
-fn every_packet_of_a_saturated_recorded_link_leaves_at_its_line_of_the_file() {
-    let Some(folder) = std::env::var_os("WEIR_TRACES") else {
-        println!("recorded links: skipped, WEIR_TRACES names no folder with them");
-        return;
-    };
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let recorded =
-        |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "up" || kind == "down");
-    let mut compared = 0;
-    for path in files.filter(recorded) {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let lines: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
-        let length = *lines.last().unwrap();
-        let mut fabric = Fabric::new(&network(&text));
-        // One round and a bit of the next, all waiting from the start.
-        let packets = lines.len() as u64 + 1_000;
-        (1..=packets).for_each(|number| fabric.inject(0, Full { number, arrived: Time::ZERO }, Time::ZERO));
-        let mut expected = lines.iter().copied().chain(lines.iter().map(|at| length + at));
-        for number in 1..=packets {
-            let delivery = fabric.advance(Time::NEVER).unwrap();
-            let at = Time::ZERO + Span::from_millis(expected.next().unwrap());
-            assert_eq!((delivery.packet.number, delivery.at), (number, at), "{}", path.display());
-        }
-        assert!(fabric.advance(Time::NEVER).is_none());
-        // The opportunities of 0 ms come once more when the trace begins again.
-        let opportunities = lines.len() + lines.iter().filter(|at| **at == 0).count();
-        let capacity = fabric.take_capacity(0, Time::ZERO + Span::from_millis(length));
-        assert_eq!(capacity, Bytes::new(opportunities as u64 * 1504));
-        compared += packets;
-        println!("{}: {packets} departures, each at its line", path.display());
+fn every_packet_of_a_saturated_link_leaves_at_its_line_of_the_trace() {
+    let text = include_str!("../../../labs/traces/cellular.down");
+    let lines: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let length = *lines.last().unwrap();
+    let fades = lines.windows(2).filter(|pair| pair[1] - pair[0] >= 100).count();
+    assert_eq!(
+        (lines.len(), lines[0], fades),
+        (14_990, 0, 4),
+        "it begins at once and has fades of 0.1 s and more"
+    );
+    let mut fabric = Fabric::new(&network(text));
+    // One round and a bit of the next, all waiting from the start.
+    let packets = lines.len() as u64 + 1_000;
+    (1..=packets).for_each(|number| fabric.inject(0, Full { number, arrived: Time::ZERO }, Time::ZERO));
+    let mut expected = lines.iter().copied().chain(lines.iter().map(|at| length + at));
+    let mut last = Time::ZERO;
+    for number in 1..=packets {
+        let delivery = fabric.advance(Time::NEVER).unwrap();
+        last = Time::ZERO + Span::from_millis(expected.next().unwrap());
+        assert_eq!((delivery.packet.number, delivery.at), (number, last));
     }
-    assert!(compared > 0, "WEIR_TRACES holds no *.up and *.down");
+    assert!(fabric.advance(Time::NEVER).is_none());
+    // 1504 bytes for each line up to then; another one may be of the same millisecond.
+    let more = lines[1_000..].iter().take_while(|at| **at == lines[999]).count();
+    assert_eq!(fabric.take_capacity(0, last), Bytes::new((packets + more as u64) * 1504));
 }

@@ -84,3 +84,15 @@ pub fn running() -> Result<Vec<Running>, Problem> {
 pub fn unload(_: &str) -> Result<Vec<String>, Problem> {
     Err(Problem::NotBuilt)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_controls_are_not_left_out_where_no_test_may_be_skipped() {
+        assert!(matches!(hold(&"vegas".parse().unwrap()), Err(Problem::NotBuilt)));
+        println!("skipped: the kernel controls, which are not built in");
+        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+    }
+}

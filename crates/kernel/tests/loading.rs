@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_control::Config;
-use weir_kernel::{CONTROLS, Problem, Relabelling};
+use weir_kernel::{CONTROLS, Control, Problem, Relabelling, Running};
 
 /// Set for the process that is to be killed.
 const VICTIM: &str = "WEIR_LOADING_VICTIM";
@@ -41,13 +41,29 @@ fn times() -> usize {
     std::env::var("WEIR_LOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(5)
 }
 
+/// A control that is in the kernel.
+fn running(name: &str) -> Running {
+    weir_kernel::running().unwrap().into_iter().find(|running| running.control.name == name).unwrap()
+}
+
+/// The controls that no other process of this machine has in the kernel.
+fn ours() -> Vec<&'static Control> {
+    let others: Vec<_> = weir_kernel::running()
+        .unwrap()
+        .into_iter()
+        .filter(|running| !running.holders.is_empty())
+        .map(|running| running.control)
+        .collect();
+    CONTROLS.iter().filter(|control| !others.contains(control)).collect()
+}
+
 /// What weir could have left: names that the kernel lists, programs and maps.
 fn remains() -> Vec<String> {
+    let kernel_names: Vec<&str> = ours().iter().map(|control| control.kernel).collect();
     let listed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
-    let mut all: Vec<String> =
-        listed.split_whitespace().filter(|name| name.starts_with("weir_")).map(str::to_owned).collect();
-    let shorts: Vec<&str> =
-        CONTROLS.iter().map(|control| control.kernel.strip_prefix("weir_").unwrap()).collect();
+    let listed = listed.split_whitespace().filter(|name| kernel_names.contains(name));
+    let mut all: Vec<String> = listed.map(str::to_owned).collect();
+    let shorts: Vec<&str> = kernel_names.iter().map(|name| name.strip_prefix("weir_").unwrap()).collect();
     let ours =
         |name: String, mark: char| shorts.iter().any(|short| name.starts_with(&format!("{short}{mark}")));
     all.extend(
@@ -62,7 +78,7 @@ fn remains() -> Vec<String> {
         MapInfoIter::default()
             .filter(|map| {
                 let name = map.name.to_string_lossy().into_owned();
-                name.starts_with("weir_") || name.starts_with("relabel.") || ours(name, '.')
+                kernel_names.contains(&name.as_str()) || name.starts_with("relabel.") || ours(name, '.')
             })
             .map(|map| format!("map {}", map.name.display())),
     );
@@ -84,14 +100,12 @@ fn every_control_can_be_loaded_and_nothing_of_it_remains() {
     for _ in 0..times() {
         let held: Vec<_> =
             CONTROLS.iter().map(|control| weir_kernel::hold(&plain(control.name)).unwrap()).collect();
-        let running = weir_kernel::running().unwrap();
-        assert_eq!(running.len(), CONTROLS.len());
-        assert!(running.iter().all(|running| !running.pinned && running.flows == 0));
-        assert!(running.iter().all(|running| running.holders.is_empty()), "nobody but this process");
+        let all = weir_kernel::running().unwrap();
+        assert_eq!(all.len(), CONTROLS.len());
+        assert!(all.iter().all(|running| !running.pinned && running.flows == 0));
         let second = weir_kernel::hold(&plain("yield")).unwrap();
         drop(held);
-        let names: Vec<_> = weir_kernel::running().unwrap().iter().map(|it| it.control.name).collect();
-        assert_eq!(names, ["yield"], "the last reference keeps it");
+        assert_eq!(running("yield").control.name, "yield", "the last reference keeps it");
         drop(second);
         nothing_remains();
     }
@@ -107,7 +121,7 @@ fn parameters_are_those_of_the_lab_and_change_while_it_runs() {
             panic!()
         };
         expected.remove("kind");
-        let mut has = weir_kernel::running().unwrap().remove(0).parameters;
+        let mut has = running(control.name).parameters;
         has.sort_keys();
         expected.sort_keys();
         assert_eq!(has, expected, "{}", control.name);
@@ -121,7 +135,7 @@ fn parameters_are_those_of_the_lab_and_change_while_it_runs() {
     assert_eq!([parameter.as_str(), has.as_str(), wanted.as_str()], ["beta", "15", "20"]);
     drop(held);
     let _held = weir_kernel::hold(&changed).unwrap();
-    let parameters = &weir_kernel::running().unwrap()[0].parameters;
+    let parameters = running("yield").parameters;
     assert_eq!(
         ["beta", "reading", "decrease_threshold"].map(|name| parameters[name].to_string()),
         ["20", "\"paper\"", "-3"]
@@ -136,7 +150,7 @@ fn connections_outlive_the_control_that_they_use() {
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
     rustix::net::sockopt::set_tcp_congestion(&client, "weir_vegas").unwrap();
-    assert_eq!(weir_kernel::running().unwrap()[0].flows, 1);
+    assert_eq!(running("vegas").flows, 1);
     drop(held);
     assert_eq!(rustix::net::sockopt::tcp_congestion(&client).unwrap(), "weir_vegas");
     let sending = std::thread::spawn(move || client.write_all(&vec![7; 1 << 20]).map(|()| client));

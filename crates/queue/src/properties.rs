@@ -236,7 +236,7 @@ fn what_every_queue_does_with_a_standard_traffic() {
                 fate.marked[at],
                 fate.dropped[at],
                 ms(delay.mean()),
-                ms(delay.percentile(99.0)),
+                ms(delay.percentile(0.99)),
             );
         }
     }

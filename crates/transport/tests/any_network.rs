@@ -21,20 +21,30 @@ fn script() -> impl Strategy<Value = Script> {
     })
 }
 
+/// Some 200 for each controller.
+const CASES: u32 = 3_500;
+
+/// Every controller of the registry.
+fn controllers() -> impl Strategy<Value = &'static str> {
+    let names: Vec<_> = weir_control::Config::members().iter().map(|member| member.name).collect();
+    prop::sample::select(names)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_bytes_arrive_once_and_in_order(
+        controller in controllers(),
         forth in script(),
         back in script(),
         bytes in 1u64..600_000,
         rtt in 1u64..200,
-        (cubic, ecn, pacing, compress) in any::<(bool, bool, bool, bool)>(),
+        (ecn, pacing, compress) in any::<(bool, bool, bool)>(),
         feedback in prop::sample::select(vec![Feedback::Classic, Feedback::Dctcp, Feedback::Accurate]),
         first in any::<u32>(),
     ) {
-        let mut config = config(if cubic { "cubic" } else { "newreno" });
+        let mut config = config(controller);
         config.ecn = ecn;
         config.feedback = feedback;
         config.pacing = pacing;
@@ -53,13 +63,14 @@ proptest! {
 
     #[test]
     fn garbage_neither_panics_nor_stops_the_clock(
+        controller in controllers(),
         segments in prop::collection::vec(
             (any::<[u32; 5]>(), any::<[u32; 6]>(), any::<u16>(), any::<u8>(), 0u32..4, 0u64..1_000),
             1..200,
         ),
         near in any::<bool>(),
     ) {
-        let mut pair = Pair::new(config("cubic"), Span::from_millis(10), None, Script::default(), Script::default());
+        let mut pair = Pair::new(config(controller), Span::from_millis(10), None, Script::default(), Script::default());
         pair.write(1_000_000);
         pair.run_until(Time::ZERO + Span::from_millis(25));
         let mut now = pair.now;
