@@ -10,7 +10,7 @@
 use crate::below::{OURS, write_below};
 use crate::lock::{Holder, Lock};
 use crate::place::{self, DESCRIPTION, Found, Place, remove_unfinished};
-use crate::rerun::{self, Asked, STAGING};
+use crate::rerun::{self, Asked, Request, STAGING};
 use crate::{ENGINES, Outcome};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -130,7 +130,7 @@ impl ResultFolder {
     /// It holds results of another lab or build, something else entirely, or runs that cannot be read; another process
     /// writes into it; or it cannot be written.
     pub fn open(path: &Path, lab: &str, build: &str) -> Result<ResultFolder, FolderError> {
-        let lock = enter(path)?;
+        let (lock, _) = enter(path)?;
         if older_lab(path).is_some_and(|before| before != lab) {
             let what = "holds results of another lab, or of this lab before it was changed";
             return Err(in_the_way(path, what));
@@ -158,8 +158,13 @@ impl ResultFolder {
         asked: &Asked,
         asked_for: impl Fn(&str) -> bool,
     ) -> Result<ResultFolder, FolderError> {
-        let lock = enter(path)?;
+        let (lock, settled) = enter(path)?;
         let older = older_lab(path);
+        let request = Request { build: build.into(), asked: asked.clone() };
+        if settled.is_some_and(|settled| settled == request) && older.as_deref() == Some(lab) {
+            // This command was killed as it put its results in place, which has been done now.
+            return ResultFolder::at(path, path.into(), lab, build, lock);
+        }
         let kept = match &older {
             Some(before) if before == lab => kept(path, build, asked, &asked_for)?,
             Some(_) if !asked.only.is_empty() => {
@@ -170,7 +175,7 @@ impl ResultFolder {
             }
             _ => vec![],
         };
-        let (staging, dropped) = rerun::stage(path, lab, build, asked).map_err(at(path))?;
+        let (staging, dropped) = rerun::stage(path, lab, &request).map_err(at(path))?;
         rerun::carry_over(kept, &|id| !asked_for(id), &staging.join("runs"))?;
         let mut folder = ResultFolder::at(path, staging, lab, build, lock)?;
         if dropped {
@@ -299,11 +304,11 @@ impl ResultFolder {
 }
 
 /// The right to write into a result folder, which is made if it is not there. What an interrupted session left half done is
-/// brought to its end.
+/// brought to its end; where that was a rerun, what it had asked for is given too.
 ///
 /// # Errors
 /// It is something else, another process writes into it, or it cannot be written.
-pub(crate) fn enter(path: &Path) -> Result<Lock, FolderError> {
+pub(crate) fn enter(path: &Path) -> Result<(Lock, Option<Request>), FolderError> {
     if path.is_symlink() && !path.exists() {
         return Err(in_the_way(path, "is a symbolic link that leads nowhere"));
     }
@@ -315,12 +320,12 @@ pub(crate) fn enter(path: &Path) -> Result<Lock, FolderError> {
     }
     fs::create_dir_all(path).map_err(at(path))?;
     let lock = Lock::take(path)?;
-    rerun::settle(path).map_err(at(path))?;
+    let settled = rerun::settle(path).map_err(at(path))?;
     let runs = path.join("runs");
     if runs.is_dir() {
         remove_unfinished(&runs).map_err(at(&runs))?;
     }
-    Ok(lock)
+    Ok((lock, settled))
 }
 
 /// The runs of an older set of the same lab that a rerun leaves as they are.

@@ -36,11 +36,11 @@ pub struct Asked {
     pub only: Vec<String>,
 }
 
-/// What stands in `asked.json`.
-#[derive(PartialEq, Eq, Serialize, Deserialize)]
-struct Request {
-    build: String,
-    asked: Asked,
+/// What stands in `asked.json`: by which build, too.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) build: String,
+    pub(crate) asked: Asked,
 }
 
 /// Where a part of the set that counts is: in its place, or still in the staging folder of a complete rerun.
@@ -59,20 +59,19 @@ pub(crate) fn unfinished(folder: &Path) -> Option<PathBuf> {
 
 /// The staging folder for a rerun of this lab: as an earlier session of the same command left it, or empty. And whether
 /// the runs of another command had to make room.
-pub(crate) fn stage(folder: &Path, lab: &str, build: &str, asked: &Asked) -> io::Result<(PathBuf, bool)> {
+pub(crate) fn stage(folder: &Path, lab: &str, request: &Request) -> io::Result<(PathBuf, bool)> {
     let staging = folder.join(STAGING);
-    let request = Request { build: build.into(), asked: asked.clone() };
     let read = |name: &str| fs::read(staging.join(name)).ok();
     let same = read(ASKED).and_then(|text| serde_json::from_slice::<Request>(&text).ok());
     let goes_on =
-        same.is_some_and(|before| before == request) && read("lab.toml").as_deref() == Some(lab.as_bytes());
+        same.is_some_and(|before| before == *request) && read("lab.toml").as_deref() == Some(lab.as_bytes());
     let dropped = !goes_on && fs::read_dir(staging.join("runs")).is_ok_and(|mut runs| runs.next().is_some());
     if !goes_on {
         remove_all(&staging)?;
         fs::create_dir_all(staging.join("runs"))?;
         write_below(&staging, "lab.toml", lab.as_bytes())?;
         // Last: without it the folder is begun anew.
-        write_below(&staging, ASKED, &serde_json::to_vec(&request)?)?;
+        write_below(&staging, ASKED, &serde_json::to_vec(request)?)?;
     }
     Ok((staging, dropped))
 }
@@ -145,16 +144,17 @@ pub(crate) fn publish(folder: &Path) -> io::Result<()> {
     File::open(&draft)?.sync_all()?;
     fs::rename(&draft, staging.join(COMPLETE))?;
     sync_folder(&staging);
-    settle(folder)
+    settle(folder).map(drop)
 }
 
 /// Puts in place what is left of a complete rerun in the staging folder, if there is one. May be interrupted at any time
-/// and called again.
-pub(crate) fn settle(folder: &Path) -> io::Result<()> {
+/// and called again. Gives what that rerun had asked for.
+pub(crate) fn settle(folder: &Path) -> io::Result<Option<Request>> {
     let staging = folder.join(STAGING);
     let Ok(text) = fs::read(staging.join(COMPLETE)) else {
         // Without a request it was only about to be, or is nearly gone.
-        return if staging.join(ASKED).exists() { Ok(()) } else { remove_all(&staging) };
+        let is_rerun = staging.join(ASKED).exists();
+        return if is_rerun { Ok(None) } else { remove_all(&staging).map(|()| None) };
     };
     let parts: Vec<String> = serde_json::from_slice(&text)?;
     let before = staging.join(BEFORE);
@@ -175,9 +175,11 @@ pub(crate) fn settle(folder: &Path) -> io::Result<()> {
     if before.is_dir() {
         retire(&before, folder, "")?;
     }
+    let request = fs::read(staging.join(ASKED)).ok().and_then(|text| serde_json::from_slice(&text).ok());
     // What is left is ours. Without its request the folder is no rerun that could go on, so that goes first.
     remove_if_there(&staging.join(ASKED))?;
-    remove_all(&staging)
+    remove_all(&staging)?;
+    Ok(request)
 }
 
 /// Whether something has this name, if only a link to nowhere.
@@ -403,12 +405,11 @@ mod tests {
     #[test]
     fn only_the_same_command_goes_on_with_a_rerun() {
         let place = tempfile::tempdir().unwrap();
-        let asked = |only: &[&str]| Asked {
-            engines: vec!["sim".into()],
-            only: only.iter().map(|only| only.to_string()).collect(),
-        };
         let stage = |lab: &str, build: &str, only: &[&str]| {
-            let (staging, dropped) = stage(place.path(), lab, build, &asked(only)).unwrap();
+            let only = only.iter().map(|only| only.to_string()).collect();
+            let asked = Asked { engines: vec!["sim".into()], only };
+            let request = Request { build: build.into(), asked };
+            let (staging, dropped) = stage(place.path(), lab, &request).unwrap();
             let went_on = staging.join("runs/sim-r1").is_dir();
             assert!(!(went_on && dropped));
             fs::create_dir_all(staging.join("runs/sim-r1")).unwrap();

@@ -129,7 +129,7 @@ impl Results {
     /// It is not a result folder, another process writes into it, or it cannot be written.
     pub fn lock(path: &Path) -> Result<Lock, ResultsError> {
         require_results(path)?;
-        Ok(enter(path)?)
+        Ok(enter(path)?.0)
     }
 
     /// The same as [`Results::open`], of a folder whose lab is at hand.

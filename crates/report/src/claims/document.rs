@@ -5,6 +5,7 @@ use super::figure::figure;
 use super::{Reproduced, Said, Score, named, what};
 use crate::ReportError;
 use crate::folder::Folder;
+use crate::html::link;
 use std::fmt::Write;
 use std::path::Path;
 use weir_engine::{ClaimVerdict, Judged};
@@ -21,7 +22,7 @@ pub fn write_document(
     labs: &[Reproduced],
 ) -> Result<(), ReportError> {
     let out = Folder::new(folder);
-    let title = format!("# {study}");
+    let title = format!("# {}", cell(study));
     let (opening, remarks) = parts(about.unwrap_or(&title));
     let mut page = format!("{opening}\n");
     let engines = engines(labs);
@@ -64,9 +65,10 @@ pub fn write_document(
             let cells: Vec<String> = judged.claim.cells.values().map(|labels| shortened(labels)).collect();
             let _ = writeln!(
                 page,
-                "\n![{}]({file})\n\n`{}`: {}",
+                "\n![{}]({})\n\n`{}`: {}",
                 cell(&title),
-                lab.lab,
+                link(&file),
+                code(&lab.lab),
                 cell(&cells.join(" · "))
             );
         }
@@ -74,7 +76,14 @@ pub fn write_document(
     page += "\n## The labs\n\n| lab | what it shows | claims |\n|---|---|---|\n";
     for lab in labs {
         let title = lab.title.as_deref().unwrap_or_default();
-        let _ = writeln!(page, "| `{}/{}` | {} | {} |", lab.study, lab.lab, cell(title), lab.claims.len());
+        let _ = writeln!(
+            page,
+            "| `{}/{}` | {} | {} |",
+            code(&lab.study),
+            code(&lab.lab),
+            cell(title),
+            lab.claims.len()
+        );
     }
     out.write(&format!("{study}.md"), page.as_bytes())
 }
@@ -141,7 +150,7 @@ fn differences(claims: &[(&Reproduced, usize, &Judged)]) -> String {
         .collect();
     reasons.dedup();
     let list: String =
-        reasons.iter().map(|(row, reason)| format!("- **{row}**: {}\n", cell(reason))).collect();
+        reasons.iter().map(|(row, reason)| format!("- **{}**: {}\n", cell(row), cell(reason))).collect();
     if list.is_empty() { list } else { format!("\n## What differs\n\n{list}") }
 }
 
@@ -153,7 +162,53 @@ fn shortened(labels: &[String]) -> String {
     }
 }
 
-/// Text, fit for a cell of a table.
+/// A name between backticks, where nothing is markup but a backtick.
+fn code(name: &str) -> String {
+    name.replace(['`', '|', '\n'], " ")
+}
+
+/// Text of a lab, fit for a line or a cell of a table in Markdown: nothing of it is markup there, neither Markdown's (GitHub
+/// Flavored Markdown, section 6) nor HTML's.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\u{a0}'], " ")
+    let letters: Vec<char> = text.chars().collect();
+    let is_word = |place: Option<usize>| {
+        place.and_then(|place| letters.get(place)).is_some_and(|letter| letter.is_alphanumeric())
+    };
+    let mut safe = String::with_capacity(text.len());
+    for (place, &letter) in letters.iter().enumerate() {
+        match letter {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            // Within a word it is a letter like others.
+            '_' if is_word(place.checked_sub(1)) && is_word(Some(place + 1)) => safe.push('_'),
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' => {
+                safe.push('\\');
+                safe.push(letter);
+            }
+            '\u{a0}' => safe.push(' '),
+            control if control.is_control() => safe.push(' '),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn what_a_lab_says_is_no_markup() {
+        for (said, written) in [
+            ("RFC 8257, section 4.1: K > C RTT / 7", "RFC 8257, section 4.1: K &gt; C RTT / 7"),
+            ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)&gt;"),
+            ("![x](http://example.org/x.png)", "!\\[x\\](http://example.org/x.png)"),
+            ("a|b\nc\u{1b}[31m", "a\\|b c \\[31m"),
+            ("queue_delay_ms of _all_ *flows* `now`", "queue_delay_ms of \\_all\\_ \\*flows\\* \\`now\\`"),
+            ("a\\|b &lt;b>", "a\\\\\\|b &amp;lt;b&gt;"),
+        ] {
+            assert_eq!(cell(said), written);
+        }
+    }
 }
