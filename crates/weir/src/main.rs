@@ -13,6 +13,7 @@ mod progress;
 mod reproduce;
 mod results;
 mod run;
+mod session;
 mod watch;
 
 use clap::{CommandFactory, Parser};

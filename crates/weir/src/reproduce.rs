@@ -6,6 +6,7 @@
 use crate::cli::{EngineName, ReproduceArgs};
 use crate::failure::{Failure, terminal_width};
 use crate::run::{Execution, engines, estimate, execute};
+use crate::session::Session;
 use crate::{print, print_json};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     });
     fs::create_dir_all(&out).map_err(|error| Failure::failed(format!("{}: {error}", out.display())))?;
     let _lock = Lock::take(&out)?;
+    let asked = format!("{:?} on {:?}, full: {}", args.what, args.on, args.full);
+    let mut session = args.rerun.then(|| Session::open(&out, asked));
     let mut reproduced = vec![];
     for (study, lab) in loaded {
         let folder = format!("{study}/{}", lab.name());
@@ -67,7 +70,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             jobs: args.jobs,
             live_jobs: args.live_jobs,
             pcap: None,
-            rerun: args.rerun,
+            rerun: session.as_ref().is_some_and(|session| !session.has(&folder, &lab)),
             only: &[],
             retries: 1,
             report: true,
@@ -76,10 +79,14 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         if let Some((id, reason)) = done.tally.failed.first() {
             return Err(Failure::failed(format!("{folder}: run {id} failed: {reason}")));
         }
+        if let Some(session) = &mut session {
+            session.completed(&folder, &lab)?;
+        }
         let claims = judge(lab.claims(), &done.summary);
         let title = lab.title().map(String::from);
         reproduced.push(Reproduced { study, lab: lab.name().into(), title, folder, claims });
     }
+    session.map_or(Ok(()), Session::end)?;
     write_claims(&out, &reproduced)?;
     if !alone {
         write_documents(&studies, &out, &reproduced, suffix)?;

@@ -5,7 +5,7 @@ mod place;
 
 use place::{LAB, Place, status, text, tree};
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use weir_engine::Lock;
@@ -194,4 +194,40 @@ fn links_in_received_results_are_not_written_through() {
     assert_eq!(status(&place.weir(&["report", "out"])), 2);
     assert_eq!(fs::read_to_string(&profile).unwrap(), "mine");
     assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
+}
+
+#[test]
+fn a_rerun_of_several_labs_goes_on_with_those_that_are_not_complete() {
+    let place = Place::new();
+    let labs = place.path("labs/study");
+    fs::create_dir_all(&labs).unwrap();
+    fs::write(labs.join("profile.toml"), LAB.split("[vary]").next().unwrap()).unwrap();
+    let claim = "[[expect]]\nmetric = 'utilisation_percent'\nat_most = 101\nsource = 'arithmetic'\n";
+    let lab = |name: &str, rate: &str| {
+        let more = format!("[dumbbell]\nrate = '{rate}'\n");
+        fs::write(labs.join(name), format!("format = 1\nextends = 'profile.toml'\n{more}{claim}")).unwrap();
+    };
+    lab("a.toml", "10 Mbit/s");
+    lab("b.toml", "10 Mbit/s");
+    let file = |lab: &str| place.path("results/reproduce/study").join(lab).join("runs/sim-r1/run.json");
+    let written = || ["a", "b"].map(|lab| fs::metadata(file(lab)).unwrap().ino());
+    let again = ["reproduce", "study", "--rerun"];
+    place.done(&again);
+    let first = written();
+    // The second lab cannot be run: a file has its folder's name. The first is complete.
+    let (b, aside) = (place.path("results/reproduce/study/b"), place.path("aside"));
+    fs::rename(&b, &aside).unwrap();
+    fs::write(&b, "").unwrap();
+    assert_eq!(status(&place.weir(&again)), 2);
+    fs::remove_file(&b).unwrap();
+    fs::rename(&aside, &b).unwrap();
+    let second = written();
+    assert!(second[0] != first[0] && second[1] == first[1], "{first:?} {second:?}");
+    place.done(&again);
+    let third = written();
+    assert!(third[0] == second[0] && third[1] != second[1], "{second:?} {third:?}");
+    // That rerun has ended: the next begins with the first lab.
+    place.done(&again);
+    assert!(written()[0] != third[0]);
+    assert!(!place.path("results/reproduce/.weir-rerun.json").exists());
 }

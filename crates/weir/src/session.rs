@@ -1,0 +1,70 @@
+//! What `weir reproduce --rerun` has completed so far. Each lab's rerun goes on by itself after an interruption; this keeps
+//! those that were complete from being run once more by the same command.
+
+use crate::failure::Failure;
+use crate::identity;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use twox_hash::XxHash64;
+use weir_plan::Lab;
+
+/// The file in the folder of all labs; it goes with the last lab.
+const FILE: &str = ".weir-rerun.json";
+
+/// A rerun of several labs.
+pub(crate) struct Session {
+    folder: PathBuf,
+    state: State,
+}
+
+#[derive(PartialEq, Serialize, Deserialize)]
+struct State {
+    build: String,
+    /// What was asked for.
+    asked: String,
+    /// The labs that are complete: their folders, and digests of what was run.
+    done: BTreeMap<String, String>,
+}
+
+impl Session {
+    /// The session of this command, as an interrupted one left it.
+    pub(crate) fn open(folder: &Path, asked: String) -> Session {
+        let build = identity::build().to_owned();
+        let before =
+            fs::read(folder.join(FILE)).ok().and_then(|text| serde_json::from_slice::<State>(&text).ok());
+        let state = before.filter(|before| (&before.build, &before.asked) == (&build, &asked));
+        let state = state.unwrap_or(State { build, asked, done: BTreeMap::new() });
+        Session { folder: folder.into(), state }
+    }
+
+    /// Whether this lab, as it is now, is complete.
+    pub(crate) fn has(&self, folder: &str, lab: &Lab) -> bool {
+        self.state.done.get(folder).is_some_and(|done| *done == digest(lab))
+    }
+
+    /// This lab is complete.
+    pub(crate) fn completed(&mut self, folder: &str, lab: &Lab) -> Result<(), Failure> {
+        self.state.done.insert(folder.into(), digest(lab));
+        let text = serde_json::to_vec(&self.state).map_err(|error| Failure::failed(error.to_string()))?;
+        weir_engine::write_below(&self.folder, FILE, &text).map_err(|error| self.failed(&error))
+    }
+
+    /// All labs are complete: the next rerun is another one.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        match fs::remove_file(self.folder.join(FILE)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Failure {
+        Failure::failed(format!("{}: {error}", self.folder.join(FILE).display()))
+    }
+}
+
+fn digest(lab: &Lab) -> String {
+    format!("{:016x}", XxHash64::oneshot(0, lab.source().as_bytes()))
+}
