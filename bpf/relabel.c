@@ -37,9 +37,6 @@ struct inet_connection_sock___kernel {
 } FOUND_AT_LOAD;
 
 /* The connection is still to be: its control is the listener's. */
-struct sock_common {
-    struct sock *skc_listener;
-} FOUND_AT_LOAD;
 struct request_sock {
     struct sock_common __req_common;
 } FOUND_AT_LOAD;

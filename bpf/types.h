@@ -12,6 +12,15 @@ typedef unsigned long long __u64;
 struct sock;
 struct ack_sample;
 
+/* A destination as maps by prefix have it: how many bits count, and the address; one of IPv4 as IPv6 maps it (RFC 4291, 2.5.5.2). */
+struct prefix {
+    __u32 bits;
+    __u32 address[4];
+};
+
+/* Room for a control's name (include/net/tcp.h, TCP_CA_NAME_MAX). */
+#define CONTROL_NAME 16
+
 /* include/net/tcp.h */
 enum tcp_ca_event {
     CA_EVENT_TX_START,

@@ -25,6 +25,8 @@
 
 /* Parameters of this type are microseconds; a lab writes them as times. */
 typedef __u32 usecs;
+/* And of this type rates. */
+typedef __u64 bits_per_sec;
 #define USEC_PER_MSEC 1000
 #define NSEC_PER_USEC 1000
 #define NSEC_PER_SEC 1000000000ULL

@@ -8,11 +8,12 @@
  *   parameter NAME VALUE
  *   mss BYTES
  *   ack NOW SEGMENTS ACKED RTT SRTT CE UNA NXT TSVAL TSECR IN_FLIGHT LIMITED GROW STATE SACKED PREDICTED
- *       DRAWN
+ *       DRAWN LOST
  *   recovery NOW STATE | undo NOW | timeout NOW IN_FLIGHT REDUCE
  *   idle NOW IDLE RTO | transmit NOW | unused NOW USED
  *
- * Times are microseconds (RTT -1: no sample), STATE is the kernel's number of it.
+ * Times are microseconds (RTT -1: no sample), STATE is the kernel's number of it. Once a control has given the connection to
+ * another, each answer is zeros.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,8 @@ static struct tcp_sock *const tp = &connection;
 static struct sock *const sk = (struct sock *)&connection;
 static __u64 now_us;
 static __u32 drawn;
+/* Whether another control has the connection. */
+static bool left;
 
 /* The clock has run for long when the connection begins, as a kernel's has. */
 __u64 now_ns(void) { return now_us * 1000; }
@@ -40,6 +43,11 @@ __u32 random_u32(void) { return drawn; }
 /* The kernel takes the smaller of this and its own rate, which is left out here. */
 void limit_pacing(struct sock *unused, __u32 rate) { sk->sk_pacing_rate = rate == 0xffffffffU ? 0 : rate; }
 void send_ack(struct tcp_sock *unused, __u32 rcv_nxt) {}
+bool change_control(struct sock *unused, char *name)
+{
+    left = true;
+    return true;
+}
 
 /* net/ipv4/tcp_cong.c */
 __u32 tcp_reno_ssthresh(struct sock *unused) { return max_u32(tp->snd_cwnd >> 1, 2); }
@@ -150,7 +158,7 @@ static void unused(__u32 used)
 }
 
 struct ack {
-    unsigned segments, acked, ce, una, nxt, tsval, tsecr, in_flight, limited, grow, state, sacked, predicted, drawn;
+    unsigned segments, acked, ce, una, nxt, tsval, tsecr, in_flight, limited, grow, state, sacked, predicted, drawn, lost;
     int rtt, srtt;
 };
 
@@ -173,6 +181,7 @@ static void acknowledge(const struct ack *a)
 {
     tp->delivered += a->segments;
     tp->delivered_ce += a->ce;
+    tp->lost += a->lost;
     tp->snd_una = a->una;
     tp->snd_nxt = a->nxt;
     tp->srtt_us = a->srtt > 0 ? (__u32)a->srtt << 3 : tp->srtt_us;
@@ -199,6 +208,8 @@ static void set_parameter(const char *name, long value)
         if (strcmp(p->name, name) == 0) {
             if (p->size == 1)
                 *(__u8 *)p->place = value;
+            else if (p->size == 8)
+                *(__s64 *)p->place = value;
             else
                 *(__s32 *)p->place = value;
             return;
@@ -223,10 +234,10 @@ static void follow(const char *line)
     struct ack a;
     unsigned x = 0, y = 0;
     if (!strcmp(word, "ack")
-        && sscanf(rest, "%u %u %d %d %u %u %u %u %u %u %u %u %u %u %u %u", &a.segments, &a.acked, &a.rtt, &a.srtt, &a.ce, &a.una,
+        && sscanf(rest, "%u %u %d %d %u %u %u %u %u %u %u %u %u %u %u %u %u", &a.segments, &a.acked, &a.rtt, &a.srtt, &a.ce, &a.una,
                   &a.nxt, &a.tsval, &a.tsecr, &a.in_flight, &a.limited, &a.grow, &a.state, &a.sacked, &a.predicted,
-                  &a.drawn)
-               == 16)
+                  &a.drawn, &a.lost)
+               == 17)
         acknowledge(&a);
     else if (!strcmp(word, "recovery") && sscanf(rest, "%u", &x) == 1)
         reduce(x);
@@ -269,6 +280,10 @@ int main(void)
         if (!begun && control.init)
             control.init(sk);
         begun = true;
+        if (left) {
+            puts("0 0 0");
+            continue;
+        }
         follow(line);
         printf("%u %u %lu\n", tp->snd_cwnd, tp->snd_ssthresh, sk->sk_pacing_rate);
     }

@@ -37,7 +37,7 @@ struct tcp_sock {
     __u32 snd_cwnd, snd_cwnd_cnt, snd_ssthresh;
     __u32 prior_cwnd, prior_ssthresh;
     __u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
-    __u32 delivered, delivered_ce;
+    __u32 lost, delivered, delivered_ce;
     __u64 tcp_mstamp;
     __u32 srtt_us, mss_cache;
     __u16 advmss;
@@ -60,6 +60,12 @@ __u64 now_ns(void);
 __u32 random_u32(void);
 void limit_pacing(struct sock *sk, __u32 rate);
 void send_ack(struct tcp_sock *tp, __u32 rcv_nxt);
+bool change_control(struct sock *sk, char *name);
+
+/* There are no prefixes here. */
+static inline struct prefix destination_of(struct sock *sk) { return (struct prefix){ 0 }; }
+#define BY_PREFIX(kept, name) static struct kept *const name = NULL
+#define FITTING(name, prefix) ((void)(prefix), name)
 
 #define STORAGE(kept, name) static struct kept name
 #define STORED_NEW(name, sk) (&(name))

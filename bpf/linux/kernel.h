@@ -17,17 +17,32 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 /* What bpf_helpers.h asks of linux/bpf.h. */
-enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_SK_STORAGE = 24 };
+enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LPM_TRIE = 11, BPF_MAP_TYPE_SK_STORAGE = 24 };
 #define BPF_F_NO_PREALLOC 1
 #define BPF_SK_STORAGE_GET_F_CREATE 1
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
 
 #define FOUND_AT_LOAD __attribute__((preserve_access_index))
 
+struct in6_addr {
+    union {
+        __be32 u6_addr32[4];
+    } in6_u;
+} FOUND_AT_LOAD;
+
+struct sock_common {
+    __be32 skc_daddr;
+    unsigned short skc_family;
+    struct in6_addr skc_v6_daddr;
+    struct sock *skc_listener;
+} FOUND_AT_LOAD;
+
 struct sock {
+    struct sock_common __sk_common;
     unsigned long sk_pacing_rate;
     unsigned long sk_max_pacing_rate;
     __u32 sk_pacing_status;
@@ -59,6 +74,7 @@ struct tcp_sock {
     __u32 lost_out;
     __u32 retrans_out;
     __u32 max_packets_out;
+    __u32 lost;
     __u32 delivered;
     __u32 delivered_ce;
     __u64 tcp_mstamp;
@@ -97,6 +113,42 @@ static inline void limit_pacing(struct sock *sk, __u32 rate)
 {
     bpf_setsockopt(sk, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
 }
+
+/* Gives a connection to the control of this name; whether that could be done. */
+#define IPPROTO_TCP 6
+#define TCP_CONGESTION 13
+static inline bool change_control(struct sock *sk, char *name)
+{
+    return bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, CONTROL_NAME) == 0;
+}
+
+/* Where a connection leads (include/linux/socket.h). */
+#define AF_INET 2
+#define WHOLE_ADDRESS 128
+static inline struct prefix destination_of(struct sock *sk)
+{
+    struct prefix to = { .bits = WHOLE_ADDRESS };
+    if (sk->__sk_common.skc_family == AF_INET) {
+        to.address[2] = bpf_htonl(0xffff);
+        to.address[3] = sk->__sk_common.skc_daddr;
+    } else {
+        for (int word = 0; word < 4; word++)
+            to.address[word] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[word];
+    }
+    return to;
+}
+
+/* What is kept for prefixes of destinations, and what the longest that fits a destination has; NULL where none fits. */
+#define MOST_PREFIXES 4096
+#define BY_PREFIX(kept, name)                                                                                          \
+    struct {                                                                                                           \
+        __uint(type, BPF_MAP_TYPE_LPM_TRIE);                                                                           \
+        __uint(max_entries, MOST_PREFIXES);                                                                            \
+        __uint(map_flags, BPF_F_NO_PREALLOC);                                                                          \
+        __type(key, struct prefix);                                                                                    \
+        __type(value, struct kept);                                                                                    \
+    } name SEC(".maps")
+#define FITTING(name, prefix) bpf_map_lookup_elem(&name, prefix)
 
 /* State for which a socket has no room: it is made with the connection and goes with it. There is none where memory ran out. */
 #define STORAGE(kept, name)                                                                                            \

@@ -1,7 +1,8 @@
 //! What a weir without its kernel controls answers: that it was built so.
 
-use crate::{Control, Problem, Running};
+use crate::{Circuit, Control, Problem, Running};
 use serde_json::{Map, Value};
+use std::net::IpAddr;
 use std::process::{Command, ExitStatus};
 use weir_control::Config;
 
@@ -82,6 +83,27 @@ pub fn running() -> Result<Vec<Running>, Problem> {
 /// # Errors
 /// [`Problem::NotBuilt`].
 pub fn unload(_: &str) -> Result<Vec<String>, Problem> {
+    Err(Problem::NotBuilt)
+}
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn set_circuit(_: &Circuit) -> Result<(), Problem> {
+    Err(Problem::NotBuilt)
+}
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn remove_circuit(_: IpAddr, _: u8) -> Result<bool, Problem> {
+    Err(Problem::NotBuilt)
+}
+/// See the feature `bpf`.
+///
+/// # Errors
+/// [`Problem::NotBuilt`].
+pub fn circuits() -> Result<Vec<Circuit>, Problem> {
     Err(Problem::NotBuilt)
 }
 

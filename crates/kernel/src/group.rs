@@ -54,8 +54,7 @@ impl Group {
         sweep(&own, space);
         let folder = own.join(format!("{PREFIX}{space}-{}", std::process::id()));
         let failed = || Problem::failed(format!("cannot make the control group {}", folder.display()));
-        let links =
-            std::iter::once(held.link.as_fd()).chain(relabelling.into_iter().flat_map(Relabelling::links));
+        let links = held.links().into_iter().chain(relabelling.into_iter().flat_map(Relabelling::links));
         let tidier = make_and_tidy_up(&folder, links.map(|link| link.as_raw_fd()).collect());
         let tidier = tidier.map_err(failed())?;
         let processes = File::options().write(true).open(folder.join("cgroup.procs")).map_err(failed())?;

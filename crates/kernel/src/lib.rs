@@ -10,6 +10,8 @@
 #[cfg(feature = "bpf")]
 mod capability;
 #[cfg(feature = "bpf")]
+mod circuits;
+#[cfg(feature = "bpf")]
 mod flows;
 #[cfg(feature = "bpf")]
 mod group;
@@ -34,7 +36,11 @@ mod running;
 mod absent;
 
 #[cfg(not(feature = "bpf"))]
-pub use absent::{Group, Held, Relabelling, hold, load, running, unload};
+pub use absent::{
+    Group, Held, Relabelling, circuits, hold, load, remove_circuit, running, set_circuit, unload,
+};
+#[cfg(feature = "bpf")]
+pub use circuits::{circuits, remove_circuit, set_circuit};
 #[cfg(feature = "bpf")]
 pub use group::Group;
 pub use holder::Holder;
@@ -57,20 +63,23 @@ pub struct Control {
     short: &'static str,
     /// Its name in the kernel, which is the same for the whole system (at most 15 characters).
     pub kernel: &'static str,
+    /// The controls that it gives connections to, by their names in labs: they are in the kernel with it.
+    beside: &'static [&'static str],
 }
 
-/// Lists the controls: their names in labs, and in `bpf/` where that differs.
+/// Lists the controls: their names in labs and in `bpf/`, and which others are loaded with them.
 macro_rules! controls {
-    ($($name:literal = $short:literal;)+) => {
+    ($($name:literal = $short:literal $(with $beside:literal)?;)+) => {
         /// All controls that have a kernel form.
         pub const CONTROLS: &[Control] =
-            &[$(Control { name: $name, short: $short, kernel: concat!("weir_", $short) },)+];
+            &[$(Control { name: $name, short: $short, kernel: concat!("weir_", $short), beside: &[$($beside)?] },)+];
     };
 }
 
 controls! {
     "apple-ledbat" = "apple";
     "cdg" = "cdg";
+    "ctcp" = "ctcp" with "htcp";
     "dctcp" = "dctcp";
     "htcp" = "htcp";
     "ledbat" = "ledbat";
@@ -107,6 +116,17 @@ pub fn configure(
 fn needs_marks(control: &Control) -> bool {
     use weir_control::{Config, Feedback};
     control.name.parse().is_ok_and(|config: Config| config.signals().1 != Feedback::Classic)
+}
+
+/// A circuit and the destinations that it leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Circuit {
+    /// The first address; bits after the prefix do not count.
+    pub address: std::net::IpAddr,
+    /// How many bits of it count.
+    pub length: u8,
+    /// The circuit, as a lab gives it to `ctcp`. Whether a transfer falls back is for all circuits alike, and left out here.
+    pub config: weir_control::Config,
 }
 
 /// A control that is in the kernel now.

@@ -3,10 +3,11 @@
 use crate::lock::Lock;
 use crate::parameters::{parameters, write_all};
 use crate::running::{self, is_registered};
-use crate::{Control, Problem, capability, control, links};
+use crate::{Control, Problem, capability, configure, control, links};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{ErrorKind, MapCore, MapType, Object, ObjectBuilder, PrintLevel};
-use std::os::fd::{AsFd, OwnedFd};
+use serde_json::Map;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_control::Config;
@@ -58,6 +59,8 @@ pub(crate) fn load_object(
 pub struct Held {
     pub(crate) control: &'static Control,
     pub(crate) link: OwnedFd,
+    /// References to the controls that it gives connections to.
+    pub(crate) beside: Vec<Held>,
 }
 
 impl Held {
@@ -68,7 +71,24 @@ impl Held {
 
     /// One more reference to a control that is in the kernel; none if it is not there.
     pub(crate) fn find(control: &'static Control) -> Result<Option<Held>, Problem> {
-        Ok(links::find(control)?.map(|link| Held { control, link }))
+        Ok(links::find(control)?.map(|link| Held { control, link, beside: vec![] }))
+    }
+
+    /// All links that this is a reference to.
+    pub(crate) fn links(&self) -> Vec<BorrowedFd<'_>> {
+        std::iter::once(&self.link)
+            .chain(self.beside.iter().map(|held| &held.link))
+            .map(AsFd::as_fd)
+            .collect()
+    }
+
+    /// The same, with references to the controls that it gives connections to. With which parameters these are there does not matter.
+    fn with_others(mut self) -> Result<Held, Problem> {
+        for name in self.control.beside {
+            let other = control(name).ok_or_else(|| Problem::Unknown((*name).to_owned()))?;
+            self.beside.push(find_or_load(other, || configure(other, Map::new()))?.0);
+        }
+        Ok(self)
     }
 }
 
@@ -85,7 +105,7 @@ fn attach(control: &'static Control, config: &Config) -> Result<Option<Held>, Pr
         Ok(link) => {
             let link = link.as_fd().try_clone_to_owned();
             let link = link.map_err(Problem::failed(format!("cannot keep {}", control.kernel)))?;
-            Ok(Some(Held { control, link }))
+            Ok(Some(Held { control, link, beside: vec![] }))
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(refused(format!("{error:#}"), said().clone())),
@@ -101,13 +121,13 @@ pub(crate) fn find_or_load(
     let start = Instant::now();
     loop {
         if let Some(held) = Held::find(control)? {
-            return Ok((held, false));
+            return Ok((held.with_others()?, false));
         }
         // One that nobody holds any more may still be registered: the kernel takes it away in the background.
         if !is_registered(control)
             && let Some(held) = attach(control, &config()?)?
         {
-            return Ok((held, true));
+            return Ok((held.with_others()?, true));
         }
         if start.elapsed() > PATIENCE {
             return Err(Problem::HeldElsewhere { control: control.kernel, holders: vec![] });

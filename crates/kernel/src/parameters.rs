@@ -1,12 +1,12 @@
 //! Parameters of a control in the kernel: the variables of its `.data` section, found and typed by the type information that
 //! travels with it. A number is a number, `bool` a truth, an `enum` one of its names (without the underscore that a name needs which
-//! C would not take), and `usecs` a time.
+//! C would not take), `usecs` a time, and `bits_per_sec` a rate.
 
 use crate::{Control, Problem};
 use libbpf_rs::btf::types::{DataSec, Enum, EnumMember, Int, IntEncoding, Typedef, Var, VarSecInfo};
 use libbpf_rs::btf::{Btf, BtfType, ReferencesType};
 use serde_json::{Map, Value};
-use weir_base::Span;
+use weir_base::{Rate, Span};
 use weir_control::Config;
 
 /// What a parameter is.
@@ -15,6 +15,7 @@ enum Kind {
     Number { signed: bool },
     Truth,
     Time,
+    Rate,
     Name(Vec<(String, u32)>),
 }
 
@@ -40,8 +41,11 @@ pub(crate) fn parameters(btf: &Btf<'_>) -> Vec<Parameter> {
 }
 
 fn kind_of(ty: BtfType<'_>) -> Option<Kind> {
-    if Typedef::try_from(ty).is_ok_and(|typedef| typedef.name().is_some_and(|name| name == "usecs")) {
-        return Some(Kind::Time);
+    let typedef = Typedef::try_from(ty).ok().and_then(|typedef| typedef.name()?.to_str());
+    match typedef {
+        Some("usecs") => return Some(Kind::Time),
+        Some("bits_per_sec") => return Some(Kind::Rate),
+        _ => {}
     }
     let ty = ty.skip_mods_and_typedefs();
     if let Ok(names) = Enum::try_from(ty) {
@@ -67,12 +71,14 @@ impl Parameter {
             Kind::Number { signed: false } => u32::try_from(value.as_u64()?).ok()?.into(),
             Kind::Truth => value.as_bool()?.into(),
             Kind::Time => u32::try_from(value.as_str()?.parse::<Span>().ok()?.as_micros()).ok()?.into(),
+            Kind::Rate => i64::try_from(value.as_str()?.parse::<Rate>().ok()?.bits_per_sec()).ok()?,
             Kind::Name(names) => names.iter().find(|(name, _)| value.as_str() == Some(name))?.1.into(),
         };
         let place = section.get_mut(self.offset..self.offset + self.size)?;
         match self.size {
             1 => place.copy_from_slice(&(number as u8).to_ne_bytes()),
             4 => place.copy_from_slice(&(number as u32).to_ne_bytes()),
+            8 => place.copy_from_slice(&number.to_ne_bytes()),
             _ => return None,
         }
         Some(())
@@ -80,9 +86,10 @@ impl Parameter {
 
     /// Reads it, as a lab file would have it.
     pub(crate) fn read(&self, section: &[u8]) -> Value {
-        let number = match section.get(self.offset..self.offset + self.size) {
-            Some(&[byte]) => u32::from(byte),
-            Some(&[a, b, c, d]) => u32::from_ne_bytes([a, b, c, d]),
+        let place = section.get(self.offset..self.offset + self.size).unwrap_or_default();
+        let number = match *place {
+            [byte] => u32::from(byte),
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
             _ => 0,
         };
         match &self.kind {
@@ -90,6 +97,10 @@ impl Parameter {
             Kind::Number { signed: false } => number.into(),
             Kind::Truth => (number != 0).into(),
             Kind::Time => Span::from_micros(number.into()).to_string().into(),
+            Kind::Rate => {
+                let bits = place.try_into().map_or(0, u64::from_ne_bytes);
+                Rate::from_bits_per_sec(bits).to_string().into()
+            }
             Kind::Name(names) => names
                 .iter()
                 .find(|(_, value)| *value == number)

@@ -1,6 +1,7 @@
 //! Controls that outlast the process that loaded them: their links are pinned in a file system for BPF objects, which is mounted
 //! for the first, unmounted with the last, and open to its owner alone. Names there that are not weir's are left alone.
 
+use crate::circuits::MAP as CIRCUITS;
 use crate::lock::{Lock, PRIVATE};
 use crate::object::{Held, MOMENT, PATIENCE, find_or_load};
 use crate::running::{self, is_registered, parameters_of};
@@ -122,13 +123,21 @@ fn stem(pin: &Path) -> Option<&str> {
 
 /// What the pins of what relabels for a control are called.
 fn relabelling_of(control: &Control) -> String {
-    format!("{}-ect1", control.short)
+    beside_of(control, "ect1")
 }
 
-/// The pins of a control and of what relabels for it.
+/// What the pin of something that stays for as long as a control is called.
+fn beside_of(control: &Control, what: &str) -> String {
+    format!("{}-{what}", control.short)
+}
+
+/// The pins of a control and of what stays with it: what relabels for it, the controls beside it, its circuits.
 fn pins_of(control: &Control, folder: &Path) -> Vec<PathBuf> {
     let pins = is_mounted(folder).then(|| fs::read_dir(folder)).into_iter().flatten().flatten().flatten();
-    let stems = [control.short.to_owned(), relabelling_of(control)];
+    let others = control.beside.iter().filter_map(|name| crate::control(name)).map(|other| other.short);
+    let stems: Vec<String> = std::iter::once(control.short.to_owned())
+        .chain(["ect1", CIRCUITS].into_iter().chain(others).map(|what| beside_of(control, what)))
+        .collect();
     let ours = |pin: &PathBuf| stem(pin).is_some_and(|stem| stems.iter().any(|ours| ours == stem));
     pins.filter(is_pin).map(|entry| entry.path()).filter(ours).collect()
 }
@@ -213,7 +222,16 @@ fn unmount_if_empty() {
 fn pin(held: &Held) -> Result<Option<String>, Problem> {
     let what = format!("cannot pin {} in {FOLDER}", held.control.kernel);
     let note = mount().map_err(Problem::failed(what))?;
-    pin_as(held.control.short, held.link.as_fd()).inspect_err(|_| unmount_if_empty())?;
+    let all = || {
+        for other in &held.beside {
+            pin_as(&beside_of(held.control, other.control.short), other.link.as_fd())?;
+        }
+        if let Ok((_, map)) = running::map_of(held.control, CIRCUITS) {
+            pin_as(&beside_of(held.control, CIRCUITS), map.as_fd())?;
+        }
+        pin_as(held.control.short, held.link.as_fd())
+    };
+    all().inspect_err(|_| unmount_if_empty())?;
     Ok(note)
 }
 

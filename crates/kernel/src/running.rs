@@ -25,30 +25,36 @@ struct Section {
 /// Where the only element of a section's map is.
 const KEY: [u8; 4] = 0u32.to_ne_bytes();
 
+/// The newest program of a control that is in the kernel, and its map of this name. Older programs may still serve connections that
+/// began before the control was loaded anew.
+///
+/// # Errors
+/// The control is not there, or the kernel does not let this process look.
+pub(crate) fn map_of(control: &Control, name: &str) -> Result<(u32, MapHandle), Problem> {
+    let prefix = format!("{}_", control.short);
+    let maps: Vec<u32> = MapInfoIter::default().filter(|map| *map.name == *name).map(|map| map.id).collect();
+    let programs = ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true));
+    let newest = programs
+        .filter(|program| program.ty == ProgramType::StructOps)
+        .filter(|program| program.name.to_string_lossy().starts_with(&prefix))
+        .filter_map(|program| Some((program.id, *program.map_ids.iter().find(|id| maps.contains(id))?)))
+        .max();
+    let (program, map) = newest.ok_or(Problem::NotLoaded(control.kernel))?;
+    let map = MapHandle::from_map_id(map).map_err(|error| {
+        Problem::failed(format!("cannot read {name} of {}", control.kernel))(io::Error::other(error))
+    })?;
+    Ok((program, map))
+}
+
 impl Section {
-    /// Finds it: the newest program of the control leads to the map and to the types. Older ones may still serve connections
-    /// that began before the control was loaded anew.
     fn find(control: &Control) -> Result<Section, Problem> {
-        let name = format!("{}.data", control.short);
-        let prefix = format!("{}_", control.short);
         let failed = |error: libbpf_rs::Error| {
             Problem::failed(format!("cannot read the parameters of {}", control.kernel))(io::Error::other(
                 error,
             ))
         };
-        let maps: Vec<u32> =
-            MapInfoIter::default().filter(|map| *map.name == *name).map(|map| map.id).collect();
-        let programs = ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true));
-        let newest = programs
-            .filter(|program| program.ty == ProgramType::StructOps)
-            .filter(|program| program.name.to_string_lossy().starts_with(&prefix))
-            .filter_map(|program| Some((program.id, *program.map_ids.iter().find(|id| maps.contains(id))?)))
-            .max();
-        let Some((program, map)) = newest else {
-            return Err(Problem::NotLoaded(control.kernel));
-        };
+        let (program, map) = map_of(control, &format!("{}.data", control.short))?;
         let types = Btf::from_prog_id(program).map_err(failed)?;
-        let map = MapHandle::from_map_id(map).map_err(failed)?;
         let values = map.lookup(&KEY, MapFlags::ANY).map_err(failed)?.unwrap_or_default();
         Ok(Section { parameters: parameters(&types), map, values })
     }

@@ -35,6 +35,8 @@ pub struct FlowSums {
     pub messages: Vec<Message>,
     /// Everything that happened to it.
     pub events: Vec<(Time, FlowEventKind)>,
+    /// The congestion window of each `tcp_info`, in segments.
+    pub windows: Vec<f64>,
     /// The last `tcp_info`.
     pub last: TransportSample,
 }
@@ -137,7 +139,9 @@ impl Recorder for Tally {
     fn transport(&mut self, sample: &TransportSample) {
         self.see(sample.at);
         self.transport_samples += 1;
-        self.flows[sample.flow as usize].last = *sample;
+        let flow = &mut self.flows[sample.flow as usize];
+        flow.windows.push(sample.cwnd);
+        flow.last = *sample;
     }
     fn state(&mut self, sample: &StateSample) {
         self.see(sample.at);

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
+#[path = "runs/circuits.rs"]
+mod circuits;
 #[path = "runs/exchanges.rs"]
 mod exchanges;
 
@@ -19,7 +21,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 32] = [
+const TESTS: [Test; 34] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -55,6 +57,8 @@ const TESTS: [Test; 32] = [
     ("runs_side_by_side_share_a_control_and_other_parameters_wait_for_it", runs_share_a_control),
     ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks_reach_dctcp),
     ("prague_paces_itself_and_sends_ect1", prague_paces),
+    ("the_window_of_a_circuit_stands_through_losses", circuits::the_window_stands),
+    ("a_circuit_that_loses_much_for_ten_seconds_ends_and_htcp_goes_on", circuits::much_loss_ends_it),
 ];
 
 fn main() {

@@ -146,3 +146,32 @@ cc = 'bbr'
     assert!(delay.p50 < 4.0 && delay.p99 < 16.0, "{delay:?}");
     assert_eq!(number(run.groups[0].metrics.get("retransmissions")), 0.0);
 }
+
+/// Circuit TCP on a link of 10 Mbit/s and 20 ms that loses one packet in twenty, for 20 s: 130 % of what it holds are 22 packets.
+const LOSSY_CIRCUIT: &str = "
+[run]
+duration = '20 s'
+warmup = '0 s'
+[dumbbell]
+rate = '10 Mbit/s'
+rtt = '20 ms'
+loss = { down = '5 %', up = '0 %' }
+[traffic.a]
+cc = { kind = 'ctcp', rate = '10 Mbit/s', rtt = '20 ms', header_bytes = 52, fall_back = FALL_BACK }
+";
+
+#[test]
+fn a_circuit_that_loses_much_for_ten_seconds_goes_on_under_htcp() {
+    let windows = |fall_back: &str| -> Vec<f64> {
+        senders(&LOSSY_CIRCUIT.replace("FALL_BACK", fall_back)).iter().map(|sample| sample.cwnd).collect()
+    };
+    assert!(
+        windows("false").iter().all(|cwnd| *cwnd == 22.0),
+        "the window stands through losses and timeouts"
+    );
+    let windows = windows("true");
+    let stood = windows.iter().take_while(|cwnd| **cwnd == 22.0).count();
+    assert!((10..12).contains(&(stood * 20 / windows.len())), "{stood} of {}", windows.len());
+    let after = &windows[stood..];
+    assert!(after.iter().sum::<f64>() / after.len() as f64 <= 11.0, "{after:?}");
+}

@@ -3,7 +3,7 @@
 /// A controller as a lab file has it, and the parameters of the C form that are not at their defaults.
 pub(crate) type Case = (&'static str, &'static [(&'static str, i64)]);
 
-pub(crate) const CASES: [Case; 41] = [
+pub(crate) const CASES: [Case; 45] = [
     (r#"{ "kind": "dctcp" }"#, &[]),
     (
         r#"{ "kind": "dctcp", "dctcp_shift_g": 1, "dctcp_alpha_on_init": 0 }"#,
@@ -114,4 +114,29 @@ pub(crate) const CASES: [Case; 41] = [
         &[("window", 256), ("hystart_detect", 0)],
     ),
     (r#"{ "kind": "cdg", "hystart": false }"#, &[("hystart", 0)]),
+    (r#"{ "kind": "ctcp" }"#, &[]),
+    (
+        r#"{ "kind": "ctcp", "rate": "100 Mbit/s", "rtt": "40 ms" }"#,
+        &[("rate", 100_000_000), ("rtt", 40_000)],
+    ),
+    (
+        r#"{ "kind": "ctcp", "rate": "4 Gbit/s", "rtt": "26 ms", "window_percent": 120, "header_bytes": 52, "pace": true }"#,
+        &[
+            ("rate", 4_000_000_000),
+            ("rtt", 26_000),
+            ("window_percent", 120),
+            ("header_bytes", 52),
+            ("pace", 1),
+        ],
+    ),
+    (
+        r#"{ "kind": "ctcp", "rate": "1000 Gbit/s", "rtt": "10 s", "window_percent": 1000, "pace": true, "fall_back": false }"#,
+        &[
+            ("rate", 1_000_000_000_000),
+            ("rtt", 10_000_000),
+            ("window_percent", 1000),
+            ("pace", 1),
+            ("fall_back", 0),
+        ],
+    ),
 ];

@@ -46,6 +46,8 @@ pub(crate) struct Seen {
     /// Segments told by SACK, and whether the acknowledgement is the plainest there is.
     pub(crate) sacked_out: u32,
     pub(crate) predicted: bool,
+    /// Segments newly marked lost.
+    pub(crate) lost_segments: u32,
 }
 
 /// The Rust form, and what the C form is to be told and to answer.
@@ -58,6 +60,7 @@ pub(crate) struct Forms {
     pub(crate) acknowledged: u64,
     pub(crate) next: u64,
     delivered: u64,
+    lost: u64,
     /// Whether the last reduction may turn out to be a mistake.
     pub(crate) undoable: bool,
     /// Until where the window is down because the controller asked for it. The kernel does not know of such a reduction.
@@ -70,6 +73,8 @@ pub(crate) struct Forms {
     decided_at: u64,
     events: String,
     answers: Vec<Answer>,
+    /// Whether the connection has gone on under another control: the C form no longer has it.
+    pub(crate) left: bool,
 }
 
 pub(crate) fn reducing(phase: Phase) -> bool {
@@ -88,7 +93,7 @@ impl Forms {
     pub(crate) fn new(config: &Config, seed: u64, mss: Bytes) -> Forms {
         let now = Time::ZERO + Span::from_micros(BEGIN);
         let start = Start { now, mss, initial_window: INITIAL_WINDOW, paced: false, rtt: None };
-        Forms {
+        let mut forms = Forms {
             rust: config.build(&start),
             mss,
             random: Random::stream(seed, config.name()),
@@ -97,6 +102,7 @@ impl Forms {
             acknowledged: 0,
             next: 0,
             delivered: 1,
+            lost: 0,
             undoable: false,
             own_until: None,
             own_from: (0, 0),
@@ -104,7 +110,10 @@ impl Forms {
             decided_at: 0,
             events: format!("mss {}\n", mss.get()),
             answers: vec![],
-        }
+            left: false,
+        };
+        forms.left = forms.is_with_another();
+        forms
     }
 
     fn time(&self) -> Time {
@@ -117,12 +126,17 @@ impl Forms {
     /// Notes an event for the C form, and what the Rust form answers.
     fn note(&mut self, event: &str, rest: &str) {
         writeln!(self.events, "{event} {} {rest}", self.now).unwrap();
+        if self.left {
+            self.answers.push(Answer { cwnd: 0, ssthresh: 0, pacing: 0..=0 });
+            return;
+        }
+        self.left = self.is_with_another();
         let (mss, window) = (self.mss, self.rust.window());
         let threshold = self.rust.slow_start_threshold().unwrap().get();
         let ssthresh = if threshold == u64::MAX { NO_THRESHOLD.into() } else { threshold / mss.get() };
         let below = window < mss;
         let cwnd = match self.own_until {
-            _ if below => self.state("cwnd_segments"),
+            _ if below => self.state("cwnd_segments").unwrap(),
             Some(_) => self.walked_down(window.get() / mss.get()),
             None => window.get() / mss.get(),
         };
@@ -130,7 +144,8 @@ impl Forms {
             Some(rate) => as_divided(rate),
             // The two segments that leave at once, each so many round trips.
             None if below => {
-                let rate = 2 * mss.get() * 1_000_000 / (self.state("round_trips_for_two") * self.decided_at);
+                let rate = 2 * mss.get() * 1_000_000
+                    / (self.state("round_trips_for_two").unwrap() * self.decided_at);
                 rate..=rate
             }
             None => 0..=0,
@@ -146,15 +161,20 @@ impl Forms {
         (from - delivered + (threshold * delivered).div_ceil(from)).max(threshold)
     }
 
-    /// A whole number that the Rust form knows.
-    fn state(&self, wanted: &str) -> u64 {
+    /// Whether Circuit TCP has no circuit, or has it no longer.
+    fn is_with_another(&self) -> bool {
+        self.state("on_circuit") == Some(0)
+    }
+
+    /// A whole number, where the Rust form knows one of this name.
+    fn state(&self, wanted: &str) -> Option<u64> {
         let mut found = None;
         self.rust.state(&mut |name, value| {
             if name == wanted {
                 found = Some(value as u64);
             }
         });
-        found.unwrap()
+        found
     }
 
     pub(crate) fn reduce(&mut self, signal: Signal) {
@@ -181,7 +201,7 @@ impl Forms {
             next_sequence: self.next,
             reduce,
             delivered: self.delivered,
-            lost: 0,
+            lost: self.lost,
         });
         self.phase = Phase::Loss;
         self.undoable |= reduce;
@@ -217,6 +237,7 @@ impl Forms {
     pub(crate) fn acknowledge(&mut self, seen: &Seen) {
         let mss = self.mss.get();
         self.delivered += u64::from(seen.segments);
+        self.lost += u64::from(seen.lost_segments);
         (self.acknowledged, self.next) = (seen.acknowledged, seen.next);
         let timestamps = seen.ticks.map(|(peer_ticks, echoed_ticks)| Timestamps {
             peer_ticks,
@@ -236,8 +257,8 @@ impl Forms {
             timestamps,
             rate: None,
             delivered: self.delivered,
-            lost_segments: 0,
-            lost: 0,
+            lost_segments: seen.lost_segments,
+            lost: self.lost,
             departure: self.time(),
             ce_packets: seen.ce_packets,
             ce_bytes: Bytes::new(u64::from(seen.ce_packets) * mss),
@@ -311,7 +332,7 @@ impl Forms {
         // In a reduction of its own a controller is told by the kernel that all is well.
         let phase = if self.own_until.is_some() { Phase::Open } else { seen.phase };
         format!(
-            "{} {} {} {} {} {} {} {peer} {echoed} {} {} {} {} {} {} {drawn}",
+            "{} {} {} {} {} {} {} {peer} {echoed} {} {} {} {} {} {} {drawn} {}",
             seen.segments,
             seen.acked_segments,
             or_none(seen.rtt),
@@ -325,6 +346,7 @@ impl Forms {
             number(phase),
             seen.sacked_out,
             u32::from(seen.predicted),
+            seen.lost_segments,
         )
     }
 

@@ -37,9 +37,26 @@ fn the_c_form_answers_every_event_as_the_rust_form_does() {
 }
 
 #[test]
+fn circuits_that_lose_much_are_left_unless_they_may_not_fall_back() {
+    for (json, parameters) in CASES.iter().filter(|(json, _)| json.contains("\"ctcp\"")) {
+        let config: Config = serde_json::from_str(json).unwrap();
+        let left =
+            (1..).zip(random::WAYS).filter(|(seed, way)| random::lived(&config, *seed, *way).left).count();
+        let has_circuit = parameters.iter().any(|(name, _)| *name == "rate");
+        let stays = parameters.contains(&("fall_back", 0));
+        assert_eq!(left > 0, !stays, "{json}: {left} of {} left", random::WAYS.len());
+        assert!(has_circuit || left == random::WAYS.len(), "{json}");
+    }
+}
+
+#[test]
 fn what_was_recorded_moves_every_window() {
     for (json, _) in CASES {
         let config: Config = serde_json::from_str(json).unwrap();
+        if config.name() == "ctcp" {
+            // A circuit's window is not to move.
+            continue;
+        }
         for (name, trace) in recorded::TRACES {
             let windows = recorded::lived(&config, 1, trace).windows();
             assert!(windows >= 10, "{json}, {name}: {windows} different windows");

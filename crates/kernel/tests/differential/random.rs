@@ -37,14 +37,15 @@ struct Life {
     queue: u64,
     /// Whether an acknowledgement has come since the reduction began.
     settled: bool,
-    /// Whether acknowledgements come close together.
+    /// Whether acknowledgements come close together, and whether segments are lost.
     dense: bool,
+    losing: bool,
 }
 
 /// A connection of 12,000 events.
 pub(crate) fn lived(config: &Config, seed: u64, way: Way) -> Forms {
     let forms = Forms::new(config, seed, MSS);
-    let mut life = Life { way, forms, srtt: None, queue: 0, settled: false, dense: false };
+    let mut life = Life { way, forms, srtt: None, queue: 0, settled: false, dense: false, losing: false };
     (0..EVENTS).for_each(|_| life.step());
     life.forms
 }
@@ -54,6 +55,7 @@ impl Life {
         let forms = &mut self.forms;
         forms.now += 1 + forms.random.below(if self.dense { 3_000 } else { 40_000 });
         self.dense ^= forms.random.chance(0.003);
+        self.losing ^= forms.random.chance(0.002);
         if forms.random.chance(0.002) {
             forms.now += forms.random.below(30_000_000);
         }
@@ -133,6 +135,7 @@ impl Life {
         let peer_ticks = apart.wrapping_add(echoed_ticks).wrapping_add(10 + self.queue as u32);
         let ticks = random.chance(0.95).then_some((peer_ticks, echoed_ticks));
         self.settled = true;
+        let lost_segments = if self.losing && random.chance(0.05) { random.below(4) as u32 } else { 0 };
         self.forms.acknowledge(&Seen {
             segments,
             acked_segments,
@@ -148,6 +151,7 @@ impl Life {
             phase,
             sacked_out,
             predicted,
+            lost_segments,
         });
     }
 

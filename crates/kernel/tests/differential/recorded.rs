@@ -76,5 +76,6 @@ fn seen(forms: &Forms, numbers: &[i64], peer_ticks: u32) -> Seen {
         phase,
         sacked_out: numbers[14] as u32,
         predicted: numbers[15] == 1,
+        lost_segments: 0,
     }
 }

@@ -1,0 +1,49 @@
+//! Circuit TCP over links that lose.
+
+use crate::{DUMBBELL, controls_can_be_loaded, go, lab};
+use weir_base::Span;
+use weir_live::Tally;
+use weir_plan::Run;
+
+/// 130 % of what 10 Mbit/s and 20 ms hold are 32,500 bytes, 22 packets of 1,500.
+const WINDOW: f64 = 22.0;
+
+/// A bulk flow over a circuit of the whole link, which loses so much.
+fn circuit(loss: &str, seconds: u64) -> Run {
+    let mut run = lab(&format!(
+        "{DUMBBELL}loss = {{ down = \"{loss}\", up = \"0 %\" }}\n[traffic.a]\n\
+         cc = {{ kind = \"ctcp\", rate = \"10 Mbit/s\", rtt = \"20 ms\", header_bytes = 52 }}\n"
+    ));
+    run.duration = Span::from_secs(seconds);
+    run
+}
+
+/// The windows of the flow's samples.
+fn windows(tally: &Tally) -> &[f64] {
+    &tally.flows[0].windows
+}
+
+pub(crate) fn the_window_stands() {
+    if !controls_can_be_loaded() {
+        return;
+    }
+    let (tally, _) = go(&circuit("0.5 %", 5));
+    assert!(tally.links[0].lost > 0 && tally.flows[0].last.retransmissions > 0, "{:?}", tally.links[0]);
+    assert!(windows(&tally).len() > 10, "{:?}", windows(&tally));
+    assert!(windows(&tally).iter().all(|window| *window == WINDOW), "{:?}", windows(&tally));
+}
+
+pub(crate) fn much_loss_ends_it() {
+    if !controls_can_be_loaded() {
+        return;
+    }
+    let (tally, _) = go(&circuit("5 %", 14));
+    let stood = windows(&tally).iter().take_while(|window| **window == WINDOW).count();
+    let all = windows(&tally).len();
+    // Ten of fourteen seconds; then H-TCP begins with half of the window, which it rarely grows beyond: of a window's packets one
+    // is mostly lost.
+    assert!(stood * 14 >= all * 10 && stood < all, "{stood} of {all}");
+    let after = &windows(&tally)[stood..];
+    let mean = after.iter().sum::<f64>() / after.len() as f64;
+    assert!(mean <= WINDOW / 2.0, "{after:?}");
+}
