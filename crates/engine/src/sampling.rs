@@ -77,7 +77,7 @@ impl Sampler {
 }
 
 fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder: &mut dyn Recorder) {
-    let seen = fabric.take_link(link);
+    let seen = fabric.take_link(link, now);
     let backlog = fabric.backlog(link);
     let number = link as u32;
     recorder.link(&LinkSample {
@@ -90,10 +90,11 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
         sent_bytes: seen.sent_bytes,
         dropped_full: seen.dropped_full,
         lost: seen.lost,
+        forwarded: seen.forwarded,
         duplicated: seen.duplicated,
         corrupted: seen.corrupted,
         busy: seen.busy,
-        capacity: fabric.take_capacity(link, now),
+        capacity: seen.capacity,
         backlog_packets: backlog.packets,
         backlog_bytes: backlog.bytes,
     });

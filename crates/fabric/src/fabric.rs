@@ -7,7 +7,7 @@ use crate::tap::{FlowCounters, Taps};
 use crate::wire::Wire;
 use crate::{config, config::Config};
 use std::collections::VecDeque;
-use weir_base::{Bytes, Ecn, FlowId, Histogram, Random, Span, Time};
+use weir_base::{Ecn, FlowId, Histogram, Random, Span, Time};
 use weir_queue::{Backlog, Queue};
 
 /// A packet that has reached a host.
@@ -368,14 +368,9 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    /// The counters of a link since they were last taken.
-    pub fn take_link(&mut self, link: usize) -> LinkCounters {
-        std::mem::take(&mut self.links[link].counters)
-    }
-
-    /// What a link could have sent since this was last asked.
-    pub fn take_capacity(&mut self, link: usize, now: Time) -> Bytes {
-        self.links[link].take_capacity(now)
+    /// The counters of a link since they were last taken, up to now.
+    pub fn take_link(&mut self, link: usize, now: Time) -> LinkCounters {
+        self.links[link].take_counters(now)
     }
 
     /// What a link's queue holds.

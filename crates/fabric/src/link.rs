@@ -4,11 +4,13 @@
 //! goes into the pipe, a ring of which only the head is in the event queue. The transmitter has an event of its own only
 //! while packets wait.
 
+mod account;
 mod impairments;
 mod pacing;
 
 use crate::config;
 use crate::wire::Wire;
+use account::Account;
 use impairments::Impairments;
 use pacing::Pacing;
 use std::collections::VecDeque;
@@ -20,24 +22,29 @@ use weir_queue::{Discipline, DropReason, Fate, Queue};
 pub struct LinkCounters {
     /// Packets that reached the queue.
     pub arrived: [u64; 4],
-    /// Of those, dropped by the queue.
+    /// Packets that the queue dropped.
     pub dropped: [u64; 4],
-    /// Marked by the queue.
+    /// Packets whose transmission began and that the queue had marked.
     pub marked: [u64; 4],
     /// Packets whose transmission began.
     pub sent: [u64; 4],
-    /// Their bytes, overhead included.
+    /// Bytes that were sent, overhead included; of a packet that is being sent, those sent so far.
     pub sent_bytes: [u64; 4],
     /// Dropped because the queue was full.
     pub dropped_full: u64,
     /// Lost by the link: scripted on arrival, or at random on the way.
     pub lost: u64,
+    /// Packets that the link did not lose, and put on their way; duplicates are not among them. Not counted on a link that
+    /// has no rate and can lose nothing.
+    pub forwarded: u64,
     /// Packets that the link made of others, by sending them twice.
     pub duplicated: u64,
     /// Packets that the link damaged; the host that they reach throws them away.
     pub corrupted: u64,
     /// Time spent sending; none on a link that is driven by opportunities, at which packets leave in no time.
     pub busy: Span,
+    /// What the link could have sent: what it did send, and what it could have sent while it was idle.
+    pub capacity: Bytes,
 }
 
 /// What happened to a packet at a link, for an observer.
@@ -86,12 +93,18 @@ pub(crate) struct Link<P> {
     free_at: Time,
     /// The size of the packet sent last and how long it took: nearly always that of the next one.
     last_sent: (u64, Span),
+    /// The same of a packet on which a change of the link's properties came; `last_sent` is zero then.
+    interrupted: (u64, Span),
+    /// The codepoint on arrival of the packet sent last.
+    last_class: Ecn,
     /// Whether the transmitter has an event in the queue.
     pub(crate) armed: bool,
     pub(crate) pipe: VecDeque<(Time, P)>,
     /// Latest arrival at the far end: what is sent later never overtakes.
     last_arrival: Time,
     arrivals: u64,
+    /// Whether packets are dropped or held back by a script.
+    scripted: bool,
     drop: VecDeque<u64>,
     hold: VecDeque<(u64, u64)>,
     /// Packets held back: how many have yet to pass, and the packet.
@@ -108,9 +121,7 @@ pub(crate) struct Link<P> {
     pub(crate) total_dropped: u64,
     pub(crate) total_lost: u64,
     pub(crate) total_duplicated: u64,
-    /// What the link could have sent since the capacity was last taken, in bits times nanoseconds per second.
-    capacity_bits: u128,
-    capacity_since: Time,
+    account: Account,
 }
 
 /// Takes a queue's decisions down.
@@ -135,7 +146,7 @@ impl<P: Packet> Fate<P> for Ledger<'_, P> {
         }
     }
     fn marked(&mut self, packet: &P, now: Time) {
-        self.counters.marked[packet.class() as usize] += 1;
+        // It is counted when it leaves: shares of packets are of those whose fate is known.
         if let Some(watcher) = self.watcher {
             watcher.packet(self.link, packet, PacketEvent::Marked, now);
         }
@@ -160,10 +171,13 @@ impl<P: Wire> Link<P> {
             queue: config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64)),
             free_at: Time::ZERO,
             last_sent: (0, Span::ZERO),
+            interrupted: (0, Span::ZERO),
+            last_class: Ecn::NotEct,
             armed: false,
             pipe: VecDeque::new(),
             last_arrival: Time::ZERO,
             arrivals: 0,
+            scripted: !(config.drop.is_empty() && config.hold.is_empty()),
             drop: config.drop.iter().copied().collect(),
             hold: config.hold.iter().copied().collect(),
             held: Vec::new(),
@@ -175,8 +189,7 @@ impl<P: Wire> Link<P> {
             total_dropped: 0,
             total_lost: 0,
             total_duplicated: 0,
-            capacity_bits: 0,
-            capacity_since: Time::ZERO,
+            account: Account::default(),
         };
         link.transparent = link.is_transparent();
         link
@@ -185,7 +198,7 @@ impl<P: Wire> Link<P> {
     /// A packet arrives. Returns when the transmitter wants an event, if it wants a new one; the pipe may have a new head.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, mut packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
-        if self.rate.is_none() && self.drop.is_empty() && self.hold.is_empty() && self.held.is_empty() {
+        if self.rate.is_none() && !self.scripted {
             self.send_off(packet, now, now, watcher);
             return None;
         }
@@ -224,6 +237,7 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     fn take_in(&mut self, packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         if self.rate.is_none() {
+            self.counters.forwarded += u64::from(self.impairments.is_none());
             self.send_off(packet, now, now, watcher);
             return None;
         }
@@ -291,6 +305,10 @@ impl<P: Wire> Link<P> {
         let bytes = u64::from(packet.wire_length()) + self.overhead;
         self.counters.sent[class] += 1;
         self.counters.sent_bytes[class] += bytes;
+        self.last_class = packet.class();
+        if packet.ecn() == Ecn::Ce && packet.class() != Ecn::Ce {
+            self.counters.marked[class] += 1;
+        }
         if self.measured {
             self.delays[class].record(now.since(packet.arrived()));
             if let Some(watcher) = watcher {
@@ -319,11 +337,7 @@ impl<P: Wire> Link<P> {
     }
 
     fn is_transparent(&self) -> bool {
-        self.rate.is_none()
-            && self.delay.is_zero()
-            && self.impairments.is_none()
-            && self.drop.is_empty()
-            && self.hold.is_empty()
+        self.rate.is_none() && self.delay.is_zero() && self.impairments.is_none() && !self.scripted
     }
 
     /// Where packets that pass through without an event come out, if this link is such.
@@ -334,32 +348,17 @@ impl<P: Wire> Link<P> {
     /// From now on it has other properties. Returns when the transmitter wants an event, if it wants a new one.
     pub(crate) fn change(&mut self, change: &config::Change) -> Option<Time> {
         let at = Time::ZERO + change.at;
-        self.count_capacity(at);
+        self.count_idle(at);
         self.rate = change.rate.or(self.rate);
-        self.last_sent = (0, Span::ZERO);
+        if self.last_sent.0 > 0 {
+            self.interrupted = std::mem::take(&mut self.last_sent);
+        }
         self.delay = change.delay.unwrap_or(self.delay);
         if let Some(impairments) = &mut self.impairments {
             impairments.change(change);
         }
         self.transparent = self.is_transparent() && self.pipe.is_empty();
         self.play(change, at)
-    }
-
-    fn count_capacity(&mut self, now: Time) {
-        let rate = self.rate.map_or(0, Rate::bits_per_sec);
-        self.capacity_bits += match self.paced_capacity(now) {
-            Some(bits) => bits,
-            None => u128::from(rate) * u128::from(now.since(self.capacity_since).as_nanos()),
-        };
-        self.capacity_since = now;
-    }
-
-    /// What the link could have sent since this was last asked.
-    pub(crate) fn take_capacity(&mut self, now: Time) -> Bytes {
-        self.count_capacity(now);
-        let bytes = self.capacity_bits / 8_000_000_000;
-        self.capacity_bits -= bytes * 8_000_000_000;
-        Bytes::new(bytes as u64)
     }
 
     pub(crate) fn queue(&self) -> &Discipline<P> {

@@ -137,11 +137,11 @@ fn packets_leave_a_slow_link_one_serialisation_time_apart() {
     // 1 ms access, 6 ms to serialise 1500 bytes at 2 Mbit/s, 10 ms to travel.
     let (seen, mut fabric) = burst(&two_hops(|_| {}), 3);
     assert_eq!(seen, [(1, ms(17)), (2, ms(23)), (3, ms(29))]);
-    let counters = fabric.take_link(1);
+    let counters = fabric.take_link(1, ms(40));
     assert_eq!((counters.sent[Ecn::Ect0 as usize], counters.busy), (3, Span::from_millis(18)));
     let (class, delays) = fabric.delays(1).next().unwrap();
     assert_eq!((class, delays.mean().unwrap()), (Ecn::Ect0, Span::from_millis(6)));
-    assert_eq!(fabric.take_capacity(1, ms(40)), Bytes::new(10_000));
+    assert_eq!(counters.capacity, Bytes::new(10_000));
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn link_series(grid: &Grid, records: &Records, link: u32, out: &mut Vec<Series>)
         add(
             "drop_probability_percent",
             of,
-            values(grid, &points, |s, _| percent(count(&s.dropped), count(&s.arrived))),
+            values(grid, &points, |s, _| percent(count(&s.dropped), count(&s.settled()))),
         );
     };
     counted(Subject::Link(link), &|by_class| by_class.iter().sum());

@@ -10,7 +10,7 @@ use crate::types::{
 use std::sync::Arc;
 
 /// Version of the record schema; a reader refuses another.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 /// A table of a run's records; each is a file `<name>.parquet`, absent when the run has no such record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,6 +150,7 @@ table!(LinkSample {
     sent_bytes: [u64; 4] = "sent_bytes",
     dropped_full: u64 = "dropped_full_packets",
     lost: u64 = "lost_packets",
+    forwarded: u64 = "forwarded_packets",
     duplicated: u64 = "duplicated_packets",
     corrupted: u64 = "corrupted_packets",
     busy: weir_base::Span = "busy_ns",

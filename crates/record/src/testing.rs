@@ -31,6 +31,7 @@ pub(crate) fn busy_records() -> Records {
                 sent_bytes: [1500 * n, 1500 * n, 40 * n, u64::MAX >> 20],
                 dropped_full: n % 2,
                 lost: n % 4,
+                forwarded: 4 * n,
                 duplicated: n % 6,
                 corrupted: n % 7,
                 busy: Span::from_micros(n * 900),

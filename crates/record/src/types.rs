@@ -17,25 +17,27 @@ pub struct LinkSample {
     pub link: u32,
     /// Packets that reached the queue, by codepoint on arrival.
     pub arrived: [u64; 4],
-    /// Of those, dropped by the queue, by codepoint.
+    /// Packets that the queue dropped, by codepoint.
     pub dropped: [u64; 4],
-    /// Marked CE by the queue, by codepoint.
+    /// Packets whose transmission began and that the queue had marked CE, by codepoint.
     pub marked: [u64; 4],
     /// Packets whose transmission began, by codepoint on arrival.
     pub sent: [u64; 4],
-    /// Bytes of those, overhead included, by codepoint.
+    /// Bytes sent, overhead included, by codepoint; of a packet that is being sent when the period ends, those sent by then.
     pub sent_bytes: [u64; 4],
     /// Dropped because the queue was full (the rest of `dropped` are the AQM's).
     pub dropped_full: u64,
     /// Lost by the link itself, on arrival (scripted) or on the way (random).
     pub lost: u64,
+    /// Packets that the link itself did not lose: it put them on their way.
+    pub forwarded: u64,
     /// Packets that the link sent twice.
     pub duplicated: u64,
     /// Packets that the link damaged; the host that they reach throws them away.
     pub corrupted: u64,
     /// Nanoseconds of the period in which the link was sending.
     pub busy: Span,
-    /// What the link could have sent in the period at its rate.
+    /// What the link could have sent in the period: what it did send, and at its rate what it could have while it was idle.
     pub capacity: Bytes,
     /// Packets in the queue at the end of the period.
     pub backlog_packets: u32,
@@ -53,12 +55,19 @@ impl LinkSample {
         add_four(&mut self.sent_bytes, &later.sent_bytes);
         add(&mut self.dropped_full, later.dropped_full);
         add(&mut self.lost, later.lost);
+        add(&mut self.forwarded, later.forwarded);
         add(&mut self.duplicated, later.duplicated);
         add(&mut self.corrupted, later.corrupted);
         self.busy += later.busy;
         self.capacity = Bytes::new(self.capacity.get().saturating_add(later.capacity.get()));
         (self.at, self.link) = (later.at, later.link);
         (self.backlog_packets, self.backlog_bytes) = (later.backlog_packets, later.backlog_bytes);
+    }
+
+    /// Packets whose fate at the queue was known in the period, by codepoint: they left it or were dropped. Shares of
+    /// packets are of these, since those that arrived may be dropped or leave in another period.
+    pub fn settled(&self) -> [u64; 4] {
+        std::array::from_fn(|class| self.dropped[class].saturating_add(self.sent[class]))
     }
 }
 

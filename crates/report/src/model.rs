@@ -117,11 +117,14 @@ pub struct LinkNumbers {
     pub delay_ms: Option<Distribution>,
     /// Packets that reached the queue.
     pub arrived: u64,
-    /// Of those, dropped by the queue.
+    /// Packets that the queue dropped.
     pub dropped: u64,
-    /// Of those, marked CE by the queue.
+    /// The same as a share of those that left it or were dropped.
+    #[serde(default)]
+    pub dropped_percent: Option<f64>,
+    /// Packets that left the queue with its mark.
     pub marked: u64,
-    /// Marked packets as a share of those that arrived and could be marked.
+    /// The same as a share of those that left it or were dropped, and could be marked.
     #[serde(default)]
     pub marked_percent: Option<f64>,
     /// The probabilities that its AQM set, in percent: of drops, and of marks.
@@ -144,11 +147,14 @@ pub struct ClassNumbers {
     pub delay_ms: Option<Distribution>,
     /// Packets that reached the queue.
     pub arrived: u64,
-    /// Of those, dropped by the queue.
+    /// Packets that the queue dropped.
     pub dropped: u64,
-    /// Of those, marked CE by the queue.
+    /// The same as a share of those that left it or were dropped.
+    #[serde(default)]
+    pub dropped_percent: Option<f64>,
+    /// Packets that left the queue with its mark.
     pub marked: u64,
-    /// Marked packets as a share of those that arrived and could be marked.
+    /// The same as a share of those that left it or were dropped, and could be marked.
     #[serde(default)]
     pub marked_percent: Option<f64>,
 }

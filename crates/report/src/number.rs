@@ -68,11 +68,6 @@ pub(crate) fn count(value: u64) -> String {
     text
 }
 
-/// `part` of `whole` in percent, if there is a whole.
-pub(crate) fn percent(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
-}
-
 /// A value rounded to four significant digits: what plots are given.
 pub(crate) fn significant(value: f64) -> f64 {
     rounded(value, 4)

@@ -3,7 +3,7 @@
 
 use crate::html::{Cell, Page, Table, escape, figures, link, notices, swatch};
 use crate::model::{Lab, RunNumbers};
-use crate::number::{number, number_with, percent, rough_with};
+use crate::number::{number, number_with, rough_with};
 use crate::scatter;
 use crate::sentence::{self, engine_name, spelled};
 use crate::tables::{ENGINES, agreement_table, how_it_was_run, is_of, left_out, links_table};
@@ -307,7 +307,7 @@ impl<'a> Pages<'a> {
     fn key_figures(&self, run: &RunNumbers) -> String {
         let link = run.bottleneck();
         let delay = link.and_then(|link| link.delay_ms);
-        let dropped_share = link.and_then(|link| percent(link.dropped, link.arrived));
+        let dropped_share = link.and_then(|link| link.dropped_percent);
         let with = |value: Option<f64>, unit: &str| value.map(|value| number_with(value, unit));
         let of = link.map_or(String::new(), |link| match link.rate_mbps {
             Some(rate) => format!("of {}, link {}", rough_with(rate, "Mbit/s"), link.name),
@@ -422,7 +422,7 @@ impl<'a> Pages<'a> {
         row(Cell::text("queue delay, mean, ms"), x, y);
         let (x, y) = delay(|d| d.p99);
         row(Cell::text("queue delay, p99, ms"), x, y);
-        row(Cell::text("dropped, %"), percent(one.dropped, one.arrived), percent(two.dropped, two.arrived));
+        row(Cell::text("dropped, %"), one.dropped_percent, two.dropped_percent);
         row(Cell::text("marked, %"), one.marked_percent, two.marked_percent);
         for group in &first.groups {
             let other = second.groups.iter().find(|other| other.name == group.name);

@@ -2,7 +2,7 @@
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
 use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
-use crate::number::{compact, percent, push_compact, rounded};
+use crate::number::{compact, push_compact, rounded};
 use crate::pages::PIECE;
 use crate::sentence;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn one_run(
 fn one_link(link: &LinkNumbers, place: usize) -> Value {
     json!({
         "i": place, "r": digits(link.rate_mbps), "u": digits(link.utilisation_percent), "d": distribution(link.delay_ms),
-        "dp": digits(percent(link.dropped, link.arrived)), "mp": digits(link.marked_percent),
+        "dp": digits(link.dropped_percent), "mp": digits(link.marked_percent),
         "a": link.probabilities.map(distribution), "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
     })
 }
@@ -107,7 +107,7 @@ fn one_class(class: &ClassNumbers) -> Value {
     json!([
         CODEPOINTS.iter().position(|known| known.name() == class.class).unwrap_or(0),
         digits(class.utilisation_percent),
-        digits(percent(class.dropped, class.arrived)),
+        digits(class.dropped_percent),
         digits(class.marked_percent),
         distribution(class.delay_ms),
     ])

@@ -115,6 +115,7 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),
         marked: counted("marked_packets"),
+        dropped_percent: number(&queue.metrics, "drop_probability_percent"),
         marked_percent: number(&queue.metrics, "mark_probability_percent"),
         probabilities: ["aqm_drop_probability_percent", "aqm_mark_probability_percent"]
             .map(|metric| distribution(&queue.metrics, metric)),
@@ -132,6 +133,7 @@ fn class_numbers(class: &weir_record::ClassSummary) -> ClassNumbers {
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),
         marked: counted("marked_packets"),
+        dropped_percent: number(&class.metrics, "drop_probability_percent"),
         marked_percent: number(&class.metrics, "mark_probability_percent"),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::html::{Cell, Table, escape};
 use crate::model::{Lab, RunNumbers};
-use crate::number::{percent, rough_with};
+use crate::number::rough_with;
 use crate::sentence::{engine_name, spelled};
 use crate::verdict::Said;
 use weir_record::Distribution;
@@ -44,7 +44,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
             delay(|d| d.p75),
             delay(|d| d.p99),
             Cell::count(Some(link.arrived)),
-            Cell::number(percent(link.dropped, link.arrived)),
+            Cell::number(link.dropped_percent),
             Cell::number(link.marked_percent),
             Cell::count(Some(link.lost)),
         ]);
@@ -64,7 +64,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
                     delay(|d| d.p75),
                     delay(|d| d.p99),
                     Cell::count(Some(class.arrived)),
-                    Cell::number(percent(class.dropped, class.arrived)),
+                    Cell::number(class.dropped_percent),
                     Cell::number(class.marked_percent),
                     Cell::count(None),
                 ]);

@@ -64,6 +64,7 @@ impl<P: Wire> Link<P> {
         if impairments.losses.next() {
             return self.lose(&packet, now, watcher);
         }
+        self.counters.forwarded += 1;
         if impairments.duplicate > 0.0 && impairments.duplicates.chance(impairments.duplicate) {
             let twin = packet.duplicate();
             self.counters.duplicated += 1;

@@ -1,9 +1,10 @@
 //! How a link sends whose transmitter is not simply busy for as long as a packet takes at its rate: from a trace, as a
 //! station on a radio channel, or with outages. A plain link has none of this and pays one look for it.
 
+use super::account::{Transmission, rate_over};
 use super::{Link, Watcher};
 use crate::config;
-use crate::trace::{OPPORTUNITY, Playback};
+use crate::trace::{OPPORTUNITY, Playback, bits_of};
 use crate::wifi::{ACKNOWLEDGED, Aggregate, Station};
 use crate::wire::Wire;
 use weir_base::{Bytes, Rate, Span, Time};
@@ -17,7 +18,9 @@ pub(super) struct Pacing<P> {
     /// Whether an outage keeps it from sending.
     down: bool,
     /// A packet that was begun and of which so many bytes are still to be sent.
-    carried: Option<(P, u64)>,
+    pub(super) carried: Option<(P, u64)>,
+    /// What the transmitter is at work on, or was last.
+    pub(super) transmission: Transmission,
     /// When the transmitter's event is due; others are of a past that a change has overtaken.
     wake: Time,
     /// Largest IP packet.
@@ -33,13 +36,28 @@ struct Played {
     since: Time,
     /// The next opportunity that was neither used nor let pass, by number.
     next: u64,
-    /// What it let through until capacity was last taken, in bits times nanoseconds per second.
+    /// What it lets through until the time up to which capacity is counted, in bits times nanoseconds per second.
     counted: u128,
 }
 
 impl Played {
     fn new(play: Playback, since: Time) -> Played {
         Played { play, since, next: 0, counted: 0 }
+    }
+
+    /// What it let through since this was last asked, up to and including now.
+    fn take(&mut self, now: Time) -> u128 {
+        let total = self.play.total(now.since(self.since).as_nanos());
+        total.saturating_sub(std::mem::replace(&mut self.counted, total))
+    }
+
+    /// Leaves out what it lets through before `until`; an opportunity of that moment can still be used.
+    fn skip(&mut self, until: Time) {
+        if until > self.since {
+            let opportunity = u64::from(self.play.trace.is_opportunities());
+            let total = self.play.total(until.since(self.since).as_nanos() - opportunity);
+            self.counted = self.counted.max(total);
+        }
     }
 }
 
@@ -55,6 +73,7 @@ impl<P> Pacing<P> {
             station: config.wifi.map(|wifi| Box::new(Station::new(wifi, whole.seed, index as u64))),
             down: false,
             carried: None,
+            transmission: Transmission::default(),
             wake: Time::NEVER,
             mtu: whole.mtu.get(),
             aggregate: Vec::new(),
@@ -94,18 +113,30 @@ impl<P> Pacing<P> {
         }
     }
 
-    /// What can have been sent since this was last asked, in bits times nanoseconds per second: nothing in an outage.
-    pub(super) fn take_capacity(&mut self, rate: Rate, since: Time, now: Time) -> u128 {
-        let plain = u128::from(rate.bits_per_sec()) * u128::from(now.since(since).as_nanos());
-        let walked = self.station.as_mut().and_then(|station| station.take_capacity(rate, now));
-        let capacity = match &mut self.trace {
-            Some(Played { play, since, counted, .. }) => {
-                let total = play.total(now.since(*since).as_nanos());
-                total - std::mem::replace(counted, total)
+    /// What an idle link can have sent from one time to another, in bits times nanoseconds per second: nothing in an outage.
+    pub(super) fn capacity(&mut self, rate: Rate, from: Time, to: Time) -> u128 {
+        if let Some(station) = &mut self.station {
+            // What its rate walked before `from` is of a time in which it was sending.
+            station.take_capacity(rate, from);
+        }
+        let walked = self.station.as_mut().and_then(|station| station.take_capacity(rate, to));
+        match (&mut self.trace, self.down) {
+            (None, true) => 0,
+            (None, false) => walked.unwrap_or(rate_over(rate, to.since(from))),
+            (Some(played), true) => {
+                played.skip(to);
+                0
             }
-            None => walked.unwrap_or(plain),
-        };
-        if self.down { 0 } else { capacity }
+            (Some(played), false) => played.take(to),
+        }
+    }
+
+    /// It is at work on this until then: what it could send meanwhile is not counted as idle.
+    fn works_on(&mut self, transmission: Transmission) {
+        self.transmission = transmission;
+        if let Some(played) = &mut self.trace {
+            played.skip(transmission.until);
+        }
     }
 }
 
@@ -152,7 +183,7 @@ impl<P: Wire> Link<P> {
 
     /// An outage begins or ends. Returns when the transmitter wants an event, if it wants a new one.
     pub(crate) fn outage(&mut self, begins: bool, now: Time) -> Option<Time> {
-        self.count_capacity(now);
+        self.count_idle(now);
         let pacing = self.pacing.as_mut()?;
         pacing.down = begins;
         if begins || self.armed { None } else { self.arm_paced(now) }
@@ -166,7 +197,10 @@ impl<P: Wire> Link<P> {
         }
         pacing.trace = change.trace.clone().map(|play| Played::new(play, now));
         if self.free_at == Time::NEVER {
-            self.free_at = now;
+            (self.free_at, self.account.since) = (now, now);
+        }
+        if let Some(played) = &mut pacing.trace {
+            played.skip(self.free_at);
         }
         self.armed = false;
         self.arm_paced(now)
@@ -191,6 +225,7 @@ impl<P: Wire> Link<P> {
             return false;
         };
         played.next += 1;
+        self.count_idle(now);
         let mut room = OPPORTUNITY.get();
         let mut used = false;
         while room > 0 {
@@ -208,11 +243,14 @@ impl<P: Wire> Link<P> {
                 room = 0;
             }
         }
+        let spent = bits_of(Bytes::new(OPPORTUNITY.get() - room));
+        self.account.idle_bits = self.account.idle_bits.saturating_sub(spent);
         used
     }
 
     /// Sends one packet at the rate of a trace in steps, or at the link's own.
     fn send_one(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+        self.count_idle(now);
         let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
             return false;
         };
@@ -228,17 +266,21 @@ impl<P: Wire> Link<P> {
         let Some(done) = done else {
             // It has begun and never ends, unless the link's rate is changed.
             pacing.carried = Some((packet, left));
-            self.free_at = Time::NEVER;
+            (self.free_at, self.account.since) = (Time::NEVER, Time::NEVER);
             return true;
         };
+        let mut bytes = [0; 4];
+        bytes[packet.class() as usize] = left;
+        pacing.works_on(Transmission { until: done, takes: done.since(now), bytes });
         self.counters.busy += done.since(now);
-        self.free_at = done;
+        (self.free_at, self.account.since) = (done, done);
         self.send_off(packet, done, now, watcher);
         true
     }
 
     /// Sends what waits as one aggregate, whose packets arrive together at its end.
     fn send_aggregate(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+        self.count_idle(now);
         let Some(pacing) = &mut self.pacing else { return false };
         let best = match &pacing.trace {
             Some(Played { play, since, .. }) => {
@@ -251,17 +293,27 @@ impl<P: Wire> Link<P> {
         let longest = pacing.mtu + self.overhead;
         let mut packets = std::mem::take(&mut pacing.aggregate);
         let mut aggregate = Aggregate::default();
+        let mut sent_bytes = [0; 4];
         while aggregate.takes(longest, &wifi, rate) {
             let Some((packet, bytes)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
                 break;
             };
             aggregate.add(bytes);
+            sent_bytes[packet.class() as usize] += bytes;
             packets.push(packet);
         }
         let sent = !packets.is_empty();
         if sent {
-            let end = now + aggregate.airtime(rate);
-            self.counters.busy += end.since(now);
+            let airtime = aggregate.airtime(rate);
+            let end = now + airtime;
+            if let Some(pacing) = &mut self.pacing {
+                pacing.works_on(Transmission { until: end, takes: airtime, bytes: sent_bytes });
+            }
+            // Headers and padding of the radio take air that packets could have had.
+            let whole = bits_of(Bytes::new(sent_bytes.iter().sum()));
+            self.account.idle_bits += rate_over(rate, airtime).saturating_sub(whole);
+            self.account.since = end;
+            self.counters.busy += airtime;
             self.free_at = end + ACKNOWLEDGED;
             packets.drain(..).for_each(|packet| self.send_off(packet, end, now, watcher));
         }
@@ -269,11 +321,5 @@ impl<P: Wire> Link<P> {
             pacing.aggregate = packets;
         }
         sent
-    }
-
-    /// What the link could have sent since capacity was last counted.
-    pub(super) fn paced_capacity(&mut self, now: Time) -> Option<u128> {
-        let (rate, since) = (self.rate.unwrap_or_default(), self.capacity_since);
-        self.pacing.as_mut().map(|pacing| pacing.take_capacity(rate, since, now))
     }
 }

@@ -4,6 +4,7 @@ use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::LinkView;
 use super::{Formula, Level, Metric, Queue};
 use crate::bound::Bound;
+use crate::types::LinkSample;
 
 impl Queue<'_> {
     pub(super) fn link(&self) -> &LinkView {
@@ -29,12 +30,17 @@ impl Queue<'_> {
         self.link().delays.iter().map(of_class).filter_map(mean).collect()
     }
 
-    /// Packets that arrived in this class, or in all, and could be marked.
+    /// Packets whose fate at the queue was known in the window: they left it or were dropped.
+    fn settled(&self) -> u64 {
+        self.count(&self.link().sum.settled())
+    }
+
+    /// Of those, the ones that could be marked.
     fn markable(&self) -> u64 {
-        let [not_ect, ..] = self.link().sum.arrived;
+        let [not_ect, ..] = self.link().sum.settled();
         match self.class {
-            None => self.arrived() - not_ect,
-            Some(class) if class.is_capable() => self.arrived(),
+            None => self.settled() - not_ect,
+            Some(class) if class.is_capable() => self.settled(),
             Some(_) => 0,
         }
     }
@@ -49,7 +55,7 @@ pub(super) const UTILISATION: Metric = Metric {
     title: "Utilisation",
     unit: "%",
     of: LINK_AND_CLASS,
-    definition: "Bytes whose transmission began, of the class where it is one's, link overhead included, over what the link could have sent at its rate at the time.",
+    definition: "Bytes sent, of the class where it is one's, link overhead included, over what the link could have sent: what it did send, and at its rate of the time what it could have sent while it was idle. A packet that is being sent at an end of the window counts for its part within.",
     source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
     bound: Some(Bound::Absolute(2.0)),
     formula: Formula::Queue(|q| {
@@ -96,10 +102,10 @@ pub(super) const DROP_PROBABILITY: Metric = Metric {
     title: "Drop probability",
     unit: "%",
     of: LINK_AND_CLASS,
-    definition: "Packets that the queue dropped, for whatever reason, over packets that reached it.",
+    definition: "Packets that the queue dropped, for whatever reason, over those whose fate was known in the window: dropped, or on their way.",
     source: "RFC 7928, section 2.3 (packet loss); counted at the queue",
     bound: None,
-    formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.dropped), q.arrived()))),
+    formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.dropped), q.settled()))),
 };
 
 /// Share of packets that the queue marked.
@@ -156,7 +162,7 @@ pub(super) const MARKED: Metric = Metric {
     title: "Marked",
     unit: "packets",
     of: LINK_AND_CLASS,
-    definition: "Packets that the queue marked CE.",
+    definition: "Packets that left the queue and that it had marked CE.",
     source: "counted at the queue",
     bound: None,
     formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.marked))),
@@ -180,7 +186,7 @@ pub(super) const LINK_THROUGHPUT: Metric = Metric {
     title: "Link throughput",
     unit: "Mbit/s",
     of: LINK_AND_CLASS,
-    definition: "Bytes whose transmission began, link overhead included, over the window.",
+    definition: "Bytes sent, link overhead included, over the window. A packet that is being sent at an end of the window counts for its part within.",
     source: "RFC 5136, section 2.3 (IP-layer link usage)",
     bound: None,
     formula: Formula::Queue(|q| Value::from(mbps(q.count(&q.link().sum.sent_bytes), q.view.window.length()))),
@@ -204,10 +210,13 @@ pub(super) const LINK_LOSS: Metric = Metric {
     title: "Loss by the link",
     unit: "%",
     of: LINK,
-    definition: "Packets that the link itself lost over packets that reached its queue.",
+    definition: "Packets that the link itself lost, over those and the packets that it put on their way.",
     source: "counted at the link",
     bound: None,
-    formula: Formula::Queue(|q| Value::from(percent(q.link().sum.lost, q.arrived()))),
+    formula: Formula::Queue(|q| {
+        let LinkSample { lost, forwarded, .. } = q.link().sum;
+        Value::from(percent(lost, lost.saturating_add(forwarded)))
+    }),
 };
 
 /// What the link sent twice.

@@ -101,6 +101,7 @@ fn one(
         delay_ms: Some(delay),
         arrived: (arrived as f64 * part) as u64,
         dropped: if name == "not-ect" { arrived / 170 } else { 0 },
+        dropped_percent: Some(if name == "not-ect" { 100.0 / 170.0 / part } else { 0.0 }),
         marked: if name == "ect0" { arrived / 140 } else { 0 },
         marked_percent: (name == "ect0").then_some(100.0 / 140.0),
     };
@@ -146,6 +147,7 @@ fn one(
                 delay_ms: Some(delay),
                 arrived,
                 dropped: arrived / 170,
+                dropped_percent: Some(100.0 / 170.0),
                 marked: if queue.1 == "pie" { arrived / 140 } else { 0 },
                 marked_percent: (queue.1 == "pie").then_some(100.0 / 140.0),
                 probabilities: [queue.3.map(|_| spread(0.6)), None],
