@@ -280,7 +280,10 @@ impl Session<'_> {
     ) -> Result<Outcome, EngineError> {
         let share = |share| self.progress.share(place, share);
         let watch = Watch { cancel: self.cancel, progress: &share, capture, folder };
-        self.cells[place].engine.run(self.cells[place].run, recorder, &watch)
+        let Cell { engine, run, .. } = self.cells[place];
+        let mut outcome = engine.run(run, recorder, &watch)?;
+        outcome.warnings.splice(..0, run.warnings());
+        Ok(outcome)
     }
 
     fn cancelled(&self) -> bool {

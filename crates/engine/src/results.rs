@@ -13,11 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_base::Span;
+use weir_fabric::Paths;
 use weir_plan::{Diagnostics, Lab, Run};
-use weir_record::{
-    FlowInfo, Gathered, GroupInfo, LinkInfo, ParamInfo, RecordError, Records, RunInfo, RunSummary, Summary,
-    Table,
-};
+use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, Table};
 
 /// A folder that holds results.
 #[derive(Debug)]
@@ -383,7 +381,7 @@ enum Unit<'a> {
 
 impl FinishedRun {
     fn new(number: usize, file: RunFile, place: Place) -> FinishedRun {
-        let info = run_info(&file);
+        let info = crate::run_info(&file.engine, &file.run);
         FinishedRun { number, place, file, info }
     }
 
@@ -416,68 +414,15 @@ impl FinishedRun {
     pub fn crosses_bottleneck(&self, group: usize) -> bool {
         let run = &self.file.run;
         let Some((link, group)) = self.info.bottleneck.zip(run.groups.get(group)) else { return false };
-        weir_fabric::Paths::new(&crate::fabric_config(run)).crosses(group.from, group.to, link as usize)
+        Paths::new(&crate::fabric_config(run)).crosses(group.from, group.to, link as usize)
     }
 
     /// The run's metrics, from its records.
     pub fn summarise(&self, records: &Records, warmup: Option<Span>) -> RunSummary {
         let mut summary = RunSummary::new(&self.info, records, warmup);
+        debug_assert!(summary.spoiled.is_empty(), "{}: {:?}", self.file.id, summary.spoiled);
         summary.warnings.clone_from(&self.file.outcome.warnings);
-        summary.spoiled.clone_from(&self.file.outcome.spoiled);
+        summary.spoiled.extend_from_slice(&self.file.outcome.spoiled);
         summary
     }
-}
-
-/// A run's description for metrics.
-fn run_info(file: &RunFile) -> RunInfo {
-    let run = &file.run;
-    let param =
-        |param: &weir_plan::Param| ParamInfo { level: param.level.clone(), value: param.value.clone() };
-    let link = |link: &weir_plan::Link| LinkInfo {
-        name: link.name.clone(),
-        rate: link.rate,
-        delay: link.delay,
-        queue: link.queue.name().into(),
-        measured: link.measured,
-    };
-    let group = |group: &weir_plan::Group| GroupInfo {
-        name: group.name.clone(),
-        controller: group.controller().map(|controller| controller.name().into()),
-        transport: group.transport.as_ref().map_or("command", |transport| transport.name()).into(),
-        workload: group.workload.name().into(),
-        rtt: group.rtt,
-        drawn: group.workload.is_drawn(),
-    };
-    let flow = |flow: &weir_plan::Flow| FlowInfo {
-        name: flow.name.clone(),
-        group: flow.group as u32,
-        start: flow.start,
-        stop: flow.stop,
-    };
-    RunInfo {
-        id: file.id.clone(),
-        lab: run.lab.clone(),
-        engine: file.engine.clone(),
-        seed: run.seed,
-        repeat: run.repeat,
-        params: run.params.iter().map(param).collect(),
-        duration: run.duration,
-        warmup: run.warmup,
-        sample: run.sample,
-        bottleneck: bottleneck(run),
-        links: run.network.links.iter().map(link).collect(),
-        groups: run.groups.iter().map(group).collect(),
-        flows: run.flows.iter().map(flow).collect(),
-    }
-}
-
-/// The measured link that the run's own queue metrics are about: the slowest one that a group's data crosses, the first of
-/// several equals.
-fn bottleneck(run: &Run) -> Option<u32> {
-    let routes = weir_fabric::Paths::new(&crate::fabric_config(run));
-    let crossed = |index: usize| run.groups.iter().any(|group| routes.crosses(group.from, group.to, index));
-    let candidates = run.measured_links().filter(|(index, _)| crossed(*index));
-    // A link without a rate has no queue to speak of: any other is slower.
-    let slowness = |link: &weir_plan::Link| (link.rate.is_none(), link.rate);
-    candidates.min_by_key(|(_, link)| slowness(link)).map(|(index, _)| index as u32)
 }

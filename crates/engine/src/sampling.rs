@@ -59,6 +59,7 @@ impl Sampler {
                 received_ce: seen.received_ce,
                 first_packet: seen.first_packet,
                 last_arrival: seen.last_arrival,
+                last_data: seen.last_data,
                 read_bytes,
                 rtt_count: seen.rtt_count,
                 rtt_sum: seen.rtt_sum,

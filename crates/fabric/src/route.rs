@@ -18,21 +18,25 @@ impl Paths {
         Paths { routes: Routes::new(config), ends: config.links.iter().map(|link| link.to).collect() }
     }
 
-    /// Whether packets from one host to another cross this link.
-    pub fn crosses(&self, from: usize, to: usize, link: usize) -> bool {
+    /// The links that packets from one host to another cross, in order; up to where the way ends, if there is none.
+    pub fn links(&self, from: usize, to: usize) -> Vec<usize> {
+        let mut crossed = Vec::new();
         let mut node = from;
         // Given ways that contradict each other could lead in a circle; no way passes a node twice.
         for _ in 0..self.routes.nodes {
             if node == to {
                 break;
             }
-            let Some(next) = self.routes.link(node, to) else { return false };
-            if next == link {
-                return true;
-            }
+            let Some(next) = self.routes.link(node, to) else { break };
+            crossed.push(next);
             node = self.ends[next];
         }
-        false
+        crossed
+    }
+
+    /// Whether packets from one host to another cross this link.
+    pub fn crosses(&self, from: usize, to: usize, link: usize) -> bool {
+        self.links(from, to).contains(&link)
     }
 }
 

@@ -30,6 +30,8 @@ pub struct FlowCounters {
     pub first_packet: Option<Time>,
     /// When the last packet of any kind did: after a connection's data the peer's answer to its FIN.
     pub last_arrival: Option<Time>,
+    /// When the last data packet reached the receiving host.
+    pub last_data: Option<Time>,
     /// RTT samples.
     pub rtt_count: u64,
     /// Their sum in nanoseconds.
@@ -137,6 +139,7 @@ impl Taps {
         tap.counters.first_packet.get_or_insert(now);
         tap.counters.last_arrival = Some(now);
         if tcp.is_none_or(|tcp| tcp.payload > 0) {
+            tap.counters.last_data = Some(now);
             tap.counters.received_packets += 1;
             tap.counters.received_bytes += u64::from(packet.wire_length());
             tap.counters.received_ce += u64::from(packet.ecn() == Ecn::Ce);

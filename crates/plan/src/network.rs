@@ -30,6 +30,7 @@ pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
             if let Some(rtt) = base_rtt.filter(|_| shape != Shape::Dumbbell) {
                 limits::delay(reader, &[section, "base_rtt"], rtt);
             }
+            check_queues(reader, section, base_rtt, &links);
             Some(assemble(shape, base_rtt, nodes, links))
         }
         (Some((first, _)), Some((second, _))) => {
@@ -42,6 +43,19 @@ pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
             reader.wrong(&["format"], "the lab has no network", help);
             None
         }
+    }
+}
+
+/// Checks what of a queue's parameters depends on its link and on the network's base RTT.
+fn check_queues(reader: &mut Reader<'_>, section: &str, base_rtt: Option<Span>, links: &[Drawing]) {
+    for link in links.iter().flat_map(|drawing| std::iter::once(&drawing.down).chain(&drawing.up)) {
+        let Some(rate) = link.rate else { continue };
+        let Some(fault) = link.queue.fault(&weir_queue::Link { rate, base_rtt, mtu: MTU }) else { continue };
+        let name = link.name.trim_end_matches("-up");
+        let paths = [vec![section, "links", name, "queue", fault.key], vec![section, "queue", fault.key]];
+        let path = paths.into_iter().find(|path| reader.has(path)).unwrap_or(vec![section]);
+        // Equal links have one queue that is written once.
+        return reader.wrong(&path, fault.message, fault.help);
     }
 }
 

@@ -86,6 +86,29 @@ impl Backlog {
     }
 }
 
+/// Something wrong with a parameter beyond its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The parameter.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub message: String,
+    /// What would be right.
+    pub help: String,
+}
+
+impl Config {
+    /// What is wrong with the parameters on this link, beyond their types; of a queue of queues, with the first of those.
+    pub fn fault(&self, link: &Link) -> Option<Fault> {
+        match self {
+            Config::Red(config) => config.fault(link),
+            Config::StrictPriority(config) => config.bands.iter().find_map(|band| band.queue.fault(link)),
+            Config::Drr(config) => config.bands.iter().find_map(|band| band.queue.fault(link)),
+            _ => None,
+        }
+    }
+}
+
 /// Where a discipline's decisions go. Sojourn is `now - packet.arrived()`.
 pub trait Fate<P> {
     /// The packet was dropped; it belongs to `fate` now.

@@ -7,7 +7,7 @@
 //! they are written.
 
 use crate::limit::Room;
-use crate::{Backlog, DropReason, Fate, Limit, Link, Queue, parameter};
+use crate::{Backlog, DropReason, Fate, Fault, Limit, Link, Queue, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -88,26 +88,45 @@ fn length(limit: Limit, link: &Link) -> (f64, bool) {
     }
 }
 
-impl Detector {
-    pub(crate) fn new(config: &Config, link: &Link) -> Detector {
+impl Config {
+    /// The thresholds on this link, in packets or in bytes, and whether they are bytes.
+    fn thresholds(&self, link: &Link) -> (f64, f64, bool) {
         let mtu = link.mtu.get().max(1) as f64;
-        let (min, in_bytes) = length(config.min, link);
-        let max = config.max.map_or(3.0 * min, |max| match (length(max, link), in_bytes) {
+        let (min, in_bytes) = length(self.min, link);
+        let max = self.max.map_or(3.0 * min, |max| match (length(max, link), in_bytes) {
             ((max, false), true) => max * mtu,
             ((max, true), false) => max / mtu,
             ((max, _), _) => max,
         });
+        (min, max, in_bytes)
+    }
+
+    /// What is wrong with the thresholds on this link.
+    pub(crate) fn fault(&self, link: &Link) -> Option<Fault> {
+        let (min, max, in_bytes) = self.thresholds(link);
+        let unit = if in_bytes { "bytes" } else { "packets" };
+        (min > max).then(|| Fault {
+            key: "max",
+            message: format!("max is below min: {max} and {min} {unit} on this link"),
+            help: "write a max of at least min; left out, it is three times min".into(),
+        })
+    }
+}
+
+impl Detector {
+    pub(crate) fn new(config: &Config, link: &Link) -> Detector {
+        let (min, max, in_bytes) = config.thresholds(link);
         Detector {
             in_bytes,
             min,
-            max: max.max(min),
+            max,
             max_p: config.probability,
             wq: config.wq,
             gentle: config.gentle,
             harddrop: config.harddrop,
             ecn: config.ecn,
             bytemode: config.bytemode,
-            mtu,
+            mtu: link.mtu.get().max(1) as f64,
             service: link.rate.time_to_send(link.mtu).max(Span::from_nanos(1)),
             average: 0.0,
             count: -1,

@@ -30,8 +30,10 @@ mod writer;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
-pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo};
-pub use metrics::{Distribution, Level, METRICS, Metric, Metrics, Value, View, Window, metric};
+pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, WayInfo};
+pub use metrics::{
+    Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, Value, View, Window, metric,
+};
 pub use packed::PackedHistogram;
 pub use records::Records;
 pub use seal::{Sealed, read_sealed, read_shard_sealed, seal};

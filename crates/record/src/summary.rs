@@ -2,7 +2,7 @@
 //! rounded to six significant digits; the same records make the same bytes.
 
 use crate::info::{ParamInfo, RunInfo};
-use crate::metrics::{Metrics, View};
+use crate::metrics::{Level, Metrics, View};
 use crate::records::Records;
 use serde::{Deserialize, Serialize};
 use weir_base::{Ecn, Span};
@@ -124,11 +124,11 @@ pub struct ClassSummary {
 }
 
 impl RunSummary {
-    /// Computes all metrics of a run, after its own warm-up or another.
+    /// Computes all metrics of a run, after its own warm-up or another. A value that its metric cannot have spoils the run.
     pub fn new(info: &RunInfo, records: &Records, warmup: Option<Span>) -> RunSummary {
         let warmup = warmup.unwrap_or(info.warmup);
         let view = View::after(warmup, info, records);
-        RunSummary {
+        let mut summary = RunSummary {
             id: info.id.clone(),
             engine: info.engine.clone(),
             seed: info.seed,
@@ -143,9 +143,41 @@ impl RunSummary {
             queues: queues(&view, info),
             warnings: Vec::new(),
             spoiled: Vec::new(),
+        };
+        summary.spoiled = summary.outside(&view, info);
+        summary
+    }
+
+    /// The values that their metrics cannot have: each is an error of weir's own, and a reason not to trust the run.
+    fn outside(&self, view: &View<'_>, info: &RunInfo) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut look = |what: String, metrics: &Metrics, carried: Option<f64>| {
+            found.extend(metrics.outside(carried).map(|outside| format!("{ERROR}: {outside}, of {what}")));
+        };
+        let all: Vec<usize> = (0..info.flows.len()).collect();
+        look("the run".into(), &self.metrics, view.carried(&all, Level::Run));
+        for (number, group) in self.groups.iter().enumerate() {
+            let carried = view.carried(&view.members(number), Level::Group);
+            look(format!("group {}", group.name), &group.metrics, carried);
         }
+        for (flow, number) in self.flows.iter().zip(single_flows(info)) {
+            look(format!("flow {}", flow.name), &flow.metrics, view.carried(&[number], Level::Flow));
+        }
+        for pair in &self.pairs {
+            look(format!("groups {} and {}", pair.group, pair.to), &pair.metrics, None);
+        }
+        for queue in &self.queues {
+            look(format!("link {}", queue.link), &queue.metrics, None);
+            for class in &queue.classes {
+                look(format!("{} packets at link {}", class.class.name(), queue.link), &class.metrics, None);
+            }
+        }
+        found
     }
 }
+
+/// What a value outside its metric's domain is.
+const ERROR: &str = "an error of weir's own, please report it";
 
 fn group_summary(view: &View<'_>, info: &RunInfo, group: usize) -> GroupSummary {
     let about = &info.groups[group];

@@ -178,6 +178,7 @@ table!(FlowSample {
     received_ce: u64 = "received_ce_packets",
     first_packet: Option<weir_base::Time> = "first_packet_ns",
     last_arrival: Option<weir_base::Time> = "last_arrival_ns",
+    last_data: Option<weir_base::Time> = "last_data_ns",
     read_bytes: u64 = "read_bytes",
     rtt_count: u64 = "rtt_samples",
     rtt_sum: u64 = "rtt_sum_ns",

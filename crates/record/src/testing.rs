@@ -60,6 +60,7 @@ pub(crate) fn busy_records() -> Records {
                 received_ce: n % 3,
                 first_packet: (n % 5 > 0).then(|| at + Span::from_micros(1)),
                 last_arrival: (n % 5 > 1).then(|| at + Span::from_micros(n)),
+                last_data: (n % 5 > 2).then(|| at + Span::from_micros(n)),
                 read_bytes: 1448 * n,
                 rtt_count: n,
                 rtt_sum: n * 20_000_000,

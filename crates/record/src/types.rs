@@ -117,6 +117,8 @@ pub struct FlowSample {
     pub first_packet: Option<Time>,
     /// When the last packet of any kind did.
     pub last_arrival: Option<Time>,
+    /// When the last data packet reached the receiving host.
+    pub last_data: Option<Time>,
     /// Bytes that the receiving application read.
     pub read_bytes: u64,
     /// RTT samples: segments that were sent once and acknowledged.
@@ -141,6 +143,7 @@ impl FlowSample {
         add(&mut self.received_ce, later.received_ce);
         self.first_packet = self.first_packet.or(later.first_packet);
         self.last_arrival = later.last_arrival.or(self.last_arrival);
+        self.last_data = later.last_data.or(self.last_data);
         add(&mut self.read_bytes, later.read_bytes);
         if later.rtt_count > 0 {
             self.rtt_min = if self.rtt_count == 0 { later.rtt_min } else { self.rtt_min.min(later.rtt_min) };

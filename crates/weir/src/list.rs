@@ -54,7 +54,11 @@ fn entries(kind: Option<Kind>) -> Vec<Entry> {
             aliases: vec![],
             summary: metric.definition.into(),
             parameters: Value::Null,
-            more: vec![("unit", metric.unit.into()), ("source", metric.source.into())],
+            more: vec![
+                ("unit", metric.unit.into()),
+                ("values", metric.domain.to_string()),
+                ("source", metric.source.into()),
+            ],
         }));
     }
     if wanted(Kind::Labs) {

@@ -4,7 +4,7 @@ use crate::cli::{EngineName, RunArgs};
 use crate::failure::{Failure, terminal_width};
 use crate::watch::Watch;
 use crate::{identity, print, print_json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -97,6 +97,7 @@ pub(crate) fn execute(
     let folder = open(lab, &cells, engines, execution)?;
     folder.keep(lab.attachments())?;
     folder.notes().iter().for_each(|note| eprintln!("weir: {note}"));
+    warn(&runs);
     catch_interrupts()?;
     let report = execution.report.then(|| Growing::new(folder.path(), lab, engines.len()));
     let watch = Watch::new(lab, cells.len(), folder.path().to_owned(), report);
@@ -146,6 +147,18 @@ fn open(
     let names = engines.iter().map(|engine| engine.name().to_owned()).collect();
     let asked = Asked { engines: names, only: execution.only.to_vec() };
     Ok(ResultFolder::rerun(out, source, build, &asked, |id| wanted.contains(id))?)
+}
+
+/// Most warnings that are shown before the runs; each run's page has its own.
+const MOST_WARNINGS: usize = 5;
+
+/// Shows what a reader should know of the plan.
+fn warn(runs: &[Run]) {
+    let all: BTreeSet<String> = runs.iter().flat_map(Run::warnings).collect();
+    all.iter().take(MOST_WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
+    if all.len() > MOST_WARNINGS {
+        eprintln!("warning: and {} more of the kind", all.len() - MOST_WARNINGS);
+    }
 }
 
 /// Ctrl-C ends the runs in an orderly way. A second one ends the program at once; unfinished runs leave nothing that counts.

@@ -57,6 +57,7 @@ impl Parameters for Config {
             sent: 0,
             on_until: Span::ZERO,
             off: Span::ZERO,
+            looking: false,
         })
     }
     fn faults(&self, mtu: Bytes) -> Vec<Fault> {
@@ -88,18 +89,29 @@ struct OnOff {
     on_until: Span,
     /// All times that were off so far.
     off: Span,
+    /// Whether it waits to look for the on-time of the next packet, not for that packet.
+    looking: bool,
 }
 
+/// Most on-times that are looked through at once for the one in which the next packet is due. At a low rate there may be
+/// millions of them before it.
+const LOOK_AHEAD: usize = 1000;
+
 impl OnOff {
-    /// When the next packet is due.
-    fn due(&mut self) -> Time {
+    /// Waits until the next packet is due, or until the end of the last on-time that was looked at before it.
+    fn wait(&mut self) -> Action {
         let Config { rate, on, off, times, packet, .. } = self.config;
         let on_time = rate.time_to_send_all(packet, self.sent);
-        while on_time >= self.on_until {
+        for _ in 0..LOOK_AHEAD {
+            if on_time < self.on_until {
+                self.looking = false;
+                return Action::WaitUntil(self.start + on_time + self.off);
+            }
             self.off += times.draw(off, &mut self.random);
             self.on_until += times.draw(on, &mut self.random).max(Span::from_nanos(1));
         }
-        self.start + on_time + self.off
+        self.looking = true;
+        Action::WaitUntil(self.start + self.on_until.min(on_time) + self.off)
     }
 }
 
@@ -114,8 +126,9 @@ impl Workload for OnOff {
             }
             Event::Sent => {
                 self.sent += 1;
-                Action::WaitUntil(self.due())
+                self.wait()
             }
+            _ if self.looking => self.wait(),
             _ => Action::Send(self.config.packet, None),
         }
     }
@@ -158,6 +171,32 @@ mod tests {
         };
         let millis: Vec<u64> = departures(&config, 7).iter().map(|time| time.as_millis()).collect();
         assert_eq!(millis, [0, 10, 20, 55, 65, 100, 110]);
+    }
+
+    #[test]
+    fn a_packet_a_long_time_away_is_waited_for_in_steps() {
+        // 12,000 bits at 1 bit/s are 12,000 s; on for 1 ms and off for 1 ms: 12 million on-times and as many pauses.
+        let config = Config {
+            rate: Rate::from_bits_per_sec(1),
+            on: Span::from_millis(1),
+            off: Span::from_millis(1),
+            times: Times::Fixed,
+            ..Config::default()
+        };
+        let mut onoff = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
+        let mut now = Time::ZERO;
+        let (mut action, mut steps) = (onoff.next(Event::Start, now), 0);
+        action = match action {
+            Action::Send(..) => onoff.next(Event::Sent, now),
+            _ => action,
+        };
+        while let Action::WaitUntil(at) = action {
+            assert!(at >= now && at.since(now) <= Span::from_secs(3));
+            (now, steps) = (at, steps + 1);
+            action = onoff.next(Event::Woken, now);
+        }
+        assert_eq!(now, Time::ZERO + Span::from_secs(24_000));
+        assert!(matches!(action, Action::Send(..)) && steps >= 12_000, "{steps}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::value::{Distribution, Value, ratio};
 use super::view::QueueState;
-use super::{Formula, Level, Metric, Queue};
+use super::{Domain, Formula, Level, Metric, Queue};
 
 impl Queue<'_> {
     fn states(&self, state: QueueState) -> &[f64] {
@@ -28,6 +28,7 @@ pub(super) const AQM_DROP: Metric = Metric {
     definition: "Distribution over sample periods of the probability with which the AQM drops packets that cannot be marked, at the end of each.",
     source: TOLD,
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::State(|q| q.probabilities(QueueState::Drop)),
 };
 
@@ -40,6 +41,7 @@ pub(super) const AQM_MARK: Metric = Metric {
     definition: "Distribution over sample periods of the probability with which the AQM marks packets, those of L4S where it tells them apart, at the end of each; a step's marks are not in it.",
     source: TOLD,
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::State(|q| q.probabilities(QueueState::Mark)),
 };
 
@@ -52,6 +54,7 @@ pub(super) const AQM_BASE: Metric = Metric {
     definition: "Distribution over sample periods of p', whose square is the drop probability, at the end of each.",
     source: "RFC 9332, section 2.1 (p'); the queue's own state, once a sample period",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::State(|q| q.probabilities(QueueState::Base)),
 };
 
@@ -64,6 +67,7 @@ pub(super) const OVERLOAD: Metric = Metric {
     definition: "Share of the sample periods at whose end the queue dropped L4S packets instead of marking them.",
     source: "RFC 9332, section 2.5.1 (overload); the queue's own state, once a sample period",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::State(|q| {
         let states = q.states(QueueState::Overload);
         Value::from(ratio(100.0 * states.iter().sum::<f64>(), states.len() as f64))
@@ -79,6 +83,7 @@ pub(super) const OVERLOAD_TOGGLES: Metric = Metric {
     definition: "How often the queue went into overload or out of it, from one sample period to the next, over the window; what happens within a period is not seen.",
     source: "RFC 9332, section 2.5.1 (overload); the queue's own state, once a sample period",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::State(|q| {
         let states = q.states(QueueState::Overload);
         let toggles = states.windows(2).filter(|pair| pair[0] != pair[1]).count();

@@ -2,8 +2,9 @@
 
 use super::value::{Distribution, Value, ratio};
 use super::view::FlowView;
-use super::{Flows, Formula, Level, Metric};
-use weir_base::{Rate, Span, Time};
+use super::{Domain, Flows, Formula, Level, Metric};
+use crate::info::WayInfo;
+use weir_base::{Span, Time};
 
 /// How long something of a flow that completed took, and when it completed.
 type Took = fn(&FlowView) -> Option<(Span, Time)>;
@@ -18,12 +19,10 @@ impl Flows<'_> {
             .map(|(flow, (took, _))| (flow, took.as_secs_f64()))
     }
 
-    /// The rate of the bottleneck and the base RTT of the flows' group.
-    fn way(&self) -> Option<(Rate, Span)> {
-        let info = self.view.info;
-        let rate = info.links.get(info.bottleneck? as usize)?.rate?;
-        let group = info.flows.get(*self.members.first()?)?.group;
-        Some((rate, info.groups.get(group as usize)?.rtt))
+    /// The way of the flows' group.
+    fn way(&self) -> Option<&WayInfo> {
+        let group = self.view.info.flows.get(*self.members.first()?)?.group;
+        Some(&self.view.info.groups.get(group as usize)?.way)
     }
 
     /// Of a flow, whenever it completed; of several, the distribution over those that did in the window.
@@ -44,6 +43,7 @@ pub(super) const COMPLETION_TIME: Metric = Metric {
     definition: "From the application asking for the connection to the receiving application having read everything. Of a flow, whenever it was; of a group, the distribution over flows that completed in the window.",
     source: "RFC 7928, section 2.1 (flow completion time)",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| f.times(|flow| flow.completed)),
 };
 
@@ -56,6 +56,7 @@ pub(super) const TRANSACTION_TIME: Metric = Metric {
     definition: "From a connection's first packet at the receiving host, which that one sends where it asks for the connection, to the last that reaches it; those of the handshake and of the end are included. Of flows that completed. Of a flow, whenever it was; of a group, the distribution over flows that completed in the window.",
     source: "Ong 2020 (LBE thesis), section 3.4: time between first and last packet as received by the TCP receiver",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| f.times(FlowView::transaction)),
 };
 
@@ -68,11 +69,9 @@ pub(super) const COMPLETED: Metric = Metric {
     definition: "Flows that completed in the window.",
     source: "weir",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::Count(f.completed(|flow| flow.completed).count() as u64)),
 };
-
-/// One and a half round trips: a handshake, and the first byte's way.
-const WAYS: f64 = 1.5;
 
 /// How much longer they took than they had to.
 pub(super) const SLOWDOWN: Metric = Metric {
@@ -80,14 +79,16 @@ pub(super) const SLOWDOWN: Metric = Metric {
     title: "Slowdown of flows",
     unit: "",
     of: &[Level::Group],
-    definition: "Distribution, over flows that completed in the window, of the completion time over the shortest that there can be: one and a half base RTTs (handshake, and the first byte's way) and what the application read at the bottleneck's rate; 1 is best. Slow start, headers and ACKs are not in the divisor.",
+    definition: "Distribution, over flows that completed in the window, of the completion time over the shortest that there can be: the base RTT (handshake), the delay of the data's way (the first byte's), and what the application read at the rate of the slowest link on that way; of what a schedule changes, the shortest delay and the greatest rate. 1 is best. Slow start, headers and ACKs are not in the divisor. Undefined where no link on the way has a rate that is known beforehand.",
     source: "De Schepper et al. 2017 (Data Centre to the Home), section 4.5: actual over ideal completion time",
     bound: None,
+    domain: Domain::OneOrMore,
     formula: Formula::Messages(|f| {
-        let Some((rate, rtt)) = f.way() else { return Value::Undefined };
-        let ideal = |flow: &FlowView| {
-            WAYS * rtt.as_secs_f64() + 8.0 * flow.read_in_all as f64 / rate.bits_per_sec() as f64
+        let Some((way, rate)) = f.way().and_then(|way| Some((way, way.rate?))) else {
+            return Value::Undefined;
         };
+        let empty = (way.rtt() + way.there).as_secs_f64();
+        let ideal = |flow: &FlowView| empty + 8.0 * flow.read_in_all as f64 / rate.bits_per_sec() as f64;
         let completed = f.completed(|flow| flow.completed);
         Value::from(Distribution::of(completed.filter_map(|(flow, seconds)| ratio(seconds, ideal(flow)))))
     }),

@@ -3,7 +3,7 @@
 
 use super::value::{Distribution, Value, percent, ratio};
 use super::view::MessageSums;
-use super::{Flows, Formula, Level, Metric};
+use super::{Domain, Flows, Formula, Level, Metric};
 use weir_base::Span;
 
 impl Flows<'_> {
@@ -35,6 +35,7 @@ pub(super) const REQUEST_TIME: Metric = Metric {
     definition: "From the client writing a request's first byte to its having read the answer's last, of requests that were answered in the window; the connection is open already.",
     source: "RFC 7928, section 2.1 (flow completion time), for each request",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.requests.as_slice()))),
 };
 
@@ -47,6 +48,7 @@ pub(super) const REQUESTS_PER_SECOND: Metric = Metric {
     definition: "Requests answered in the window, over the same time as goodput.",
     source: "weir",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Messages(|f| {
         let answered: usize = f.messages().map(|sums| sums.requests.len()).sum();
         let span = f.active().filter(|_| answered > 0);
@@ -63,6 +65,7 @@ pub(super) const FRAME_DELAY: Metric = Metric {
     definition: "From the time at which a frame is due to leave to the receiving application having read its last packet; frames that were lost are not in it, late ones are.",
     source: "weir",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.delays.as_slice()))),
 };
 
@@ -75,6 +78,7 @@ pub(super) const FRAMES_ON_TIME: Metric = Metric {
     definition: "Frames whose packets were all read within the deadline, as a share of the frames whose fate was known in the window: whole, or given up a second after the deadline.",
     source: "weir",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::Messages(|f| Value::from(f.of_frames(|sums| sums.on_time))),
 };
 
@@ -87,5 +91,6 @@ pub(super) const FRAMES_LOST: Metric = Metric {
     definition: "Frames of which a packet had not been read a second after the deadline, or at the end of the run, as a share of the same frames.",
     source: "weir",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::Messages(|f| Value::from(f.of_frames(|sums| sums.lost))),
 };

@@ -4,6 +4,7 @@
 
 mod aqm;
 mod completion;
+mod domain;
 mod message;
 mod queue;
 mod rate;
@@ -13,6 +14,7 @@ mod tests;
 mod value;
 mod view;
 
+pub use domain::{Domain, Outside};
 pub use value::{Distribution, Value};
 pub(crate) use value::{mbps, percent, ratio};
 pub use view::{View, Window};
@@ -95,8 +97,17 @@ pub struct Metric {
     pub source: &'static str,
     /// Within what two results agree, unless the comparison says otherwise; none is not judged.
     pub bound: Option<Bound>,
+    /// The values that it can have: any other is an error of weir's own.
+    pub domain: Domain,
     /// How it is computed.
     pub(crate) formula: Formula,
+}
+
+/// By name, which is unique.
+impl PartialEq for Metric {
+    fn eq(&self, other: &Metric) -> bool {
+        self.name == other.name
+    }
 }
 
 /// What a metric is taken of.

@@ -2,7 +2,7 @@
 
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::LinkView;
-use super::{Formula, Level, Metric, Queue};
+use super::{Domain, Formula, Level, Metric, Queue};
 use crate::bound::Bound;
 use crate::types::LinkSample;
 
@@ -58,6 +58,7 @@ pub(super) const UTILISATION: Metric = Metric {
     definition: "Bytes sent, of the class where it is one's, link overhead included, over what the link could have sent: what it did send, and at its rate of the time what it could have sent while it was idle. A packet that is being sent at an end of the window counts for its part within.",
     source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
     bound: Some(Bound::Absolute(2.0)),
+    domain: Domain::Percent,
     formula: Formula::Queue(|q| {
         let sum = &q.link().sum;
         Value::from(percent(q.count(&sum.sent_bytes), sum.capacity.get()))
@@ -73,6 +74,7 @@ pub(super) const QUEUE_DELAY: Metric = Metric {
     definition: "Arrival at the queue to start of transmission, of every packet sent; the mean is exact, percentiles are within 0.8 %.",
     source: "RFC 7928, section 2.6 (latency); counted at the queue",
     bound: Some(Bound::Relative(0.15)),
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::from(Distribution::of_millis(&q.view.delay(q.link, q.class)))),
 };
 
@@ -85,6 +87,7 @@ pub(super) const QUEUE_DELAY_DEVIATION: Metric = Metric {
     definition: "Standard deviation, over the sample periods in which packets left, of the mean queue delay in each.",
     source: "weir; counted at the queue",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::from(deviation(&q.period_delays()))),
 };
 
@@ -105,6 +108,7 @@ pub(super) const DROP_PROBABILITY: Metric = Metric {
     definition: "Packets that the queue dropped, for whatever reason, over those whose fate was known in the window: dropped, or on their way.",
     source: "RFC 7928, section 2.3 (packet loss); counted at the queue",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.dropped), q.settled()))),
 };
 
@@ -117,6 +121,7 @@ pub(super) const MARK_PROBABILITY: Metric = Metric {
     definition: "Packets that the queue marked CE over packets that reached it and were ECN-capable.",
     source: "RFC 3168, section 5; counted at the queue",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.marked), q.markable()))),
 };
 
@@ -129,6 +134,7 @@ pub(super) const ARRIVED: Metric = Metric {
     definition: "Packets that reached the queue.",
     source: "counted at the queue",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.arrived())),
 };
 
@@ -141,6 +147,7 @@ pub(super) const DROPPED: Metric = Metric {
     definition: "Packets that the queue dropped, for whatever reason.",
     source: "counted at the queue",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.dropped))),
 };
 
@@ -153,6 +160,7 @@ pub(super) const DROPPED_FULL: Metric = Metric {
     definition: "Packets that were dropped because the queue was full; the other drops are the AQM's.",
     source: "counted at the queue",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_full)),
 };
 
@@ -165,6 +173,7 @@ pub(super) const MARKED: Metric = Metric {
     definition: "Packets that left the queue and that it had marked CE.",
     source: "counted at the queue",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.marked))),
 };
 
@@ -177,6 +186,7 @@ pub(super) const BACKLOG: Metric = Metric {
     definition: "Packets in the queue at the end of a sample period, mean over periods.",
     source: "counted at the queue",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::from(ratio(q.link().backlog_packets as f64, q.link().periods as f64))),
 };
 
@@ -189,6 +199,7 @@ pub(super) const LINK_THROUGHPUT: Metric = Metric {
     definition: "Bytes sent, link overhead included, over the window. A packet that is being sent at an end of the window counts for its part within.",
     source: "RFC 5136, section 2.3 (IP-layer link usage)",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::from(mbps(q.count(&q.link().sum.sent_bytes), q.view.window.length()))),
 };
 
@@ -201,6 +212,7 @@ pub(super) const LINK_LOST: Metric = Metric {
     definition: "Packets that the link itself lost, scripted on arrival or at random on the way; not the queue's drops.",
     source: "counted at the link",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.link().sum.lost)),
 };
 
@@ -213,6 +225,7 @@ pub(super) const LINK_LOSS: Metric = Metric {
     definition: "Packets that the link itself lost, over those and the packets that it put on their way.",
     source: "counted at the link",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::Queue(|q| {
         let LinkSample { lost, forwarded, .. } = q.link().sum;
         Value::from(percent(lost, lost.saturating_add(forwarded)))
@@ -228,6 +241,7 @@ pub(super) const LINK_DUPLICATED: Metric = Metric {
     definition: "Packets that the link made by sending others twice.",
     source: "counted at the link",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.link().sum.duplicated)),
 };
 
@@ -240,5 +254,6 @@ pub(super) const LINK_CORRUPTED: Metric = Metric {
     definition: "Packets that the link damaged on the way, duplicates included; the host that one reaches throws it away.",
     source: "counted at the link",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.link().sum.corrupted)),
 };

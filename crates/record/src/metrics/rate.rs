@@ -2,10 +2,10 @@
 
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::FlowView;
-use super::{Flows, Formula, Level, Metric};
+use super::{Domain, Flows, Formula, Level, Metric};
 use crate::bound::Bound;
 use crate::types::FlowSample;
-use weir_base::Span;
+use weir_base::{Span, Time};
 
 impl<'a> Flows<'a> {
     pub(super) fn each(&self) -> impl Iterator<Item = &'a FlowView> + use<'a> {
@@ -24,15 +24,22 @@ impl<'a> Flows<'a> {
     }
 
     /// From when the first of them counts to when the last does; none when none does.
-    pub(super) fn active(&self) -> Option<Span> {
-        let from = self.each().filter_map(|flow| flow.active).map(|(from, _)| from).min()?;
-        let to = self.each().filter_map(|flow| flow.active).map(|(_, to)| to).max()?;
-        Some(to.since(from))
+    pub(super) fn life(&self) -> Option<(Time, Time)> {
+        let active = self.each().filter_map(|flow| flow.active);
+        active.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)))
     }
 
-    /// What arrived at the receiving hosts, in Mbit/s.
+    /// How long that is.
+    pub(super) fn active(&self) -> Option<Span> {
+        self.life().map(|(from, to)| to.since(from))
+    }
+
+    /// What arrived at the receiving hosts, in Mbit/s: until the last data arrived, where the application had it all before.
     fn throughput(&self) -> Option<f64> {
-        mbps(self.sum(|s| s.received_bytes), self.active()?)
+        let (from, to) = self.life()?;
+        let last = self.each().filter_map(|flow| flow.last_data).max().unwrap_or_default();
+        let to = to.max(last.min(self.view.window.to));
+        mbps(self.sum(|s| s.received_bytes), to.since(from))
     }
 
     /// Goodputs of those that were active, in Mbit/s.
@@ -62,9 +69,10 @@ pub(super) const GOODPUT: Metric = Metric {
     title: "Goodput",
     unit: "Mbit/s",
     of: FLOWS,
-    definition: "Bytes that the receiving applications read, over the time from the start (or the window's begin, if later) of the first flow to the completion or stop (or the window's end) of the last.",
+    definition: "Bytes that the receiving applications read, over the time from the start (or the window's begin, if later) of the first flow to the completion (or the window's end) of the last; of a flow that is stopped and does not complete, to its stop or its last data's arrival, whichever is later.",
     source: "RFC 7928, section 2.5 (goodput); counted where applications read",
     bound: None,
+    domain: Domain::Carried,
     formula: Formula::Flows(|f| {
         Value::from(f.active().filter(|_| f.read()).and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))
     }),
@@ -79,6 +87,7 @@ pub(super) const GOODPUT_SHARE: Metric = Metric {
     definition: "Bytes that the receiving applications read, as a share of those that all flows' applications read in the window.",
     source: "weir",
     bound: Some(Bound::Absolute(10.0)),
+    domain: Domain::Percent,
     formula: Formula::Flows(|f| {
         Value::from(percent(f.sum(|s| s.read_bytes), f.view.read_bytes).filter(|_| f.read()))
     }),
@@ -90,9 +99,10 @@ pub(super) const THROUGHPUT: Metric = Metric {
     title: "Throughput",
     unit: "Mbit/s",
     of: FLOWS,
-    definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput.",
+    definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput, or until the last of them, where the applications had read everything before.",
     source: "RFC 5136, section 2.3 (IP-layer usage), at the receiving host",
     bound: None,
+    domain: Domain::Carried,
     formula: Formula::Flows(|f| Value::from(f.throughput())),
 };
 
@@ -105,6 +115,7 @@ pub(super) const THROUGHPUT_KIB: Metric = Metric {
     definition: "The same as throughput_mbps, in units of 1024 bytes a second.",
     source: "Ong 2020 (LBE thesis), section 3.4: all IP packets received over the duration of the transfer",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::from(f.throughput().map(|mbps| mbps * 1e6 / 8.0 / 1024.0))),
 };
 
@@ -117,6 +128,7 @@ pub(super) const FLOW_GOODPUT: Metric = Metric {
     definition: "Distribution, over the group's flows that were active in the window, of each flow's goodput.",
     source: "weir",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::from(Distribution::of(f.goodputs()))),
 };
 
@@ -129,6 +141,7 @@ pub(super) const JAIN: Metric = Metric {
     definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window; 1 is equal, 1/n is all to one.",
     source: "Jain, Chiu, Hawe 1984 (DEC-TR-301)",
     bound: None,
+    domain: Domain::Fraction,
     formula: Formula::Flows(|f| {
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for goodput in f.goodputs() {
@@ -149,6 +162,7 @@ pub(super) const RATE_RATIO: Metric = Metric {
     definition: "Mean goodput of a flow of the first group over mean goodput of a flow of the second.",
     source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio, on rates",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Pair(|a, b| {
         let rates = Flows::mean(a.goodputs()).zip(Flows::mean(b.goodputs()));
         Value::from(rates.and_then(|(a, b)| ratio(a, b)))
@@ -164,6 +178,7 @@ pub(super) const WINDOW_RATIO: Metric = Metric {
     definition: "Mean congestion window of a flow of the first group over that of a flow of the second.",
     source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Pair(|a, b| {
         Value::from(a.mean_cwnd().zip(b.mean_cwnd()).and_then(|(a, b)| ratio(a, b)))
     }),

@@ -1,7 +1,7 @@
 //! What the senders saw: round trips, windows, retransmissions, timeouts.
 
 use super::value::{Distribution, Value, percent, ratio};
-use super::{Flows, Formula, Level, Metric};
+use super::{Domain, Flows, Formula, Level, Metric};
 use weir_base::{Histogram, Span};
 
 const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
@@ -37,6 +37,7 @@ pub(super) const RTT: Metric = Metric {
     definition: "Time from a data segment leaving the sending host to its acknowledgement reaching it, of segments sent once; percentiles within 0.8 %.",
     source: TAP,
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::from(Distribution::of_millis(&f.rtts()))),
 };
 
@@ -49,6 +50,7 @@ pub(super) const RTT_DEVIATION: Metric = Metric {
     definition: "Standard deviation of the times that rtt_ms is the distribution of, within 0.8 %.",
     source: TAP,
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::from(f.rtts().deviation().map(Span::as_millis_f64))),
 };
 
@@ -58,16 +60,17 @@ pub(super) const RTT_ABOVE_BASE: Metric = Metric {
     title: "Round-trip time above the base",
     unit: "ms",
     of: &[Level::Group],
-    definition: "Round-trip time less the group's base RTT: queues, serialisation and hosts.",
+    definition: "Round-trip time less the group's base RTT: queues, serialisation and hosts. Where a schedule changes delays, the base is the shortest that the way has at any time.",
     source: "Steen 2017 (DualPI2 thesis), section 6.2: actual sender RTT, base subtracted",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| {
         let base = f
             .members
             .first()
             .and_then(|&flow| f.view.info.groups.get(f.view.info.flows[flow].group as usize));
         let rtts = base.zip(Distribution::of_millis(&f.rtts()));
-        Value::from(rtts.map(|(group, rtts)| rtts.map(|rtt| rtt - group.rtt.as_millis_f64())))
+        Value::from(rtts.map(|(group, rtts)| rtts.map(|rtt| rtt - group.way.rtt().as_millis_f64())))
     }),
 };
 
@@ -80,6 +83,7 @@ pub(super) const RTT_MEAN: Metric = Metric {
     definition: "Exact mean of the flow's round-trip times of segments sent once.",
     source: TAP,
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| {
         Value::from(ratio(f.sum(|s| s.rtt_sum) as f64 / 1e6, f.sum(|s| s.rtt_count) as f64))
     }),
@@ -94,6 +98,7 @@ pub(super) const RTT_MIN: Metric = Metric {
     definition: "Smallest of the flow's round-trip times of segments sent once.",
     source: TAP,
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| f.extreme_rtt(|s| s.rtt_min, Span::min)),
 };
 
@@ -106,6 +111,7 @@ pub(super) const RTT_MAX: Metric = Metric {
     definition: "Largest of the flow's round-trip times of segments sent once.",
     source: TAP,
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| f.extreme_rtt(|s| s.rtt_max, Span::max)),
 };
 
@@ -118,6 +124,7 @@ pub(super) const CWND: Metric = Metric {
     definition: "Mean over time of the sender's congestion window, each sample standing for the time since the one before; of a group, the mean over its flows.",
     source: "the transport's own state (live: tcp_info)",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::from(f.mean_cwnd())),
 };
 
@@ -130,6 +137,7 @@ pub(super) const RETRANSMISSIONS: Metric = Metric {
     definition: "Data segments that left the sending host and had been sent before.",
     source: "RFC 4898 (tcpEStatsPerfSegsRetrans), counted by the host-edge tap",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.retransmitted))),
 };
 
@@ -142,6 +150,7 @@ pub(super) const REFUSALS: Metric = Metric {
     definition: "Times that the sending host's card had no room for data, which stayed unsent in the host. No loss.",
     source: "Linux net/ipv4/tcp_output.c (NET_XMIT_DROP), counted where the host hands packets to its card",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.refused))),
 };
 
@@ -154,6 +163,7 @@ pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
     definition: "Retransmissions over all data packets that left the sending host.",
     source: "RFC 4898, counted by the host-edge tap",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::Flows(|f| Value::from(percent(f.sum(|s| s.retransmitted), f.sum(|s| s.sent_packets)))),
 };
 
@@ -166,6 +176,7 @@ pub(super) const TIMEOUTS: Metric = Metric {
     definition: "Times that the retransmission timer fired in the window, of flows whose transport tells; undefined when none does.",
     source: "RFC 6298, section 5; the transport's own count (live: tcp_info)",
     bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Flows(|f| {
         Value::from(f.each().filter_map(|flow| flow.timeouts()).reduce(u64::saturating_add))
     }),
@@ -180,6 +191,7 @@ pub(super) const CE_RECEIVED: Metric = Metric {
     definition: "Data packets that reached the receiving host with CE over all that reached it.",
     source: "RFC 3168, section 5; counted by the host-edge tap",
     bound: None,
+    domain: Domain::Percent,
     formula: Formula::Flows(|f| {
         Value::from(percent(f.sum(|s| s.received_ce), f.sum(|s| s.received_packets)))
     }),

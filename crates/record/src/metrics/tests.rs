@@ -4,7 +4,7 @@
 //! with flow 2 from 500 ms on. The warm-up is 200 ms unless said: the window is 0.2 s to 1 s, eight periods.
 
 use super::*;
-use crate::info::{FlowInfo, GroupInfo, LinkInfo, RunInfo};
+use crate::info::{FlowInfo, GroupInfo, LinkInfo, RunInfo, WayInfo};
 use crate::testing::histogram;
 use crate::types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Recorder, RttSample,
@@ -24,6 +24,12 @@ fn run() -> RunInfo {
         transport: "tcp".into(),
         workload: "bulk".into(),
         rtt: Span::from_millis(20),
+        way: WayInfo {
+            rate: Some(Rate::from_mbit_per_sec(10)),
+            there: Span::from_millis(10),
+            back: Span::from_millis(10),
+            duplicates: false,
+        },
         drawn: false,
     };
     let flow = |name: &str, group, start| FlowInfo {
@@ -105,6 +111,7 @@ fn records() -> Records {
                 received_ce: 9,
                 first_packet: Some(at(100 * period - 90 + u64::from(flow))),
                 last_arrival: Some(at(100 * period - 20)),
+                last_data: Some(at(100 * period - 20)),
                 read_bytes: 25_000 * share,
                 rtt_count: 10,
                 rtt_sum: 10 * 30_000_000,
@@ -379,6 +386,72 @@ fn every_metric_is_named_once_and_says_what_it_is() {
     }
 }
 
+#[test]
+fn what_arrives_after_a_stop_takes_its_time() {
+    // Flow 1 stops at 500 ms and its last packet arrives at 980 ms: 8 periods of 25,000 bytes in 780 ms, not in 300.
+    let (mut info, records) = (run(), records());
+    info.flows[1].stop = Some(Span::from_millis(500));
+    let view = View::after(info.warmup, &info, &records);
+    assert_near(&view.of_flow(1), "goodput_mbps", 8.0 * 25_000.0 * 8.0 / 0.78 / 1e6);
+}
+
+#[test]
+fn what_arrives_after_all_was_read_counts_with_its_time() {
+    // Flow 2 completes at 900 ms and its last packet, which it has already, arrives at 980 ms: 27,000 bytes in each of 5
+    // periods from 510 ms on.
+    let (info, records) = (run(), records());
+    let view = View::after(info.warmup, &info, &records);
+    assert_near(&view.of_flow(2), "throughput_mbps", 5.0 * 27_000.0 * 8.0 / 0.47 / 1e6);
+    assert_near(&view.of_flow(2), "goodput_mbps", 5.0 * 25_000.0 * 8.0 / 0.39 / 1e6);
+}
+
+#[test]
+fn a_slowdown_is_relative_to_the_groups_own_way() {
+    // Flow 2 takes 390 ms for 125,000 bytes. Over 1 Mbit/s they need a second: the bottleneck of the run is not asked.
+    let (mut info, mut records) = (run(), records());
+    info.groups[1].way.rate = Some(Rate::from_mbit_per_sec(1));
+    let summary = RunSummary::new(&info, &records, None);
+    // 20 ms for the handshake, 10 ms for the way, and 1 s.
+    assert_near(&summary.groups[1].metrics, "slowdown", 0.39 / 1.03);
+    let faults = &summary.spoiled;
+    assert!(faults.iter().any(|fault| fault.contains("slowdown is 0.378641")), "{faults:?}");
+    // Without the way's rate there is no such bound.
+    info.groups[1].way.rate = None;
+    assert_eq!(RunSummary::new(&info, &records, None).groups[1].metrics.get("slowdown"), Value::Undefined);
+    // And a run that went as it must is not spoiled.
+    records.links.iter_mut().for_each(|link| link.marked[2] = 5);
+    info.groups.iter_mut().for_each(|group| group.way.rate = Some(Rate::from_mbit_per_sec(10)));
+    assert_eq!(RunSummary::new(&info, &records, None).spoiled, [""; 0]);
+}
+
+#[test]
+fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
+    // Group a reads 75,000 bytes each 100 ms: 6 Mbit/s over a way that carries 4. It began with the run, 200 ms before the
+    // window of 800 ms, so what had waited may come too: 4 x 1.25.
+    let (mut info, mut records) = (run(), records());
+    info.groups[0].way.rate = Some(Rate::from_mbit_per_sec(4));
+    records.links.iter_mut().for_each(|link| link.lost = 0);
+    let spoiled = RunSummary::new(&info, &records, None).spoiled;
+    assert_eq!(
+        spoiled,
+        [
+            "an error of weir's own, please report it: goodput_mbps is 6, and can only be from 0 to what the flows' way can \
+             carry, of group a",
+            "an error of weir's own, please report it: throughput_mbps is 6.48, and can only be from 0 to what the flows' way \
+             can carry, of group a",
+        ]
+    );
+    info.groups[0].way.duplicates = true;
+    assert_eq!(RunSummary::new(&info, &records, None).spoiled, [""; 0], "then it is not known");
+}
+
+#[test]
+fn every_metric_has_a_domain_that_its_unit_allows() {
+    for metric in METRICS {
+        assert_eq!(metric.unit == "%", metric.domain == Domain::Percent, "{}", metric.name);
+    }
+}
+
 mod merging {
     //! However a run is cut into periods, its counters come to the same.
 
@@ -421,6 +494,7 @@ mod merging {
             received_ce: a / 7,
             first_packet: (a % 3 > 0).then(|| at(100 * at_period - 50)),
             last_arrival: (a % 3 > 1).then(|| at(100 * at_period - 10)),
+            last_data: (a % 3 > 1).then(|| at(100 * at_period - 20)),
             read_bytes: 1448 * b,
             rtt_count: c,
             rtt_sum: c * (20_000_000 + d),

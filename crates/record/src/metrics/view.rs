@@ -3,7 +3,8 @@
 //!
 //! The window runs from the end of the warm-up to the end of the run, in whole sample periods: it begins with the first
 //! period that begins at or after the warm-up. A flow counts from the later of the window's begin and its own start, to
-//! the earlier of the window's end and its completion (or, when it has none, its stop).
+//! the earlier of the window's end and its completion. When it has none but was stopped, it counts to its stop, or to its last
+//! data's arrival when that is later: what was under way when it stopped is received after that.
 
 use crate::info::RunInfo;
 use crate::records::Records;
@@ -110,12 +111,16 @@ impl QueueState {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FlowView {
     pub(super) sum: FlowSample,
+    /// When it began.
+    pub(super) started: Time,
     /// From when to when it counts; none when that is no time at all.
     pub(super) active: Option<(Time, Time)>,
     /// Start to completion, and when it completed, whatever the window.
     pub(super) completed: Option<(Span, Time)>,
-    /// When its first packet and its last data reached the receiving host, whatever the window.
+    /// When its first packet and its last packet of any kind reached the receiving host, whatever the window.
     pub(super) arrivals: (Option<Time>, Option<Time>),
+    /// When its last data reached the receiving host, whatever the window.
+    pub(super) last_data: Option<Time>,
     /// Whether what its application read is known: of a command it is not.
     pub(super) reads: bool,
     /// What its application read in all, whatever the window.
@@ -234,6 +239,7 @@ impl<'a> View<'a> {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
             flow.arrivals =
                 (flow.arrivals.0.or(sample.first_packet), sample.last_arrival.or(flow.arrivals.1));
+            flow.last_data = sample.last_data.or(flow.last_data);
             flow.read_in_all = flow.read_in_all.saturating_add(sample.read_bytes);
             if self.window.holds(sample.at) {
                 flow.sum.merge(sample);
@@ -264,7 +270,9 @@ impl<'a> View<'a> {
             }
         }
         for ((flow, info), started) in self.flows.iter_mut().zip(&self.info.flows).zip(started) {
-            let end = flow.completed.map(|(_, at)| at).or(info.stop.map(|stop| Time::ZERO + stop));
+            let stopped = |stop| flow.last_data.unwrap_or_default().max(Time::ZERO + stop);
+            let end = flow.completed.map(|(_, at)| at).or(info.stop.map(stopped));
+            flow.started = started;
             let from = started.max(self.window.from);
             let to = end.map_or(self.window.to, |end| end.min(self.window.to));
             flow.active = (from < to).then_some((from, to));
@@ -306,7 +314,7 @@ impl<'a> View<'a> {
     }
 
     /// The numbers of all flows of a group.
-    pub(super) fn members(&self, group: usize) -> Vec<usize> {
+    pub(crate) fn members(&self, group: usize) -> Vec<usize> {
         let flows = self.info.flows.iter().enumerate();
         flows.filter(|(_, flow)| flow.group as usize == group).map(|(number, _)| number).collect()
     }

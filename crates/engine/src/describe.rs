@@ -1,0 +1,94 @@
+//! A run described for metrics: names, groups, and what its ways can do at their best.
+
+use crate::cell_id;
+use std::collections::HashSet;
+use weir_base::{Rate, Span};
+use weir_fabric::Paths;
+use weir_plan::Run;
+use weir_record::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, WayInfo};
+
+/// A run on an engine, described for metrics.
+pub fn run_info(engine: &str, run: &Run) -> RunInfo {
+    let param =
+        |param: &weir_plan::Param| ParamInfo { level: param.level.clone(), value: param.value.clone() };
+    let link = |link: &weir_plan::Link| LinkInfo {
+        name: link.name.clone(),
+        rate: link.rate,
+        delay: link.delay,
+        queue: link.queue.name().into(),
+        measured: link.measured,
+    };
+    let paths = Paths::new(&crate::fabric_config(run));
+    let group = |group: &weir_plan::Group| GroupInfo {
+        name: group.name.clone(),
+        controller: group.controller().map(|controller| controller.name().into()),
+        transport: group.transport.as_ref().map_or("command", |transport| transport.name()).into(),
+        workload: group.workload.name().into(),
+        rtt: group.rtt,
+        way: way(run, &paths, group),
+        drawn: group.workload.is_drawn(),
+    };
+    let flow = |flow: &weir_plan::Flow| FlowInfo {
+        name: flow.name.clone(),
+        group: flow.group as u32,
+        start: flow.start,
+        stop: flow.stop,
+    };
+    RunInfo {
+        id: cell_id(engine, run),
+        lab: run.lab.clone(),
+        engine: engine.into(),
+        seed: run.seed,
+        repeat: run.repeat,
+        params: run.params.iter().map(param).collect(),
+        duration: run.duration,
+        warmup: run.warmup,
+        sample: run.sample,
+        bottleneck: bottleneck(run, &paths),
+        links: run.network.links.iter().map(link).collect(),
+        groups: run.groups.iter().map(group).collect(),
+        flows: run.flows.iter().map(flow).collect(),
+    }
+}
+
+/// The way of a group's packets, at its best.
+fn way(run: &Run, paths: &Paths, group: &weir_plan::Group) -> WayInfo {
+    let links = |from: usize, to: usize| {
+        paths.links(from, to).into_iter().map(|link| &run.network.links[link]).collect::<Vec<_>>()
+    };
+    let delay = |links: &[&weir_plan::Link]| {
+        let least = |link: &weir_plan::Link| {
+            let changed = link.schedule.iter().filter_map(|change| change.delay);
+            changed.fold(link.delay, Span::min)
+        };
+        links.iter().fold(Span::ZERO, |sum, link| sum + least(link))
+    };
+    let (there, back) = (links(group.from, group.to), links(group.to, group.from));
+    let twice = |link: &weir_plan::Link| {
+        link.duplicate > 0.0 || link.schedule.iter().any(|change| change.duplicate.is_some())
+    };
+    WayInfo {
+        rate: there.iter().filter_map(|link| fastest(link)).min(),
+        there: delay(&there),
+        back: delay(&back),
+        duplicates: there.iter().any(|link| twice(link)),
+    }
+}
+
+/// The greatest rate that a link ever has; none where a recording says how fast it is, whose bursts no rate bounds.
+fn fastest(link: &weir_plan::Link) -> Option<Rate> {
+    let changed = link.schedule.iter().filter_map(|change| change.rate);
+    let traced = link.traces().next().is_some();
+    link.rate.filter(|_| !traced).map(|rate| changed.fold(rate, Rate::max))
+}
+
+/// The measured link that the run's own queue metrics are about: the slowest one that a group's data crosses, the first of
+/// several equals.
+fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
+    let crossed: HashSet<usize> =
+        run.groups.iter().flat_map(|group| paths.links(group.from, group.to)).collect();
+    let candidates = run.measured_links().filter(|(index, _)| crossed.contains(index));
+    // A link without a rate has no queue to speak of: any other is slower.
+    let slowness = |link: &weir_plan::Link| (link.rate.is_none(), link.rate);
+    candidates.min_by_key(|(_, link)| slowness(link)).map(|(index, _)| index as u32)
+}

@@ -1,0 +1,103 @@
+//! Whatever a lab asks for, its runs end, every packet is accounted for, the same run gives the same records, and no metric
+//! has a value that it cannot have. A thousand labs at random, or as many as `WEIR_RANDOM_LABS` says, from the number that
+//! `WEIR_RANDOM_FIRST` gives; a lab that fails is printed with its number.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod lab;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use weir_engine::{Engine, EngineError, Outcome, Watch, run_info};
+use weir_plan::{Lab, Run};
+use weir_record::{Records, RunSummary};
+use weir_sim::Simulator;
+
+/// Progress is told each 16,384 events and each sample. A lab has a few thousand packets and at most a few dozen samples.
+const MOST_LOOKS: u64 = 500;
+
+/// Of the labs that are drawn, the plan accepts at least so many.
+const LEAST_ACCEPTED: f64 = 0.75;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: {text}")))
+}
+
+/// Simulates a run, which fails as cancelled when it takes too many events.
+fn simulate(run: &Run) -> Result<(Records, Outcome), EngineError> {
+    let (cancel, looks) = (AtomicBool::new(false), AtomicU64::new(0));
+    let progress = |_| {
+        if looks.fetch_add(1, Ordering::Relaxed) > MOST_LOOKS {
+            cancel.store(true, Ordering::Relaxed);
+        }
+    };
+    let watch = Watch { cancel: &cancel, progress: &progress, capture: None, folder: None };
+    Simulator.check(run)?;
+    let mut records = Records::default();
+    let outcome = Simulator.run(run, &mut records, &watch)?;
+    Ok((records, outcome))
+}
+
+/// What is wrong with a lab; false when the plan has refused it.
+fn check(text: &str, folder: &Path) -> Result<bool, String> {
+    let lab = match Lab::from_str(text, "random.toml", folder, &[]) {
+        Ok(lab) => lab,
+        Err(error) => {
+            error.render(false, 100);
+            return Ok(false);
+        }
+    };
+    for run in lab.runs() {
+        let (records, outcome) = simulate(&run).map_err(|error| format!("it does not end: {error}"))?;
+        if !outcome.audit.balances() {
+            return Err(format!("packets do not add up: {:?}", outcome.audit));
+        }
+        let (again, _) = simulate(&run).map_err(|error| error.to_string())?;
+        if records != again {
+            return Err("two runs of it differ".into());
+        }
+        for warmup in [None, Some(weir_base::Span::ZERO)] {
+            let summary = RunSummary::new(&run_info("sim", &run), &records, warmup);
+            if !summary.spoiled.is_empty() {
+                return Err(summary.spoiled.join("\n"));
+            }
+        }
+    }
+    Ok(true)
+}
+
+#[test]
+fn every_lab_ends_balances_repeats_and_has_metrics_that_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    lab::write_traces(folder.path());
+    let (first, count) = (number("WEIR_RANDOM_FIRST", 0), number("WEIR_RANDOM_LABS", 1000));
+    let (next, accepted) = (AtomicU64::new(first), AtomicU64::new(0));
+    let failures = std::sync::Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= first + count {
+                return;
+            }
+            let text = lab::lab(number);
+            let checked = std::panic::catch_unwind(|| check(&text, folder.path()));
+            let failure = match checked {
+                Ok(Ok(taken)) => {
+                    accepted.fetch_add(u64::from(taken), Ordering::Relaxed);
+                    continue;
+                }
+                Ok(Err(failure)) => failure,
+                Err(_) => "it panics, see above".into(),
+            };
+            failures.lock().unwrap().push(format!("lab {number}: {failure}\n{text}"));
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..workers).for_each(|_| drop(scope.spawn(work)));
+    });
+    let failures = failures.into_inner().unwrap();
+    let shown = failures.iter().take(5).map(String::as_str).collect::<Vec<_>>().join("\n\n");
+    assert!(failures.is_empty(), "{} of {count} labs fail\n\n{shown}", failures.len());
+    let share = accepted.into_inner() as f64 / count as f64;
+    assert!(share >= LEAST_ACCEPTED, "the plan accepts only {share} of the labs");
+}
