@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_base::Span;
 use weir_fabric::Paths;
-use weir_plan::{Diagnostics, Lab, Run};
+use weir_plan::{Diagnostics, Lab};
 use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, Table};
 
 /// A folder that holds results.

@@ -266,6 +266,28 @@ impl Cell {
         flows
     }
 
+    /// About how many flows a run has.
+    pub(crate) fn flows(&self) -> u64 {
+        self.counted_flows(true).saturating_add(self.counted_flows(false))
+    }
+
+    /// About how many flows a run has of those that are drawn, or of the others.
+    fn counted_flows(&self, drawn: bool) -> u64 {
+        let groups = self.groups.iter().enumerate().filter(|(_, group)| group.workload.is_drawn() == drawn);
+        let flows = groups.map(|(number, group)| {
+            let each = group.workload.expected_arrivals(self.time_of(number)).unwrap_or(1);
+            self.flows[number].0.saturating_mul(each)
+        });
+        flows.fold(0, u64::saturating_add)
+    }
+
+    /// About how many samples of links and flows a run records; flows that are drawn have them only while they last.
+    pub(crate) fn records(&self) -> u64 {
+        let periods = self.timing.duration.as_nanos() / self.timing.sample.as_nanos().max(1);
+        let links = self.network.links.iter().filter(|link| link.measured).count() as u64;
+        periods.saturating_mul(links + self.counted_flows(false)).saturating_add(self.counted_flows(true))
+    }
+
     /// About how many data packets a run sends over the lab's links: what they can carry, or what the workloads want.
     pub(crate) fn packets(&self) -> u64 {
         let run = self.timing.duration;

@@ -51,6 +51,10 @@ pub struct Tree {
     pub simulated: Span,
     /// About how many data packets all runs send over the lab's links.
     pub packets: u64,
+    /// About how many flows all runs have.
+    pub flows: u64,
+    /// About how many samples of links and flows all runs record.
+    pub records: u64,
 }
 
 /// Most flows of all runs together.
@@ -192,13 +196,16 @@ impl Lab {
         let labels = |level: &Level| level.choices.iter().map(|choice| choice.label.clone()).collect();
         let repeats = self.cells.first().map_or(1, |cell| cell.timing.repeats);
         let once = self.cells.iter().fold(Span::ZERO, |sum, cell| sum + cell.timing.duration);
-        let packets = self.cells.iter().map(Cell::packets).fold(0, u64::saturating_add);
+        let sum = |of: fn(&Cell) -> u64| self.cells.iter().map(of).fold(0, u64::saturating_add);
+        let (packets, flows, records) = (sum(Cell::packets), sum(Cell::flows), sum(Cell::records));
         Tree {
             levels: self.levels.iter().map(|level| (level.name.clone(), labels(level))).collect(),
             cells: self.cells.len() as u64,
             repeats,
             simulated: once * repeats.into(),
             packets: packets.saturating_mul(repeats.into()),
+            flows: flows.saturating_mul(repeats.into()),
+            records: records.saturating_mul(repeats.into()),
         }
     }
 }

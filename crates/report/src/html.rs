@@ -166,15 +166,16 @@ impl Table {
                 self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.html.is_empty()))
             })
             .collect();
-        let numeric =
-            |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.number));
-        let class = |column: usize| if numeric(column) { " class=\"n\"" } else { "" };
+        // Asked once for each column: asked for each cell, it would cost the square of the rows.
+        let numeric = |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|c| c.number));
+        let classes: Vec<&str> =
+            (0..self.head.len()).map(|column| if numeric(column) { " class=\"n\"" } else { "" }).collect();
         let caption = escape(&self.caption);
         let mut html = format!(
             "<div class=\"scroll\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table><caption>{caption}</caption><thead><tr>"
         );
         for &column in &kept {
-            let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), escape(&self.head[column]));
+            let _ = write!(html, "<th scope=\"col\"{}>{}</th>", classes[column], escape(&self.head[column]));
         }
         html += "</tr></thead><tbody>\n";
         for row in &self.rows {
@@ -184,7 +185,7 @@ impl Table {
                 if column == 0 {
                     let _ = write!(html, "<th scope=\"row\">{text}</th>");
                 } else {
-                    let _ = write!(html, "<td{}>{text}</td>", class(column));
+                    let _ = write!(html, "<td{}>{text}</td>", classes[column]);
                 }
             }
             html += "</tr>\n";

@@ -283,8 +283,12 @@ fn check(engines: &[Box<dyn Engine>], runs: &[Run], pcap: Option<&str>) -> Resul
     Ok(())
 }
 
-/// Simulated data packets a second that one core is taken to manage, for the estimate.
-const PACKETS_PER_SECOND: f64 = 3e6;
+/// What one core is taken to need for a simulated data packet, a flow, a sample that is recorded and a run with its part of the
+/// report, in seconds: fitted to the labs of `benches/`, to 10,000 to 100,000 flows and to a run of 72 h.
+const PER_PACKET: f64 = 0.25e-6;
+const PER_FLOW: f64 = 10e-6;
+const PER_RECORD: f64 = 0.25e-6;
+const PER_RUN: f64 = 1.5e-3;
 
 /// The tree and an estimate, for `--dry-run`.
 fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> String {
@@ -342,13 +346,15 @@ fn seconds(lab: &Lab, engine: &dyn Engine, live_jobs: NonZeroUsize) -> f64 {
     if engine.runs_alone() {
         (tree.simulated.as_secs_f64() + runs as f64 * 0.5) / live_jobs.get().min(runs.max(1) as usize) as f64
     } else {
-        tree.packets as f64 / PACKETS_PER_SECOND / cores().min(runs.max(1) as usize) as f64
+        let packets_and_flows = tree.packets as f64 * PER_PACKET + tree.flows as f64 * PER_FLOW;
+        let work = packets_and_flows + tree.records as f64 * PER_RECORD + runs as f64 * PER_RUN;
+        work / cores().min(runs.max(1) as usize) as f64
     }
 }
 
 fn seconds_text(seconds: f64) -> String {
     match seconds {
-        s if s < 1.0 => "a second".into(),
+        s if s < 10.0 => format!("{:.1} s", s.max(0.1)),
         s if s < 120.0 => format!("{s:.0} s"),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),

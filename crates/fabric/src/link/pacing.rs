@@ -10,11 +10,17 @@ use crate::wire::Wire;
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_queue::Queue;
 
+/// From this rate on, the fraction of a nanosecond that a packet takes is carried to the next one: rounded for each, 28 bytes at
+/// 100 Gbit/s (2.24 ns) would be sent 12 % too fast. Below, a packet's time is rounded by itself.
+const FRACTIONS_FROM: Rate = Rate::from_mbit_per_sec(10_000);
+
 #[derive(Debug)]
 pub(super) struct Pacing<P> {
     /// What is being played, if it is a trace that says how fast the link is.
     trace: Option<Played>,
     station: Option<Box<Station>>,
+    /// Time that packets took beyond whole nanoseconds: in nanoseconds times the rate.
+    fraction: u64,
     /// Whether an outage keeps it from sending.
     down: bool,
     /// A packet that was begun and of which so many bytes are still to be sent.
@@ -65,12 +71,16 @@ impl<P> Pacing<P> {
     /// What this link needs; none for a plain one.
     pub(super) fn new(index: usize, config: &config::Link, whole: &config::Config) -> Option<Box<Pacing<P>>> {
         let scheduled = config.schedule.iter().any(|change| change.trace.is_some());
-        if config.trace.is_none() && config.wifi.is_none() && config.outages.is_empty() && !scheduled {
+        let rates = config.rate.into_iter().chain(config.schedule.iter().filter_map(|change| change.rate));
+        let fast = rates.max().is_some_and(|rate| rate >= FRACTIONS_FROM);
+        let plain = config.trace.is_none() && config.wifi.is_none() && config.outages.is_empty();
+        if plain && !scheduled && !fast {
             return None;
         }
         Some(Box::new(Pacing {
             trace: config.trace.clone().map(|play| Played::new(play, Time::ZERO)),
             station: config.wifi.map(|wifi| Box::new(Station::new(wifi, whole.seed, index as u64))),
+            fraction: 0,
             down: false,
             carried: None,
             transmission: Transmission::default(),
@@ -129,6 +139,17 @@ impl<P> Pacing<P> {
             }
             (Some(played), false) => played.take(to),
         }
+    }
+
+    /// How long a packet takes at this rate.
+    fn time_to_send(&mut self, rate: Rate, bytes: Bytes) -> Span {
+        if rate < FRACTIONS_FROM {
+            return rate.time_to_send(bytes);
+        }
+        // At most 2^32 bytes, and less than one nanosecond more.
+        let exact = bytes.get() * 8_000_000_000 + self.fraction;
+        self.fraction = exact % rate.bits_per_sec();
+        Span::from_nanos(exact / rate.bits_per_sec())
     }
 
     /// It is at work on this until then: what it could send meanwhile is not counted as idle.
@@ -192,6 +213,7 @@ impl<P: Wire> Link<P> {
     /// From now on another trace, or none, says how fast the link is. Returns when the transmitter wants an event.
     pub(super) fn play(&mut self, change: &config::Change, now: Time) -> Option<Time> {
         let pacing = self.pacing.as_mut()?;
+        pacing.fraction = 0;
         if change.trace.is_none() && (change.rate.is_none() || pacing.trace.is_none()) {
             return None;
         }
@@ -257,7 +279,7 @@ impl<P: Wire> Link<P> {
         let Some(pacing) = &mut self.pacing else { return false };
         let bytes = Bytes::new(left);
         let done = match &pacing.trace {
-            None => Some(now + self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(bytes))),
+            None => Some(now + self.rate.map_or(Span::ZERO, |rate| pacing.time_to_send(rate, bytes))),
             Some(Played { play, since, .. }) => play.trace.steps().and_then(|trace| {
                 let done = trace.finish(now.since(*since).as_nanos(), bytes, play.repeat)?;
                 Some(*since + Span::from_nanos(done))

@@ -211,6 +211,28 @@ fn opportunities_of_an_outage_are_gone() {
     assert_eq!(fabric.take_link(1, ms(50)).capacity, Bytes::new(3 * 1504));
 }
 
+#[test]
+fn packets_that_take_fractions_of_a_nanosecond_are_sent_at_the_links_rate() {
+    // 64 bytes at 1000 Gbit/s are 0.512 ns, 28 bytes at 100 Gbit/s 2.24 ns, 1500 bytes at 70 Gbit/s 171 and 3/7 ns.
+    for (gigabits, length, packets, nanos) in
+        [(1000, 64, 100_000, 51_200), (100, 28, 10_000, 22_400), (70, 1500, 7_000, 1_200_000)]
+    {
+        let config = link(|link| link.rate = Some(Rate::from_mbit_per_sec(gigabits * 1000)));
+        let mut fabric = Fabric::new(&config);
+        (1..=packets).for_each(|i| fabric.inject(0, Datagram { length, ..datagram(i, 2) }, Time::ZERO));
+        let mut last = Time::ZERO;
+        while let Some(delivery) = fabric.advance(Time::NEVER) {
+            last = delivery.at;
+        }
+        assert_eq!(last, Time::from_nanos(nanos), "{gigabits} Gbit/s");
+        let counters = fabric.take_link(1, last);
+        assert_eq!(
+            (counters.busy, counters.capacity.get()),
+            (Span::from_nanos(nanos), packets * u64::from(length))
+        );
+    }
+}
+
 /// What a link did in each of these periods, which end at so many milliseconds: bytes sent, microseconds busy, capacity.
 fn periods(config: &Config, packets: u64, ends: &[u64]) -> Vec<(u64, u64, u64)> {
     let mut fabric = Fabric::new(config);
