@@ -13,6 +13,7 @@ mod named;
 mod packet;
 mod random;
 mod registry;
+pub mod terminal;
 mod time;
 mod units;
 

@@ -75,8 +75,11 @@ impl Reader<'_> {
             return self.section::<Bottleneck>(path).and(None);
         };
         let part = |own: bool| {
-            let entries = table.0.iter().filter(|entry| T::OWN.contains(&entry.key.as_str()) == own);
-            Node { item: Item::Table(Table(entries.cloned().collect())), origin: node.origin }
+            let entries = table.0.iter().filter(|(key, _)| T::OWN.contains(&key.as_str()) == own);
+            Node {
+                item: Item::Table(Table(entries.map(|(key, entry)| (key.clone(), entry.clone())).collect())),
+                origin: node.origin,
+            }
         };
         let (own, link) = (part(true), part(false));
         let read = (read::<T>(&own), read::<Bottleneck>(&link));
@@ -111,9 +114,11 @@ fn explain(section: &Node, fault: Fault, path: &[&str]) -> Fault {
     let mut keys = path.to_vec();
     let mut node = section;
     while let Some(table) = node.as_table() {
-        let around = |entry: &&Entry| fault.origin.is_some_and(|origin| entry.value.origin.contains(origin));
-        let Some(entry) = table.0.iter().find(around) else { break };
-        keys.push(&entry.key);
+        let around = |(_, entry): &(&String, &Entry)| {
+            fault.origin.is_some_and(|origin| entry.value.origin.contains(origin))
+        };
+        let Some((key, entry)) = table.0.iter().find(around) else { break };
+        keys.push(key);
         node = &entry.value;
     }
     keys.extend(fault.missing);

@@ -5,15 +5,14 @@
 //! [`Claim`] for each of them.
 
 mod check;
+mod known;
 mod written;
 
-pub(crate) use check::{cell_fault, metric_of, unknown_level};
+pub(crate) use known::Known;
 pub(crate) use written::{Words, Written};
 
-use crate::cell::Cell;
 use crate::diagnostic::Fault;
 use crate::tree::{Item, Table};
-use crate::vary::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -260,7 +259,7 @@ impl Serialize for Tolerance {
 }
 
 /// `[expect]`, checked against the tree.
-pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec<Claim>, Vec<Fault>> {
+pub(crate) fn read(root: &Table, known: &Known<'_>) -> Result<Vec<Claim>, Vec<Fault>> {
     let Some(expect) = root.get("expect") else { return Ok(Vec::new()) };
     let help = "write [[expect]], and under it metric, value, tolerance and source";
     let Item::Array(entries) = &expect.item else {
@@ -271,7 +270,7 @@ pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec
     for entry in entries {
         match crate::read::read::<Written>(entry) {
             Ok(written) => {
-                let found = check::faults(&written, entry, levels, cells);
+                let found = check::faults(&written, entry, known);
                 if found.is_empty() {
                     claims.extend(written.claims());
                 }

@@ -1,9 +1,13 @@
 //! What is wrong with a lab file: where (file, line, column, the text underlined), what, and what would be right.
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+mod excerpt;
+
+use excerpt::{Excerpt, Source};
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use serde::de::{Expected, Unexpected};
 use std::fmt;
 use std::sync::Arc;
+use weir_base::terminal::printable_line;
 
 /// A stretch of text in one of the files that made the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +29,7 @@ impl Origin {
 }
 
 /// Something wrong, before the texts are at hand. Without an origin until the value around it has given its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Fault {
     pub(crate) origin: Option<Origin>,
     pub(crate) message: String,
@@ -122,17 +126,17 @@ fn unexpected(found: &str, expected: &str) -> String {
 
 /// The texts that a lab was made from.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sources(Vec<Arc<NamedSource<String>>>);
+pub(crate) struct Sources(Vec<Arc<Source>>);
 
 impl Sources {
     /// Takes a text in and gives it a number.
     pub(crate) fn add(&mut self, name: &str, text: String) -> usize {
-        self.0.push(Arc::new(NamedSource::new(name, text)));
+        self.0.push(Arc::new(Source { name: name.into(), text }));
         self.0.len() - 1
     }
 
     pub(crate) fn text(&self, file: usize) -> &str {
-        self.0[file].inner()
+        &self.0[file].text
     }
 
     /// Faults as diagnostics: in the order of the text, the innermost of those that overlap, each once.
@@ -146,8 +150,12 @@ impl Sources {
                 }
                 kept.pop();
             }
-            let repeated = fault.origin.is_some() && kept.iter().any(|other| other.origin == fault.origin);
-            if !repeated && !kept.contains(&fault) {
+            // Sorted, those of one place follow each other.
+            let repeated = kept.last().is_some_and(|last| match fault.origin {
+                Some(_) => last.origin == fault.origin,
+                None => *last == fault,
+            });
+            if !repeated {
                 kept.push(fault);
             }
         }
@@ -157,19 +165,20 @@ impl Sources {
     fn problem(&self, fault: Fault) -> Problem {
         let place = fault.origin.map(|origin| {
             let source = Arc::clone(&self.0[origin.file]);
-            let text = source.inner();
-            let end = origin.end.min(text.len());
-            Place { span: origin.start.min(end)..end, source }
+            Place { span: source.span(origin), source }
         });
         Problem { message: fault.message, help: fault.help, place }
     }
 }
 
+/// Most problems that are shown; of the others their number is.
+const MOST_SHOWN: usize = 20;
+
 /// Everything found wrong with a lab; never empty.
 #[derive(Debug, Clone)]
 pub struct Diagnostics(Vec<Problem>);
 
-/// One thing that is wrong. A `miette` diagnostic with its source text.
+/// One thing that is wrong.
 #[derive(Debug, Clone)]
 pub struct Problem {
     message: String,
@@ -179,7 +188,7 @@ pub struct Problem {
 
 #[derive(Debug, Clone)]
 struct Place {
-    source: Arc<NamedSource<String>>,
+    source: Arc<Source>,
     span: std::ops::Range<usize>,
 }
 
@@ -194,20 +203,27 @@ impl Diagnostics {
         &self.0
     }
 
-    /// The problems as text for a terminal of this width, with colours or without.
+    /// The problems as text for a terminal of this width, with colours or without. The first 20 are shown. Whatever the lab
+    /// holds, the text has no control characters but line feeds, tabs and the colours.
     pub fn render(&self, colour: bool, width: usize) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_width(width)
-            .with_context_lines(1)
+            .with_context_lines(excerpt::CONTEXT)
             .with_links(false);
         let mut text = String::new();
-        for problem in &self.0 {
+        for problem in self.0.iter().take(MOST_SHOWN) {
+            let shown = Shown::of(problem);
             // Writing into a string fails only if a problem's span lay outside its text; then the sentence alone is told.
-            if handler.render_report(&mut text, problem).is_err() {
-                text.push_str(&problem.message);
+            if handler.render_report(&mut text, &shown).is_err() {
+                text.push_str(&shown.message);
             }
             text.push('\n');
+        }
+        match self.0.len().saturating_sub(MOST_SHOWN) {
+            0 => {}
+            more => text
+                .push_str(&format!("  ... and {more} more like these; mend some, and the next are shown\n")),
         }
         text
     }
@@ -235,10 +251,8 @@ impl Problem {
     /// File, line and column (both from 1) of the offending text.
     pub fn location(&self) -> Option<(&str, usize, usize)> {
         let place = self.place.as_ref()?;
-        let before = place.source.inner().get(..place.span.start)?;
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
-        Some((place.source.name(), line, column))
+        let (line, column) = place.source.position(place.span.start);
+        Some((&place.source.name, line + 1, column + 1))
     }
 }
 
@@ -250,32 +264,83 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-impl miette::Diagnostic for Problem {
+/// A problem as a terminal shows it.
+#[derive(Debug)]
+struct Shown {
+    message: String,
+    help: Option<String>,
+    excerpt: Option<Excerpt>,
+}
+
+impl Shown {
+    fn of(problem: &Problem) -> Shown {
+        Shown {
+            message: shortened(&printable_line(&problem.message)),
+            help: problem.help.as_ref().map(|help| shortened(&printable_line(help))),
+            excerpt: problem.place.as_ref().map(|place| place.source.excerpt(&place.span)),
+        }
+    }
+}
+
+/// Longest message or help that is shown, in characters: both may name what the lab does.
+const LONGEST_SENTENCE: usize = 2000;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_SENTENCE) {
+        Some((end, _)) => format!("{} ...", &text[..end]),
+        None => text.into(),
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+impl miette::Diagnostic for Shown {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.place.as_ref().map(|place| &*place.source as &dyn SourceCode)
+        self.excerpt.as_ref().map(|excerpt| excerpt as &dyn SourceCode)
     }
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = self.place.as_ref()?;
-        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(None, place.span.clone()))))
+        let excerpt = self.excerpt.as_ref()?;
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(None, excerpt.span.clone()))))
     }
 }
+
+/// Longest name for which a near one is looked for, in characters. The distance takes time in proportion to its square.
+const LONGEST_NAME: usize = 100;
+/// Most names that one is compared with.
+const MOST_COMPARED: usize = 1000;
+/// Most names in a row that a message lists.
+const MOST_LISTED: usize = 40;
 
 /// The name nearest to `wrong`, if one is near enough to be meant: a third of it may be wrong, or its end be missing.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
+    let length = lower.chars().count();
+    if length > LONGEST_NAME {
+        return None;
+    }
     let distance = |name: &str| {
-        let begun = lower.len() >= 3 && name.to_lowercase().starts_with(&lower);
-        if begun { 1 } else { strsim::damerau_levenshtein(&lower, &name.to_lowercase()) }
+        let most = name.len().max(wrong.len()) / 3;
+        let name = name.to_lowercase();
+        if lower.len() >= 3 && name.starts_with(&lower) {
+            return (1 <= most).then_some(1);
+        }
+        // As many characters at least must come or go.
+        if name.chars().count().abs_diff(length) > most {
+            return None;
+        }
+        Some(strsim::damerau_levenshtein(&lower, &name)).filter(|distance| *distance <= most)
     };
-    names
-        .into_iter()
-        .map(|name| (distance(name), name))
-        .filter(|(distance, name)| *distance <= name.len().max(wrong.len()) / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
+    let near = names.into_iter().take(MOST_COMPARED).filter_map(|name| Some((distance(name)?, name)));
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 /// "did you mean `x`?" if something is near, otherwise all there is.
@@ -283,6 +348,18 @@ pub(crate) fn suggest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> 
     if let Some(name) = nearest(wrong, names.clone()) {
         return format!("did you mean `{name}`?");
     }
-    let all: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    if all.is_empty() { "remove it".into() } else { format!("there is {}", all.join(", ")) }
+    match listed(names).as_str() {
+        "" => "remove it".into(),
+        all => format!("there is {all}"),
+    }
+}
+
+/// Names in a row, for messages; of very many the first.
+pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut names = names.into_iter();
+    let row: Vec<String> = names.by_ref().take(MOST_LISTED).map(|name| format!("`{name}`")).collect();
+    match names.count() {
+        0 => row.join(", "),
+        more => format!("{} and {more} more", row.join(", ")),
+    }
 }

@@ -79,8 +79,10 @@ pub(crate) fn graph(reader: &mut Reader<'_>) -> Option<Drawn> {
             "write [graph.links.NAME], and under it from, to, rate = \"10 Mbit/s\" and delay = \"10 ms\"";
         reader.wrong(&["graph", "links"], "the graph has no links", help);
     }
-    let nodes = places(reader, &graph);
-    limits::links(reader, "graph", &names);
+    let nodes = places(reader, &graph)?;
+    if !limits::links(reader, "graph", &names) {
+        return None;
+    }
     let mut links = Vec::new();
     for name in &names {
         let path = ["graph", "links", name.as_str()];
@@ -102,7 +104,13 @@ pub(crate) fn graph(reader: &mut Reader<'_>) -> Option<Drawn> {
 }
 
 /// A graph's nodes: routers, then hosts.
-fn places(reader: &mut Reader<'_>, graph: &Graph) -> Vec<Place> {
+fn places(reader: &mut Reader<'_>, graph: &Graph) -> Option<Vec<Place>> {
+    let count = graph.routers.len() + graph.hosts.len();
+    if count as u64 > limits::MOST_LINKS {
+        let message = format!("{count} nodes are too many");
+        reader.wrong(&["graph"], message, format!("write at most {}", limits::MOST_LINKS));
+        return None;
+    }
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     let mut places = Vec::new();
     for (list, names, host) in [("routers", &graph.routers, false), ("hosts", &graph.hosts, true)] {
@@ -120,11 +128,7 @@ fn places(reader: &mut Reader<'_>, graph: &Graph) -> Vec<Place> {
             places.push(Place { name: name.clone(), host });
         }
     }
-    if places.len() as u64 > limits::MOST_LINKS {
-        let message = format!("{} nodes are too many", places.len());
-        reader.wrong(&["graph"], message, format!("write at most {}", limits::MOST_LINKS));
-    }
-    places
+    Some(places)
 }
 
 /// A graph's link.

@@ -1,7 +1,7 @@
 //! A lab: its file read with everything it extends, its settings, and its tree of runs, all checked before anything runs.
 
 use crate::cell::Cell;
-use crate::claims::{self, Claim};
+use crate::claims::{self, Claim, Known};
 use crate::diagnostic::{Diagnostics, Fault, Origin};
 use crate::only::Only;
 use crate::plot::{self, Plot};
@@ -10,6 +10,8 @@ use crate::run::{Param, Run};
 use crate::traces::Traces;
 use crate::tree::Table;
 use crate::vary::{self, Choice, Level};
+use crate::{schema, size};
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use weir_base::Span;
@@ -57,9 +59,7 @@ pub struct Tree {
     pub records: u64,
 }
 
-/// Most flows of all runs together.
-const MOST_FLOWS: u64 = 20_000_000;
-/// So many problems are told at once.
+/// With so many problems found, no further cells are looked at.
 const MOST_FAULTS: usize = 10;
 
 impl Lab {
@@ -107,6 +107,10 @@ impl Lab {
         }
         // Every lab has a format, or would not have come here.
         let home = root.locate(&["format"]).unwrap_or(Origin::new(0, 0..0));
+        let too_much = size::of_text(&root);
+        if !too_much.is_empty() {
+            return Err(reading.fail(too_much));
+        }
         let (name, title) = reading.names(&root, path)?;
         let mut faults = Vec::new();
         let all = vary::levels(&root, &mut faults);
@@ -116,7 +120,7 @@ impl Lab {
         });
         let levels = only.levels(&all);
         if faults.is_empty() {
-            faults.extend(too_many(&levels, &root, home));
+            faults.extend(size::of_tree(&levels, &root, home));
         }
         if !faults.is_empty() {
             return Err(reading.fail(faults));
@@ -124,9 +128,9 @@ impl Lab {
         let traces =
             Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
         let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
-        let claims = claims::read(&root, &all, &cells).map_err(|faults| reading.fail(faults))?;
+        let claims = claims::read(&root, &Known::of(&all, &cells)).map_err(|faults| reading.fail(faults))?;
         let claims = only.claims(claims, &all);
-        let plots = plot::read(&root, &levels, &cells).map_err(|faults| reading.fail(faults))?;
+        let plots = plot::read(&root, &Known::of(&levels, &cells)).map_err(|faults| reading.fail(faults))?;
         let (source, files) =
             (reading.source(&root, &name, &traces), [reading.files(), &traces.paths()].concat());
         Ok(Lab { source, name, title, levels, cells, claims, plots, files, traces, for_live })
@@ -262,23 +266,15 @@ fn choices(levels: &[Level]) -> impl Iterator<Item = Vec<(&Level, &Choice)>> {
     })
 }
 
-fn too_many(levels: &[Level], root: &Table, home: Origin) -> Option<Fault> {
-    let cells =
-        levels.iter().try_fold(1u64, |product, level| product.checked_mul(level.choices.len() as u64));
-    if cells.is_some_and(|cells| cells <= vary::MOST_RUNS) {
-        return None;
-    }
-    let origin = root.entry("vary").map_or(home, |entry| entry.named);
-    let count = cells.map_or("more than can be counted".into(), |cells| cells.to_string());
-    let help = format!("take values or levels out, down to {} runs", vary::MOST_RUNS);
-    Some(Fault::new(origin, format!("the tree has {count} cells"), help))
-}
-
 /// Every cell of the tree, checked.
 fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Result<Vec<Cell>, Vec<Fault>> {
-    let mut base = root.clone();
-    base.remove("vary");
-    let (mut cells, mut faults) = (Vec::new(), Vec::new());
+    // What no level can change is checked once, and not spelled out for each cell.
+    let (mut base, mut fixed) = (root.clone(), root.clone());
+    base.0.retain(|key, _| key == "format" || vary::SECTIONS.contains(&key.as_str()));
+    fixed.0.retain(|key, _| key != "vary" && !vary::SECTIONS.contains(&key.as_str()));
+    let mut faults = schema::check(&fixed);
+    let mut told: HashSet<Fault> = faults.iter().cloned().collect();
+    let mut cells = Vec::new();
     let (mut runs, mut flows) = (0u64, 0u64);
     for choices in choices(levels) {
         let mut settings = base.clone();
@@ -298,7 +294,7 @@ fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Resul
             }
         }
         for fault in wrong {
-            if !faults.contains(&fault) {
+            if told.insert(fault.clone()) {
                 faults.push(fault);
             }
         }
@@ -306,12 +302,13 @@ fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Resul
             break;
         }
     }
-    if faults.is_empty() && (runs > vary::MOST_RUNS || flows > MOST_FLOWS) {
-        let path = if runs > vary::MOST_RUNS { "run" } else { "traffic" };
+    if faults.is_empty() && (runs > size::MOST_RUNS || flows > size::MOST_FLOWS) {
+        let path = if runs > size::MOST_RUNS { "run" } else { "traffic" };
         let message = format!("the tree has {runs} runs with {flows} flows in all");
         let help = format!(
-            "a tree may have {} runs and {MOST_FLOWS} flows: take values, repeats or flows out",
-            vary::MOST_RUNS
+            "a tree may have {} runs and {} flows: take values, repeats or flows out",
+            size::MOST_RUNS,
+            size::MOST_FLOWS
         );
         faults.push(Fault::new(
             root.locate(&[path, "repeats"]).or(root.locate(&[path])).unwrap_or(home),

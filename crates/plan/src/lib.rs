@@ -18,6 +18,7 @@ mod limits;
 mod link;
 mod network;
 mod only;
+mod ordinary;
 mod plot;
 mod probability;
 mod read;
@@ -27,6 +28,7 @@ mod route;
 mod run;
 mod schema;
 mod shape;
+mod size;
 mod template;
 mod traces;
 mod tree;
@@ -43,8 +45,3 @@ pub use run::{Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, 
 pub use schema::schema;
 pub use template::template;
 pub use weir_transport::{Buffer, Settings};
-
-/// Names in a row, for messages.
-pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}

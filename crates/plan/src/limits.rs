@@ -5,6 +5,7 @@ use crate::file::{Timing, Traffic};
 use crate::link::LONGEST_DELAY;
 use crate::network::MTU;
 use crate::run::{Change, Ip, Link, Outage, UDP_HEADER};
+use std::collections::{HashMap, HashSet};
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::Wifi;
 use weir_queue::Limit;
@@ -16,7 +17,7 @@ pub(crate) const LONGEST_RUN: Span = Span::from_secs(30 * 24 * 3600);
 pub(crate) const SHORTEST_SAMPLE: Span = Span::from_millis(1);
 /// Most sample periods of one run.
 pub(crate) const MOST_PERIODS: u64 = 10_000_000;
-const MOST_REPEATS: u32 = 10_000;
+pub(crate) const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
 const MOST_FLOWS: u64 = 1_000_000;
 const LARGEST_OVERHEAD: Bytes = Bytes::new(1500);
@@ -329,21 +330,25 @@ fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
     }
 }
 
-/// Checks the names of all links of a chain or graph.
-pub(crate) fn links(reader: &mut Reader<'_>, section: &str, names: &[String]) {
+/// Checks the names of all links of a chain or graph. False where there are too many to be looked at.
+pub(crate) fn links(reader: &mut Reader<'_>, section: &str, names: &[String]) -> bool {
     if names.len() as u64 > MOST_LINKS {
         let message = match section {
             "chain" => format!("{} links in a row are too many", names.len()),
             _ => format!("{} links are too many", names.len()),
         };
         reader.wrong(&[section, "links"], message, format!("write at most {MOST_LINKS}"));
+        return false;
     }
+    let named: HashSet<&str> = names.iter().map(String::as_str).collect();
     for name in names {
-        if names.contains(&format!("{name}-up")) {
-            let message = format!("`{name}-up` is the name of the other direction of `{name}`");
-            reader.wrong(&[section, "links", &format!("{name}-up")], message, "give the link another name");
+        let other = format!("{name}-up");
+        if named.contains(other.as_str()) {
+            let message = format!("`{other}` is the name of the other direction of `{name}`");
+            reader.wrong(&[section, "links", &other], message, "give the link another name");
         }
     }
+    true
 }
 
 /// Checks a name that is a key of the lab, the last of `path`.
@@ -535,7 +540,7 @@ pub(crate) fn clocks(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
 }
 
 /// Checks what only the groups together show.
-pub(crate) fn cell(reader: &mut Reader<'_>, cell: &Cell) {
+pub(crate) fn cell<'a>(reader: &mut Reader<'_>, cell: &'a Cell) {
     let flows = cell.flow_count();
     if flows > MOST_FLOWS && cell.flows.iter().all(|(count, ..)| *count <= MOST_FLOWS) {
         reader.wrong(
@@ -545,19 +550,16 @@ pub(crate) fn cell(reader: &mut Reader<'_>, cell: &Cell) {
         );
         return;
     }
-    for (group, (count, ..)) in cell.groups.iter().zip(&cell.flows) {
-        // How many there are when they are drawn, the seed decides.
-        let count = if group.workload.is_drawn() { &u64::MAX } else { count };
-        let clash = |other: &&crate::run::Group| {
-            let number = other.name.strip_prefix(&group.name).and_then(|rest| rest.strip_prefix('-'));
-            *count > 1
-                && number
-                    .and_then(|number| number.parse::<u64>().ok())
-                    .is_some_and(|n| (1..=*count).contains(&n))
-        };
-        if let Some(other) = cell.groups.iter().find(clash) {
-            let message =
-                format!("`{}` is also the name of a flow of the group `{}`", other.name, group.name);
+    // How many there are when they are drawn, the seed decides.
+    let count_of = |(group, (count, ..)): (&'a crate::run::Group, &(u64, Span, Option<Span>))| {
+        (group.name.as_str(), if group.workload.is_drawn() { u64::MAX } else { *count })
+    };
+    let counts: HashMap<&str, u64> = cell.groups.iter().zip(&cell.flows).map(count_of).collect();
+    for other in &cell.groups {
+        let Some((group, number)) = other.name.rsplit_once('-') else { continue };
+        let (Some(&count), Ok(number)) = (counts.get(group), number.parse::<u64>()) else { continue };
+        if count > 1 && (1..=count).contains(&number) {
+            let message = format!("`{}` is also the name of a flow of the group `{group}`", other.name);
             reader.wrong(&["traffic", &other.name], message, "give one of the groups another name");
         }
     }

@@ -105,7 +105,9 @@ fn chain(reader: &mut Reader<'_>) -> Option<Drawn> {
         let help = "write [chain.links.NAME], and under it rate = \"10 Mbit/s\" and delay = \"10 ms\"";
         reader.wrong(&["chain", "links"], "the chain has no links", help);
     }
-    limits::links(reader, "chain", &names);
+    if !limits::links(reader, "chain", &names) {
+        return None;
+    }
     let mut links = Vec::new();
     for name in &names {
         let path = ["chain", "links", name.as_str()];

@@ -1,14 +1,14 @@
 //! `[only]`: the part of the tree that is run, and what is claimed of that part.
 
-use crate::claims::{Claim, Expected, Over, Words, cell_fault};
+use crate::claims::{Claim, Expected, Known, Over, Words};
 use crate::diagnostic::Fault;
 use crate::tree::{Item, Table};
 use crate::vary::Level;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// On some levels, the labels that are there; on the others all are.
 #[derive(Debug, Default)]
-pub(crate) struct Only(BTreeMap<String, Vec<String>>);
+pub(crate) struct Only(BTreeMap<String, HashSet<String>>);
 
 impl Only {
     /// `[only]`, checked against the levels.
@@ -20,13 +20,14 @@ impl Only {
             return Err(vec![Fault::new(node.origin, message, help)]);
         };
         let (mut only, mut faults) = (BTreeMap::new(), Vec::new());
-        for entry in &table.0 {
+        let tree = Known::of(levels, &[]);
+        for (name, entry) in &table.0 {
             match crate::read::read::<Words>(&entry.value) {
                 Ok(Words(labels)) => {
-                    let known = levels.iter().any(|level| level.name == entry.key);
+                    let known = levels.iter().any(|level| level.name == *name);
                     let place = if known { entry.value.origin } else { entry.named };
-                    faults.extend(cell_fault(&entry.key, &labels, levels, place));
-                    only.insert(entry.key.clone(), labels);
+                    faults.extend(tree.labels(name, &labels, place));
+                    only.insert(name.clone(), labels.into_iter().collect());
                 }
                 Err(mut fault) => {
                     fault.help.get_or_insert(help.into());
@@ -38,7 +39,7 @@ impl Only {
     }
 
     fn has(&self, level: &str, label: &str) -> bool {
-        self.0.get(level).is_none_or(|labels| labels.iter().any(|other| other == label))
+        self.0.get(level).is_none_or(|labels| labels.contains(label))
     }
 
     /// The levels with the labels that are left.
@@ -54,11 +55,13 @@ impl Only {
     /// What is claimed of the cells that are left. A claim about each of several cells is about those of them that are there; one
     /// that takes several together, sets them against another, or in an order, goes with the first that is not.
     pub(crate) fn claims(&self, claims: Vec<Claim>, all: &[Level]) -> Vec<Claim> {
-        claims.into_iter().filter_map(|claim| self.claim(claim, all)).collect()
+        let whole = |level: &Level| level.choices.iter().all(|choice| self.has(&level.name, &choice.label));
+        let levels: Vec<(&str, bool)> = all.iter().map(|level| (level.name.as_str(), whole(level))).collect();
+        claims.into_iter().filter_map(|claim| self.claim(claim, &levels)).collect()
     }
 
-    fn claim(&self, mut claim: Claim, all: &[Level]) -> Option<Claim> {
-        let whole = |level: &Level| level.choices.iter().all(|choice| self.has(&level.name, &choice.label));
+    /// `levels` tells of each whether all its labels are left.
+    fn claim(&self, mut claim: Claim, levels: &[(&str, bool)]) -> Option<Claim> {
         let against = claim.against.iter().flat_map(|against| &against.cells);
         let ordered = match &claim.expected {
             Expected::Order { by, order } => order.labels().map(|label| (by.as_str(), label)).collect(),
@@ -69,17 +72,17 @@ impl Only {
             return None;
         }
         let together = claim.over == Over::Mean;
-        for level in all {
-            let along = claim.along.as_ref().is_some_and(|along| along.level == level.name);
-            match claim.cells.get_mut(&level.name) {
+        for &(level, whole) in levels {
+            let along = claim.along.as_ref().is_some_and(|along| along.level == level);
+            match claim.cells.get_mut(level) {
                 Some(labels) => {
                     let named = labels.len();
-                    labels.retain(|label| self.has(&level.name, label));
+                    labels.retain(|label| self.has(level, label));
                     if labels.is_empty() || (labels.len() < named && (together || along)) {
                         return None;
                     }
                 }
-                None if (together || along) && !whole(level) => return None,
+                None if (together || along) && !whole => return None,
                 None => {}
             }
         }

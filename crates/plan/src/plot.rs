@@ -1,10 +1,8 @@
 //! `[[plot]]`: two metrics of each run against each other, which the report draws where its cells are compared.
 
-use crate::cell::Cell;
-use crate::claims::{metric_of, unknown_level};
+use crate::claims::Known;
 use crate::diagnostic::Fault;
 use crate::tree::{Item, Node, Table};
-use crate::vary::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +34,7 @@ pub struct Axis {
 }
 
 /// `[[plot]]`, checked against the tree.
-pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec<Plot>, Vec<Fault>> {
+pub(crate) fn read(root: &Table, known: &Known<'_>) -> Result<Vec<Plot>, Vec<Fault>> {
     let Some(plots) = root.get("plot") else { return Ok(Vec::new()) };
     let help = "write [[plot]], and under it x, y and colour";
     let Item::Array(entries) = &plots.item else {
@@ -47,7 +45,7 @@ pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec
     for entry in entries {
         match crate::read::read::<Plot>(entry) {
             Ok(plot) => {
-                faults.extend(plot_faults(&plot, entry, levels, cells));
+                faults.extend(plot_faults(&plot, entry, known));
                 read.push(plot);
             }
             Err(mut fault) => {
@@ -59,12 +57,12 @@ pub(crate) fn read(root: &Table, levels: &[Level], cells: &[Cell]) -> Result<Vec
     if faults.is_empty() { Ok(read) } else { Err(faults) }
 }
 
-fn plot_faults(plot: &Plot, entry: &Node, levels: &[Level], cells: &[Cell]) -> Vec<Fault> {
+fn plot_faults(plot: &Plot, entry: &Node, known: &Known<'_>) -> Vec<Fault> {
     let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
     let axes = [("x", &plot.x), ("y", &plot.y)];
     let axis = |(key, axis): (&str, &Axis)| {
         let places = [place(&[key, "of"]), place(&[key, "metric"])];
-        metric_of(&axis.metric, axis.of.as_slice(), false, cells, places)
+        known.metric(&axis.metric, axis.of.as_slice(), false, places)
     };
-    axes.into_iter().filter_map(axis).chain(unknown_level(&plot.colour, levels, place(&["colour"]))).collect()
+    axes.into_iter().filter_map(axis).chain(known.level(&plot.colour, place(&["colour"]))).collect()
 }

@@ -66,7 +66,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             _ => Err(Fault::custom(format!(
                 "this is {}, not one of {}",
                 self.what(),
-                crate::names(names.iter().copied())
+                crate::diagnostic::listed(names.iter().copied())
             ))),
         }
         .map_err(|fault| fault.at(self.origin))
@@ -88,7 +88,7 @@ impl<'de> SeqAccess<'de> for Values<'de> {
 }
 
 struct Entries<'de> {
-    rest: std::slice::Iter<'de, Entry>,
+    rest: indexmap::map::Iter<'de, String, Entry>,
     value: Option<&'de Node>,
 }
 
@@ -101,9 +101,9 @@ impl<'de> Entries<'de> {
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = Fault;
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let Some(entry) = self.rest.next() else { return Ok(None) };
+        let Some((key, entry)) = self.rest.next() else { return Ok(None) };
         self.value = Some(&entry.value);
-        let key = StrDeserializer::<Fault>::new(&entry.key);
+        let key = StrDeserializer::<Fault>::new(key);
         seed.deserialize(key).map(Some).map_err(|fault| fault.at(entry.named))
     }
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {

@@ -2,16 +2,12 @@
 
 use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
 use crate::limits;
+use crate::ordinary;
+use crate::size::{LARGEST_FILE, MOST_EXTENDED};
 use crate::traces::Traces;
 use crate::tree::{self, Item, Node, Path, Table};
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path as FilePath, PathBuf};
-
-/// Largest lab file.
-const LARGEST_FILE: u64 = 16 << 20;
-/// Deepest row of files that extend each other.
-const MOST_EXTENDED: usize = 32;
 
 /// The texts read so far.
 #[derive(Default)]
@@ -50,7 +46,19 @@ impl Reading {
             Some(origin) => reading.fail(vec![Fault::new(origin, why, help)]),
             None => Diagnostics::of_file(why, help),
         };
-        let bytes = match bytes_of(path) {
+        // The canonical path tells a circle, whatever names and links lead to the file.
+        let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        if self.open.contains(&canonical) {
+            let circle: Vec<String> =
+                self.open.iter().chain([&canonical]).map(|path| file_name(path)).collect();
+            let why = format!("the labs extend each other in a circle: {}", circle.join(" -> "));
+            return Err(unread(self, why, "remove one of the `extends`"));
+        }
+        if self.open.len() > MOST_EXTENDED {
+            let why = format!("more than {MOST_EXTENDED} labs extend each other in a row");
+            return Err(unread(self, why, "join some of them into one file"));
+        }
+        let bytes = match ordinary::read(path, LARGEST_FILE) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let help =
@@ -58,20 +66,6 @@ impl Reading {
                 return Err(unread(self, format!("cannot read the lab {shown}: {error}"), help));
             }
         };
-        if bytes.len() as u64 > LARGEST_FILE {
-            return Err(unread(
-                self,
-                format!("{shown} is larger than 16 MiB"),
-                "a lab file is a few kilobytes of TOML",
-            ));
-        }
-        let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        if self.open.contains(&canonical) || self.open.len() >= MOST_EXTENDED {
-            let files: Vec<String> =
-                self.open.iter().chain([&canonical]).map(|path| file_name(path)).collect();
-            let why = format!("the labs extend each other in a circle: {}", files.join(" -> "));
-            return Err(unread(self, why, "remove one of the `extends`"));
-        }
         self.files.push(canonical.clone());
         self.open.push(canonical);
         let text = self.utf8(&shown, bytes)?;
@@ -179,8 +173,8 @@ impl Reading {
         if applies {
             self.composed = true;
         }
-        for entry in &settings.0 {
-            let path = Path::of_key(&entry.key, entry.named).map_err(|fault| self.fail(vec![fault]))?;
+        for (key, entry) in &settings.0 {
+            let path = Path::of_key(key, entry.named).map_err(|fault| self.fail(vec![fault]))?;
             if matches!(path.first(), "format" | "extends" | "full" | "live") {
                 let message = format!("`{}` cannot be set here", path.first());
                 return Err(self.fail(vec![Fault::new(entry.named, message, help)]));
@@ -253,13 +247,6 @@ fn file_name(path: &FilePath) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// What a file holds, up to a little more than the largest lab.
-fn bytes_of(path: &FilePath) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Splits `PATH=VALUE` at the first `=` outside quotes.
 fn split_setting(setting: &str) -> Option<(&str, &str)> {
     let mut quote = None;
@@ -276,34 +263,30 @@ fn split_setting(setting: &str) -> Option<(&str, &str)> {
 
 /// A setting from the command line takes the level out of the tree that varies the same; inside labels it cannot.
 fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
-    let Some(entry) = root.0.iter_mut().find(|entry| entry.key == "vary") else { return Ok(()) };
+    let Some(entry) = root.0.get_mut("vary") else { return Ok(()) };
     let Item::Table(levels) = &mut entry.value.item else { return Ok(()) };
     let sets = |key: &str| {
         Path::parse(key, 0, 0).is_ok_and(|other| other.starts_with(path) || path.starts_with(&other))
     };
     let exactly =
         |key: &str| Path::parse(key, 0, 0).is_ok_and(|other| other.0.len() == path.0.len() && sets(key));
-    let pinned = |level: &tree::Entry| matches!(level.value.item, Item::Array(_)) && exactly(&level.key);
+    let pinned = |key: &str, level: &tree::Entry| matches!(level.value.item, Item::Array(_)) && exactly(key);
     let gone: Vec<String> =
-        levels.0.iter().filter(|level| pinned(level)).map(|level| level.key.clone()).collect();
-    levels.0.retain(|level| !pinned(level));
-    for level in &levels.0 {
+        levels.0.iter().filter(|(key, level)| pinned(key, level)).map(|(key, _)| key.clone()).collect();
+    levels.0.retain(|key, level| !pinned(key, level));
+    for (name, level) in &levels.0 {
         let labels = level.value.as_table();
         let inside = labels.is_some_and(|labels| {
             labels
                 .0
-                .iter()
+                .values()
                 .any(|label| label.value.as_table().is_some_and(|settings| settings.keys().any(sets)))
         });
-        if inside || (labels.is_none() && sets(&level.key) && path.first() != "vary") {
+        if inside || (labels.is_none() && sets(name) && path.first() != "vary") {
             let key = path.0.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".");
             let origin = path.origin().unwrap_or(entry.named);
-            let help = format!("set vary.\"{0}\" instead, for example --set 'vary.\"{0}\"=[..]'", level.key);
-            return Err(Fault::new(
-                origin,
-                format!("the level `{}` of the tree varies {key}", level.key),
-                help,
-            ));
+            let help = format!("set vary.\"{0}\" instead, for example --set 'vary.\"{0}\"=[..]'", name);
+            return Err(Fault::new(origin, format!("the level `{}` of the tree varies {key}", name), help));
         }
     }
     drop_claims(root, &gone);
@@ -312,7 +295,7 @@ fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
 
 /// Takes claims out that are about cells of a level which is no longer there.
 fn drop_claims(root: &mut Table, gone: &[String]) {
-    let Some(expect) = root.0.iter_mut().find(|entry| entry.key == "expect") else { return };
+    let Some(expect) = root.0.get_mut("expect") else { return };
     let Item::Array(claims) = &mut expect.value.item else { return };
     claims.retain(|claim| {
         let Some(claim) = claim.as_table() else { return true };

@@ -127,7 +127,7 @@ fn check_node(schema: &Value, node: &Node, name: &str, faults: &mut Vec<Fault>) 
 fn check_table(form: &Value, table: &Table, name: &str, faults: &mut Vec<Fault>) {
     let none = Map::new();
     let properties = form["properties"].as_object().unwrap_or(&none);
-    for Entry { key, named, value } in &table.0 {
+    for (key, Entry { named, value }) in &table.0 {
         match (properties.get(key), &form["additionalProperties"]) {
             (Some(schema), _) => check_node(schema, value, &format!("`{key}`"), faults),
             (None, Value::Object(_)) => {
@@ -163,12 +163,12 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
         let aliases = members.iter().flat_map(|member| member.aliases.iter().copied());
         let help = match crate::diagnostic::nearest(name, names().chain(aliases)) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("there is {}", crate::names(names())),
+            None => format!("there is {}", crate::diagnostic::listed(names())),
         };
         return faults.push(Fault::new(kind.origin, format!("unknown {what} \"{name}\""), help));
     };
     let before = faults.len();
-    for Entry { key, named, value } in table.0.iter().filter(|entry| entry.key != "kind") {
+    for (key, Entry { named, value }) in table.0.iter().filter(|(key, _)| *key != "kind") {
         let properties = member.parameters.get("properties").and_then(Value::as_object);
         let Some(property) = properties.and_then(|properties| properties.get(key)) else {
             let help = suggest(key, properties.into_iter().flat_map(|all| all.keys().map(String::as_str)));

@@ -2,10 +2,10 @@
 //! lab. A lab's source names copies of them, which stand beside it in a result folder.
 
 use crate::diagnostic::{Fault, Origin};
+use crate::ordinary;
 use crate::run;
 use crate::tree::{Item, Node, Table};
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_fabric::Trace;
@@ -90,12 +90,7 @@ impl Recording {
         let unread = |error: &dyn std::fmt::Display| {
             Fault::new(origin, format!("cannot read the trace {name}: {error}"), beside)
         };
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).map_err(|error| unread(&error))?;
-        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| unread(&error))?;
-        if bytes.len() as u64 > LARGEST_FILE {
-            return Err(unread(&"it is larger than 256 MiB"));
-        }
+        let bytes = ordinary::read(path, LARGEST_FILE).map_err(|error| unread(&error))?;
         let help = "a trace has a whole number of milliseconds in each line, or seconds, a comma and a rate";
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Fault::new(origin, format!("the trace {name} is not text"), help))?;
@@ -142,15 +137,15 @@ fn each_name(root: &Table, found: &mut dyn FnMut(&str, Origin)) {
         }
     }
     fn table(inner: &Table, keys: &mut Vec<String>, found: &mut dyn FnMut(&str, Origin)) {
-        for entry in &inner.0 {
+        for (key, entry) in &inner.0 {
             let depth = keys.len();
-            keys.extend(entry.key.split('.').map(String::from));
+            keys.extend(key.split('.').map(String::from));
             node(&entry.value, keys, found);
             keys.truncate(depth);
         }
     }
-    for entry in root.0.iter().filter(|entry| may_name(&entry.key)) {
-        node(&entry.value, &mut vec![entry.key.clone()], found);
+    for (key, entry) in root.0.iter().filter(|(key, _)| may_name(key)) {
+        node(&entry.value, &mut vec![key.clone()], found);
     }
 }
 
@@ -161,9 +156,9 @@ fn each_name_mut(root: &mut Table, change: &mut dyn FnMut(&mut String)) {
             Item::String(name) if is_trace(keys) => change(name),
             Item::Array(values) => values.iter_mut().for_each(|value| node(value, keys, change)),
             Item::Table(inner) => {
-                for entry in &mut inner.0 {
+                for (key, entry) in &mut inner.0 {
                     let depth = keys.len();
-                    keys.extend(entry.key.split('.').map(String::from));
+                    keys.extend(key.split('.').map(String::from));
                     node(&mut entry.value, keys, change);
                     keys.truncate(depth);
                 }
@@ -171,7 +166,7 @@ fn each_name_mut(root: &mut Table, change: &mut dyn FnMut(&mut String)) {
             _ => {}
         }
     }
-    for entry in root.0.iter_mut().filter(|entry| may_name(&entry.key)) {
-        node(&mut entry.value, &mut vec![entry.key.clone()], change);
+    for (key, entry) in root.0.iter_mut().filter(|(key, _)| may_name(key)) {
+        node(&mut entry.value, &mut vec![key.clone()], change);
     }
 }

@@ -2,6 +2,7 @@
 //! `[vary]`, a wrong value can still be shown in its place.
 
 use crate::diagnostic::{Fault, Origin, nearest};
+use indexmap::IndexMap;
 use serde_json::{Map, Number, Value};
 use std::fmt::Write;
 use toml::de::{DeTable, DeValue};
@@ -24,13 +25,12 @@ pub(crate) enum Item {
     Table(Table),
 }
 
-/// Keys and values in the order of the text.
+/// Keys and values in the order of the text. Hashed, so that a table of many keys is read in linear time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table(pub(crate) Vec<Entry>);
+pub(crate) struct Table(pub(crate) IndexMap<String, Entry>);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    pub(crate) key: String,
     /// Where the key was written.
     pub(crate) named: Origin,
     pub(crate) value: Node,
@@ -75,10 +75,9 @@ fn syntax(error: &toml::de::Error, file: usize, text: &str) -> Fault {
 }
 
 fn convert_table(table: &DeTable<'_>, file: usize, faults: &mut Vec<Fault>) -> Table {
-    let entry = |(key, value): (&toml::Spanned<_>, _)| Entry {
-        key: AsRef::<str>::as_ref(key.get_ref()).to_string(),
-        named: Origin::new(file, key.span()),
-        value: convert(value, file, faults),
+    let entry = |(key, value): (&toml::Spanned<_>, _)| {
+        let name = AsRef::<str>::as_ref(key.get_ref()).to_string();
+        (name, Entry { named: Origin::new(file, key.span()), value: convert(value, file, faults) })
     };
     Table(table.iter().map(entry).collect())
 }
@@ -124,9 +123,9 @@ impl Node {
                 *values = std::mem::take(values).into_iter().map(|value| value.shifted(offset)).collect();
             }
             Item::Table(table) => {
-                for mut entry in std::mem::take(&mut table.0) {
+                for (key, mut entry) in std::mem::take(&mut table.0) {
                     shift(&mut entry.named);
-                    table.0.push(Entry { value: entry.value.shifted(offset), ..entry });
+                    table.0.insert(key, Entry { value: entry.value.shifted(offset), ..entry });
                 }
             }
             _ => {}
@@ -189,7 +188,7 @@ impl Node {
                 (true, false) => &["down", "up"],
                 (true, true) => &["down"],
             };
-            let entry = |key: &&str| Entry { key: (*key).into(), named: self.origin, value: self.clone() };
+            let entry = |key: &&str| ((*key).into(), Entry { named: self.origin, value: self.clone() });
             self.item = Item::Table(Table(keys.iter().map(entry).collect()));
         }
         match &mut self.item {
@@ -213,26 +212,19 @@ impl Table {
     }
 
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.0.iter().find(|entry| entry.key == key)
+        self.0.get(key)
     }
 
     pub(crate) fn remove(&mut self, key: &str) {
-        self.0.retain(|entry| entry.key != key);
+        self.0.shift_remove(key);
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> + Clone {
-        self.0.iter().map(|entry| entry.key.as_str())
-    }
-
-    fn put(&mut self, new: Entry) {
-        match self.0.iter_mut().find(|entry| entry.key == new.key) {
-            Some(old) => *old = new,
-            None => self.0.push(new),
-        }
+        self.0.keys().map(String::as_str)
     }
 
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        self.0.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
+        self.0.iter().map(|(key, entry)| (key.clone(), entry.value.to_json())).collect()
     }
 
     /// The value at the end of a path, or the nearest around it: where a message about it points to.
@@ -252,8 +244,8 @@ impl Table {
         if over.get("dumbbell").is_some() {
             self.remove("chain");
         }
-        for entry in over.0 {
-            let old = self.0.iter_mut().find(|old| old.key == entry.key && entry.key != "vary");
+        for (key, entry) in over.0 {
+            let old = self.0.get_mut(&key).filter(|_| key != "vary");
             match (old, entry.value.item) {
                 (
                     Some(Entry { value: Node { item: Item::Table(below), .. }, named, .. }),
@@ -262,7 +254,10 @@ impl Table {
                     *named = entry.named;
                     below.overlay(above);
                 }
-                (_, item) => self.put(Entry { value: Node { item, origin: entry.value.origin }, ..entry }),
+                (_, item) => {
+                    let value = Node { item, origin: entry.value.origin };
+                    self.0.insert(key, Entry { value, ..entry });
+                }
             }
         }
     }
@@ -274,7 +269,7 @@ impl Table {
         let mut walked: Vec<&str> = Vec::new();
         for (at, (key, origin)) in path.0.iter().enumerate() {
             let Some((next, _)) = path.0.get(at + 1) else {
-                table.put(Entry { key: key.clone(), named: *origin, value });
+                table.0.insert(key.clone(), Entry { named: *origin, value });
                 return Ok(());
             };
             if table.get(key).is_none() {
@@ -282,16 +277,16 @@ impl Table {
                     let what = if walked.len() == 1 { "traffic group" } else { "link" };
                     let help = match nearest(key, table.keys()) {
                         Some(name) => format!("did you mean `{name}`?"),
-                        None => format!("there is {}", crate::names(table.keys())),
+                        None => format!("there is {}", crate::diagnostic::listed(table.keys())),
                     };
                     return Err(Fault::new(*origin, format!("there is no {what} `{key}`"), help));
                 }
                 let empty = Node { item: Item::Table(Table::default()), origin: *origin };
-                table.put(Entry { key: key.clone(), named: *origin, value: empty });
+                table.0.insert(key.clone(), Entry { named: *origin, value: empty });
             }
             walked.push(key);
             // The key was found or made just above.
-            let Some(entry) = table.0.iter_mut().find(|entry| entry.key == *key) else { break };
+            let Some(entry) = table.0.get_mut(key) else { break };
             let what = entry.value.what();
             // What a direction's value is, its own key says.
             let what_key = match walked.as_slice() {
@@ -368,6 +363,10 @@ impl Path {
         self.0.len() == keys.len() && self.0.iter().zip(keys).all(|((a, _), b)| a == b)
     }
 
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+
     pub(crate) fn first(&self) -> &str {
         self.0.first().map_or("", |(key, _)| key)
     }
@@ -388,15 +387,17 @@ impl Path {
 /// their own, everything below them in line, so that order is kept.
 pub(crate) fn to_toml(root: &Table) -> String {
     let mut text = String::new();
-    let (sections, values): (Vec<_>, Vec<_>) =
-        root.0.iter().partition(|entry| matches!(&entry.value.item, Item::Table(_)) || entry.key == "expect");
+    let (sections, values): (Vec<_>, Vec<_>) = root
+        .0
+        .iter()
+        .partition(|(key, entry)| matches!(&entry.value.item, Item::Table(_)) || *key == "expect");
     body(&mut text, values.iter().copied());
-    for entry in sections {
-        match (entry.key.as_str(), &entry.value.item) {
+    for (key, entry) in sections {
+        match (key.as_str(), &entry.value.item) {
             ("traffic", Item::Table(groups)) => members(&mut text, "traffic", groups),
             ("chain", Item::Table(chain)) => {
                 let _ = writeln!(text, "\n[chain]");
-                body(&mut text, chain.0.iter().filter(|entry| entry.key != "links"));
+                body(&mut text, chain.0.iter().filter(|(key, _)| *key != "links"));
                 if let Some(links) = chain.get("links").and_then(Node::as_table) {
                     members(&mut text, "chain.links", links);
                 }
@@ -418,15 +419,15 @@ pub(crate) fn to_toml(root: &Table) -> String {
 }
 
 fn members(text: &mut String, section: &str, members: &Table) {
-    for member in &members.0 {
-        let _ = writeln!(text, "\n[{section}.{}]", key_text(&member.key));
+    for (key, member) in &members.0 {
+        let _ = writeln!(text, "\n[{section}.{}]", key_text(key));
         body(text, member.value.as_table().into_iter().flat_map(|member| member.0.iter()));
     }
 }
 
-fn body<'a>(text: &mut String, entries: impl Iterator<Item = &'a Entry>) {
-    for entry in entries {
-        let _ = writeln!(text, "{} = {}", key_text(&entry.key), value_text(&entry.value));
+fn body<'a>(text: &mut String, entries: impl Iterator<Item = (&'a String, &'a Entry)>) {
+    for (key, entry) in entries {
+        let _ = writeln!(text, "{} = {}", key_text(key), value_text(&entry.value));
     }
 }
 
@@ -440,7 +441,8 @@ fn value_text(node: &Node) -> String {
         Item::Array(values) => format!("[{}]", joined(values.iter().map(value_text).collect())),
         Item::Table(table) if table.0.is_empty() => "{}".into(),
         Item::Table(table) => {
-            let pair = |entry: &Entry| format!("{} = {}", key_text(&entry.key), value_text(&entry.value));
+            let pair =
+                |(key, entry): (&String, &Entry)| format!("{} = {}", key_text(key), value_text(&entry.value));
             format!("{{ {} }}", joined(table.0.iter().map(pair).collect()))
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::diagnostic::{Fault, Origin};
 use crate::traces::file_part;
-use crate::tree::{Item, Node, Path, Table};
-use std::collections::BTreeMap;
+use crate::tree::{Entry, Item, Node, Path, Table};
+use std::collections::{BTreeMap, HashMap};
 
 /// A level of the tree.
 #[derive(Debug, Clone)]
@@ -22,9 +22,6 @@ pub(crate) struct Choice {
     origin: Origin,
 }
 
-/// Most cells of a tree, repeats counted.
-pub(crate) const MOST_RUNS: u64 = 100_000;
-
 /// Reads the levels. Each fault found is added to `faults`, and what is at fault is left out.
 pub(crate) fn levels(root: &Table, faults: &mut Vec<Fault>) -> Vec<Level> {
     let Some(vary) = root.get("vary") else { return Vec::new() };
@@ -33,9 +30,9 @@ pub(crate) fn levels(root: &Table, faults: &mut Vec<Fault>) -> Vec<Level> {
         return Vec::new();
     };
     let mut levels: Vec<Level> = Vec::new();
-    for entry in &table.0 {
+    for (name, entry) in &table.0 {
         let choices = match &entry.value.item {
-            Item::Array(values) => plain(&entry.key, entry.named, values, faults),
+            Item::Array(values) => plain(name, entry.named, values, faults),
             Item::Table(labels) => labelled(labels, faults),
             _ => {
                 let message = format!(
@@ -47,11 +44,11 @@ pub(crate) fn levels(root: &Table, faults: &mut Vec<Fault>) -> Vec<Level> {
             }
         };
         if choices.is_empty() && faults.is_empty() {
-            let message = format!("the level `{}` has no values, so the tree has no runs", entry.key);
+            let message = format!("the level `{}` has no values, so the tree has no runs", name);
             faults.push(Fault::new(entry.value.origin, message, "give it a value, or remove the level"));
         }
         collisions(&choices, faults);
-        levels.push(Level { name: entry.key.clone(), choices });
+        levels.push(Level { name: name.clone(), choices });
     }
     overwritten(&levels, faults);
     levels
@@ -76,7 +73,7 @@ fn plain(key: &str, named: Origin, values: &[Node], faults: &mut Vec<Fault>) -> 
 /// Labels and what each stands for.
 fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
     let mut choices = Vec::new();
-    for entry in &labels.0 {
+    for (label, entry) in &labels.0 {
         let Some(settings) = entry.value.as_table() else {
             let message =
                 format!("a label stands for a table of settings, and this is {}", entry.value.what());
@@ -84,20 +81,16 @@ fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
             continue;
         };
         let set =
-            |entry: &crate::tree::Entry| Some((path(&entry.key, entry.named, faults)?, entry.value.clone()));
+            |(key, entry): (&String, &Entry)| Some((path(key, entry.named, faults)?, entry.value.clone()));
         let settings = settings.0.iter().filter_map(set).collect();
-        choices.push(Choice {
-            label: entry.key.clone(),
-            slug: slug(&entry.key),
-            settings,
-            origin: entry.named,
-        });
+        choices.push(Choice { label: label.clone(), slug: slug(label), settings, origin: entry.named });
     }
     choices
 }
 
 /// The sections whose settings may vary.
-const SECTIONS: [&str; 7] = ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "traffic"];
+pub(crate) const SECTIONS: [&str; 7] =
+    ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "traffic"];
 
 /// The path of a setting that may vary.
 fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
@@ -137,8 +130,8 @@ fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
 /// A value as a label: what a person would call it. `key` is its own; of a trace the file's name will do.
 fn label(key: &str, node: &Node) -> String {
     let pairs = |table: &Table, skip: &str| -> Vec<String> {
-        let rest = table.0.iter().filter(|entry| entry.key != skip);
-        rest.map(|entry| format!("{}={}", entry.key, label(&entry.key, &entry.value))).collect()
+        let rest = table.0.iter().filter(|(key, _)| *key != skip);
+        rest.map(|(key, entry)| format!("{key}={}", label(key, &entry.value))).collect()
     };
     match &node.item {
         Item::String(text) if key == "trace" => file_part(text).into(),
@@ -210,23 +203,20 @@ fn collisions(choices: &[Choice], faults: &mut Vec<Fault>) {
 
 /// A level has no effect where a later one sets the same, or what is around it.
 fn overwritten(levels: &[Level], faults: &mut Vec<Fault>) {
-    for (i, later) in levels.iter().enumerate() {
-        for earlier in &levels[..i] {
-            let paths = |level: &'_ Level| -> Vec<Path> {
-                level
-                    .choices
-                    .iter()
-                    .flat_map(|choice| choice.settings.iter().map(|(path, _)| path.clone()))
-                    .collect()
-            };
-            let earlier_paths = paths(earlier);
-            if let Some(clash) =
-                paths(later).iter().find(|path| earlier_paths.iter().any(|other| other.starts_with(path)))
-            {
-                let message =
-                    format!("the level `{}` sets what `{}` has set before", later.name, earlier.name);
-                let help = "join the two into one level with labels, or put the wider setting first";
-                faults.extend(clash.origin().map(|origin| Fault::new(origin, message, help)));
+    // What is set, and all that is around it, with the first level that does so.
+    let mut set: HashMap<Vec<&str>, &str> = HashMap::new();
+    for level in levels {
+        let paths = level.choices.iter().flat_map(|choice| choice.settings.iter().map(|(path, _)| path));
+        let paths: HashMap<Vec<&str>, &Path> = paths.map(|path| (path.keys().collect(), path)).collect();
+        let clashing = paths.iter().filter_map(|(keys, path)| Some((path.origin()?, set.get(keys)?)));
+        if let Some((origin, earlier)) = clashing.min() {
+            let message = format!("the level `{}` sets what `{earlier}` has set before", level.name);
+            let help = "join the two into one level with labels, or put the wider setting first";
+            faults.push(Fault::new(origin, message, help));
+        }
+        for keys in paths.keys() {
+            for length in 1..=keys.len() {
+                set.entry(keys[..length].to_vec()).or_insert(&level.name);
             }
         }
     }

@@ -1,0 +1,159 @@
+//! What claims and plots may name, gathered once from the tree, so that checking them takes time in proportion to their number.
+
+use super::Along;
+use crate::cell::Cell;
+use crate::diagnostic::{Fault, Origin, nearest, suggest};
+use crate::vary::Level;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The names of a tree.
+pub(crate) struct Known<'a> {
+    levels: &'a [Level],
+    /// For each level its labels, and the first that does not begin with a number.
+    labels: HashMap<&'a str, (HashSet<&'a str>, Option<&'a str>)>,
+    groups: BTreeSet<&'a str>,
+    /// Groups that have more than one flow, or none, in some cell.
+    not_alone: HashSet<&'a str>,
+    /// Groups and measured links.
+    members: BTreeSet<&'a str>,
+}
+
+impl<'a> Known<'a> {
+    /// The names of these levels, and of the groups and links in these cells.
+    pub(crate) fn of(levels: &'a [Level], cells: &'a [Cell]) -> Known<'a> {
+        let labels = |level: &'a Level| {
+            let labels = || level.choices.iter().map(|choice| choice.label.as_str());
+            let unnumbered = labels().find(|label| Along::number(label).is_none());
+            (level.name.as_str(), (labels().collect(), unnumbered))
+        };
+        let (mut groups, mut not_alone, mut members) = (BTreeSet::new(), HashSet::new(), BTreeSet::new());
+        for cell in cells {
+            for (group, (count, ..)) in cell.groups.iter().zip(&cell.flows) {
+                groups.insert(group.name.as_str());
+                if *count != 1 {
+                    not_alone.insert(group.name.as_str());
+                }
+            }
+            let links = cell.network.links.iter().filter(|link| link.measured);
+            members.extend(links.map(|link| link.name.as_str()));
+        }
+        members.extend(&groups);
+        Known { levels, labels: levels.iter().map(labels).collect(), groups, not_alone, members }
+    }
+
+    /// What is wrong with the name of a level.
+    pub(crate) fn level(&self, level: &str, origin: Origin) -> Option<Fault> {
+        if self.has_level(level) {
+            return None;
+        }
+        let help = suggest(level, self.levels.iter().map(|level| level.name.as_str()));
+        Some(Fault::new(origin, format!("the tree has no level `{level}`"), help))
+    }
+
+    pub(super) fn has_level(&self, level: &str) -> bool {
+        self.labels.contains_key(level)
+    }
+
+    /// What is wrong with a level and labels of it.
+    pub(crate) fn labels(
+        &self,
+        level: &str,
+        named: impl IntoIterator<Item = impl AsRef<str>>,
+        origin: Origin,
+    ) -> Option<Fault> {
+        let Some((labels, _)) = self.labels.get(level) else { return self.level(level, origin) };
+        let unknown = named.into_iter().find(|label| !labels.contains(label.as_ref()))?;
+        let unknown = unknown.as_ref();
+        let choices = self.levels.iter().find(|other| other.name == level)?.choices.iter();
+        let help = suggest(unknown, choices.map(|choice| choice.label.as_str()));
+        Some(Fault::new(origin, format!("the level `{level}` has no \"{unknown}\""), help))
+    }
+
+    /// What is wrong with a level along which a bound is passed.
+    pub(super) fn numbers(&self, level: &str, origin: Origin) -> Option<Fault> {
+        let Some((_, unnumbered)) = self.labels.get(level) else { return self.level(level, origin) };
+        let message = format!("the label \"{}\" of that level does not begin with a number", (*unnumbered)?);
+        Some(Fault::new(origin, message, "name a level of rates, times or counts"))
+    }
+
+    /// What is wrong with a metric and whose it is said to be, shown in the places of the names and of the metric.
+    pub(crate) fn metric(
+        &self,
+        metric: &str,
+        of: &[String],
+        by_class: bool,
+        [of_origin, metric_origin]: [Origin; 2],
+    ) -> Option<Fault> {
+        let taken = self.taken_of(metric, of).map(|level| match level {
+            weir_record::Level::Run | weir_record::Level::Link if by_class => weir_record::Level::Class,
+            level => level,
+        });
+        match taken {
+            Ok(level) => metric_fault(metric, level, metric_origin),
+            Err(name) => {
+                let message = format!("no group, flow or link is called `{name}`");
+                let several = of.len() > 1;
+                let names = if several { &self.groups } else { &self.members };
+                Some(Fault::new(of_origin, message, suggest(name, names.iter().copied())))
+            }
+        }
+    }
+
+    /// What a metric is taken of: a group, a link, a flow, two groups or the whole run. The name that nothing bears, if `of`
+    /// has one.
+    fn taken_of<'b>(&self, metric: &str, of: &'b [String]) -> Result<weir_record::Level, &'b str> {
+        let of = match of {
+            [] => return Ok(weir_record::Level::Run),
+            [of] => of.as_str(),
+            several => {
+                return match several.iter().find(|of| !self.groups.contains(of.as_str())) {
+                    Some(unknown) => Err(unknown),
+                    None => Ok(weir_record::Level::Pair),
+                };
+            }
+        };
+        let is_flow = || {
+            let (group, number) = of.rsplit_once('-')?;
+            Some(self.groups.contains(group) && number.parse::<u64>().is_ok())
+        };
+        if self.groups.contains(of) {
+            // A group of one flow bears that flow's name, so what is of flows alone can be claimed of it too.
+            let of_flows = weir_record::metric(metric).is_some_and(|metric| {
+                metric.of.contains(&weir_record::Level::Flow)
+                    && !metric.of.contains(&weir_record::Level::Group)
+            });
+            let flow = of_flows && !self.not_alone.contains(of);
+            Ok(if flow { weir_record::Level::Flow } else { weir_record::Level::Group })
+        } else if self.members.contains(of) {
+            Ok(weir_record::Level::Link)
+        } else if is_flow() == Some(true) {
+            Ok(weir_record::Level::Flow)
+        } else {
+            Err(of)
+        }
+    }
+}
+
+/// What is wrong with the metric, taken of such a thing.
+fn metric_fault(name: &str, level: weir_record::Level, origin: Origin) -> Option<Fault> {
+    let Some(metric) = weir_record::metric(name) else {
+        let help = match nearest(name, weir_record::METRICS.iter().map(|metric| metric.name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`weir list metrics` shows them all".into(),
+        };
+        return Some(Fault::new(origin, format!("there is no metric `{name}`"), help));
+    };
+    if metric.of.contains(&level) {
+        return None;
+    }
+    let of = match level {
+        weir_record::Level::Group => "a traffic group",
+        weir_record::Level::Link => "a link",
+        weir_record::Level::Flow => "a flow",
+        weir_record::Level::Pair => "two groups",
+        weir_record::Level::Class => "the packets of one codepoint",
+        _ => "the whole run",
+    };
+    let help = "`weir describe` says of a metric what it is taken of; name that with `of`";
+    Some(Fault::new(origin, format!("`{name}` is not taken of {of}"), help))
+}
