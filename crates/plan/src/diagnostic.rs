@@ -59,12 +59,15 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl serde::de::Error for Fault {
-    /// Errors of units read `what is wrong; write what would be right`: the second half becomes the help. Errors of
+    /// Errors of units read `what is wrong; write what would be right`, or `; did you mean ..`: the second half becomes the help. Errors of
     /// types that come as text (the registries' parameters pass through JSON) are put in this file's words.
     fn custom<T: fmt::Display>(text: T) -> Fault {
         let text = text.to_string();
-        let (message, help) = match text.rsplit_once("; write ") {
-            Some((message, help)) => (message.to_string(), Some(format!("write {help}"))),
+        let halves = ["; write ", "; did you mean "]
+            .iter()
+            .find_map(|half| Some((text.rsplit_once(half)?, &half[2..])));
+        let (message, help) = match halves {
+            Some(((message, rest), begun)) => (message.to_string(), Some(format!("{begun}{rest}"))),
             None => (text, None),
         };
         let typed =
