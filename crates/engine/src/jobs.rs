@@ -2,6 +2,7 @@
 //! or panics is tried again, then reported, and harms no other.
 
 use crate::capture::Capture;
+use crate::cores::helper;
 use crate::folder::{FolderError, ResultFolder, RunFile, cell_id};
 use crate::results::FinishedRun;
 use crate::shards::{self, Shards};
@@ -150,6 +151,15 @@ impl Session<'_> {
     fn run(&self, places: &[usize], threads: usize) {
         let threads = threads.clamp(1, places.len().max(1));
         let next = AtomicUsize::new(0);
+        let watched = places.len() > 1 && !places.iter().any(|&place| self.cells[place].engine.runs_alone());
+        // Whether a thread of its own looks after shards and progress, as far as the system grants one.
+        let attended = AtomicBool::new(true);
+        let look = || {
+            if let Some(shards) = &self.shards {
+                self.noted(shards.save(false));
+            }
+            self.progress.tick();
+        };
         let work = || {
             let mut records = Gathered::new();
             while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -159,24 +169,23 @@ impl Session<'_> {
                 self.cell(place, &mut records);
                 if self.cells[place].engine.runs_alone() && threads == 1 {
                     self.progress.tick();
+                } else if watched && !attended.load(Ordering::Relaxed) {
+                    look();
                 }
             }
         };
-        let watched = places.len() > 1 && !places.iter().any(|&place| self.cells[place].engine.runs_alone());
         let over = AtomicBool::new(false);
         let keep = || {
             while !over.load(Ordering::Relaxed) {
                 std::thread::park_timeout(TICK);
-                if let Some(shards) = &self.shards {
-                    self.noted(shards.save(false));
-                }
-                self.progress.tick();
+                look();
             }
         };
         std::thread::scope(|scope| {
             // The first worker is this thread: a single run costs no thread.
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let keeper = watched.then(|| scope.spawn(keep));
+            let keeper = if watched { helper(scope, keep) } else { None };
+            attended.store(keeper.is_some(), Ordering::Relaxed);
+            let others: Vec<_> = (1..threads).filter_map(|_| helper(scope, work)).collect();
             work();
             for other in others {
                 if let Err(panic) = other.join() {

@@ -20,7 +20,7 @@ pub use below::{folder_below, write_below};
 pub use build::{NO_FLOW, check_traces, fabric_config};
 pub use capture::Capture;
 pub use claims::{ClaimVerdict, Judged, Point, Standing, Taken, judge, value_of};
-pub use cores::{cores, on_all_cores};
+pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;
 pub use folder::{FolderError, ResultFolder, RunFile, cell_id};
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};

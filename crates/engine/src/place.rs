@@ -3,7 +3,7 @@
 //! out in silence would be a wrong mean. Folders without any of these files are not weir's and are left alone.
 
 use crate::below::{DRAFT, OURS};
-use crate::cores::cores;
+use crate::cores::{cores, helper};
 use crate::folder::{FolderError, RunFile, at};
 use crate::rerun::{remove_all, sync};
 use serde::de::DeserializeOwned;
@@ -64,10 +64,14 @@ pub(crate) fn find(runs: &Path) -> io::Result<Found> {
     };
     let all = std::thread::scope(|scope| {
         let (mine, others) = folders.split_at(share.min(folders.len()));
-        let others: Vec<_> = others.chunks(share).map(|folders| scope.spawn(move || read(folders))).collect();
+        let others = others.chunks(share).map(|folders| (folders, helper(scope, move || read(folders))));
+        let others: Vec<_> = others.collect();
         let mut found = read(mine);
-        for other in others {
-            found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        for (folders, helper) in others {
+            found.extend(match helper {
+                Some(helper) => helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                None => read(folders),
+            });
         }
         found
     });

@@ -4,9 +4,9 @@
 
 use crate::address::{address_of, port_of};
 use crate::clock::Clock;
+use crate::output::Output;
 use crate::testbed::Testbed;
 use rustix::thread::UnshareFlags;
-use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_base::{Span, Time};
+use weir_base::{Span, Time, not_started};
 use weir_plan::Run;
 use weir_record::{FlowEvent, FlowEventKind, Recorder};
 use weir_workload::command::{Config, Host, fill_in};
@@ -25,8 +25,6 @@ use crate::relay::Relay;
 const READY: Duration = Duration::from_millis(100);
 /// How often it is looked whether a command has ended.
 const LOOK_UP: Duration = Duration::from_millis(5);
-/// Lines of a failed command's output that are told with its failure.
-const LAST_LINES: usize = 5;
 
 /// How a command ended.
 #[derive(Debug, Clone)]
@@ -71,10 +69,11 @@ impl Commanded<'_> {
     ) {
         let flow = self.run.flows[self.flow].name.clone();
         let (how, failure) = match self.go(clock, over, stop, &mut relay) {
-            Ok(Some(status)) if status.success() => ("ended well".to_string(), None),
-            Ok(Some(status)) => {
-                let failure = format!("the command of {flow} ended with {}", said(status));
-                (said(status), (!self.config.may_fail).then(|| failure + &self.last_lines()))
+            Ok(Some((status, _))) if status.success() => ("ended well".to_string(), None),
+            Ok(Some((status, last))) => {
+                let printed = if last.is_empty() { last } else { format!(":\n{last}") };
+                let failure = format!("the command of {flow} ended with {}{printed}", said(status));
+                (said(status), (!self.config.may_fail).then_some(failure))
             }
             Ok(None) => ("ran until its time was over".into(), None),
             Err(error) => {
@@ -89,14 +88,14 @@ impl Commanded<'_> {
         all.push(Ended { flow, how, failure });
     }
 
-    /// Runs it; its status if it ended by itself.
+    /// Runs it; its status and the last lines of its output if it ended by itself.
     fn go(
         &self,
         clock: Clock,
         over: &AtomicBool,
         stop: &AtomicBool,
         relay: &mut Relay,
-    ) -> io::Result<Option<ExitStatus>> {
+    ) -> io::Result<Option<(ExitStatus, String)>> {
         let group = &self.run.groups[self.run.flows[self.flow].group];
         let (own, other) = match self.config.host {
             Host::Sender => (group.from, group.to),
@@ -108,7 +107,7 @@ impl Commanded<'_> {
                 let accompany = || self.accompany(text, other, &done);
                 std::thread::Builder::new().name("weir-command".into()).spawn_scoped(scope, accompany)
             });
-            let peer = peer.transpose()?;
+            let peer = peer.transpose().map_err(not_started)?;
             if peer.is_some() {
                 std::thread::sleep(READY);
             }
@@ -127,8 +126,7 @@ impl Commanded<'_> {
         while !done.load(Ordering::Acquire) {
             std::thread::sleep(LOOK_UP);
         }
-        drop(peer);
-        Ok(())
+        peer.end().map(drop)
     }
 
     /// Runs the command itself.
@@ -139,7 +137,7 @@ impl Commanded<'_> {
         over: &AtomicBool,
         stop: &AtomicBool,
         relay: &mut Relay,
-    ) -> io::Result<Option<ExitStatus>> {
+    ) -> io::Result<Option<(ExitStatus, String)>> {
         let flow = &self.run.flows[self.flow];
         let start = Time::ZERO + flow.start;
         let end = Time::ZERO + flow.stop.unwrap_or(self.run.duration).min(self.run.duration);
@@ -157,7 +155,7 @@ impl Commanded<'_> {
         let mut command = self.start(&self.config.run, node, "")?;
         relay.event(&FlowEvent { at: clock.now(), flow: self.flow as u32, kind: FlowEventKind::Started });
         let status = loop {
-            if let Some(status) = command.0.try_wait()? {
+            if let Some(status) = command.child.try_wait()? {
                 let failed = !status.success() && !self.config.may_fail;
                 let kind = if failed { FlowEventKind::Failed } else { FlowEventKind::Completed };
                 relay.event(&FlowEvent { at: clock.now(), flow: self.flow as u32, kind });
@@ -168,8 +166,8 @@ impl Commanded<'_> {
             }
             std::thread::sleep(LOOK_UP);
         };
-        drop(command);
-        Ok(status)
+        let last = command.end()?;
+        Ok(status.map(|status| (status, last)))
     }
 
     /// Starts a command at the host of a node. To be called once on a thread, which must live as long as the command: its
@@ -177,6 +175,8 @@ impl Commanded<'_> {
     fn start(&self, text: &str, node: usize, what: &str) -> io::Result<Killed> {
         let host = self.testbed.hosts.iter().find(|host| host.node == node);
         let host = host.ok_or_else(|| io::Error::other("there is no such host"))?;
+        // Its output is read on a thread, and threads must be in the PID namespace of their process' children: it comes first.
+        let output = self.output(what).map(|path| Output::into_file(&path)).transpose()?;
         host.namespace.join()?;
         // SAFETY: only the PID namespace of this thread's future children changes.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }?;
@@ -184,15 +184,11 @@ impl Commanded<'_> {
         let script = format!("{}\nexit $?", fill_in(text, &self.values()));
         let mut shell = std::process::Command::new("/bin/sh");
         shell.arg("-c").arg(script).envs(&self.config.environment).stdin(Stdio::null()).process_group(0);
-        match self.output(what) {
-            Some(path) => {
-                let file = File::create(path)?;
-                shell.stdout(file.try_clone()?).stderr(file);
-            }
-            None => {
-                shell.stdout(Stdio::null()).stderr(Stdio::null());
-            }
-        }
+        let (output, [out, err]) = match output {
+            Some((output, ends)) => (Some(output), ends),
+            None => (None, [Stdio::null(), Stdio::null()]),
+        };
+        shell.stdout(out).stderr(err);
         // SAFETY: prctl is async-signal-safe and changes nothing but the child's own setting.
         unsafe {
             shell.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) {
@@ -200,7 +196,8 @@ impl Commanded<'_> {
                 _ => Err(io::Error::last_os_error()),
             })
         };
-        shell.spawn().map(Killed)
+        let child = shell.spawn().map_err(not_started)?;
+        Ok(Killed { child, output })
     }
 
     fn values(&self) -> [(&'static str, String); 6] {
@@ -225,26 +222,32 @@ impl Commanded<'_> {
         let name = format!("command-{}{what}.txt", self.run.flows[self.flow].name);
         Some(self.folder.as_ref()?.join(name))
     }
-
-    /// The end of its output.
-    fn last_lines(&self) -> String {
-        let text = self.output("").and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().collect();
-        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
-        if last.is_empty() { last } else { format!(":\n{last}") }
-    }
 }
 
 /// A command that does not outlive this value.
-struct Killed(Child);
+struct Killed {
+    child: Child,
+    output: Option<Output>,
+}
+
+impl Killed {
+    /// Ends it with all that it has started, and waits for its output; the last lines of that.
+    fn end(mut self) -> io::Result<String> {
+        self.kill();
+        self.output.take().map_or(Ok(String::new()), Output::end)
+    }
+
+    fn kill(&mut self) {
+        // It is the first process of its PID namespace: the kernel kills all others with it (`zap_pid_ns_processes`), before
+        // it can be waited for. One that has ended already has nothing left to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        // It is the first process of its PID namespace: the kernel kills all others with it (`zap_pid_ns_processes`), before
-        // it can be waited for. One that has ended already has nothing left to kill.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.kill();
     }
 }
 

@@ -7,7 +7,7 @@ use crate::namespace::{Namespace, Privilege, sysctl};
 use crate::ring::ReceiveRing;
 use serde::Serialize;
 use std::path::Path;
-use weir_base::{Histogram, Span, Time};
+use weir_base::{Histogram, Span, Time, not_started};
 
 /// How long the clock is measured for.
 const MEASURE: Span = Span::from_secs(2);
@@ -48,8 +48,13 @@ pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
     let before = Load::now();
     let clock = clock_lateness();
     let load = before.and_then(|before| Some(Load::now()?.since(&before)));
-    let mut checks = vec![namespaces(privilege), packet_sockets(), scheduling(clock.scheduling)];
-    checks.extend([controllers(), ebpf(), clock.check(), processors()]);
+    let mut checks = vec![namespaces(privilege), packet_sockets()];
+    checks.extend(clock.as_ref().ok().map(|clock| scheduling(clock.scheduling)));
+    let clock = match clock {
+        Ok(clock) => clock.check(),
+        Err(error) => check("clock lateness", Status::Bad, "it cannot be measured", error.to_string()),
+    };
+    checks.extend([controllers(), ebpf(), clock, processors()]);
     if let Some(usage) = load {
         checks.extend([foreign_load(usage.foreign), steal(usage.steal)]);
     }
@@ -185,8 +190,8 @@ struct ClockLateness {
     scheduling: Scheduling,
 }
 
-fn clock_lateness() -> ClockLateness {
-    std::thread::spawn(|| {
+fn clock_lateness() -> std::io::Result<ClockLateness> {
+    let measured = std::thread::Builder::new().spawn(|| {
         let scheduling = claim_processor();
         let clock = Clock::starting_in(Span::ZERO);
         let mut lateness = Histogram::new();
@@ -203,9 +208,9 @@ fn clock_lateness() -> ClockLateness {
             due += PERIOD;
         }
         ClockLateness { lateness, scheduling }
-    })
-    .join()
-    .unwrap_or(ClockLateness { lateness: Histogram::new(), scheduling: Scheduling::Ordinary })
+    });
+    let measured = measured.map_err(not_started)?.join();
+    measured.map_err(|_| std::io::Error::other("measuring the clock panicked"))
 }
 
 impl ClockLateness {

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use weir_base::{Histogram, Span, Time};
+use weir_base::{Bytes, Histogram, Span, Time, not_started};
 use weir_control::Feedback;
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, observer};
 use weir_plan::{Group, Ip, Run};
@@ -50,7 +50,7 @@ impl Engine for Live {
         check_feedback(run)?;
         check_cards(run)?;
         check_clocks(run)?;
-        check_hosts(run)?;
+        check_buffers(run)?;
         if run.flows.len() > MAX_FLOWS {
             return Err(unable(
                 format!("{} flows are more than there are ports for: {MAX_FLOWS}", run.flows.len()),
@@ -70,6 +70,7 @@ impl Engine for Live {
                 "run as root, or have user namespaces permitted (`weir doctor` tells how), or use `--on sim`",
             ));
         }
+        check_hosts(run)?;
         Controls::check(run)
     }
 
@@ -135,19 +136,28 @@ impl Session<'_> {
         };
         let (pumped, driven, usage, drops) = std::thread::scope(|scope| {
             let pumping =
-                std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup))?;
+                std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup));
+            let pumping = pumping.map_err(not_started)?;
+            // Those that have started are not waited for to the end of the run.
+            let given_up = |error: io::Error| {
+                stop.store(true, Ordering::Release);
+                over.store(true, Ordering::Release);
+                not_started(error)
+            };
             let driving = std::thread::Builder::new().name("weir-apps".into()).spawn_scoped(scope, || {
                 let result = apps.run(&over);
                 if result.is_err() {
                     stop.store(true, Ordering::Release);
                 }
                 result
-            })?;
+            });
+            let driving = driving.map_err(given_up)?;
             for command in &commands {
                 let (relay, over, stop, ended) = (command_relay.clone(), &over, &stop, &ended);
                 std::thread::Builder::new()
                     .name("weir-command".into())
-                    .spawn_scoped(scope, move || command.drive(clock, over, stop, relay, ended))?;
+                    .spawn_scoped(scope, move || command.drive(clock, over, stop, relay, ended))
+                    .map_err(given_up)?;
             }
             let mut held = self.write_down(&inbox, recorder, clock, &stop, || pumping.is_finished());
             let pumped = pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")));
@@ -415,13 +425,32 @@ fn check_clocks(run: &Run) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// Refuses socket buffers that this machine has no memory for: the kernel would take it from everything else that runs here.
+fn check_buffers(run: &Run) -> Result<(), EngineError> {
+    let info = rustix::system::sysinfo();
+    let memory = Bytes::new(info.totalram as u64 * u64::from(info.mem_unit));
+    for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
+        let buffers = [("send_buffer", settings.send_buffer), ("receive_buffer", settings.receive_buffer)];
+        if let Some((key, buffer)) = buffers.into_iter().find(|(_, buffer)| buffer.max > memory) {
+            return Err(unable(
+                format!(
+                    "group {}: a {key} of {} is more than this machine has memory, {memory}",
+                    group.name, buffer.max
+                ),
+                "write less, or use `--on sim`",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses groups that ask different things of a host that they share: buffers, ECN and window scaling are settings of the whole host.
 fn check_hosts(run: &Run) -> Result<(), EngineError> {
     let stream = |group: &&Group| group.tcp().is_some();
     for group in run.groups.iter().filter(stream) {
         for node in [group.from, group.to] {
-            let mine = settings_of(&Run { groups: vec![group.clone()], ..run.clone() }, node);
-            if settings_of(run, node) != mine {
+            let mine = settings_of(std::slice::from_ref(group), node);
+            if settings_of(&run.groups, node) != mine {
                 return Err(unable(
                     format!(
                         "groups with different buffers, ECN or window scaling share the host {}, and Linux sets them for a whole host",

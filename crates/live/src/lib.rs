@@ -16,6 +16,7 @@ mod lateness;
 mod load;
 pub mod namespace;
 mod netlink;
+mod output;
 mod packet;
 mod ping;
 mod pump;

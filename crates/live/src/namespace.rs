@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use weir_base::not_started;
 
 /// What [`enter`] found or did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +70,8 @@ impl Namespace {
                         Err(io::Error::other("the thread that makes a namespace panicked"))
                     })
                 })
-        })??;
+        })
+        .map_err(not_started)??;
         Ok(Namespace { fd: made })
     }
 
@@ -84,7 +86,8 @@ impl Namespace {
                 .spawn_scoped(scope, || {
                     self.join()?;
                     work()
-                })?
+                })
+                .map_err(not_started)?
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("work inside a namespace panicked")))
         })

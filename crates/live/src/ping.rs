@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use weir_base::Span;
+use weir_base::{Span, not_started};
 use weir_plan::Run;
 
 /// Length of an echo's ICMP part: what ping(8) sends.
@@ -59,7 +59,7 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
         observer: None,
     };
     std::thread::scope(|scope| {
-        let pumping = scope.spawn(|| pump(setup));
+        let pumping = std::thread::Builder::new().spawn_scoped(scope, || pump(setup)).map_err(not_started)?;
         let target = SocketAddr::new(address_of(group.to, group.ip), 0);
         let times = host.namespace.inside(|| echo(target, count, pause, clock));
         stop.store(true, Ordering::Release);

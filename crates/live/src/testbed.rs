@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
 use serde_json::{Map, Value};
 use std::io;
 use std::os::fd::AsFd;
-use weir_plan::{Buffer, Ip, Run};
+use weir_plan::{Buffer, Group, Ip, Run};
 
 /// The sysctls whose effective values are recorded: all that decides what TCP does and that differs between systems.
 const RECORDED: [&str; 20] = [
@@ -113,7 +113,7 @@ impl Testbed {
             // A kernel without IPv6 has nothing to switch off.
             WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
             for (node, _) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
-                hosts.push(add_host(node, settings_of(run, node), mtu)?);
+                hosts.push(add_host(node, settings_of(&run.groups, node), mtu)?);
             }
             Ok(())
         })?;
@@ -147,10 +147,10 @@ impl Testbed {
 }
 
 /// What the groups that begin or end at a node ask of its host. Where they differ, the last one counts; `check` refuses that.
-pub(crate) fn settings_of(run: &Run, node: usize) -> HostSettings {
+pub(crate) fn settings_of(groups: &[Group], node: usize) -> HostSettings {
     let mut settings =
         HostSettings { ip: Ip::V4, send: None, receive: None, ecn: None, window_scaling: None };
-    for group in run.groups.iter().filter(|group| group.from == node || group.to == node) {
+    for group in groups.iter().filter(|group| group.from == node || group.to == node) {
         settings.ip = group.ip;
         let Some(asked) = &group.settings else { continue };
         settings.ecn = Some(asked.ecn);

@@ -21,7 +21,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 34] = [
+const TESTS: [Test; 35] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -53,6 +53,7 @@ const TESTS: [Test; 34] = [
     ("on_off_datagrams_are_sent_while_it_is_on", on_off_datagrams_are_sent),
     ("a_command_runs_inside_its_host_and_its_output_is_kept", a_command_runs),
     ("a_command_that_fails_fails_the_run_and_nothing_outlives_it", a_command_that_fails),
+    ("of_a_command_that_prints_gigabytes_two_megabytes_are_kept", a_command_that_prints),
     ("a_control_that_the_kernel_lacks_is_there_for_the_run_with_its_parameters", a_control_is_loaded),
     ("runs_side_by_side_share_a_control_and_other_parameters_wait_for_it", runs_share_a_control),
     ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks_reach_dctcp),
@@ -617,6 +618,29 @@ fn a_command_that_fails() {
     let (outcome, _) = go_in(&with("", "setsid sleep 1001 & sleep 1001"), folder.path());
     assert_eq!(outcome.unwrap().environment["commands"]["real"], "ran until its time was over");
     assert_eq!(processes_with("sleep 1001"), 0);
+}
+
+fn a_command_that_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    // A gigabyte of lines, and one line of 100 MB at the end.
+    let run = "echo first; yes | head -c 1000000000; yes | tr -d '\\\\n' | head -c 100000000; echo; echo last >&2; exit 3";
+    let run = lab(&format!("{DUMBBELL}[traffic.real.workload]\nkind = \"command\"\nrun = \"{run}\"\n"));
+    let run = Run { duration: Span::from_secs(60), ..run };
+    let before = peak_memory();
+    let (outcome, _) = go_in(&run, folder.path());
+    let Err(EngineError::Command(why)) = outcome else { panic!("{outcome:?}") };
+    assert!(why.ends_with("\nlast") && why.len() < 4096, "{why}");
+    let text = std::fs::read(folder.path().join("command-real.txt")).unwrap();
+    assert!(text.len() < (2 << 20) + 100, "{}", text.len());
+    assert!(text.starts_with(b"first\ny\n") && text.ends_with(b"yyy\nlast\n"));
+    assert!(peak_memory() < before + (300 << 10), "{before} kB before, {} kB after", peak_memory());
+}
+
+/// The most memory that this process has had, in kilobytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// How many processes of this machine have such a command line.

@@ -2,6 +2,7 @@
 
 use crate::cell::Cell;
 use crate::claims::{self, Claim, Known};
+use crate::commands::{self, Commanded};
 use crate::diagnostic::{Diagnostics, Fault, Origin};
 use crate::only::Only;
 use crate::plot::{self, Plot};
@@ -176,6 +177,11 @@ impl Lab {
     /// What its report draws of its cells together.
     pub fn plots(&self) -> &[Plot] {
         &self.plots
+    }
+
+    /// The commands that its live runs execute, each once, in the order of the tree.
+    pub fn commands(&self) -> Vec<Commanded> {
+        commands::of(&self.cells)
     }
 
     /// All runs, in the order of the tree: the first level outermost, repeats innermost.

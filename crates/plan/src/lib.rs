@@ -9,6 +9,7 @@
 
 mod cell;
 mod claims;
+mod commands;
 mod diagnostic;
 mod file;
 mod graph;
@@ -37,6 +38,7 @@ mod vary;
 pub use claims::{
     Against, Along, Cells, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance,
 };
+pub use commands::Commanded;
 pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Form, Lab, Tree};

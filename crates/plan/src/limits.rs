@@ -21,7 +21,8 @@ pub(crate) const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
 const MOST_FLOWS: u64 = 1_000_000;
 const LARGEST_OVERHEAD: Bytes = Bytes::new(1500);
-const LARGEST_BUFFER: Bytes = Bytes::new(16 << 30);
+/// About what Linux can be told: `tcp_wmem` and `tcp_rmem` are numbers of 32 bits with a sign.
+const LARGEST_BUFFER: Bytes = Bytes::new(2047 << 20);
 /// What a segment of 1500 bytes takes of a socket buffer in Linux (skb overhead included), with room to spare.
 const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
 const MOST_QUEUED: u32 = 100_000_000;

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use weir_base::not_started;
 
 /// Name of the list of tables.
 pub(crate) const MANIFEST: &str = "records.json";
@@ -98,6 +99,8 @@ pub struct ParquetRecorder {
     rows: Gathered,
     limits: [usize; Table::ALL.len()],
     thread: Option<WritingThread>,
+    /// Why there is no such thread, though one is needed.
+    refused: Option<io::Error>,
 }
 
 #[derive(Debug)]
@@ -123,7 +126,13 @@ impl ParquetRecorder {
             }
         }
         let limits = Table::ALL.map(|table| rows_in_group(&table.columns()));
-        Ok(ParquetRecorder { folder: folder.into(), rows: Gathered::new(), limits, thread: None })
+        Ok(ParquetRecorder {
+            folder: folder.into(),
+            rows: Gathered::new(),
+            limits,
+            thread: None,
+            refused: None,
+        })
     }
 
     /// Writes what is left and closes the files.
@@ -131,6 +140,9 @@ impl ParquetRecorder {
     /// # Errors
     /// The first thing that went wrong since the start.
     pub fn finish(self) -> Result<(), RecordError> {
+        if let Some(error) = self.refused {
+            return Err(RecordError::io(&self.folder)(error));
+        }
         let left = Table::ALL.into_iter().zip(self.rows.batches).filter(|(_, batch)| batch.rows > 0);
         let manifest = match self.thread {
             None => {
@@ -162,24 +174,30 @@ impl ParquetRecorder {
     #[cold]
     fn hand_over(&mut self, table: Table) {
         let full = self.rows.take(table);
-        let folder = &self.folder;
-        let thread = self.thread.get_or_insert_with(|| WritingThread::start(folder.clone()));
-        // A thread that is gone says why when it is joined, at the end.
-        let _ = thread.batches.send((table, full));
+        if self.thread.is_none() && self.refused.is_none() {
+            match WritingThread::start(self.folder.clone()) {
+                Ok(thread) => self.thread = Some(thread),
+                Err(error) => self.refused = Some(not_started(error)),
+            }
+        }
+        if let Some(thread) = &self.thread {
+            // A thread that is gone says why when it is joined, at the end.
+            let _ = thread.batches.send((table, full));
+        }
     }
 }
 
 impl WritingThread {
-    fn start(folder: PathBuf) -> WritingThread {
+    fn start(folder: PathBuf) -> io::Result<WritingThread> {
         let (batches, waiting) = sync_channel::<(Table, Batch)>(BATCHES_WAITING);
-        let handle = std::thread::spawn(move || {
+        let handle = std::thread::Builder::new().name("weir-records".into()).spawn(move || {
             let mut files = TableFiles::new(folder, Rows::OfOneRun);
             for (table, batch) in waiting {
                 files.write(table, &batch)?;
             }
             files.close()
-        });
-        WritingThread { batches, handle }
+        })?;
+        Ok(WritingThread { batches, handle })
     }
 }
 

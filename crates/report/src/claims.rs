@@ -14,6 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use weir_base::terminal::printable_line;
 use weir_engine::{ClaimVerdict, Judged, Standing};
 use weir_plan::{Claim, Expected, Over, Relation, Repeats, Statistic, Tolerance};
 use weir_record::metric;
@@ -235,7 +236,7 @@ pub fn claims_table(labs: &[Reproduced], width: usize) -> String {
             "{}/{}{}",
             lab.study,
             lab.lab,
-            lab.title.as_ref().map_or(String::new(), |t| format!(": {t}"))
+            lab.title.as_ref().map_or(String::new(), |title| format!(": {}", printable_line(title)))
         );
         let rows: Vec<(Said, &Judged)> = lab.claims.iter().map(|judged| (Said::of(judged), judged)).collect();
         let rows: Vec<(Said, &Judged)> = rows

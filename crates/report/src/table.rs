@@ -3,6 +3,7 @@
 
 use crate::number::number;
 use crate::verdict::{Said, by_cell};
+use weir_base::terminal::printable_line;
 use weir_record::compare::Compared;
 use weir_record::{RunSummary, Summary, Value};
 
@@ -105,7 +106,8 @@ fn gathered(summary: &Summary, together: bool) -> Vec<Vec<&RunSummary>> {
 fn label(run: &RunSummary, summary: &Summary, together: bool) -> String {
     let value = run.params.last().map_or(summary.lab.as_str(), |param| param.value.as_str());
     let repeats = !together && summary.runs.iter().any(|run| run.repeat > 1);
-    if repeats { format!("{value} #{}", run.repeat) } else { value.into() }
+    let value = printable_line(value);
+    if repeats { format!("{value} #{}", run.repeat) } else { value.into_owned() }
 }
 
 /// The choices on all levels but the innermost.
@@ -353,8 +355,9 @@ pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> Str
 
 /// The text in at most `width` characters.
 pub(crate) fn cut(text: &str, width: usize) -> String {
+    let text = printable_line(text);
     if text.chars().count() <= width {
-        return text.into();
+        return text.into_owned();
     }
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
@@ -362,7 +365,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 /// The text in lines of at most `width` characters, broken at spaces.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
-    for word in text.split(' ') {
+    for word in printable_line(text).split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
             lines += &line;
             lines.push('\n');

@@ -70,7 +70,7 @@ Examples:
   weir run labs/quickstart.toml
   weir run labs/quickstart.toml --on sim,live --out /tmp/quickstart
   weir run lab.toml --set run.duration='60 s' --set dumbbell.rate='1 Gbit/s'
-  weir run lab.toml --dry-run
+  weir run lab.toml --dry-run                       the tree, an estimate, and the commands that a live run would execute
   weir run lab.toml --rerun --only queue=PIE --only rate='10 Mbit/s'
 
 An interrupted run goes on where it stopped when the same command is given again, and so does a --rerun: its results
@@ -118,6 +118,10 @@ pub(crate) struct RunArgs {
     /// Fail when a run was spoiled
     #[arg(long)]
     pub strict: bool,
+    /// Let live runs execute the lab's commands, as the user who runs weir; --dry-run shows them. Without it a person at a terminal
+    /// is asked, and anything else refused
+    #[arg(long)]
+    pub allow_commands: bool,
     /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`, other networks NAME
     /// and NAME-up); runs that are there already are not captured
     #[arg(long, value_name = "LINK")]
@@ -207,6 +211,10 @@ pub(crate) struct ReproduceArgs {
     /// Run everything again, instead of keeping what is there
     #[arg(long)]
     pub rerun: bool,
+    /// Let live runs execute the labs' commands, as the user who runs weir. Without it a person at a terminal is shown them and
+    /// asked, and anything else refused
+    #[arg(long)]
+    pub allow_commands: bool,
     /// Print the table as one JSON document
     #[arg(long)]
     pub json: bool,

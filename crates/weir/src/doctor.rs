@@ -2,7 +2,7 @@
 
 use crate::cli::DoctorArgs;
 use crate::failure::{Failure, terminal_width};
-use crate::{print, print_json};
+use crate::{print, print_json, say};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use weir_live::doctor::{Check, Status, examine};
@@ -11,7 +11,7 @@ use weir_live::doctor::{Check, Status, examine};
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let privilege = weir_live::enter();
     if std::io::stderr().is_terminal() {
-        eprintln!("weir: measuring the clock for two seconds ...");
+        say("weir: measuring the clock for two seconds ...");
     }
     let checks = examine(privilege);
     if args.json { print_json(&checks) } else { print(&text(&checks, terminal_width())) }

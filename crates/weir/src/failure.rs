@@ -1,5 +1,6 @@
 //! How a command ends when it does not end well: a message, what to do, and the exit status.
 
+use crate::say;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use weir_engine::{EngineError, FolderError, ResultsError};
@@ -37,10 +38,10 @@ impl Failure {
     /// Tells the person, and gives the exit status.
     pub(crate) fn tell(self) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("weir: {}", self.message);
+            say(&format!("weir: {}", self.message));
         }
         if let Some(help) = self.help {
-            eprintln!("  help: {help}");
+            say(&format!("  help: {help}"));
         }
         ExitCode::from(self.status)
     }
@@ -48,6 +49,7 @@ impl Failure {
 
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Failure {
+        // Rendered safely; escaping it again would take the colours out.
         eprint!("{}", diagnostics.render(std::io::stderr().is_terminal(), terminal_width()));
         Failure::quiet(2)
     }

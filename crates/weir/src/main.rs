@@ -3,6 +3,7 @@
 
 mod circuit;
 mod cli;
+mod commands;
 mod compare;
 mod doctor;
 mod failure;
@@ -19,8 +20,10 @@ mod watch;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use failure::Failure;
+use std::borrow::Cow;
 use std::io::Write;
 use std::process::ExitCode;
+use weir_base::terminal::{printable, printable_line};
 
 fn main() -> ExitCode {
     keep_memory();
@@ -66,8 +69,18 @@ fn keep_memory() {
     }
 }
 
-/// Prints data on stdout; a reader that has gone away ends the program quietly.
+/// Prints text on stdout. Much of it may come from labs, results and commands: nothing of it can command a terminal.
 fn print(text: &str) -> Result<(), Failure> {
+    write(&printable(text))
+}
+
+/// Tells a person something on stderr, as safely.
+fn say(text: &str) {
+    eprintln!("{}", printable(text));
+}
+
+/// Writes to stdout; a reader that has gone away ends the program quietly.
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -78,5 +91,9 @@ fn print(text: &str) -> Result<(), Failure> {
 /// Prints one JSON document on stdout.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Failure::failed(error.to_string()))?;
-    print(&(text + "\n"))
+    // In JSON control characters stand in strings alone, most of them escaped already.
+    let harmful =
+        |c: char| c != '\n' && !matches!(printable_line(c.encode_utf8(&mut [0; 4])), Cow::Borrowed(_));
+    let safe = |c: char| if harmful(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
+    write(&(text.chars().map(safe).collect::<String>() + "\n"))
 }

@@ -3,7 +3,6 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// Steps that the bar gives to a run.
 const STEPS: f64 = 1000.0;
@@ -33,12 +32,16 @@ impl Line {
                 )
                 .unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
-            bar.enable_steady_tick(Duration::from_millis(250));
         } else {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         let state = State { shares: vec![0.0; runs], sum: 0.0, ended: 0, failed: 0 };
         Line { bar, state: Mutex::new(state) }
+    }
+
+    /// Time has passed: the line says how much.
+    pub(crate) fn tick(&self) {
+        self.bar.tick();
     }
 
     /// Takes the line away.

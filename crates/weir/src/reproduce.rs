@@ -7,7 +7,7 @@ use crate::cli::{EngineName, ReproduceArgs};
 use crate::failure::{Failure, terminal_width};
 use crate::run::{Execution, engines, estimate, execute};
 use crate::session::Session;
-use crate::{print, print_json};
+use crate::{commands, print, print_json, say};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -50,7 +50,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         leave_out_what_is_simulated(&mut loaded);
     }
     let engines = engines(&args.on);
-    eprintln!("{}", estimate(loaded.iter().map(|(_, lab)| lab), &engines, args.live_jobs));
+    let leave = commands::leave(loaded.iter().map(|(_, lab)| lab), &args.on, args.allow_commands)?;
+    say(&estimate(loaded.iter().map(|(_, lab)| lab), &engines, args.live_jobs));
     if live {
         let _ = weir_live::enter();
     }
@@ -75,7 +76,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             retries: 1,
             report: true,
         };
-        let done = execute(&lab, &engines, &execution)?;
+        let done = execute(&lab, &engines, &execution, &leave)?;
         if let Some((id, reason)) = done.tally.failed.first() {
             return Err(Failure::failed(format!("{folder}: run {id} failed: {reason}")));
         }
@@ -114,7 +115,7 @@ fn leave_out_what_is_simulated(loaded: &mut Vec<(String, Lab)>) {
     let out: Vec<&str> =
         loaded.iter().filter(|(study, lab)| !stays(study, lab)).map(|(_, lab)| lab.name()).collect();
     if !out.is_empty() {
-        eprintln!("for the simulator only, without [live]: {}", out.join(", "));
+        say(&format!("for the simulator only, without [live]: {}", out.join(", ")));
     }
     loaded.retain(|(study, lab)| stays(study, lab));
 }
@@ -127,7 +128,9 @@ fn write_documents(
     suffix: &str,
 ) -> Result<(), Failure> {
     for (study, folder) in studies {
-        let about = fs::read_to_string(folder.join(format!("{ABOUT}{suffix}.md"))).ok();
+        let about = folder.join(format!("{ABOUT}{suffix}.md"));
+        // A pipe of that name would be waited for.
+        let about = about.is_file().then(|| fs::read_to_string(about).ok()).flatten();
         let labs: Vec<Reproduced> = reproduced.iter().filter(|lab| lab.study == *study).cloned().collect();
         write_document(&out.join(DOCUMENTS), &format!("{study}{suffix}"), about.as_deref(), &labs)?;
     }

@@ -1,16 +1,18 @@
 //! `weir run`: lab, plan, engines, records, summary, report, table.
 
 use crate::cli::{EngineName, RunArgs};
+use crate::commands::{self, Leave};
 use crate::failure::{Failure, terminal_width};
 use crate::watch::Watch;
-use crate::{identity, print, print_json};
+use crate::{identity, print, print_json, say};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weir_base::terminal::printable_line;
 use weir_engine::{
-    Asked, Capture, Cell, Count, Engine, Jobs, ResultFolder, Results, Tally, cell_id, cores, run_all,
+    Asked, Capture, Cell, Count, Engine, Jobs, ResultFolder, Results, Tally, both, cell_id, cores, run_all,
 };
 use weir_live::Live;
 use weir_plan::{Lab, Run};
@@ -30,8 +32,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         let _ = weir_live::enter();
     }
     if args.dry_run {
-        return print(&outline(&lab, &engines, args.live_jobs));
+        return print(&(outline(&lab, &engines, args.live_jobs) + &commands::listed(&lab)));
     }
+    let leave = commands::leave(std::iter::once(&lab), &args.on, args.allow_commands)?;
     let execution = Execution {
         out: args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(lab.name())),
         jobs: args.jobs,
@@ -42,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         retries: args.retries,
         report: !args.no_report,
     };
-    conclude(args, &execute(&lab, &engines, &execution)?)
+    conclude(args, &execute(&lab, &engines, &execution, &leave)?)
 }
 
 /// How a lab is run.
@@ -77,11 +80,12 @@ pub(crate) struct Done {
     wanted: usize,
 }
 
-/// Runs what is not there yet, then summary and report.
+/// Runs what is not there yet, then summary and report. The lab's commands, if it has any, are run with this leave.
 pub(crate) fn execute(
     lab: &Lab,
     engines: &[Box<dyn Engine>],
     execution: &Execution<'_>,
+    _: &Leave,
 ) -> Result<Done, Failure> {
     let runs = lab.runs();
     check(engines, &runs, execution.pcap)?;
@@ -115,11 +119,10 @@ pub(crate) fn execute(
     let found = Results::of_lab(folder.path(), lab.clone())?;
     let summary = found.summary_with(summaries)?;
     // Of a large tree each takes a while on one core.
-    let (written, reported) = std::thread::scope(|scope| {
-        let writing = scope.spawn(|| found.write_summary(&summary));
-        let reported = report.map_or(Ok(()), |report| report.finish(&found, &summary, None));
-        (writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), reported)
-    });
+    let (written, reported) = both(
+        || found.write_summary(&summary),
+        || report.map_or(Ok(()), |report| report.finish(&found, &summary, None)),
+    );
     written?;
     reported?;
     let wanted = cells.iter().filter(|cell| cell.wanted).count();
@@ -172,7 +175,13 @@ fn catch_interrupts() -> Result<(), Failure> {
             std::process::exit(130);
         }
     };
-    ctrlc::set_handler(interrupt).map_err(|error| Failure::failed(format!("cannot catch Ctrl-C: {error}")))
+    ctrlc::set_handler(interrupt).map_err(|error| {
+        let why = match error {
+            ctrlc::Error::System(error) => weir_base::not_started(error).to_string(),
+            other => other.to_string(),
+        };
+        Failure::failed(format!("cannot catch Ctrl-C: {why}"))
+    })
 }
 
 /// Shows what has come of the runs.
@@ -196,14 +205,12 @@ fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
         ))?;
     }
     if args.pcap.is_some() && tally.kept > 0 {
-        eprintln!(
-            "weir: {} runs were kept from before and not captured; --rerun captures them too",
-            tally.kept
-        );
+        let kept = tally.kept;
+        say(&format!("weir: {kept} runs were kept from before and not captured; --rerun captures them too"));
     }
     if !tally.failed.is_empty() {
         for (id, reason) in tally.failed.iter().take(FAILURES_TOLD) {
-            eprintln!("weir: run {id} failed: {reason}");
+            say(&format!("weir: run {id} failed: {reason}"));
         }
         let more = tally.failed.len().saturating_sub(FAILURES_TOLD);
         let more = if more > 0 { format!("; {more} of them are not listed here") } else { String::new() };
@@ -293,11 +300,15 @@ const PER_RUN: f64 = 1.5e-3;
 /// The tree and an estimate, for `--dry-run`.
 fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> String {
     let tree = lab.tree();
-    let mut text =
-        format!("{}{}\n", lab.name(), lab.title().map_or(String::new(), |title| format!(": {title}")));
+    let mut text = format!(
+        "{}{}\n",
+        lab.name(),
+        lab.title().map_or(String::new(), |title| format!(": {}", printable_line(title)))
+    );
     for (depth, (level, labels)) in tree.levels.iter().enumerate() {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:indent$}{level}: {}", "", labels.join(" | "), indent = 2 * depth + 2);
+        let labels = printable_line(&labels.join(" | ")).into_owned();
+        let _ = writeln!(text, "{:indent$}{}: {labels}", "", printable_line(level), indent = 2 * depth + 2);
     }
     let runs = tree.runs();
     let _ = writeln!(

@@ -110,6 +110,7 @@ impl Progress for Watch<'_> {
     }
 
     fn tick(&self) {
+        self.line.tick();
         let Some(report) = &self.report else { return };
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let began = Instant::now();

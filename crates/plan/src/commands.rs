@@ -1,0 +1,42 @@
+//! The commands that a lab's live runs execute on the machine, for whoever is to allow them.
+
+use crate::cell::Cell;
+use std::collections::{BTreeMap, HashSet};
+use weir_workload::command::{Config, Host};
+
+/// A command of a lab, as it is written: what stands for addresses, ports and the like is filled in for each run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Commanded {
+    /// The traffic group that it is of.
+    pub group: String,
+    /// The host that it runs in, which is how its node is named.
+    pub host: String,
+    /// What the shell is given.
+    pub command: String,
+    /// The variables that its environment has beside those of weir.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// The commands of these cells, each once.
+pub(crate) fn of(cells: &[Cell]) -> Vec<Commanded> {
+    let mut seen = HashSet::new();
+    let of_cell =
+        |cell: &Cell| cell.groups.iter().flat_map(|group| of_group(cell, group)).collect::<Vec<_>>();
+    cells.iter().flat_map(of_cell).filter(|command| seen.insert(command.clone())).collect()
+}
+
+fn of_group(cell: &Cell, group: &crate::run::Group) -> Vec<Commanded> {
+    let Some(Config { run, host, peer, environment, .. }) = group.workload.command() else { return vec![] };
+    let (own, other) = match host {
+        Host::Sender => (group.from, group.to),
+        Host::Receiver => (group.to, group.from),
+    };
+    let commanded = |node: usize, command: &String| Commanded {
+        group: group.name.clone(),
+        host: cell.network.nodes[node].name.clone(),
+        command: command.clone(),
+        environment: environment.clone(),
+    };
+    let peer = peer.iter().map(|peer| commanded(other, peer));
+    peer.chain([commanded(own, run)]).collect()
+}
