@@ -82,7 +82,8 @@ bench: build
 same-values: build
 	$(CARGO) run --quiet --release --locked -p weir --example same_values -- $(OLD) $(WEIR)
 
-## fuzz: everything that is read from outside, a minute each; needs a nightly compiler and cargo-fuzz
+## fuzz: everything that is read from outside, a minute each; needs a nightly compiler and cargo-fuzz. `make test` replays
+## what it has found worth keeping (scripts/fuzz keep)
 FUZZ_SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(FUZZ_SECONDS)

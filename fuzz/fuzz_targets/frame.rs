@@ -1,6 +1,9 @@
-//! Whatever a host puts on its wire, the live engine reads the frame or leaves it, and marking it keeps its checksum right.
+//! See the check itself, which plain tests call with the inputs of `fuzz/corpus` too.
 #![no_main]
+
+#[path = "../checks/frame.rs"]
+mod frame;
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|frame: &[u8]| weir_live::examine_frame(frame));
+fuzz_target!(|data: &[u8]| frame::check(data));

@@ -6,7 +6,7 @@ pub(crate) use args::CircuitArgs;
 
 use crate::doctor::folded;
 use crate::failure::{Failure, terminal_width};
-use crate::{print, print_json};
+use crate::{print, print_json, say};
 use args::{CircuitAction, PlanArgs, ReserveArgs};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -104,9 +104,9 @@ fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
     let mut store = Store::open(path)?;
     let reserved = store.reserve(&circuit, &card, now).map_err(|error| in_the_way(&mut store, error))?;
     if let Some(behind) = reserved.clock_behind {
-        eprintln!(
+        say(&format!(
             "weir: the clock is {behind} behind the last reservation's: if it was set back by mistake, set it right"
-        );
+        ));
     }
     if args.json {
         return print_json(&row(reserved.number, &circuit, now));
@@ -208,7 +208,7 @@ fn list(all: bool, path: &Path, as_json: bool) -> Result<(), Failure> {
     };
     let now = now();
     if now < latest {
-        eprintln!("weir: the clock says {now}, but reservations were made at {latest}");
+        say(&format!("weir: the clock says {now}, but reservations were made at {latest}"));
     }
     let mut shown: Vec<(u64, &Circuit)> =
         calendar.circuits().filter(|(_, circuit)| all || now < circuit.until).collect();

@@ -2,7 +2,7 @@
 
 use crate::cli::KernelAction;
 use crate::failure::Failure;
-use crate::{print, print_json};
+use crate::{print, print_json, say};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -48,7 +48,7 @@ fn unload(names: &[String]) -> Result<(), Failure> {
 
 /// Tells what a person should know, beside the data on standard output.
 fn note(notes: Vec<String>) {
-    notes.iter().for_each(|note| eprintln!("note: {note}"));
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
 }
 
 fn use_for(name: &str, set: &[String], ect1: &[String], command: &[OsString]) -> Result<(), Failure> {

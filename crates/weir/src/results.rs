@@ -5,7 +5,7 @@
 
 use crate::cli::{ExportArgs, NewArgs, ReportArgs};
 use crate::failure::{Failure, terminal_width};
-use crate::{print, print_json};
+use crate::{print, print_json, say};
 use std::fs;
 use std::io::Write;
 use weir_base::Span;
@@ -58,16 +58,19 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
 pub(crate) fn tell(results: &Results) {
     let (folder, count) = (results.path.display(), results.count());
     if !count.is_complete() {
-        eprintln!("weir: {folder} is not complete: it holds {count}");
+        say(&format!("weir: {folder} is not complete: it holds {count}"));
     }
     if let Some(staging) = results.unfinished_rerun() {
-        eprintln!("weir: {folder} holds older results; an interrupted --rerun is in {}", staging.display());
+        say(&format!(
+            "weir: {folder} holds older results; an interrupted --rerun is in {}",
+            staging.display()
+        ));
     }
     if results.unchecked > 0 {
         let unchecked = results.unchecked;
-        eprintln!(
+        say(&format!(
             "weir: the descriptions of {unchecked} runs in {folder} have no checksum: an older weir wrote them"
-        );
+        ));
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn execute(
         .collect();
     let folder = open(lab, &cells, engines, execution)?;
     folder.keep(lab.attachments())?;
-    folder.notes().iter().for_each(|note| eprintln!("weir: {note}"));
+    folder.notes().iter().for_each(|note| say(&format!("weir: {note}")));
     warn(&runs);
     catch_interrupts()?;
     let report = execution.report.then(|| Growing::new(folder.path(), lab, engines.len()));
@@ -158,9 +158,9 @@ const MOST_WARNINGS: usize = 5;
 /// Shows what a reader should know of the plan.
 fn warn(runs: &[Run]) {
     let all: BTreeSet<String> = runs.iter().flat_map(Run::warnings).collect();
-    all.iter().take(MOST_WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
+    all.iter().take(MOST_WARNINGS).for_each(|warning| say(&format!("warning: {warning}")));
     if all.len() > MOST_WARNINGS {
-        eprintln!("warning: and {} more of the kind", all.len() - MOST_WARNINGS);
+        say(&format!("warning: and {} more of the kind", all.len() - MOST_WARNINGS));
     }
 }
 

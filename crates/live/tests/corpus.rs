@@ -1,0 +1,17 @@
+//! The inputs that fuzzing found worth keeping (`fuzz/corpus/frame`), without a fuzzer.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../../../fuzz/checks/frame.rs"]
+mod frame;
+
+#[test]
+fn every_input_of_the_corpus_passes_its_check() {
+    let mut count = 0;
+    for entry in std::fs::read_dir("../../fuzz/corpus/frame").unwrap() {
+        let path = entry.unwrap().path();
+        println!("{}", path.display());
+        frame::check(&std::fs::read(path).unwrap());
+        count += 1;
+    }
+    assert!(count > 20, "{count} inputs");
+}
