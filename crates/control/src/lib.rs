@@ -28,6 +28,7 @@ mod reading;
 mod rtt_rounds;
 #[cfg(test)]
 mod testing;
+pub mod tfrc;
 mod vegas;
 mod westwood;
 mod westwood_lp;

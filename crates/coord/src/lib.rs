@@ -39,7 +39,7 @@ pub use aggregate::Function;
 pub use application::{Application, Flow};
 pub use config::Config;
 pub use filter::Filter;
-pub use loss::{Detector, Losses, Outcome};
+pub use loss::{Detector, Outcome};
 pub use path::Path;
 pub use point::{FiveTuple, Packet, Point, Refusal, Side, Verdict};
 pub use rtt::Rtt;

@@ -6,9 +6,10 @@
 use crate::config::Measurement;
 use crate::estimator::{Conditions, Estimator, Event};
 use crate::header::{Probe, Version};
-use crate::loss::{Detector, Losses, Outcome};
+use crate::loss::{Detector, Outcome};
 use crate::{Filter, Rtt, Series};
 use weir_base::{Ewma, Random, Span, Time};
+use weir_control::tfrc::Losses;
 
 /// Weight of a new sample in the smoothed values of loss and bandwidth, and in other averages that the source leaves open.
 pub(crate) const WEIGHT: f64 = 0.1;
@@ -269,7 +270,7 @@ mod tests {
         exchange(&mut a, &mut b, Time::ZERO, 20_000, 1000, |n| n % 100 == 99);
         let rtt = a.rtt().smoothed().unwrap();
         assert!(rtt.as_nanos().abs_diff(50_000_000) < 20_000, "{rtt}");
-        let share = crate::estimator::throughput(1000.0, rtt, 0.01, 1.0, 4.0) / KIB;
+        let share = weir_control::tfrc::throughput(1000.0, rtt, 0.01, 1.0, 4.0) / KIB;
         let reported = f64::from(a.bandwidth.value(crate::Statistic::Latest));
         // One sender of a megabyte a second is 4.45 flowshares: the filter makes the estimate a noisy one.
         assert!((reported / share - 1.0).abs() < 0.35, "{reported} {share}");

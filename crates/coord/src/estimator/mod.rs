@@ -9,7 +9,7 @@ mod rap;
 mod tfrc;
 
 pub use rap::Config as RapConfig;
-pub use tfrc::{Config as TfrcConfig, Variant, throughput};
+pub use tfrc::{Config as TfrcConfig, Variant};
 
 use weir_base::{Span, Time};
 

@@ -125,7 +125,7 @@ mod tests {
         // t_RTO is 4 R, so rate times R depends on p and packet size: at 1,460 bytes 24,601 at p = 0.01, 84,062 at 0.001.
         for (p, expected) in [(0.01, 24_601), (0.001, 84_062)] {
             for rtt in [10, 50, 150].map(Span::from_millis) {
-                let rate = crate::estimator::throughput(1460.0, rtt, p, 1.0, 4.0);
+                let rate = weir_control::tfrc::throughput(1460.0, rtt, p, 1.0, 4.0);
                 let buffer = send_buffer(Rate::from_bits_per_sec((rate * 8.0) as u64), rtt);
                 assert!(buffer.get().abs_diff(expected) <= 1, "{p} {rtt}: {buffer}");
             }
