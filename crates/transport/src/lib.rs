@@ -4,8 +4,11 @@
 
 mod body;
 mod endpoint;
+mod paced;
+pub mod rap;
 mod settings;
 pub mod tcp;
+pub mod tfrc;
 pub mod udp;
 
 pub use body::{Body, Datagram};
@@ -69,6 +72,8 @@ macro_rules! transports {
 transports! {
     Tcp(tcp) = "tcp": "TCP as Linux runs it; live, the kernel's own";
     Udp(udp) = "udp": "datagrams, with no congestion control";
+    Tfrc(tfrc) = "tfrc": "a stream without retransmissions at TFRC's rate (RFC 5348)";
+    Rap(rap) = "rap": "a stream without retransmissions at RAP's rate (Rejaie, Handley and Estrin 1999)";
 }
 
 impl Config {

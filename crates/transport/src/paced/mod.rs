@@ -1,0 +1,262 @@
+//! A flow of packets that leave at a rate, with nothing sent again: the endpoint that rate-based transports share. What gives the
+//! rate is a [`RateControl`] at the sender; what tells it how packets arrive is a [`Reporter`] at the receiver. Both ends have
+//! both, since either may send.
+//!
+//! The flow is a stream of bytes of which lost packets are missing. There is no handshake. The end of the stream is a packet of
+//! its own, which is sent again until a report says that it has arrived.
+
+mod packet;
+mod source;
+
+pub(crate) use packet::{Data, HEADER, Kind, Writer, reader};
+use source::Source;
+
+use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+use crate::{Body, Datagram};
+use weir_base::{Bytes, Ecn, Rate, Span, Time};
+
+/// A UDP header (RFC 768).
+const UDP_HEADER: u32 = 8;
+/// How long the end of the stream waits for a report before it is sent again, at least.
+const END_TIMEOUT: Span = Span::from_millis(200);
+
+/// What a sender's rate follows.
+pub(crate) trait RateControl: Send {
+    /// The rate in bytes of IP packets a second; above zero.
+    fn rate(&self) -> f64;
+    /// The smoothed round trip time, once there is one.
+    fn rtt(&self) -> Option<Span>;
+    /// A packet leaves. `backlogged` says whether more waits behind it.
+    fn sent(&mut self, sequence: u64, backlogged: bool, now: Time);
+    /// A report has arrived: what the peer's [`Reporter`] wrote, checked to be whole or not taken.
+    fn reported(&mut self, report: &[u8], now: Time);
+    /// When [`RateControl::on_timer`] is due; [`Time::NEVER`] when it is not.
+    fn next_timer(&self) -> Time;
+    /// The timer has expired.
+    fn on_timer(&mut self, now: Time);
+    /// Fills in what is its own of a sample.
+    fn sample(&self, sample: &mut Sample);
+    /// Internal state, name and value each.
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64));
+}
+
+/// What a receiver tells of the packets that arrive.
+pub(crate) trait Reporter: Send {
+    /// A packet has arrived, `length` bytes long as an IP packet.
+    fn arrived(&mut self, data: &Data, length: u32, now: Time);
+    /// Appends the report that is due now, if one is.
+    fn report(&mut self, to: &mut Writer, now: Time) -> bool;
+    /// When a report is due; [`Time::NEVER`] when none is.
+    fn next_timer(&self) -> Time;
+}
+
+/// One end of a flow.
+#[derive(Debug)]
+pub(crate) struct Flow<S, R> {
+    control: S,
+    reporter: R,
+    source: Source,
+    ecn: Ecn,
+    /// Length in bytes of a full IP packet and of its IP header.
+    packet: u32,
+    ip_header: u32,
+    open: bool,
+    /// Number of the next packet.
+    next: u64,
+    /// When the last packet was to leave, and its length. The next one's time follows from the rate of then.
+    left: Option<(Time, u32)>,
+    /// When the end of the stream is sent again.
+    end_again: Time,
+    end_acknowledged: bool,
+    /// The peer's end of the stream has arrived, and whether that is still to be said.
+    ended: bool,
+    say_ended: bool,
+    /// Bytes of data that arrived and were not read.
+    arrived: u64,
+    writer: Writer,
+}
+
+impl<S: RateControl, R: Reporter> Flow<S, R> {
+    /// An end that sends packets of this length, IP header included.
+    pub(crate) fn new(control: S, reporter: R, packet: u32, ip_header: u32, ecn: Ecn) -> Flow<S, R> {
+        let payload = packet - ip_header - UDP_HEADER - HEADER as u32;
+        Flow {
+            control,
+            reporter,
+            source: Source::new(payload),
+            ecn,
+            packet,
+            ip_header,
+            open: false,
+            next: 0,
+            left: None,
+            end_again: Time::ZERO,
+            end_acknowledged: false,
+            ended: false,
+            say_ended: false,
+            arrived: 0,
+            writer: Writer::default(),
+        }
+    }
+
+    /// When the next packet with data may leave; at once before the first.
+    fn due(&self) -> Time {
+        self.left.map_or(Time::ZERO, |(at, length)| at + self.gap(length))
+    }
+
+    /// How long a packet of this length keeps the next one waiting.
+    fn gap(&self, length: u32) -> Span {
+        Span::from_secs_f64(f64::from(length) / self.control.rate())
+    }
+
+    /// Whether the end of the stream is due to be sent, for the first time or again.
+    fn end_due(&self) -> Time {
+        if self.source.has_ended() && !self.end_acknowledged { self.end_again } else { Time::NEVER }
+    }
+
+    /// The next packet of data or the end of the stream, if it is due.
+    fn data(&mut self, datagram: &mut Datagram, now: Time) -> bool {
+        let (due, end) = (self.due(), self.end_due() <= now);
+        let payload = if end {
+            let again = self.control.rtt().map_or(Span::ZERO, |rtt| rtt * 4);
+            self.end_again = now + again.max(END_TIMEOUT);
+            0
+        } else if self.open && due <= now {
+            match self.source.take() {
+                0 => return false,
+                payload => payload,
+            }
+        } else {
+            return false;
+        };
+        let data = Data {
+            sequence: self.next as u32,
+            timestamp: micros(now),
+            rtt: self.control.rtt().map_or(0, |rtt| rtt.as_micros().clamp(1, u32::MAX.into()) as u32),
+            end,
+        };
+        datagram.set(&data.encoded(), HEADER as u32 + payload);
+        let length = self.ip_header + UDP_HEADER + datagram.payload();
+        // A sender that is late by less than a gap makes up for it; one that was idle does not.
+        let at = if self.left.is_some() && now.since(due) <= self.gap(length) { due } else { now };
+        self.left = Some((at, length));
+        self.control.sent(self.next, self.source.has_more(), now);
+        self.next += 1;
+        true
+    }
+}
+
+/// The clock of timestamps: microseconds, 32 bits.
+pub(crate) fn micros(now: Time) -> u32 {
+    (now.as_nanos() / 1000) as u32
+}
+
+impl<S: RateControl, R: Reporter> Endpoint for Flow<S, R> {
+    fn open(&mut self, _: Time) {
+        self.open = true;
+    }
+
+    fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
+        let Body::Datagram(datagram) = body else { return };
+        let Some((kind, rest)) = reader(&datagram.head) else { return };
+        self.open = true;
+        match kind {
+            Kind::Data => {
+                let Some(data) = Data::decoded(rest) else { return };
+                let length = self.ip_header + UDP_HEADER + datagram.payload();
+                self.reporter.arrived(&data, length, now);
+                self.arrived += u64::from(datagram.payload().saturating_sub(HEADER as u32));
+                self.ended |= data.end;
+                self.say_ended |= data.end;
+            }
+            Kind::Report => self.control.reported(rest, now),
+            Kind::EndAcknowledged => self.end_acknowledged |= self.source.has_ended(),
+        }
+    }
+
+    fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
+        let datagram = into.datagram_mut();
+        if std::mem::take(&mut self.say_ended) {
+            self.writer.begin(Kind::EndAcknowledged);
+            datagram.set(self.writer.bytes(), self.writer.bytes().len() as u32);
+            return Some(self.ecn);
+        }
+        self.writer.begin(Kind::Report);
+        if self.reporter.report(&mut self.writer, now) {
+            datagram.set(self.writer.bytes(), self.writer.bytes().len() as u32);
+            return Some(self.ecn);
+        }
+        self.data(datagram, now).then_some(self.ecn)
+    }
+
+    fn next_timer(&self) -> Time {
+        let data = if self.open && self.source.has_more() { self.due() } else { Time::NEVER };
+        data.min(self.end_due()).min(self.control.next_timer()).min(self.reporter.next_timer())
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        if self.control.next_timer() <= now {
+            self.control.on_timer(now);
+        }
+    }
+
+    fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
+        self.source.write(message.bytes)
+    }
+
+    fn keep_full(&mut self, _: Stream, _: bool) -> bool {
+        self.source.keep_full();
+        true
+    }
+
+    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
+        match std::mem::take(&mut self.arrived) {
+            0 => {}
+            bytes => to(Stream(0), Read { bytes, head: &[] }),
+        }
+    }
+
+    fn close(&mut self, _: Option<Stream>, _: Time) {
+        self.source.close();
+    }
+
+    fn is_open(&self) -> bool {
+        self.open
+    }
+
+    fn finished(&self) -> bool {
+        self.ended
+    }
+
+    fn all_acknowledged(&self) -> bool {
+        !self.source.has_more() && (self.end_acknowledged || !self.source.is_closed())
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { timeouts: self.sample().map_or(0, |sample| sample.timeouts), ..Counts::default() }
+    }
+
+    fn sample(&self) -> Option<Sample> {
+        let rate = self.control.rate();
+        let rtt = self.control.rtt()?;
+        let mut sample = Sample {
+            cwnd: (rate * rtt.as_secs_f64() / f64::from(self.packet) + 0.5) as u32,
+            ssthresh: None,
+            srtt: Some(rtt),
+            min_rtt: None,
+            rto: Span::ZERO,
+            in_flight: 0,
+            retransmitted: 0,
+            timeouts: 0,
+            pacing_rate: Some(Rate::from_bits_per_sec((rate * 8.0) as u64)),
+            delivery_rate: None,
+            acknowledged: Bytes::ZERO,
+        };
+        self.control.sample(&mut sample);
+        Some(sample)
+    }
+
+    fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
+        self.control.state(&mut |name, value| report(Part::Controller(0), name, value));
+    }
+}

@@ -1,0 +1,148 @@
+//! The two ends of any transport, joined by a pipe each way, on a clock moved by hand. A pipe has a delay and may have a rate with
+//! a queue; it loses, doubles and delays packets at random.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses the part of it that it needs")]
+
+use std::collections::VecDeque;
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
+use weir_transport::{Body, Config, Datagram, End, Endpoint, Setup, Stream};
+
+/// What a pipe does to packets.
+#[derive(Debug, Clone, Copy)]
+pub struct Pipe {
+    pub delay: Span,
+    pub rate: Option<Rate>,
+    /// Longest wait in the queue in front of the rate; what would wait longer is dropped.
+    pub queue: Span,
+    pub loss: f64,
+    pub doubled: f64,
+    /// Part of the packets that are up to a quarter of the delay late.
+    pub late: f64,
+    /// Nothing arrives that leaves between these times.
+    pub outage: Option<(Time, Time)>,
+}
+
+impl Pipe {
+    pub const fn of(delay: Span) -> Pipe {
+        Pipe { delay, rate: None, queue: Span::MAX, loss: 0.0, doubled: 0.0, late: 0.0, outage: None }
+    }
+}
+
+/// Length of the IP and UDP headers.
+pub const HEADERS: u32 = 28;
+
+struct Way {
+    pipe: Pipe,
+    free: Time,
+    /// Packets by arrival.
+    queue: VecDeque<(Time, Body)>,
+    sent: u64,
+    dropped: u64,
+}
+
+impl Way {
+    fn send(&mut self, body: Body, now: Time, random: &mut Random) {
+        self.sent += 1;
+        let Pipe { delay, rate, queue, loss, doubled, late, outage } = self.pipe;
+        let out = outage.is_some_and(|(from, to)| from <= now && now < to);
+        if out || random.chance(loss) || self.free.since(now) > queue {
+            self.dropped += 1;
+            return;
+        }
+        if let Some(rate) = rate {
+            self.free = self.free.max(now) + rate.time_to_send(Bytes::new((body.length() + 20).into()));
+        }
+        let copies = 1 + u32::from(random.chance(doubled));
+        for _ in 0..copies {
+            let extra = if random.chance(late) { random.within(delay / 4) } else { Span::ZERO };
+            let arrival = self.free.max(now) + delay + extra;
+            let at = self.queue.partition_point(|other| other.0 <= arrival);
+            self.queue.insert(at, (arrival, body.clone()));
+        }
+    }
+}
+
+/// Two ends and what is between them. Data goes from `ends[0]` to `ends[1]`.
+pub struct Wire {
+    pub now: Time,
+    pub ends: [End; 2],
+    /// Bytes that each end has read, and the heads of what it read.
+    pub read: [u64; 2],
+    ways: [Way; 2],
+    random: Random,
+    body: Body,
+}
+
+impl Wire {
+    /// Both ends of a transport with full packets of 1,500 bytes, the first one open.
+    pub fn new(transport: &str, forth: Pipe, back: Pipe, seed: u64) -> Wire {
+        let config: Config = serde_json::from_str(transport).expect("a transport of the registry");
+        let setup =
+            Setup { settings: None, ecn: Ecn::NotEct, mtu: Bytes::new(1500), ip_header: 20, seed, flow: 0 };
+        let way = |pipe| Way { pipe, free: Time::ZERO, queue: VecDeque::new(), sent: 0, dropped: 0 };
+        let mut ends = config.ends(&setup);
+        ends[0].open(Time::ZERO);
+        Wire {
+            now: Time::ZERO,
+            ends,
+            read: [0; 2],
+            ways: [way(forth), way(back)],
+            random: Random::stream(seed, "wire"),
+            body: Body::Datagram(Datagram::default()),
+        }
+    }
+
+    /// Packets that an end has sent.
+    pub fn sent(&self, end: usize) -> u64 {
+        self.ways[end].sent
+    }
+
+    /// Packets that were lost on the way from an end.
+    pub fn dropped(&self, end: usize) -> u64 {
+        self.ways[end].dropped
+    }
+
+    /// Runs until `until`, or until `done`.
+    pub fn run(&mut self, until: Time, mut done: impl FnMut(&mut Wire) -> bool) {
+        loop {
+            for end in 0..2 {
+                while let Some(packet) = {
+                    let ecn = self.ends[end].transmit(&mut self.body, self.now);
+                    ecn.map(|_| self.body.clone())
+                } {
+                    self.ways[end].send(packet, self.now, &mut self.random);
+                }
+                let read = &mut self.read[end];
+                self.ends[end].read(&mut |stream, part| {
+                    assert_eq!(stream, Stream(0));
+                    *read += part.bytes;
+                });
+            }
+            if done(self) {
+                return;
+            }
+            let arrivals = self.ways.iter().filter_map(|way| way.queue.front().map(|packet| packet.0));
+            let timers = self.ends.iter().map(|end| end.next_timer());
+            let next = arrivals.chain(timers).min().unwrap_or(Time::NEVER);
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = next.max(self.now);
+            for end in 0..2 {
+                while let Some((_, body)) = self.ways[1 - end].queue.pop_front_if(|(at, _)| *at <= self.now) {
+                    self.ends[end].receive(&body, Ecn::NotEct, self.now);
+                }
+                if self.ends[end].next_timer() <= self.now {
+                    self.ends[end].on_timer(self.now);
+                }
+            }
+        }
+    }
+
+    /// Runs so many seconds and answers the mean rate at which the receiver read meanwhile, in bytes of data a second.
+    pub fn rate_over(&mut self, seconds: u64) -> f64 {
+        let before = self.read[1];
+        self.run(self.now + Span::from_secs(seconds), |_| false);
+        (self.read[1] - before) as f64 / seconds as f64
+    }
+}
