@@ -248,7 +248,8 @@ mod tests {
         let mut back = std::collections::VecDeque::new();
         for n in 0..packets {
             let sent = from + Span::from_micros(gap) * n;
-            while let Some((at, probe)) = back.pop_front_if(|(at, _): &mut (Time, Probe)| *at <= sent) {
+            while back.front().is_some_and(|(at, _): &(Time, Probe)| *at <= sent) {
+                let (at, probe) = back.pop_front().unwrap();
                 a.arrived(&probe, Version::Two, 40, at);
             }
             let probe = a.probe(sent);

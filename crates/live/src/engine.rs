@@ -47,6 +47,7 @@ impl Engine for Live {
 
     fn check(&self, run: &Run) -> Result<(), EngineError> {
         weir_engine::check_traces(run)?;
+        check_transports(run)?;
         check_feedback(run)?;
         check_cards(run)?;
         check_clocks(run)?;
@@ -370,6 +371,23 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
         ));
     }
     warnings
+}
+
+/// Refuses transports that the kernel does not have: no thread drives their endpoints over UDP sockets.
+fn check_transports(run: &Run) -> Result<(), EngineError> {
+    let user_space = |group: &Group| {
+        let transport = group.transport.as_ref()?.name();
+        (!matches!(transport, "tcp" | "udp")).then(|| (group.name.clone(), transport))
+    };
+    match run.groups.iter().find_map(user_space) {
+        Some((name, transport)) => Err(unable(
+            format!(
+                "group {name}: {transport} is a transport of the simulator; the kernel has none of that name"
+            ),
+            "use `--on sim`, or another transport",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Refuses feedback that this kernel's receiver cannot give.

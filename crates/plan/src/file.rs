@@ -329,7 +329,7 @@ pub(crate) struct Traffic {
     pub(crate) flows: u64,
     /// What the application does.
     pub(crate) workload: weir_workload::Config,
-    /// What carries its data: "tcp" or "udp"; by default TCP for streams and UDP for datagrams.
+    /// What carries its data (`weir list transports`); by default TCP for streams and UDP for datagrams.
     pub(crate) transport: Option<weir_transport::Config>,
     /// Congestion controller; by default "cubic".
     pub(crate) cc: Option<weir_control::Config>,

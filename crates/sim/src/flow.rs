@@ -48,17 +48,17 @@ impl InCard {
 impl Flow {
     pub(crate) fn new(run: &Run, number: usize, application: usize) -> Flow {
         let group = &run.groups[run.flows[number].group];
-        let datagrams = match group.workload.role() {
-            Role::Datagrams(datagrams) => Some(datagrams),
-            Role::OneWay | Role::RequestResponse | Role::Command => None,
+        let exact = match group.workload.role() {
+            Role::Datagrams(datagrams) => datagrams.exact,
+            Role::OneWay | Role::RequestResponse | Role::Command => false,
         };
         Flow {
             from: group.from,
             to: group.to,
             ip: group.ip,
             application: application as u32,
-            datagrams: datagrams.is_some(),
-            exact: datagrams.is_some_and(|datagrams| datagrams.exact),
+            datagrams: group.tcp().is_none(),
+            exact,
             drawn: group.workload.is_drawn(),
             card: run.network.nodes[group.from].card.map(InCard::new),
             ends: None,

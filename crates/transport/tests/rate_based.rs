@@ -44,13 +44,13 @@ fn tfrc_sends_at_the_rate_of_its_equation_under_random_loss() {
 
 #[test]
 fn rap_sends_at_the_rate_of_a_window_that_halves_and_grows_by_a_packet() {
-    for loss in [0.001, 0.005] {
+    for loss in [0.001f64, 0.005] {
         let mut wire = busy("rap", Pipe { loss, ..PLAIN });
         wire.rate_over(60);
         let rate = with_headers(wire.rate_over(300));
         // A rate that rises from w / 2 to w packets a round trip by one each sends 3 w^2 / 8 packets for each loss, 3 w / 4 a
         // round trip on average: sqrt(3 / (2 p)). RAP sees a loss a round trip and three packets later, and rises meanwhile.
-        let expected = (1.5 / loss as f64).sqrt() * 1500.0 / 0.1;
+        let expected = (1.5 / loss).sqrt() * 1500.0 / 0.1;
         assert!((rate / expected - 1.0).abs() < 0.25, "{loss}: {rate} {expected}");
     }
 }

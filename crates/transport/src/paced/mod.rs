@@ -61,6 +61,8 @@ pub(crate) struct Flow<S, R> {
     packet: u32,
     ip_header: u32,
     open: bool,
+    /// When it was opened, until a timer has told the driver: there is no packet of the peer's to tell it.
+    opened: Time,
     /// Number of the next packet.
     next: u64,
     /// When the last packet was to leave, and its length. The next one's time follows from the rate of then.
@@ -88,6 +90,7 @@ impl<S: RateControl, R: Reporter> Flow<S, R> {
             packet,
             ip_header,
             open: false,
+            opened: Time::NEVER,
             next: 0,
             left: None,
             end_again: Time::ZERO,
@@ -152,8 +155,8 @@ pub(crate) fn micros(now: Time) -> u32 {
 }
 
 impl<S: RateControl, R: Reporter> Endpoint for Flow<S, R> {
-    fn open(&mut self, _: Time) {
-        self.open = true;
+    fn open(&mut self, now: Time) {
+        (self.open, self.opened) = (true, now);
     }
 
     fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
@@ -191,10 +194,12 @@ impl<S: RateControl, R: Reporter> Endpoint for Flow<S, R> {
 
     fn next_timer(&self) -> Time {
         let data = if self.open && self.source.has_more() { self.due() } else { Time::NEVER };
-        data.min(self.end_due()).min(self.control.next_timer()).min(self.reporter.next_timer())
+        let own = data.min(self.end_due()).min(self.opened);
+        own.min(self.control.next_timer()).min(self.reporter.next_timer())
     }
 
     fn on_timer(&mut self, now: Time) {
+        self.opened = Time::NEVER;
         if self.control.next_timer() <= now {
             self.control.on_timer(now);
         }

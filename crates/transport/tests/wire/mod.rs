@@ -129,7 +129,9 @@ impl Wire {
             }
             self.now = next.max(self.now);
             for end in 0..2 {
-                while let Some((_, body)) = self.ways[1 - end].queue.pop_front_if(|(at, _)| *at <= self.now) {
+                let queue = &mut self.ways[1 - end].queue;
+                while queue.front().is_some_and(|(at, _)| *at <= self.now) {
+                    let Some((_, body)) = queue.pop_front() else { break };
                     self.ends[end].receive(&body, Ecn::NotEct, self.now);
                 }
                 if self.ends[end].next_timer() <= self.now {
