@@ -5,7 +5,9 @@
 mod body;
 mod endpoint;
 mod paced;
+mod ranges;
 pub mod rap;
+pub mod rudp;
 mod settings;
 pub mod tcp;
 pub mod tfrc;
@@ -74,6 +76,7 @@ transports! {
     Udp(udp) = "udp": "datagrams, with no congestion control";
     Tfrc(tfrc) = "tfrc": "a stream without retransmissions at TFRC's rate (RFC 5348)";
     Rap(rap) = "rap": "a stream without retransmissions at RAP's rate (Rejaie, Handley and Estrin 1999)";
+    Rudp(rudp) = "rudp": "a reliable stream at the rate that aggregation points report (CP-RUDP)";
 }
 
 impl Config {

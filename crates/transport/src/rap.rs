@@ -8,10 +8,11 @@
 
 use crate::endpoint::Sample;
 use crate::paced::{Data, Flow, RateControl, Reporter, Writer, micros};
+use crate::ranges::within;
 use crate::tfrc::packet_length;
 use crate::{End, Setup, Transport};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Bytes, Ewma, Span, Time};
 
 /// Parameters of RAP.
@@ -21,6 +22,7 @@ pub struct Parameters {
     /// Length of an IP packet; by default, and at most, the path's MTU.
     pub packet: Option<Bytes>,
     /// What a loss leaves of the rate.
+    #[serde(deserialize_with = "decrease")]
     #[schemars(range(min = 0.1, max = 0.9))]
     pub decrease: f64,
     /// Whether the fine-grain signal is used.
@@ -31,6 +33,10 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters { packet: None, decrease: 0.5, fine_grain: false }
     }
+}
+
+fn decrease<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, 0.1..=0.9)
 }
 
 impl Transport for Parameters {

@@ -7,11 +7,12 @@ mod receiver;
 mod sender;
 
 use crate::paced::{Flow, HEADER};
+use crate::ranges::within;
 use crate::{End, Setup, Transport};
 use receiver::Receiver;
 use schemars::JsonSchema;
 use sender::Sender;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::Bytes;
 
 /// Parameters of TFRC.
@@ -23,6 +24,7 @@ pub struct Parameters {
     /// Whether old loss intervals lose weight while the open one is long (section 5.5).
     pub discounting: bool,
     /// Retransmission timeout of the TCP in the equation, in round trips.
+    #[serde(deserialize_with = "timeout_rtts")]
     #[schemars(range(min = 1.0, max = 100.0))]
     pub timeout_rtts: f64,
 }
@@ -31,6 +33,10 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters { packet: None, discounting: true, timeout_rtts: 4.0 }
     }
+}
+
+fn timeout_rtts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, 1.0..=100.0)
 }
 
 /// Length of a flow's packets: what was asked for, within what its headers need and the MTU.

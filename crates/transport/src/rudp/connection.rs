@@ -1,0 +1,269 @@
+//! A connection: handshake, pacing, and both halves behind the [`Endpoint`] trait.
+
+use super::guide::Guide;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::wire::{DATA_HEADER, Header};
+use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+use crate::{Body, Datagram};
+use weir_base::{Bytes, Ecn, Span, Time};
+use weir_coord::header::LONGEST as CP_HEADER;
+use weir_coord::scheme::Own;
+
+/// A UDP header (RFC 768).
+const UDP_HEADER: u32 = 8;
+/// A SYN is sent again after this long.
+const SYN_TIMEOUT: Span = Span::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not opened, and nothing has come.
+    Closed,
+    /// A SYN has been sent, or is to be.
+    Opening,
+    Open,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    guide: Guide,
+    sender: Sender,
+    receiver: Receiver,
+    state: State,
+    ecn: Ecn,
+    /// Length of a full IP packet and of its IP header.
+    packet: u32,
+    ip_header: u32,
+    /// When the SYN is sent (again).
+    syn: Time,
+    /// What answers the peer's SYN or SYN-ACK.
+    answer: Option<Header>,
+    /// When the last paced packet was to leave, and its length.
+    left: Option<(Time, u32)>,
+    /// The frame that the application writes: its size, and what of it is not written yet.
+    frame: u64,
+    unwritten: u64,
+    /// The head of the packet that leaves.
+    head: Vec<u8>,
+}
+
+impl Connection {
+    /// An end that sends IP packets of at most this length.
+    pub(crate) fn new(guide: Guide, packet: u32, ip_header: u32, ecn: Ecn) -> Connection {
+        // Room for the longer CP header, since the peer may come to speak either.
+        let headers = ip_header + UDP_HEADER + DATA_HEADER as u32;
+        let cp = if guide.header_length() > 0 { CP_HEADER as u32 } else { 0 };
+        Connection {
+            guide,
+            sender: Sender::new(packet.saturating_sub(headers + cp).max(1)),
+            receiver: Receiver::default(),
+            state: State::Closed,
+            ecn,
+            packet,
+            ip_header,
+            syn: Time::NEVER,
+            answer: None,
+            left: None,
+            frame: 0,
+            unwritten: 0,
+            head: Vec::new(),
+        }
+    }
+
+    fn due(&self) -> Time {
+        self.left.map_or(Time::ZERO, |(at, length)| at + self.gap(length))
+    }
+
+    fn gap(&self, length: u32) -> Span {
+        self.guide.rate().time_to_send(Bytes::new(length.into()))
+    }
+
+    fn own(&self) -> Own {
+        Own {
+            frame: Bytes::new(self.frame),
+            left: Bytes::new(self.unwritten + self.sender.held()),
+            urgent: false,
+        }
+    }
+
+    /// Writes a packet of this header and so much data.
+    fn put(&mut self, header: Header, data: u32, datagram: &mut Datagram, now: Time) {
+        let own = self.own();
+        self.head.clear();
+        self.guide.begin(&own, &mut self.head, now);
+        header.write(&mut self.head);
+        datagram.set(&self.head, self.head.len() as u32 + data);
+    }
+
+    fn open_now(&mut self) {
+        (self.state, self.syn) = (State::Open, Time::NEVER);
+    }
+
+    fn threshold(&self) -> u64 {
+        self.guide.send_buffer(self.packet, self.sender.rtt()).get()
+    }
+
+    /// The next paced packet, if one is due.
+    fn paced(&mut self, datagram: &mut Datagram, now: Time) -> bool {
+        let due = self.due();
+        if self.state != State::Open || now < due {
+            return false;
+        }
+        let Some(sent) = self.sender.transmit(now) else { return false };
+        let header = if sent.fin {
+            Header::Fin { number: sent.number, sequence: sent.sequence }
+        } else {
+            Header::Data { number: sent.number, sequence: sent.sequence }
+        };
+        self.put(header, sent.length, datagram, now);
+        let length = self.ip_header + UDP_HEADER + datagram.payload();
+        // A sender that is late by less than a gap makes up for it; one that was idle does not.
+        let at = if self.left.is_some() && now.since(due) <= self.gap(length) { due } else { now };
+        self.left = Some((at, length));
+        true
+    }
+}
+
+impl Endpoint for Connection {
+    fn open(&mut self, now: Time) {
+        if self.state == State::Closed {
+            (self.state, self.syn) = (State::Opening, now);
+        }
+    }
+
+    fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
+        let Body::Datagram(datagram) = body else { return };
+        let Some(rest) = self.guide.open(&datagram.head, now) else { return };
+        let Some(header) = Header::read(rest) else { return };
+        let data = datagram.payload().saturating_sub((datagram.head.len() - rest.len() + DATA_HEADER) as u32);
+        match header {
+            Header::Syn { number, .. } => {
+                self.answer = Some(Header::SynAck { echo: number, ack: 0 });
+                self.open_now();
+            }
+            Header::SynAck { echo, .. } => {
+                // The third step of the handshake: it acknowledges nothing.
+                self.answer =
+                    Some(Header::Ack { echo: echo.wrapping_sub(1), ack: 0, hole: super::wire::NO_HOLE });
+                self.open_now();
+            }
+            Header::Data { number, sequence } if self.state == State::Open => {
+                self.receiver.arrived(number, sequence, data, false);
+            }
+            Header::Fin { number, sequence } if self.state == State::Open => {
+                self.receiver.arrived(number, sequence, 0, true);
+            }
+            Header::Ack { echo, ack, .. } if self.state == State::Open => {
+                self.sender.acknowledged(echo, ack, now)
+            }
+            Header::Data { .. } | Header::Fin { .. } | Header::Ack { .. } => {}
+        }
+    }
+
+    fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
+        let datagram = into.datagram_mut();
+        let control = if self.syn <= now {
+            self.syn = now + SYN_TIMEOUT;
+            Some(Header::Syn { number: 0, sequence: 0 })
+        } else {
+            self.answer.take().or_else(|| self.receiver.ack())
+        };
+        if let Some(header) = control {
+            self.put(header, 0, datagram, now);
+            return Some(self.ecn);
+        }
+        if self.paced(datagram, now) {
+            return Some(self.ecn);
+        }
+        let own = self.own();
+        self.head.clear();
+        if self.state == State::Open && self.guide.refresh(&own, &mut self.head, now) {
+            datagram.set(&self.head, self.head.len() as u32);
+            return Some(self.ecn);
+        }
+        None
+    }
+
+    fn next_timer(&self) -> Time {
+        let waits = self.state == State::Open && self.sender.has_more();
+        let paced = if waits { self.due() } else { Time::NEVER };
+        let guide = if self.state == State::Open { self.guide.next_timer() } else { Time::NEVER };
+        self.syn.min(paced).min(guide).min(self.sender.next_timer())
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.guide.on_timer(now);
+        self.sender.on_timer(now);
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.state == State::Open
+            && !self.receiver.owes()
+            && self.answer.is_none()
+            && !self.sender.has_more()
+            && self.guide.header_length() == 0
+    }
+
+    fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
+        let taken = self.sender.write(message.bytes, self.threshold());
+        // The application comes again with what is left of a frame.
+        if message.bytes != self.unwritten {
+            self.frame = message.bytes;
+        }
+        self.unwritten = message.bytes - taken;
+        taken
+    }
+
+    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
+        match self.receiver.take() {
+            0 => {}
+            bytes => to(Stream(0), Read { bytes, head: &[] }),
+        }
+    }
+
+    fn close(&mut self, _: Option<Stream>, _: Time) {
+        self.sender.close();
+    }
+
+    fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    fn finished(&self) -> bool {
+        self.receiver.finished()
+    }
+
+    fn all_acknowledged(&self) -> bool {
+        self.sender.all_acknowledged()
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { timeouts: self.sender.timeouts, ..Counts::default() }
+    }
+
+    fn sample(&self) -> Option<Sample> {
+        if self.state != State::Open {
+            return None;
+        }
+        let rtt = self.sender.rtt();
+        let window = rtt.map_or(Bytes::ZERO, |rtt| self.guide.rate().bytes_in(rtt));
+        Some(Sample {
+            cwnd: window.get().div_ceil(self.packet.into()) as u32,
+            ssthresh: None,
+            srtt: rtt,
+            min_rtt: None,
+            rto: self.sender.patience(),
+            in_flight: self.sender.in_flight(),
+            retransmitted: self.sender.retransmitted,
+            timeouts: self.sender.timeouts,
+            pacing_rate: Some(self.guide.rate()),
+            delivery_rate: None,
+            acknowledged: Bytes::new(self.sender.acknowledged),
+        })
+    }
+
+    fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
+        self.guide.state(&mut |name, value| report(Part::Controller(0), name, value));
+    }
+}

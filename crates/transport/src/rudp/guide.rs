@@ -1,0 +1,182 @@
+//! What a flow's rate and send buffer follow: the reports of its aggregation point, or a fixed rate.
+//!
+//! A flow to which no report has come for four round trips halves its rate, and again after four more. Whatever is reported,
+//! the rate stays below a maximum of the flow's own.
+
+use super::Parameters;
+use weir_base::{Bytes, Rate, Span, Time};
+use weir_coord::Statistic;
+use weir_coord::cell::{Cell, Family};
+use weir_coord::endpoint::{Endpoint, Identity};
+use weir_coord::header::{FLOWS, Flags, Version};
+use weir_coord::scheme::{self, Own, Scheme, Shares};
+
+/// Round trips without a report after which the rate is halved.
+const PATIENCE_RTTS: u64 = 4;
+/// A round trip before one was reported.
+const UNKNOWN_RTT: Span = Span::from_millis(250);
+/// The least rate: a packet of 1,500 bytes in 64 s (RFC 5348, `t_mbi`).
+const LEAST_RATE: u64 = 1500 * 8 / 64;
+/// The least send buffer in packets: one that is sent and one that waits.
+const LEAST_BUFFER: u64 = 2;
+/// A silent endpoint says what it has to say this often; what an aggregation point keeps lasts a few seconds.
+const REFRESH: Span = Span::from_secs(1);
+/// The CP transport's number; aggregation points do not look at it.
+const PROTOCOL: u8 = 1;
+/// Bytes in a second for each unit of a bandwidth cell.
+const KIB: u64 = 1024;
+
+/// The rate of a flow.
+#[derive(Debug)]
+pub(crate) struct Guide {
+    rate: Rate,
+    max_rate: Rate,
+    coordination: Option<Coordination>,
+}
+
+#[derive(Debug)]
+struct Coordination {
+    endpoint: Endpoint,
+    scheme: scheme::Config,
+    address: u8,
+    buffer_by_flowshare: bool,
+    /// Cells: rate of a flowshare, number of flows, own number and sum.
+    cells: [Cell; 4],
+    flowshare: Option<Rate>,
+    rtt: Option<Span>,
+    /// When the rate is halved.
+    starves: Time,
+    /// When a packet of its own is due, if none leaves before.
+    refresh: Time,
+}
+
+const RTT: Cell = Family::Rtt.cell(Statistic::Smoothed);
+
+impl Guide {
+    /// The guide of the flow of this number.
+    pub(crate) fn new(parameters: &Parameters, flow: u64) -> Guide {
+        let Parameters { rate, max_rate, address, buffer_by_flowshare, .. } = *parameters;
+        let coordination = parameters.application.map(|application| {
+            let flow = (flow % FLOWS as u64) as u8;
+            let cells = scheme::watched(flow, address);
+            let scheme = parameters.scheme.clone();
+            let [flowshare, flows, ..] = cells;
+            let identity = Identity { application, flow, protocol: PROTOCOL, key: None, epoch: 0 };
+            // A scheme without numbers needs no more than a packet reports.
+            let endpoint = match scheme.number(&Own::default()) {
+                None => Endpoint::new(identity, Version::One, &[flowshare, flows, RTT]),
+                Some(_) => Endpoint::new(identity, Version::One, &[&cells[..], &[RTT]].concat()),
+            };
+            Coordination {
+                endpoint,
+                scheme,
+                address,
+                buffer_by_flowshare,
+                cells,
+                flowshare: None,
+                rtt: None,
+                starves: Time::NEVER,
+                refresh: Time::NEVER,
+            }
+        });
+        Guide { rate: rate.min(max_rate), max_rate, coordination }
+    }
+
+    /// The rate in bits of IP packets a second.
+    pub(crate) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Bytes that stand before the transport's header in a packet.
+    pub(crate) fn header_length(&self) -> usize {
+        self.coordination.as_ref().map_or(0, |coordination| coordination.endpoint.header_length())
+    }
+
+    /// Begins a packet that leaves: appends the CP header, which tells what the flow says of itself.
+    pub(crate) fn begin(&mut self, own: &Own, to: &mut Vec<u8>, now: Time) {
+        self.head(own, Flags::default(), to, now);
+    }
+
+    fn head(&mut self, own: &Own, flags: Flags, to: &mut Vec<u8>, now: Time) {
+        let Some(coordination) = &mut self.coordination else { return };
+        if let Some(number) = coordination.scheme.number(own) {
+            coordination.endpoint.write(coordination.address, number);
+        }
+        let begin = to.len();
+        to.resize(begin + coordination.endpoint.header_length(), 0);
+        coordination.endpoint.seal(flags, &mut to[begin..]);
+        coordination.refresh = now + REFRESH;
+        if coordination.starves == Time::NEVER {
+            coordination.starves = now + coordination.patience();
+        }
+    }
+
+    /// A packet that asks the aggregation point for reports and goes no further, if one is due: nothing else has left for long.
+    pub(crate) fn refresh(&mut self, own: &Own, to: &mut Vec<u8>, now: Time) -> bool {
+        let due = self.coordination.as_ref().is_some_and(|coordination| coordination.refresh <= now);
+        if due {
+            self.head(own, Flags::REFLECT, to, now);
+        }
+        due
+    }
+
+    /// Takes the CP header off a packet that arrived; none of a packet that is not for this flow.
+    pub(crate) fn open<'a>(&mut self, packet: &'a [u8], now: Time) -> Option<&'a [u8]> {
+        let Some(coordination) = &mut self.coordination else { return Some(packet) };
+        let length = coordination.endpoint.open(packet, |_, _| {}).ok()?;
+        if let Some(rate) = coordination.reported(now) {
+            self.rate = rate.min(self.max_rate).max(Rate::from_bits_per_sec(LEAST_RATE));
+        }
+        packet.get(length..)
+    }
+
+    /// How many bytes may be written and not acknowledged, for packets of this length.
+    pub(crate) fn send_buffer(&self, packet: u32, rtt: Option<Span>) -> Bytes {
+        let coordination = self.coordination.as_ref();
+        let by =
+            coordination.filter(|c| c.buffer_by_flowshare).and_then(|c| c.flowshare).unwrap_or(self.rate);
+        let rtt = coordination.and_then(|c| c.rtt).or(rtt).unwrap_or(UNKNOWN_RTT);
+        scheme::send_buffer(by, rtt).max(Bytes::new(LEAST_BUFFER * u64::from(packet)))
+    }
+
+    /// When [`Guide::on_timer`] is due.
+    pub(crate) fn next_timer(&self) -> Time {
+        self.coordination.as_ref().map_or(Time::NEVER, |c| c.starves.min(c.refresh))
+    }
+
+    /// Halves the rate if no report has come for too long.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        let Some(coordination) = &mut self.coordination else { return };
+        if coordination.starves <= now {
+            let halved = (self.rate.bits_per_sec() / 2).max(LEAST_RATE);
+            self.rate = Rate::from_bits_per_sec(halved);
+            coordination.starves = now + coordination.patience();
+        }
+    }
+
+    /// Internal state for the records.
+    pub(crate) fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let Some(coordination) = &self.coordination else { return };
+        report("flowshare_mbps", coordination.flowshare.map_or(0.0, |rate| rate.mbit_per_sec()));
+        report("reported_rtt_ms", coordination.rtt.map_or(0.0, |rtt| rtt.as_millis_f64()));
+    }
+}
+
+impl Coordination {
+    fn patience(&self) -> Span {
+        self.rtt.unwrap_or(UNKNOWN_RTT) * PATIENCE_RTTS
+    }
+
+    /// The rate that the reports so far give; none before there is an estimate.
+    fn reported(&mut self, now: Time) -> Option<Rate> {
+        let value = |cell| self.endpoint.value(cell).filter(|value| *value > 0);
+        let [flowshare, flows, own, sum] = self.cells;
+        self.rtt = value(RTT).map(|micros| Span::from_micros(micros.into())).or(self.rtt);
+        let flowshare = Rate::from_bits_per_sec(u64::from(value(flowshare)?) * KIB * 8);
+        self.flowshare = Some(flowshare);
+        self.starves = now + self.patience();
+        let zero = |cell| value(cell).unwrap_or(0);
+        let flows = zero(flows).max(1);
+        Some(self.scheme.rate(&Shares { flowshare, flows, own: zero(own), sum: zero(sum) }))
+    }
+}

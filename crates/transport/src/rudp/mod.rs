@@ -1,0 +1,89 @@
+//! CP-RUDP, the reliable transport of the coordination study (the coordination dissertation, sections 2.14, 6.4, appendices C and E):
+//! a stream in order over datagrams without congestion control of its own. Its rate and its send buffer follow what the aggregation
+//! points report (a fixed rate without them).
+//!
+//! Every transmission has a packet number of its own, which acknowledgements echo, so that a retransmission's acknowledgement is
+//! told from the original's. The source leaves open what follows; these are our readings. Each data packet is acknowledged at
+//! once. A transmission is lost when three later ones were echoed, or when its timeout (RFC 6298) has passed. What is lost is
+//! sent again before new data, within the same rate. The receiver takes whatever comes: the rate is the only limit.
+
+mod connection;
+mod guide;
+mod receiver;
+mod sender;
+mod wire;
+
+use crate::ranges::within;
+use crate::{End, Setup, Transport};
+use connection::Connection;
+use guide::Guide;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use weir_base::Rate;
+use weir_coord::scheme;
+
+/// Parameters of CP-RUDP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {
+    /// The application's id at the aggregation points (0 to 31); without one, the flow keeps `rate` and has no CP header.
+    #[serde(deserialize_with = "application")]
+    #[schemars(range(max = 31))]
+    pub application: Option<u8>,
+    /// How the application's flows split what it may send.
+    pub scheme: scheme::Config,
+    /// The general-purpose address (0 to 249) at which its flows write their numbers for the scheme.
+    #[serde(deserialize_with = "address")]
+    #[schemars(range(max = 249))]
+    pub address: u8,
+    /// The rate before the first report, and without aggregation points.
+    pub rate: Rate,
+    /// The most that the flow ever sends, whatever is reported.
+    pub max_rate: Rate,
+    /// Whether the send buffer is sized by the rate of a flowshare, as equation 6.2 is printed, and not by the flow's own rate.
+    pub buffer_by_flowshare: bool,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            application: None,
+            scheme: scheme::Config::Equal(Default::default()),
+            address: 0,
+            rate: Rate::from_bits_per_sec(500_000),
+            max_rate: Rate::from_mbit_per_sec(1000),
+            buffer_by_flowshare: false,
+        }
+    }
+}
+
+fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+    // Written out without an application, it is null.
+    struct Id(u8);
+    impl<'de> Deserialize<'de> for Id {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Id, D::Error> {
+            within(deserializer, 0..=31).map(Id)
+        }
+    }
+    Ok(Option::<Id>::deserialize(deserializer)?.map(|Id(id)| id))
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    within(deserializer, 0..=249)
+}
+
+impl Transport for Parameters {
+    fn carries_datagrams(&self) -> bool {
+        false
+    }
+    fn keys(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
+        [(); 2].map(|()| {
+            let guide = Guide::new(self, setup.flow);
+            let packet = setup.mtu.get() as u32;
+            End::Other(Box::new(Connection::new(guide, packet, setup.ip_header, setup.ecn)))
+        })
+    }
+}

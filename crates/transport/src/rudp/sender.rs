@@ -1,0 +1,356 @@
+//! What is to be sent: segments from the first unacknowledged one on, and which of them are to be sent again.
+
+use std::collections::VecDeque;
+use weir_base::{Span, Time};
+
+/// Later transmissions that must be echoed before one counts as lost.
+const LATER: u32 = 3;
+/// Bounds of the timeout (RFC 6298 has 1 s; Linux 200 ms).
+const LEAST_TIMEOUT: Span = Span::from_millis(200);
+const FIRST_TIMEOUT: Span = Span::from_secs(1);
+const LONGEST_TIMEOUT: Span = Span::from_secs(10);
+
+/// A segment: some bytes of the stream, or its end.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    length: u32,
+    fin: bool,
+    /// Number of its last transmission and when that was.
+    sent: Option<(u32, Time)>,
+    acknowledged: bool,
+    /// Whether it waits to be sent again.
+    lost: bool,
+}
+
+/// What a transmission carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Transmission {
+    pub(crate) number: u32,
+    pub(crate) sequence: u32,
+    pub(crate) length: u32,
+    pub(crate) fin: bool,
+}
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    /// Bytes in a full segment.
+    payload: u32,
+    /// Number of the first segment in `segments`: the first that is not acknowledged.
+    first: u32,
+    segments: VecDeque<Segment>,
+    /// Written bytes that are in no segment.
+    waiting: u64,
+    /// Bytes in segments that are not acknowledged.
+    outstanding: u64,
+    closed: bool,
+    /// Whether the end of the stream is in a segment, and whether that is acknowledged.
+    fin: Fin,
+    /// Number of the next transmission; those in `transmissions`, each with its segment, end before it.
+    next: u32,
+    transmissions: VecDeque<u32>,
+    /// Segments that wait to be sent again.
+    losses: u32,
+    /// Smoothed round trip time and mean deviation, in seconds.
+    rtt: Option<(f64, f64)>,
+    /// Timeouts in a row.
+    backoff: u32,
+    timeout: Time,
+    pub(crate) retransmitted: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) acknowledged: u64,
+}
+
+impl Sender {
+    /// A sender of segments of this many bytes.
+    pub(crate) fn new(payload: u32) -> Sender {
+        Sender {
+            payload,
+            first: 0,
+            segments: VecDeque::new(),
+            waiting: 0,
+            outstanding: 0,
+            closed: false,
+            fin: Fin::NotSent,
+            next: 0,
+            transmissions: VecDeque::new(),
+            losses: 0,
+            rtt: None,
+            backoff: 0,
+            timeout: Time::NEVER,
+            retransmitted: 0,
+            timeouts: 0,
+            acknowledged: 0,
+        }
+    }
+
+    /// Takes bytes as far as no more than `threshold` are written and not acknowledged; answers how many.
+    pub(crate) fn write(&mut self, bytes: u64, threshold: u64) -> u64 {
+        let room = if self.closed { 0 } else { threshold.saturating_sub(self.held()) };
+        let taken = bytes.min(room);
+        self.waiting += taken;
+        taken
+    }
+
+    /// Bytes that are written and not acknowledged.
+    pub(crate) fn held(&self) -> u64 {
+        self.waiting + self.outstanding
+    }
+
+    /// No more is written.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether there is something to send.
+    pub(crate) fn has_more(&self) -> bool {
+        self.losses > 0 || self.waiting > 0 || (self.closed && self.fin == Fin::NotSent)
+    }
+
+    /// Whether all is acknowledged, the end of the stream too if it was closed.
+    pub(crate) fn all_acknowledged(&self) -> bool {
+        self.held() == 0 && (!self.closed || self.fin == Fin::Acknowledged)
+    }
+
+    /// The next transmission: what was lost first, then new data, then the end of the stream.
+    pub(crate) fn transmit(&mut self, now: Time) -> Option<Transmission> {
+        let at = match self.segments.iter().position(|segment| segment.lost).filter(|_| self.losses > 0) {
+            Some(at) => {
+                self.losses -= 1;
+                self.retransmitted += 1;
+                at
+            }
+            None => {
+                let fin = self.waiting == 0;
+                if fin && !(self.closed && self.fin == Fin::NotSent) {
+                    return None;
+                }
+                if fin {
+                    self.fin = Fin::Sent;
+                }
+                let length = self.waiting.min(self.payload.into());
+                self.waiting -= length;
+                self.outstanding += length;
+                let length = length as u32;
+                self.segments.push_back(Segment {
+                    length,
+                    fin,
+                    sent: None,
+                    acknowledged: false,
+                    lost: false,
+                });
+                self.segments.len() - 1
+            }
+        };
+        let (number, sequence) = (self.next, self.first.wrapping_add(at as u32));
+        self.next = self.next.wrapping_add(1);
+        self.transmissions.push_back(sequence);
+        if self.timeout == Time::NEVER {
+            self.timeout = now + self.patience();
+        }
+        let segment = &mut self.segments[at];
+        (segment.sent, segment.lost) = (Some((number, now)), false);
+        Some(Transmission { number, sequence, length: segment.length, fin: segment.fin })
+    }
+
+    /// An acknowledgement: the transmission that it echoes, the next expected segment, and that segment again if a later one has
+    /// arrived.
+    pub(crate) fn acknowledged(&mut self, echo: u32, ack: u32, now: Time) {
+        let oldest = self.next.wrapping_sub(self.transmissions.len() as u32);
+        let (age, arrived) = (echo.wrapping_sub(oldest), ack.wrapping_sub(self.first));
+        if arrived as usize > self.segments.len() {
+            return;
+        }
+        if let Some(sequence) = self.transmissions.get(age as usize).copied() {
+            let at = sequence.wrapping_sub(self.first) as usize;
+            if let Some(segment) = self.segments.get_mut(at) {
+                // Each transmission has its own number, so retransmissions give samples too.
+                if let Some((_, sent)) = segment.sent.filter(|(number, _)| *number == echo) {
+                    self.take_rtt(now.since(sent).as_secs_f64());
+                }
+                self.settle(at);
+            }
+            // Transmissions that three later ones have overtaken.
+            for _ in 0..(age + 1).saturating_sub(LATER) {
+                let Some(sequence) = self.transmissions.pop_front() else { break };
+                let number = self.next.wrapping_sub(self.transmissions.len() as u32 + 1);
+                self.lose(sequence.wrapping_sub(self.first) as usize, Some(number));
+            }
+        }
+        for at in 0..arrived as usize {
+            self.settle(at);
+        }
+        while self.segments.front().is_some_and(|segment| segment.acknowledged) {
+            let fin = self.segments.pop_front().is_some_and(|segment| segment.fin);
+            self.first = self.first.wrapping_add(1);
+            if fin {
+                self.fin = Fin::Acknowledged;
+            }
+        }
+        self.backoff = 0;
+        self.timeout = if self.segments.is_empty() { Time::NEVER } else { now + self.patience() };
+    }
+
+    /// A segment has arrived.
+    fn settle(&mut self, at: usize) {
+        let segment = &mut self.segments[at];
+        if !segment.acknowledged {
+            segment.acknowledged = true;
+            self.losses -= u32::from(std::mem::take(&mut segment.lost));
+            self.outstanding -= u64::from(segment.length);
+            self.acknowledged += u64::from(segment.length);
+        }
+    }
+
+    /// A segment is to be sent again, if `number` (or any number) is its last transmission and it has not arrived.
+    fn lose(&mut self, at: usize, number: Option<u32>) {
+        let Some(segment) = self.segments.get_mut(at) else { return };
+        let last = segment.sent.map(|(number, _)| number);
+        if !segment.acknowledged && !segment.lost && last.is_some() && (number.is_none() || number == last) {
+            segment.lost = true;
+            self.losses += 1;
+        }
+    }
+
+    /// The timeout has passed: the first segment is sent again, and all that left no later than it.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        if now < self.timeout {
+            return;
+        }
+        for at in 0..self.segments.len() {
+            self.lose(at, None);
+        }
+        self.timeouts += 1;
+        self.backoff += 1;
+        self.timeout = now + self.patience();
+    }
+
+    /// When [`Sender::on_timer`] is due.
+    pub(crate) fn next_timer(&self) -> Time {
+        self.timeout
+    }
+
+    /// The timeout, doubled for each one in a row.
+    pub(crate) fn patience(&self) -> Span {
+        let timeout = self.rtt.map_or(FIRST_TIMEOUT, |(srtt, deviation)| {
+            Span::from_secs_f64(srtt + 4.0 * deviation).max(LEAST_TIMEOUT)
+        });
+        (timeout * (1 << self.backoff.min(6))).min(LONGEST_TIMEOUT)
+    }
+
+    /// The smoothed round trip time of acknowledgements.
+    pub(crate) fn rtt(&self) -> Option<Span> {
+        self.rtt.map(|(srtt, _)| Span::from_secs_f64(srtt))
+    }
+
+    /// Segments that have left and are not acknowledged.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.segments.iter().filter(|segment| !segment.acknowledged && !segment.lost).count() as u32
+    }
+
+    /// RFC 6298, section 2.
+    fn take_rtt(&mut self, sample: f64) {
+        self.rtt = Some(match self.rtt {
+            Some((srtt, deviation)) => {
+                let deviation = deviation + ((srtt - sample).abs() - deviation) / 4.0;
+                (srtt + (sample - srtt) / 8.0, deviation)
+            }
+            None => (sample, sample / 2.0),
+        });
+    }
+}
+
+/// Where the end of the stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fin {
+    NotSent,
+    Sent,
+    Acknowledged,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// Five segments of 100 bytes, sent at 0 to 4 ms as packets 0 to 4.
+    fn five() -> Sender {
+        let mut sender = Sender::new(100);
+        assert_eq!(sender.write(500, 1000), 500);
+        for n in 0..5 {
+            let sent = sender.transmit(ms(n.into())).unwrap();
+            assert_eq!(sent, Transmission { number: n, sequence: n, length: 100, fin: false });
+        }
+        assert_eq!(sender.transmit(ms(5)), None);
+        sender
+    }
+
+    #[test]
+    fn a_transmission_is_lost_when_three_later_ones_were_echoed() {
+        let mut sender = five();
+        sender.acknowledged(1, 0, ms(50));
+        sender.acknowledged(2, 0, ms(51));
+        assert!(!sender.has_more());
+        sender.acknowledged(3, 0, ms(52));
+        let again = Transmission { number: 5, sequence: 0, length: 100, fin: false };
+        assert_eq!(sender.transmit(ms(53)), Some(again));
+        // The echo of the retransmission brings the acknowledgement of all four, and a sample of its own.
+        sender.acknowledged(5, 4, ms(103));
+        assert_eq!((sender.held(), sender.retransmitted), (100, 1));
+        assert_eq!(sender.first, 4);
+    }
+
+    #[test]
+    fn a_lost_acknowledgement_is_made_good_by_the_next_one() {
+        let mut sender = five();
+        sender.acknowledged(4, 5, ms(54));
+        assert!(sender.all_acknowledged() && !sender.has_more());
+        assert_eq!(sender.next_timer(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_timeout_sends_all_again_and_doubles() {
+        let mut sender = five();
+        assert_eq!(sender.next_timer(), ms(1000));
+        sender.on_timer(ms(1000));
+        assert_eq!(sender.next_timer(), ms(3000));
+        let again: Vec<u32> =
+            std::iter::from_fn(|| sender.transmit(ms(1001))).map(|sent| sent.sequence).collect();
+        assert_eq!(again, [0, 1, 2, 3, 4]);
+        // A late echo of the first transmission still counts for its segment.
+        sender.acknowledged(0, 1, ms(1002));
+        assert_eq!(sender.held(), 400);
+    }
+
+    #[test]
+    fn a_threshold_bounds_what_is_written_and_not_acknowledged() {
+        let mut sender = five();
+        assert_eq!(sender.write(1000, 700), 200);
+        assert_eq!(sender.write(1000, 700), 0);
+        sender.acknowledged(2, 3, ms(50));
+        assert_eq!(sender.write(1000, 700), 300);
+    }
+
+    #[test]
+    fn the_end_of_the_stream_is_a_segment_of_its_own() {
+        let mut sender = five();
+        sender.close();
+        assert!(sender.has_more() && !sender.all_acknowledged());
+        let fin = Transmission { number: 5, sequence: 5, length: 0, fin: true };
+        assert_eq!(sender.transmit(ms(9)), Some(fin));
+        sender.acknowledged(5, 6, ms(60));
+        assert!(sender.all_acknowledged() && !sender.has_more());
+        assert_eq!(sender.write(1, 1000), 0);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_not_acknowledged() {
+        let mut sender = five();
+        sender.acknowledged(77, 9, ms(50));
+        sender.acknowledged(77, 0, ms(50));
+        assert_eq!(sender.held(), 500);
+    }
+}
