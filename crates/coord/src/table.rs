@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_takes_153_kib_where_the_source_has_256() {
+    fn a_table_takes_140_kib_where_the_source_has_256() {
         // 250 addresses of 128 cells, 13 results and 4 bytes; 128 flows of four pointers; two fat pointers.
         assert_eq!(Table::SIZE, 250 * (4 * (128 + 13) + 4) + 128 * 16 + 32);
     }

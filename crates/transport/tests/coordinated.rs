@@ -68,11 +68,11 @@ struct Sites {
     silent: Time,
 }
 
-fn point(own: u8) -> Point {
+fn point(own: u8, more: &str) -> Point {
     let other = 3 - own;
     let text = format!(
         "[[application]]\nid = 1\nname = \"one\"\nlocal = [\"10.{own}.0.0/16\"]\nlocal_ports = 9000\n\
-         remote = [\"10.{other}.0.0/16\"]\nremote_ports = 9000\n"
+         remote = [\"10.{other}.0.0/16\"]\nremote_ports = 9000\n{more}"
     );
     Point::new(&weir_coord::Config::from_toml(&text).unwrap(), 1, 1).unwrap()
 }
@@ -88,7 +88,13 @@ fn tuple(from: usize, flow: usize) -> FiveTuple {
 }
 
 impl Sites {
+    /// So many flows with more parameters, and the plain aggregation points.
     fn new(flows: usize, parameters: &str, loss: f64) -> Sites {
+        Sites::with(flows, parameters, "", loss)
+    }
+
+    /// As [`Sites::new`], with more lines in the application's table of both aggregation points.
+    fn with(flows: usize, parameters: &str, more: &str, loss: f64) -> Sites {
         let config: Config =
             serde_json::from_str(&format!(r#"{{ "kind": "rudp", "application": 1 {parameters} }}"#)).unwrap();
         let ends = |flow: usize| {
@@ -108,7 +114,7 @@ impl Sites {
             now: Time::ZERO,
             flows: (0..flows).map(ends).collect(),
             read: vec![0; flows],
-            points: [point(1), point(2)],
+            points: [point(1, more), point(2, more)],
             ways: Default::default(),
             loss,
             random: Random::stream(1, "sites"),
@@ -197,6 +203,31 @@ fn flows_get_a_flowshare_each_however_many_they_are() {
         // 2 % of what is sent is sent again, and a loss event may be more than one loss.
         assert!((0.85..1.2).contains(&(mean / expected)), "{flows}: {mean} {expected}");
         assert!(rates.iter().all(|rate| (rate / mean - 1.0).abs() < 0.02), "{flows}: {rates:?}");
+    }
+}
+
+#[test]
+fn without_the_filter_twelve_flows_are_told_of_more_than_they_may_have() {
+    // 1 % of loss and 50 ms: eleven packets of a flowshare in a round trip, but 135 of twelve, so most losses fall into the round
+    // trip of another one and count for nothing (section 4.4.1).
+    let expected = throughput(1500.0, Span::from_millis(50), 0.01, 1.0, 4.0) * 1427.0 / 1500.0;
+    let mut naive = Sites::with(12, "", "filter = { enabled = false }", 0.01);
+    naive.rates(20, |_| 1 << 20);
+    let rates = naive.rates(30, |_| 1 << 20);
+    let mean = rates.iter().sum::<f64>() / 12.0;
+    assert!(mean > 1.5 * expected, "{mean} {expected}");
+}
+
+#[test]
+fn raps_flowshare_does_not_depend_on_the_number_of_flows_either() {
+    // sqrt(3 / (2 p)) packets a round trip.
+    let expected = (1.5f64 / 0.005).sqrt() * 1427.0 / 0.05;
+    for flows in [1, 8] {
+        let mut sites = Sites::with(flows, "", "estimator = \"rap\"", 0.005);
+        sites.rates(30, |_| 1 << 20);
+        let rates = sites.rates(60, |_| 1 << 20);
+        let mean = rates.iter().sum::<f64>() / flows as f64;
+        assert!((0.75..1.25).contains(&(mean / expected)), "{flows}: {mean} {expected}");
     }
 }
 
