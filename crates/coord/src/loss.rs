@@ -38,6 +38,9 @@ impl Limits {
     }
 }
 
+/// Where the unwrapped numbers of version 1 begin.
+const UNWRAPPED_FROM: u64 = 1 << 32;
+
 /// Finds lost packets among the numbers of those that arrive.
 #[derive(Debug, Clone, Default)]
 pub struct Detector {
@@ -51,7 +54,7 @@ impl Detector {
     /// bits count.
     #[inline]
     pub fn arrived(&mut self, number: u64, version: Version, now: Time, lost: impl FnMut(Losses)) -> Outcome {
-        let Some(highest) = self.gaps.highest() else { return self.begin(number, now) };
+        let Some(highest) = self.gaps.highest() else { return self.begin(number, version, now) };
         let sequence = match version {
             // The nearest number with these low bits.
             Version::One => {
@@ -60,11 +63,15 @@ impl Detector {
             Version::Two => number,
         };
         let limits = Limits::of(version);
-        let forward = sequence.wrapping_sub(highest);
-        if forward > limits.forward && highest.wrapping_sub(sequence) > limits.backward {
+        let far = if sequence > highest {
+            sequence - highest > limits.forward
+        } else {
+            highest - sequence > limits.backward
+        };
+        if far {
             let newer_epoch = version == Version::Two && sequence >> 32 > highest >> 32;
             if newer_epoch || self.jumped == Some(sequence) {
-                return self.begin(number, now);
+                return self.begin(number, version, now);
             }
             self.jumped = Some(sequence.wrapping_add(1));
             return Outcome::Stale;
@@ -78,9 +85,14 @@ impl Detector {
         *self = Detector::default();
     }
 
-    fn begin(&mut self, number: u64, now: Time) -> Outcome {
+    fn begin(&mut self, number: u64, version: Version, now: Time) -> Outcome {
         self.restart();
-        self.gaps.arrived(number, now, |_| {});
+        let first = match version {
+            // Numbers below the first one have room.
+            Version::One => UNWRAPPED_FROM | number & 0xffff,
+            Version::Two => number,
+        };
+        self.gaps.arrived(first, now, |_| {});
         Outcome::Restart
     }
 }
@@ -102,7 +114,7 @@ mod tests {
             detector
                 .arrived(number, Version::One, ms(at), |run| lost.push((run.first, run.count, run.time(0))));
         }
-        assert_eq!(lost, [(15, 1, ms(340))]);
+        assert_eq!(lost, [(UNWRAPPED_FROM + 15, 1, ms(340))]);
     }
 
     #[test]
@@ -112,7 +124,7 @@ mod tests {
             detector
                 .arrived(number, Version::One, ms(at), |run| lost.push((run.first, run.count, run.time(0))));
         }
-        assert_eq!(lost, [(65_536, 1, ms(2))]);
+        assert_eq!(lost, [(UNWRAPPED_FROM + 65_536, 1, ms(2))]);
     }
 
     #[test]
@@ -148,6 +160,16 @@ mod tests {
             [(5, Outcome::Restart), (6, Outcome::New), (6, Outcome::Stale), (5, Outcome::Stale)]
         {
             assert_eq!(detector.arrived(number, Version::Two, ms(0), none), outcome);
+        }
+    }
+
+    #[test]
+    fn a_number_below_the_first_one_is_no_gap_of_all_numbers() {
+        for (version, below) in [(Version::One, 0xfffa), (Version::Two, u64::MAX)] {
+            let mut detector = Detector::default();
+            for number in [5, 6, below, 7, 8, 9, 10] {
+                detector.arrived(number, version, ms(1), |run| panic!("{run:?}"));
+            }
         }
     }
 }

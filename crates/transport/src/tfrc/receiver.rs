@@ -69,7 +69,7 @@ impl Reporter for Receiver {
             Some(highest) => {
                 highest.wrapping_add_signed((data.sequence.wrapping_sub(highest as u32) as i32).into())
             }
-            None => data.sequence.into(),
+            None => UNWRAPPED_FROM | u64::from(data.sequence),
         };
         let (rate, size, timeout_rtts) = (self.receive_rate(now), self.size, self.timeout_rtts);
         let (history, rtt, mut event) = (&mut self.history, self.rtt.unwrap_or(Span::from_secs(1)), false);
@@ -113,5 +113,7 @@ impl Reporter for Receiver {
     }
 }
 
+/// Where unwrapped numbers begin: those below the first one have room.
+const UNWRAPPED_FROM: u64 = 1 << 32;
 /// Packets of a run of losses that are looked at one by one. A longer run is an outage, one loss event or a few.
 const LONGEST_RUN: u64 = 4096;
