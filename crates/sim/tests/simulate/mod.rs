@@ -34,7 +34,10 @@ fn simulate_to(lab: &Lab, folder: &Path) -> Vec<RunSummary> {
         recorder.finish().unwrap();
         out.commit("sim", &run, outcome).unwrap();
     }
-    Results::open(out.path()).unwrap().summary(None).unwrap().runs
+    let runs = Results::open(out.path()).unwrap().summary(None).unwrap().runs;
+    // A metric outside its domain spoils a run.
+    runs.iter().for_each(|run| assert!(run.spoiled.is_empty(), "{}: {:?}", run.id, run.spoiled));
+    runs
 }
 
 /// The number that a metric is.
