@@ -237,6 +237,7 @@ mod tests {
             metric: "utilisation_percent".into(),
             of: vec![],
             class: None,
+            window: None,
             statistic: Statistic::Mean,
             cells: cell.map(|label| ("queue".into(), vec![label.into()])).into_iter().collect(),
             repeats: Repeats::Mean,
@@ -308,6 +309,7 @@ mod tests {
                 cells: [("queue".into(), "a".into())].into_iter().collect(),
                 of: None,
                 class: None,
+                window: None,
                 relation,
             }),
             ..claim(value, Tolerance::Absolute(1e-9), None)
@@ -374,6 +376,7 @@ mod tests {
             cells: Default::default(),
             of: None,
             class: Some(Ecn::NotEct),
+            window: None,
             relation: Relation::Ratio,
         };
         assert_eq!(measured(Claim { against: Some(against), ..of_class(Ecn::Ect1) }), Some(0.25));
@@ -383,6 +386,35 @@ mod tests {
             ..claim(0.0, Tolerance::Absolute(9.0), None)
         };
         assert_eq!((measured(ratio(["a", "b"])), measured(ratio(["b", "a"]))), (Some(4.0), Some(0.25)));
+    }
+
+    #[test]
+    fn a_claim_may_be_about_a_window_and_relative_to_another() {
+        use weir_record::WindowSummary;
+        let window = |name: &str, used: f64| WindowSummary {
+            name: name.into(),
+            metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
+            ..WindowSummary::default()
+        };
+        let mut summary = summary();
+        summary.runs.truncate(1);
+        summary.runs[0].windows = vec![window("before", 80.0), window("outage", 20.0)];
+        let measured = |in_window: Option<&str>, against: Option<&str>| {
+            let against = against.map(|name| Against {
+                cells: Default::default(),
+                of: None,
+                class: None,
+                window: Some(name.into()),
+                relation: Relation::Ratio,
+            });
+            let window = in_window.map(String::from);
+            let claim = Claim { window, against, ..claim(0.0, Tolerance::Absolute(0.0), None) };
+            judge(&[claim], &summary)[0].measured
+        };
+        assert_eq!(measured(None, None), Some(90.0));
+        assert_eq!(measured(Some("outage"), None), Some(20.0));
+        assert_eq!(measured(Some("outage"), Some("before")), Some(0.25));
+        assert_eq!(measured(Some("after"), None), None);
     }
 
     #[test]

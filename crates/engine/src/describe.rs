@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use weir_base::{Rate, Span};
 use weir_fabric::Paths;
 use weir_plan::Run;
-use weir_record::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, WayInfo};
+use weir_record::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, WayInfo, WindowInfo};
 
 /// A run on an engine, described for metrics.
 pub fn run_info(engine: &str, run: &Run) -> RunInfo {
@@ -34,6 +34,12 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         start: flow.start,
         stop: flow.stop,
     };
+    let window = |window: &weir_plan::Window| WindowInfo {
+        name: window.name.clone(),
+        from: window.from,
+        to: window.to,
+        tolerance: window.tolerance,
+    };
     RunInfo {
         id: cell_id(engine, run),
         lab: run.lab.clone(),
@@ -43,6 +49,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         params: run.params.iter().map(param).collect(),
         duration: run.duration,
         warmup: run.warmup,
+        windows: run.windows.iter().map(window).collect(),
         sample: run.sample,
         bottleneck: bottleneck(run, &paths),
         links: run.network.links.iter().map(link).collect(),

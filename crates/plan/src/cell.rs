@@ -13,6 +13,7 @@ use crate::schema;
 use crate::shape::BesideLink;
 use crate::traces::Traces;
 use crate::tree::{Entry, Item, Node, Table};
+use crate::window::{self, Window};
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
@@ -24,6 +25,7 @@ use weir_workload::Role;
 pub(crate) struct Cell {
     pub(crate) timing: Timing,
     pub(crate) warmup: Span,
+    pub(crate) windows: Vec<Window>,
     pub(crate) network: Network,
     pub(crate) groups: Vec<Group>,
     /// For each group: how many flows, when they start and when they stop.
@@ -147,14 +149,22 @@ impl Cell {
         }
         let network = network::build(&mut reader);
         let Some((network, routes)) = network else { return Err(reader.faults) };
-        let mut cell =
-            Cell { timing, warmup, network, groups: Vec::new(), flows: Vec::new(), paths: Vec::new() };
+        let mut cell = Cell {
+            timing,
+            warmup,
+            windows: Vec::new(),
+            network,
+            groups: Vec::new(),
+            flows: Vec::new(),
+            paths: Vec::new(),
+        };
         let cards = host::cards(&mut reader);
         let hosts: Vec<&str> = groups.iter().filter_map(|(_, traffic)| traffic.host.as_deref()).collect();
         host::check_used(&mut reader, &cards, &hosts);
         for (name, traffic) in groups {
             cell.attach(&mut reader, &name, traffic, &routes, &cards);
         }
+        cell.windows = window::windows(&mut reader, &cell);
         limits::cell(&mut reader, &cell);
         if reader.faults.is_empty() { Ok(cell) } else { Err(reader.faults) }
     }
@@ -229,6 +239,7 @@ impl Cell {
             seed,
             duration: self.timing.duration,
             warmup: self.warmup,
+            windows: self.windows.clone(),
             sample: self.timing.sample,
             packets: self.timing.packets,
             round_trips: self.timing.round_trips,

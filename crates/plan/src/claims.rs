@@ -36,6 +36,9 @@ pub struct Claim {
     /// Of which packets of a link: those that arrived with this codepoint; of all if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Ecn>,
+    /// In which of the run's windows; in the whole run if none.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
     /// Which statistic of a metric that is a distribution.
     pub statistic: Statistic,
     /// Which cells of the tree; all if it names none.
@@ -105,7 +108,7 @@ pub enum Over {
     Mean,
 }
 
-/// What a value is taken relative to: the same metric in another cell, of another group, or both.
+/// What a value is taken relative to: the same metric in another cell or window, of another group, or several of these.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Against {
     /// What the other cell chose on some levels; on the others it chose the same.
@@ -116,6 +119,9 @@ pub struct Against {
     /// Of which packets; as here if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Ecn>,
+    /// In which of the run's windows; as here if none.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
     /// What is made of the two.
     pub relation: Relation,
 }

@@ -95,6 +95,10 @@ pub(crate) struct Timing {
     pub(crate) seed: u64,
     /// How often each cell of the tree is run, each time with another seed.
     pub(crate) repeats: u32,
+    /// Named parts of the run, of which metrics are taken as of the whole and claims can be made (`in = "NAME"`): each from
+    /// one time to another, counted from the start of the run, `["22 s", "30 s"]`, or from the `start` of a traffic group,
+    /// `{ from = "2 s", to = "10 s", of = "GROUP" }`.
+    pub(crate) windows: BTreeMap<String, crate::window::Written>,
     /// Length of a sample period of the records.
     pub(crate) sample: Span,
     /// Whether every packet is recorded.
@@ -118,6 +122,7 @@ impl Default for Timing {
             warmup: None,
             seed: 1,
             repeats: 1,
+            windows: BTreeMap::new(),
             sample: Span::from_millis(100),
             packets: false,
             round_trips: weir_fabric::RoundTrips::default(),

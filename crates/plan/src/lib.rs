@@ -34,6 +34,7 @@ mod template;
 mod traces;
 mod tree;
 mod vary;
+mod window;
 
 pub use claims::{
     Against, Along, Cells, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance,
@@ -44,6 +45,7 @@ pub use diagnostic::{Diagnostics, Problem};
 pub use lab::{Form, Lab, Tree};
 pub use plot::{Axis, Plot};
 pub use run::{Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Trace, Way};
-pub use schema::schema;
+pub use schema::{describe_setting, schema};
 pub use template::template;
 pub use weir_transport::{Buffer, Settings};
+pub use window::Window;

@@ -31,6 +31,9 @@ pub struct Axis {
     /// A traffic group, a flow or a link; the run's own if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
+    /// In which of the windows that `[run.windows]` names; in the whole run after its warm-up if none.
+    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
 }
 
 /// `[[plot]]`, checked against the tree.
@@ -62,7 +65,8 @@ fn plot_faults(plot: &Plot, entry: &Node, known: &Known<'_>) -> Vec<Fault> {
     let axes = [("x", &plot.x), ("y", &plot.y)];
     let axis = |(key, axis): (&str, &Axis)| {
         let places = [place(&[key, "of"]), place(&[key, "metric"])];
-        known.metric(&axis.metric, axis.of.as_slice(), false, places)
+        let window = axis.window.as_ref().and_then(|name| known.window(name, place(&[key, "in"])));
+        known.metric(&axis.metric, axis.of.as_slice(), false, places).or(window)
     };
     axes.into_iter().filter_map(axis).chain(known.level(&plot.colour, place(&["colour"]))).collect()
 }

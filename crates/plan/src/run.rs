@@ -1,5 +1,6 @@
 //! A run, fully spelled out: what an engine is handed. Nothing in it needs a default, a unit or a draw any more.
 
+use crate::window::Window;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -27,6 +28,9 @@ pub struct Run {
     pub duration: Span,
     /// What is cut off before metrics are computed.
     pub warmup: Span,
+    /// Parts of it that have metrics of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
     /// Length of a sample period.
     pub sample: Span,
     /// Whether every packet is recorded.

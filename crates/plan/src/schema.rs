@@ -70,6 +70,13 @@ pub(crate) fn describe(path: &[&str]) -> Option<String> {
     Some(schema["description"].as_str()?.replace('\n', " "))
 }
 
+/// What a setting of a lab file is for, by its path, such as `run.windows`; members of tables may have any name
+/// (`traffic.NAME.cc`). None when there is no such setting.
+pub fn describe_setting(path: &str) -> Option<String> {
+    let keys: Vec<&str> = path.split('.').collect();
+    describe(&keys)
+}
+
 /// Follows a reference; the name of what it leads to comes with it.
 fn resolve(schema: &Value) -> (&str, &Value) {
     match schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {

@@ -427,3 +427,23 @@ fn a_group_says_its_codepoint_and_its_feedback() {
     assert_eq!(of("feedback = \"accurate\""), (true, Codepoint::Ect0, Feedback::Accurate));
     assert_eq!(of("ecn = \"ect1\"\nfeedback = \"dctcp\""), (true, Codepoint::Ect1, Feedback::Dctcp));
 }
+
+#[test]
+fn windows_count_from_the_run_or_from_the_start_of_a_group_and_come_in_the_order_of_their_begin() {
+    let text = "format = 1\n[run]\nduration = \"20 s\"\n[run.windows]\n\
+                joined = { from = \"1 s\", to = \"5 s\", of = \"late\", tolerance = \"20 %\" }\nfirst = [\"2 s\", \"4 s\"]\n\
+                [dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[traffic.early]\n[traffic.late]\nstart = \"8 s\"\n";
+    let lab = Lab::from_str(text, "windows.toml", Path::new("."), &[]).unwrap();
+    let seconds = |span: weir_base::Span| span.as_secs_f64();
+    let windows: Vec<_> = lab.runs()[0]
+        .windows
+        .iter()
+        .map(|window| (window.name.clone(), seconds(window.from), seconds(window.to), window.tolerance))
+        .collect();
+    assert_eq!(windows, [("first".into(), 2.0, 4.0, 0.1), ("joined".into(), 9.0, 13.0, 0.2)]);
+    // A level may set one.
+    let settings = ["vary.\"run.windows.first\"=[[\"2 s\", \"4 s\"], [\"3 s\", \"6 s\"]]".to_string()];
+    let lab = Lab::from_str(text, "windows.toml", Path::new("."), &settings).unwrap();
+    let begins: Vec<_> = lab.runs().iter().map(|run| seconds(run.windows[0].from)).collect();
+    assert_eq!(begins, [2.0, 3.0]);
+}

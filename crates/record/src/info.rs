@@ -23,6 +23,9 @@ pub struct RunInfo {
     pub duration: Span,
     /// What is cut off before metrics are computed, unless another is asked for.
     pub warmup: Span,
+    /// Parts of the run that have metrics of their own.
+    #[serde(default)]
+    pub windows: Vec<WindowInfo>,
     /// Length of a sample period.
     pub sample: Span,
     /// The link whose queue the run's own metrics are about: the dumbbell's bottleneck, or the first measured link.
@@ -42,6 +45,19 @@ pub struct ParamInfo {
     pub level: String,
     /// The label of the choice.
     pub value: String,
+}
+
+/// A named part of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WindowInfo {
+    /// Its name.
+    pub name: String,
+    /// Where it begins, from the start of the run.
+    pub from: Span,
+    /// Where it ends, from the start of the run.
+    pub to: Span,
+    /// How near to their final value one-second means are once they have settled, as a share of that value.
+    pub tolerance: f64,
 }
 
 /// A link.

@@ -1,11 +1,11 @@
 //! `summary.json`: the metrics of every run of a lab, the same for both engines, without a wall-clock time in it, numbers
 //! rounded to six significant digits; the same records make the same bytes.
 
-use crate::info::{ParamInfo, RunInfo};
+use crate::info::{ParamInfo, RunInfo, WindowInfo};
 use crate::metrics::{Level, Metrics, View};
 use crate::records::Records;
 use serde::{Deserialize, Serialize};
-use weir_base::{Ecn, Span};
+use weir_base::{Ecn, Span, Time};
 
 /// A lab's runs and their metrics.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -49,10 +49,49 @@ pub struct RunSummary {
     pub flows: Vec<FlowSummary>,
     /// Metrics of each measured link and its queue.
     pub queues: Vec<QueueSummary>,
+    /// Metrics of the run's named windows, in the order in which they begin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowSummary>,
     /// What a reader should know.
     pub warnings: Vec<String>,
     /// Why the numbers should not be trusted; empty when they can be.
     pub spoiled: Vec<String>,
+}
+
+/// Metrics of a named part of a run: the same as of the whole.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WindowSummary {
+    /// The window.
+    pub name: String,
+    /// Where it begins, in seconds from the start of the run: the begin of its first whole sample period.
+    pub from_s: f64,
+    /// Where it ends: the end of its last whole sample period.
+    pub to_s: f64,
+    /// Metrics of all; of queues, the bottleneck's.
+    pub metrics: Metrics,
+    /// Metrics of each traffic group.
+    pub groups: Vec<GroupSummary>,
+    /// Metrics of each pair of groups.
+    pub pairs: Vec<PairSummary>,
+    /// Metrics of each flow that was not drawn.
+    pub flows: Vec<FlowSummary>,
+    /// Metrics of each measured link and its queue.
+    pub queues: Vec<QueueSummary>,
+}
+
+/// The metrics of a run, or of one of its windows.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Metrics of all; of queues, the bottleneck's.
+    pub metrics: &'a Metrics,
+    /// Of each traffic group.
+    pub groups: &'a [GroupSummary],
+    /// Of each pair of groups.
+    pub pairs: &'a [PairSummary],
+    /// Of each flow that was not drawn.
+    pub flows: &'a [FlowSummary],
+    /// Of each measured link and its queue.
+    pub queues: &'a [QueueSummary],
 }
 
 /// A group's metrics.
@@ -128,6 +167,7 @@ impl RunSummary {
     pub fn new(info: &RunInfo, records: &Records, warmup: Option<Span>) -> RunSummary {
         let warmup = warmup.unwrap_or(info.warmup);
         let view = View::after(warmup, info, records);
+        let windows = info.windows.iter().map(|part| window_summary(part, info, records));
         let mut summary = RunSummary {
             id: info.id.clone(),
             engine: info.engine.clone(),
@@ -141,6 +181,7 @@ impl RunSummary {
             pairs: pairs(&view, info),
             flows: single_flows(info).map(|flow| flow_summary(&view, info, flow)).collect(),
             queues: queues(&view, info),
+            windows: windows.collect(),
             warnings: Vec::new(),
             spoiled: Vec::new(),
         };
@@ -173,6 +214,32 @@ impl RunSummary {
             }
         }
         found
+    }
+
+    /// The metrics of a named window, or of the whole run; none when it has no such window.
+    pub fn part(&self, window: Option<&str>) -> Option<Part<'_>> {
+        let Some(name) = window else {
+            let RunSummary { metrics, groups, pairs, flows, queues, .. } = self;
+            return Some(Part { metrics, groups, pairs, flows, queues });
+        };
+        let WindowSummary { metrics, groups, pairs, flows, queues, .. } =
+            self.windows.iter().find(|window| window.name == name)?;
+        Some(Part { metrics, groups, pairs, flows, queues })
+    }
+}
+
+fn window_summary(part: &WindowInfo, info: &RunInfo, records: &Records) -> WindowSummary {
+    let view = View::within(part, info, records);
+    let window = view.window();
+    WindowSummary {
+        name: part.name.clone(),
+        from_s: window.from.since(Time::ZERO).as_secs_f64(),
+        to_s: window.to.since(Time::ZERO).as_secs_f64(),
+        metrics: view.of_run(),
+        groups: (0..info.groups.len()).map(|group| group_summary(&view, info, group)).collect(),
+        pairs: pairs(&view, info),
+        flows: single_flows(info).map(|flow| flow_summary(&view, info, flow)).collect(),
+        queues: queues(&view, info),
     }
 }
 

@@ -150,6 +150,9 @@ fn what(claim: &Claim) -> String {
     if let Some(class) = claim.class {
         let _ = write!(what, " of {}", crate::tables::class_name(class.name()));
     }
+    if let Some(window) = &claim.window {
+        let _ = write!(what, " in {window}");
+    }
     let unit = match (claim.repeats, claim.against.as_ref().map(|against| against.relation)) {
         (_, Some(Relation::Change)) => "%",
         (_, Some(Relation::Ratio)) => "",
@@ -159,8 +162,8 @@ fn what(claim: &Claim) -> String {
     if let Some(against) = &claim.against {
         let relation = ["change against", "over that of", "less that of"][against.relation as usize];
         let class = against.class.map(|class| crate::tables::class_name(class.name()));
-        let whose: Vec<&str> =
-            against.of.iter().chain(against.cells.values()).map(String::as_str).chain(class).collect();
+        let names = against.of.iter().chain(against.cells.values()).chain(&against.window);
+        let whose: Vec<&str> = names.map(String::as_str).chain(class).collect();
         let _ = write!(what, ", {relation} {}", whose.join(" · "));
     }
     if let Some(along) = &claim.along {
@@ -371,6 +374,7 @@ mod tests {
                 metric: "queue_delay_ms".into(),
                 of: vec!["down".into()],
                 class: None,
+                window: None,
                 statistic: Statistic::P99,
                 cells: Default::default(),
                 repeats: Repeats::Mean,

@@ -19,6 +19,7 @@ mod table;
 mod tables;
 mod verdict;
 mod waits;
+mod windows;
 
 pub use claims::{Reproduced, Score, claims_table, write_claims, write_document};
 pub use growing::Growing;

@@ -88,6 +88,9 @@ pub struct RunNumbers {
     pub rate_ratio: Option<f64>,
     /// Mean window of a flow of the first group over that of a flow of the second.
     pub window_ratio: Option<f64>,
+    /// The whole run and its named windows; empty where the lab names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowNumbers>,
     /// Why its numbers should not be trusted; empty when they can be.
     pub spoiled: Vec<String>,
     /// What a reader should know.
@@ -98,6 +101,28 @@ pub struct RunNumbers {
     pub environment: Vec<(String, String)>,
     /// More of that, which few will want to read: settings of each host.
     pub settings: Vec<(String, String)>,
+}
+
+/// What a run did in one of its windows; the whole run, after its warm-up, is the first of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowNumbers {
+    /// Its name; none is the whole run.
+    pub name: Option<String>,
+    /// Where it begins and ends, in seconds from the start of the run.
+    pub span_s: [f64; 2],
+    /// What each link did in it, those that carried nothing left out.
+    pub links: Vec<WindowOf>,
+    /// What each group did in it.
+    pub groups: Vec<WindowOf>,
+}
+
+/// What a link or a group did in a window: each value in the place of its metric in [`crate::windows`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowOf {
+    /// Its name.
+    pub name: String,
+    /// The values.
+    pub values: Vec<Option<f64>>,
 }
 
 /// What a link and its queue did.

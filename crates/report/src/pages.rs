@@ -199,6 +199,7 @@ impl<'a> Pages<'a> {
         body += &self.groups_table(run);
         body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(&group.name), &group.name)));
         body += &links_table(run);
+        body += &crate::windows::tables(run, |name| swatch(self.colour(name), name));
         body += &self.flows_table(run);
         body += "</section>\n<section id=\"plots\" data-runs=\"";
         body += &escape(&format!("{}/{}", run.engine, run.id));

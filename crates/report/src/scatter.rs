@@ -68,7 +68,7 @@ pub(crate) fn scatters(lab: &Lab, summary: &Summary) -> Vec<Scatter> {
 }
 
 fn value(axis: &Axis, run: &RunSummary) -> Option<f64> {
-    let taken = Taken { of: axis.of.as_slice(), class: None };
+    let taken = Taken { of: axis.of.as_slice(), class: None, window: axis.window.as_deref() };
     value_of(run, &axis.metric, taken, Statistic::Mean)
 }
 
@@ -76,8 +76,9 @@ fn value(axis: &Axis, run: &RunSummary) -> Option<f64> {
 fn axis(axis: &Axis) -> String {
     let (title, unit) = metric(&axis.metric).map_or((axis.metric.as_str(), ""), |m| (m.title, m.unit));
     let of = axis.of.as_ref().map_or(String::new(), |of| format!(" of {of}"));
+    let window = axis.window.as_ref().map_or(String::new(), |window| format!(" in {window}"));
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
-    format!("{title}{of}{unit}")
+    format!("{title}{of}{window}{unit}")
 }
 
 /// A section with all plots of one kind.

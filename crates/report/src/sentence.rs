@@ -538,6 +538,7 @@ mod tests {
             cell: None,
             metric: "queue_delay_ms".into(),
             group: None,
+            window: None,
             reference: Some(15.0),
             other: Some(15.0 + difference),
             difference: Estimate::of(&[difference / 15.0]),

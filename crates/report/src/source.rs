@@ -88,6 +88,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         jain: number(&summary.metrics, "jain_index"),
         rate_ratio: pair("rate_ratio"),
         window_ratio: pair("window_ratio"),
+        windows: crate::windows::numbers(summary),
         spoiled: summary.spoiled.clone(),
         warnings: summary.warnings.clone(),
         audit: outcome.map(|outcome| audit(&outcome.audit)),

@@ -50,7 +50,9 @@ pub(crate) fn measure(row: &Comparison) -> String {
     let title = metric(&row.metric).map_or(row.metric.as_str(), |metric| metric.title);
     let mut letters = title.chars();
     let title: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
-    row.group.as_ref().map_or(title.clone(), |group| format!("{title} of {group}"))
+    let of = row.group.as_ref().map_or(String::new(), |group| format!(" of {group}"));
+    let window = row.window.as_ref().map_or(String::new(), |window| format!(" in {window}"));
+    title + &of + &window
 }
 
 /// A mean with its metric's unit, for a sentence.
@@ -125,6 +127,7 @@ mod tests {
             cell: None,
             metric: metric.into(),
             group: None,
+            window: None,
             reference: Some(15.0),
             other: Some(16.5),
             difference: Some(Estimate { count: 3, mean, interval: Some((-mean, 2.0 * mean)) }),

@@ -123,6 +123,9 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     // A workload and a transport may have the same name.
     let mut meant = entries.iter().filter(|e| e.name == args.name || e.aliases.contains(&args.name.as_str()));
     let Some(entry) = meant.next() else {
+        if let Some(summary) = weir_plan::describe_setting(&args.name) {
+            return setting(args, &summary);
+        }
         let near = entries.iter().max_by_key(|e| (strsim::jaro_winkler(&e.name, &args.name) * 1e6) as u64);
         let near = near.map_or(String::new(), |entry| format!("did you mean `{}`? ", entry.name));
         return Err(Failure::bad_input(
@@ -172,6 +175,14 @@ fn example(about: &Value) -> Value {
     let nothing = default.as_str().is_some_and(|text| text.starts_with("0 "));
     let other = about.get("examples").and_then(|examples| examples.get(0)).filter(|_| nothing);
     other.cloned().unwrap_or(default)
+}
+
+/// Tells what a setting of a lab file is for.
+fn setting(args: &DescribeArgs, summary: &str) -> Result<(), Failure> {
+    if args.json {
+        return print_json(&json!({ "kind": "setting", "name": args.name, "summary": summary }));
+    }
+    print(&format!("{} (setting of a lab file)\n  {summary}\n", args.name))
 }
 
 fn parameters(schema: &Value, text: &mut String) {

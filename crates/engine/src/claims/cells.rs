@@ -35,9 +35,11 @@ impl<'a> Table<'a> {
     pub(super) fn new(claim: &'a Claim, runs: &[&'a RunSummary]) -> Table<'a> {
         let other = claim.against.as_ref().map(|against| {
             let of = against.of.as_ref().map_or(claim.of.as_slice(), std::slice::from_ref);
-            repeated(claim, Taken { of, class: against.class.or(claim.class) }, runs)
+            let window = against.window.as_ref().or(claim.window.as_ref()).map(String::as_str);
+            repeated(claim, Taken { of, class: against.class.or(claim.class), window }, runs)
         });
-        let own = repeated(claim, Taken { of: &claim.of, class: claim.class }, runs);
+        let window = claim.window.as_deref();
+        let own = repeated(claim, Taken { of: &claim.of, class: claim.class, window }, runs);
         Table { claim, own, other: other.unwrap_or_default() }
     }
 
@@ -66,7 +68,8 @@ impl<'a> Table<'a> {
             None => (joined, None),
             Some(against) => {
                 let there = against_of(cell.params, against);
-                if there == cell.params && against.of.is_none() && against.class.is_none() {
+                let here = against.of.is_none() && against.class.is_none() && against.window.is_none();
+                if there == cell.params && here {
                     return None;
                 }
                 let other = self.other.iter().find(|other| other.params == there);
@@ -78,13 +81,16 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What a value is taken of: nothing for the run, a group, a flow or a link, or two groups; and of which packets.
+/// What a value is taken of: nothing for the run, a group, a flow or a link, or two groups; of which packets; and in which
+/// part of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Taken<'c> {
     /// Names of groups, flows or links; two of groups.
     pub of: &'c [String],
     /// The codepoint of the packets, where the metric is of a class.
     pub class: Option<Ecn>,
+    /// The name of a window; the whole run if none.
+    pub window: Option<&'c str>,
 }
 
 /// Of cells that differ along the level alone, the first at which the bound is passed, with the number of its label for a
@@ -179,12 +185,13 @@ fn median_interval(values: &[Option<f64>]) -> Option<(f64, f64)> {
 /// The value of a metric in one run.
 pub fn value_of(run: &RunSummary, metric: &str, taken: Taken<'_>, statistic: Statistic) -> Option<f64> {
     let of_metrics = |metrics: &Metrics| one_of(statistic, metrics.get(metric));
+    let run = run.part(taken.window)?;
     if let Some(class) = taken.class {
         let link = run.queues.iter().find(|queue| taken.of.first().is_none_or(|of| queue.link == *of))?;
         return of_metrics(&link.classes.iter().find(|one| one.class == class)?.metrics);
     }
     match taken.of {
-        [] => of_metrics(&run.metrics),
+        [] => of_metrics(run.metrics),
         // In the order in which the plan looks a name up; a group of one flow bears the flow's name too.
         [of] => {
             let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);

@@ -1,6 +1,6 @@
 //! A claim held against the tree: levels, labels, groups, links and metrics that it names must be there.
 
-use super::written::{CLASS, OF, Values, codepoint};
+use super::written::{CLASS, IN, OF, Values, codepoint};
 use super::{Along, Known, Written};
 use crate::diagnostic::{Fault, Origin, suggest};
 use crate::tree::Node;
@@ -13,7 +13,8 @@ pub(super) fn faults(claim: &Written, entry: &Node, known: &Known<'_>) -> Vec<Fa
     for (level, labels) in &claim.cells {
         faults.extend(known.labels(level, &labels.0, place(&["where", level])));
     }
-    for (level, label) in claim.against.iter().filter(|(level, _)| ![OF, CLASS].contains(&level.as_str())) {
+    for (level, label) in claim.against.iter().filter(|(level, _)| ![OF, CLASS, IN].contains(&level.as_str()))
+    {
         faults.extend(known.labels(level, [label], place(&["against", level])));
     }
     if let Some(along) = &claim.along {
@@ -23,6 +24,9 @@ pub(super) fn faults(claim: &Written, entry: &Node, known: &Known<'_>) -> Vec<Fa
         let help = suggest(name, CODEPOINTS.iter().map(|codepoint| codepoint.name()));
         let message = format!("there is no codepoint `{name}`");
         faults.push(Fault::new(place(&["against", CLASS]), message, help));
+    }
+    for (window, path) in [(claim.window.as_ref(), &[IN][..]), (claim.against.get(IN), &["against", IN])] {
+        faults.extend(window.and_then(|window| known.window(window, place(path))));
     }
     faults.extend(shape_fault(claim, &place));
     if let Some(by) = &claim.by {

@@ -14,6 +14,8 @@ pub(crate) struct Known<'a> {
     groups: BTreeSet<&'a str>,
     /// Groups that have more than one flow, or none, in some cell.
     not_alone: HashSet<&'a str>,
+    /// The windows of `[run.windows]`.
+    windows: BTreeSet<&'a str>,
     /// Groups and measured links.
     members: BTreeSet<&'a str>,
 }
@@ -27,7 +29,9 @@ impl<'a> Known<'a> {
             (level.name.as_str(), (labels().collect(), unnumbered))
         };
         let (mut groups, mut not_alone, mut members) = (BTreeSet::new(), HashSet::new(), BTreeSet::new());
+        let mut windows = BTreeSet::new();
         for cell in cells {
+            windows.extend(cell.windows.iter().map(|window| window.name.as_str()));
             for (group, (count, ..)) in cell.groups.iter().zip(&cell.flows) {
                 groups.insert(group.name.as_str());
                 if *count != 1 {
@@ -38,7 +42,7 @@ impl<'a> Known<'a> {
             members.extend(links.map(|link| link.name.as_str()));
         }
         members.extend(&groups);
-        Known { levels, labels: levels.iter().map(labels).collect(), groups, not_alone, members }
+        Known { levels, labels: levels.iter().map(labels).collect(), groups, not_alone, windows, members }
     }
 
     /// What is wrong with the name of a level.
@@ -52,6 +56,18 @@ impl<'a> Known<'a> {
 
     pub(super) fn has_level(&self, level: &str) -> bool {
         self.labels.contains_key(level)
+    }
+
+    /// What is wrong with the name of a window.
+    pub(crate) fn window(&self, name: &str, origin: Origin) -> Option<Fault> {
+        if self.windows.contains(name) {
+            return None;
+        }
+        let help = match self.windows.is_empty() {
+            true => format!("write [run.windows], and under it {name} = [\"2 s\", \"8 s\"]"),
+            false => suggest(name, self.windows.iter().copied()),
+        };
+        Some(Fault::new(origin, format!("the run has no window `{name}`"), help))
     }
 
     /// What is wrong with a level and labels of it.

@@ -26,6 +26,9 @@ pub(crate) struct Written {
     /// Of which packets, of a metric that a link has for each codepoint apart: "not-ect", "ect0", "ect1" or "ce", as they
     /// arrived at the link that `of` names, or at the lab's first.
     pub(super) class: Option<Ecn>,
+    /// In which of the windows that `[run.windows]` names; in the whole run after its warm-up if none.
+    #[serde(rename = "in")]
+    pub(super) window: Option<String>,
     /// Which statistic of a metric that is a distribution; by default its mean.
     #[serde(default)]
     pub(super) statistic: Statistic,
@@ -36,7 +39,8 @@ pub(crate) struct Written {
     #[serde(default)]
     pub(super) repeats: Repeats,
     /// What the value is taken relative to: the cell that chose this on these levels and is the same on others,
-    /// `{ background = "newreno" }`, another group or codepoint, `{ of = "foreground" }` or `{ class = "ect0" }`, or several.
+    /// `{ background = "newreno" }`, another group, codepoint or window, `{ of = "foreground" }`, `{ class = "ect0" }` or
+    /// `{ in = "before" }`, or several.
     #[serde(default)]
     pub(super) against: BTreeMap<String, String>,
     /// What is made of the two; by default the change, in percent.
@@ -72,6 +76,8 @@ pub(crate) struct Written {
 pub(super) const OF: &str = "of";
 /// The one that names of which packets.
 pub(super) const CLASS: &str = "class";
+/// The one that names in which window.
+pub(super) const IN: &str = "in";
 
 impl Written {
     /// The claims that it stands for; it was checked.
@@ -100,13 +106,15 @@ impl Written {
         let against = (!self.against.is_empty()).then(|| {
             let mut cells = self.against.clone();
             let class = cells.remove(CLASS).and_then(|name| codepoint(&name));
-            Against { of: cells.remove(OF), class, cells, relation: self.relation.unwrap_or_default() }
+            let (of, window) = (cells.remove(OF), cells.remove(IN));
+            Against { of, class, window, cells, relation: self.relation.unwrap_or_default() }
         });
         Claim {
             row: self.row.clone(),
             metric: self.metric.clone(),
             of: self.of.0.clone(),
             class: self.class,
+            window: self.window.clone(),
             statistic: self.statistic,
             cells,
             repeats: self.repeats,

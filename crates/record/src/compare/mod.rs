@@ -129,6 +129,9 @@ pub struct Comparison {
     pub metric: String,
     /// The group; none is the whole run.
     pub group: Option<String>,
+    /// The window; none is all of the run after its warm-up.
+    #[serde(rename = "in", default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
     /// Mean of the reference; none when it is defined in no run.
     pub reference: Option<f64>,
     /// Mean of the other; none when it is defined in no run.
@@ -167,16 +170,16 @@ pub fn compare(reference: &[RunSummary], other: &[RunSummary], rules: &[Rule]) -
     let (cells, left_out) = pair_up(reference, other);
     let mut rows = Vec::new();
     for rule in rules {
-        let mut subjects: Vec<Option<String>> = Vec::new();
-        for (run, _) in cells.iter().flat_map(|cell| &cell.pairs) {
-            for subject in subjects_of(rule, run) {
+        let mut subjects: Vec<Subject> = Vec::new();
+        for (run, other) in cells.iter().flat_map(|cell| &cell.pairs) {
+            for subject in subjects_of(rule, run, other) {
                 if !subjects.contains(&subject) {
                     subjects.push(subject);
                 }
             }
         }
         for subject in subjects {
-            rows.extend(compare_subject(rule, subject, &cells));
+            rows.extend(compare_subject(rule, &subject, &cells));
         }
     }
     Compared { rows, left_out }
@@ -224,32 +227,50 @@ fn cell_of(run: &RunSummary) -> Vec<(&str, &str)> {
     run.params.iter().map(|param| (param.level.as_str(), param.value.as_str())).collect()
 }
 
-/// The whole run for a metric that has a value there, else each group.
-fn subjects_of(rule: &Rule, run: &RunSummary) -> Vec<Option<String>> {
-    match metric(&rule.metric) {
-        None => Vec::new(),
+/// What a metric is compared of.
+#[derive(Debug, Clone, PartialEq)]
+struct Subject {
+    /// None is the whole run.
+    group: Option<String>,
+    /// None is all of the run.
+    window: Option<String>,
+}
+
+/// The whole run for a metric that has a value there, else each group; first over all of the run, then in each window that
+/// both have.
+fn subjects_of(rule: &Rule, run: &RunSummary, other: &RunSummary) -> Vec<Subject> {
+    let groups: Vec<Option<String>> = match metric(&rule.metric) {
         Some(metric) if metric.of.contains(&Level::Run) => vec![None],
         Some(metric) if metric.of.contains(&Level::Group) => {
             run.groups.iter().map(|group| Some(group.name.clone())).collect()
         }
-        Some(_) => Vec::new(),
+        _ => Vec::new(),
+    };
+    let windows = run.windows.iter().map(|window| window.name.as_str());
+    let both = windows.filter(|name| other.part(Some(name)).is_some()).map(|name| Some(name.to_owned()));
+    let parts: Vec<Option<String>> = std::iter::once(None).chain(both).collect();
+    let of = |window: &Option<String>| {
+        let subject = |group: &Option<String>| Subject { group: group.clone(), window: window.clone() };
+        groups.iter().map(subject).collect::<Vec<_>>()
+    };
+    parts.iter().flat_map(of).collect()
+}
+
+fn value(run: &RunSummary, rule: &Rule, subject: &Subject) -> Option<f64> {
+    let part = run.part(subject.window.as_deref())?;
+    match &subject.group {
+        None => part.metrics.get(&rule.metric).scalar(),
+        Some(name) => part.groups.iter().find(|g| g.name == *name)?.metrics.get(&rule.metric).scalar(),
     }
 }
 
-fn value(run: &RunSummary, rule: &Rule, subject: &Option<String>) -> Option<f64> {
-    match subject {
-        None => run.metrics.get(&rule.metric).scalar(),
-        Some(name) => run.groups.iter().find(|g| g.name == *name)?.metrics.get(&rule.metric).scalar(),
-    }
-}
-
-fn compare_subject(rule: &Rule, subject: Option<String>, cells: &[CellPairs<'_>]) -> Vec<Comparison> {
+fn compare_subject(rule: &Rule, subject: &Subject, cells: &[CellPairs<'_>]) -> Vec<Comparison> {
     let mut rows = Vec::new();
     let mut cell_means = Vec::new();
     for cell in cells {
         let values = cell.pairs.iter();
         let values: Vec<_> =
-            values.map(|(a, b)| (value(a, rule, &subject), value(b, rule, &subject))).collect();
+            values.map(|(a, b)| (value(a, rule, subject), value(b, rule, subject))).collect();
         let whole: Vec<(f64, f64)> = values.iter().filter_map(|(a, b)| a.zip(*b)).collect();
         let scale = mean(whole.iter().map(|pair| pair.0)).unwrap_or(0.0);
         let differences: Vec<f64> =
@@ -259,20 +280,20 @@ fn compare_subject(rule: &Rule, subject: Option<String>, cells: &[CellPairs<'_>]
             continue;
         }
         cell_means.extend(mean(whole.iter().map(|p| p.0)).zip(mean(whole.iter().map(|p| p.1))));
-        rows.push(row(rule, &subject, Some(cell.params.to_vec()), means, &differences));
+        rows.push(row(rule, subject, Some(cell.params.to_vec()), means, &differences));
     }
     if rows.len() > 1 {
         let differences: Vec<f64> =
             cell_means.iter().map(|(a, b)| difference(*a, *b, *a, rule.bound)).collect();
         let means = (mean(cell_means.iter().map(|p| p.0)), mean(cell_means.iter().map(|p| p.1)));
-        rows.push(row(rule, &subject, None, means, &differences));
+        rows.push(row(rule, subject, None, means, &differences));
     }
     rows
 }
 
 fn row(
     rule: &Rule,
-    group: &Option<String>,
+    subject: &Subject,
     cell: Option<Vec<ParamInfo>>,
     (reference, other): (Option<f64>, Option<f64>),
     differences: &[f64],
@@ -280,8 +301,8 @@ fn row(
     let (Bound::Absolute(bound) | Bound::Relative(bound)) = rule.bound;
     let difference = Estimate::of(differences).filter(|estimate| estimate.mean.is_finite());
     let verdict = difference.map_or(Verdict::CannotTell, |difference| difference.verdict(bound));
-    let (metric, group) = (rule.metric.clone(), group.clone());
-    Comparison { cell, metric, group, reference, other, difference, bound: rule.bound, verdict }
+    let (metric, Subject { group, window }) = (rule.metric.clone(), subject.clone());
+    Comparison { cell, metric, group, window, reference, other, difference, bound: rule.bound, verdict }
 }
 
 /// Other less reference, as the bound wants it. Nothing relative to nothing is no difference.

@@ -31,6 +31,26 @@ fn rule(metric: &str, bound: Bound) -> Vec<Rule> {
 }
 
 #[test]
+fn a_window_that_both_have_is_compared_by_itself() {
+    use crate::summary::WindowSummary;
+    let with = |delay: f64, window: &str, in_window: f64| {
+        let mut run = run("pie", 1, [90.0, delay, 50.0]);
+        run.windows = vec![WindowSummary {
+            name: window.into(),
+            metrics: Metrics::from_iter([("queue_delay_ms", Value::Number(in_window))]),
+            ..WindowSummary::default()
+        }];
+        run
+    };
+    let rules = rule("queue_delay_ms", Bound::Relative(0.15));
+    let compared = compare(&[with(10.0, "outage", 40.0)], &[with(11.0, "outage", 30.0)], &rules);
+    let rows: Vec<_> = compared.rows.iter().map(|r| (r.window.as_deref(), r.reference, r.other)).collect();
+    assert_eq!(rows, [(None, Some(10.0), Some(11.0)), (Some("outage"), Some(40.0), Some(30.0))]);
+    let compared = compare(&[with(10.0, "outage", 40.0)], &[with(11.0, "other", 30.0)], &rules);
+    assert_eq!(compared.rows.len(), 1, "no window is in both");
+}
+
+#[test]
 fn the_interval_is_students_on_the_paired_differences() {
     // Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), t(0.975, 2) = 4.303.
     let estimate = Estimate::of(&[1.0, 2.0, 3.0]).unwrap();

@@ -7,7 +7,7 @@ use super::{Domain, Flows, Formula, Level, Metric};
 use weir_base::Span;
 
 impl Flows<'_> {
-    fn messages(&self) -> impl Iterator<Item = &MessageSums> {
+    pub(super) fn messages(&self) -> impl Iterator<Item = &MessageSums> {
         self.each().filter_map(|flow| flow.messages.as_deref())
     }
 

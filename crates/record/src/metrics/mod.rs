@@ -8,6 +8,7 @@ mod domain;
 mod message;
 mod queue;
 mod rate;
+mod second;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ mod value;
 mod view;
 
 pub use domain::{Domain, Outside};
+pub use second::SETTLING_TOLERANCE;
 pub use value::{Distribution, Value};
 pub(crate) use value::{mbps, percent, ratio};
 pub use view::{View, Window};
@@ -78,6 +80,12 @@ pub const METRICS: &[Metric] = &[
     message::FRAME_DELAY,
     message::FRAMES_ON_TIME,
     message::FRAMES_LOST,
+    second::GOODPUT_WORST,
+    second::QUEUE_DELAY_WORST,
+    second::RTT_WORST,
+    second::FRAMES_WORST,
+    second::SETTLING,
+    second::QUEUE_DELAY_SETTLING,
 ];
 
 /// A metric: what it is called, what it means, where that comes from, and how it is computed.

@@ -14,7 +14,7 @@ impl<'a> Flows<'a> {
     }
 
     /// Whether what their applications read is known of any of them.
-    fn read(&self) -> bool {
+    pub(super) fn read(&self) -> bool {
         self.each().any(|flow| flow.reads)
     }
 

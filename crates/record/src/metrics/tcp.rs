@@ -9,14 +9,20 @@ const FLOW: &[Level] = &[Level::Flow];
 const TAP: &str = "host-edge tap reading TCP headers; Karn and Partridge 1987 (originals only)";
 
 impl Flows<'_> {
-    /// RTTs of the groups that these flows make up.
-    fn rtts(&self) -> Histogram {
-        let mut all = Histogram::new();
+    /// The groups that these flows make up.
+    pub(super) fn groups(&self) -> Vec<u32> {
         let mut groups: Vec<u32> =
             self.members.iter().map(|&flow| self.view.info.flows[flow].group).collect();
         groups.dedup();
         groups.sort_unstable();
         groups.dedup();
+        groups
+    }
+
+    /// RTTs of these groups.
+    fn rtts(&self) -> Histogram {
+        let mut all = Histogram::new();
+        let groups = self.groups();
         groups.iter().filter_map(|&group| self.view.rtts.get(group as usize)).for_each(|rtt| all.merge(rtt));
         all
     }

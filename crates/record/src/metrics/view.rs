@@ -6,7 +6,8 @@
 //! the earlier of the window's end and its completion. When it has none but was stopped, it counts to its stop, or to its last
 //! data's arrival when that is later: what was under way when it stopped is received after that.
 
-use crate::info::RunInfo;
+use super::SETTLING_TOLERANCE;
+use crate::info::{RunInfo, WindowInfo};
 use crate::records::Records;
 use crate::types::{Component, FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::collections::BTreeSet;
@@ -14,6 +15,9 @@ use weir_base::{Ecn, Histogram, Span, Time};
 
 /// The transport of what a command does by itself.
 const COMMAND: &str = "command";
+
+/// What means over one second are taken of.
+const SECOND: Span = Span::from_secs(1);
 
 /// What is looked at: from `from` to `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +41,37 @@ impl Window {
 
     /// The window of a run after so much warm-up, on the boundaries of its sample periods.
     pub fn after(warmup: Span, info: &RunInfo, records: &Records) -> Window {
+        let bounds = Window::bounds(records);
+        let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
+        let from = bounds.range(Time::ZERO + warmup..).next().copied().unwrap_or(to);
+        Window { from, to }
+    }
+
+    /// The sample periods that lie wholly between two times from the start of the run.
+    fn between(from: Span, to: Span, bounds: &BTreeSet<Time>) -> Window {
+        let to = bounds.range(..=Time::ZERO + to).next_back().copied().unwrap_or(Time::ZERO);
+        let from = bounds.range(Time::ZERO + from..).next().copied().unwrap_or(to).min(to);
+        Window { from, to }
+    }
+
+    /// The whole seconds of the window, from its begin, each in whole sample periods: one holds the periods that end in it, so
+    /// where a period is no part of a second it is longer or shorter by one, or empty.
+    pub(super) fn seconds(&self, bounds: &BTreeSet<Time>) -> Vec<Window> {
+        let whole = self.length().as_nanos() / SECOND.as_nanos();
+        let edge = |second: u64| {
+            let at = self.from + SECOND * second;
+            bounds.range(self.from..=at).next_back().copied().unwrap_or(self.from)
+        };
+        (0..whole).map(|second| Window { from: edge(second), to: edge(second + 1) }).collect()
+    }
+
+    /// The second of the window in which a period or an instant that ended at `at` lies.
+    pub(super) fn second(&self, at: Time) -> usize {
+        (at.since(self.from).as_nanos().saturating_sub(1) / SECOND.as_nanos()) as usize
+    }
+
+    /// The ends of all sample periods, and the start of the run.
+    fn bounds(records: &Records) -> BTreeSet<Time> {
         let links = records.links.iter().map(|sample| sample.at);
         let flows = records.flows.iter().map(|sample| sample.at);
         let mut bounds = BTreeSet::from([Time::ZERO]);
@@ -48,9 +83,7 @@ impl Window {
                 last = at;
             }
         }
-        let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
-        let from = bounds.range(Time::ZERO + warmup..).next().copied().unwrap_or(to);
-        Window { from, to }
+        bounds
     }
 }
 
@@ -59,13 +92,22 @@ impl Window {
 pub struct View<'a> {
     pub(super) info: &'a RunInfo,
     pub(super) window: Window,
+    /// The window's whole seconds.
+    pub(super) seconds: Vec<Window>,
+    /// How near to their final value one-second means are once they have settled, as a share of that value.
+    pub(super) tolerance: f64,
     pub(super) links: Vec<LinkView>,
     pub(super) flows: Vec<FlowView>,
     /// RTTs of each group.
     pub(super) rtts: Vec<Histogram>,
+    /// Of each group, for each second: how many RTTs, and their sum in nanoseconds.
+    pub(super) rtt_seconds: Vec<Vec<Sum>>,
     /// What all flows' applications read.
     pub(super) read_bytes: u64,
 }
+
+/// How many times were measured, and their sum in nanoseconds.
+pub(super) type Sum = (u64, u128);
 
 /// A link in the window.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +119,9 @@ pub(super) struct LinkView {
     /// Sojourn times by class.
     pub(super) delay: [Histogram; 4],
     /// For each period in which packets left, by class: how many did, and the sum of their sojourn times in nanoseconds.
-    pub(super) delays: Vec<[(u64, u128); 4]>,
+    pub(super) delays: Vec<[Sum; 4]>,
+    /// The same for each second of the window.
+    pub(super) seconds: Vec<[Sum; 4]>,
     /// When the last of those ended.
     last_delay: Time,
     /// What the queue told of itself, by [`QueueState`], a value a period.
@@ -123,6 +167,8 @@ pub(super) struct FlowView {
     pub(super) last_data: Option<Time>,
     /// Whether what its application read is known: of a command it is not.
     pub(super) reads: bool,
+    /// What its application read in each second of the window in which it read anything: the second's number, and bytes.
+    pub(super) seconds: Vec<(usize, u64)>,
     /// What its application read in all, whatever the window.
     pub(super) read_in_all: u64,
     /// Requests and frames, where there were any.
@@ -146,6 +192,8 @@ pub(super) struct MessageSums {
     pub(super) on_time: u64,
     /// Frames that never were whole.
     pub(super) lost: u64,
+    /// For each second of the window in which there were any: its number, frames on time, and all frames.
+    pub(super) seconds: Vec<(usize, u64, u64)>,
 }
 
 impl MessageSums {
@@ -185,17 +233,36 @@ impl TimeMean {
     }
 }
 
+fn add_to(sum: &mut Sum, (count, total): Sum) {
+    *sum = (sum.0 + count, sum.1 + total);
+}
+
 impl<'a> View<'a> {
     /// The run after so much warm-up. Records of links, flows or groups that the description does not know are left out.
     pub fn after(warmup: Span, info: &'a RunInfo, records: &Records) -> View<'a> {
         let window = Window::after(warmup, info, records);
+        View::of(window, SETTLING_TOLERANCE, info, records)
+    }
+
+    /// A named part of the run.
+    pub fn within(part: &WindowInfo, info: &'a RunInfo, records: &Records) -> View<'a> {
+        let window = Window::between(part.from, part.to, &Window::bounds(records));
+        View::of(window, part.tolerance, info, records)
+    }
+
+    fn of(window: Window, tolerance: f64, info: &'a RunInfo, records: &Records) -> View<'a> {
+        let seconds = window.seconds(&Window::bounds(records));
+        let link = LinkView { seconds: vec![Default::default(); seconds.len()], ..LinkView::default() };
         let mut view = View {
             info,
             window,
-            links: vec![LinkView::default(); info.links.len()],
+            tolerance,
+            links: vec![link; info.links.len()],
             flows: vec![FlowView::default(); info.flows.len()],
             rtts: vec![Histogram::new(); info.groups.len()],
+            rtt_seconds: vec![vec![Sum::default(); seconds.len()]; info.groups.len()],
             read_bytes: 0,
+            seconds,
         };
         view.add_links(records);
         view.add_flows(records);
@@ -221,8 +288,12 @@ impl<'a> View<'a> {
                 link.delays.push(Default::default());
                 link.last_delay = sample.at;
             }
+            let sum = (sample.delay.count(), sample.delay.sum());
             if let Some(period) = link.delays.last_mut() {
-                period[sample.class as usize] = (sample.delay.count(), sample.delay.sum());
+                period[sample.class as usize] = sum;
+            }
+            if let Some(second) = link.seconds.get_mut(self.window.second(sample.at)) {
+                add_to(&mut second[sample.class as usize], sum);
             }
         }
         for sample in records.states.iter().filter(|sample| self.window.holds(sample.at)) {
@@ -244,11 +315,21 @@ impl<'a> View<'a> {
             if self.window.holds(sample.at) {
                 flow.sum.merge(sample);
                 self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);
+                let second = self.window.second(sample.at);
+                match flow.seconds.last_mut() {
+                    Some((last, bytes)) if *last == second => *bytes += sample.read_bytes,
+                    _ if sample.read_bytes > 0 => flow.seconds.push((second, sample.read_bytes)),
+                    _ => {}
+                }
             }
         }
         for sample in records.rtts.iter().filter(|sample| self.window.holds(sample.at)) {
             if let Some(group) = self.rtts.get_mut(sample.group as usize) {
                 sample.rtt.add_to(group);
+                let seconds = &mut self.rtt_seconds[sample.group as usize];
+                if let Some(second) = seconds.get_mut(self.window.second(sample.at)) {
+                    add_to(second, (sample.rtt.count(), sample.rtt.sum()));
+                }
             }
         }
         self.add_life(records);
@@ -292,6 +373,16 @@ impl<'a> View<'a> {
                     sums.on_time += u64::from(message.fate == MessageFate::Done);
                 }
                 (MessageKind::Frame, None) => sums.lost += 1,
+            }
+            if message.kind == MessageKind::Frame {
+                let second = self.window.second(message.at);
+                if sums.seconds.last().is_none_or(|(last, ..)| *last != second) {
+                    sums.seconds.push((second, 0, 0));
+                }
+                if let Some((_, on_time, frames)) = sums.seconds.last_mut() {
+                    *on_time += u64::from(message.took.is_some() && message.fate == MessageFate::Done);
+                    *frames += 1;
+                }
             }
         }
     }

@@ -191,6 +191,7 @@ fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
             cell: Some(cell.clone()),
             metric: metric.into(),
             group: group.map(String::from),
+            window: None,
             reference: Some(reference),
             other: Some(other),
             difference: Some(difference),

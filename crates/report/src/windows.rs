@@ -1,0 +1,115 @@
+//! The named windows of a run: what links and groups did in each of them, beside the whole run.
+
+use crate::html::{Cell, Table, escape};
+use crate::model::{RunNumbers, WindowNumbers, WindowOf};
+use crate::number::compact;
+use weir_record::{Metrics, Part, RunSummary, metric};
+
+/// What the table of links shows.
+const OF_LINKS: [&str; 7] = [
+    "utilisation_percent",
+    "queue_delay_ms",
+    "queue_delay_worst_second_ms",
+    "queue_delay_settling_time_s",
+    "drop_probability_percent",
+    "mark_probability_percent",
+    "link_lost_packets",
+];
+/// What the table of traffic shows.
+const OF_GROUPS: [&str; 9] = [
+    "goodput_mbps",
+    "goodput_worst_second_mbps",
+    "settling_time_s",
+    "rtt_ms",
+    "rtt_worst_second_ms",
+    "retransmission_percent",
+    "frames_on_time_percent",
+    "frames_on_time_worst_second_percent",
+    "request_time_ms",
+];
+
+/// The whole run and its windows; nothing where it has none.
+pub(crate) fn numbers(run: &RunSummary) -> Vec<WindowNumbers> {
+    if run.windows.is_empty() {
+        return vec![];
+    }
+    let whole = run.part(None).map(|part| numbers_of(None, [run.warmup_s, run.duration_s], part));
+    let windows = run.windows.iter().filter_map(|window| {
+        let name = Some(window.name.as_str());
+        Some(numbers_of(name, [window.from_s, window.to_s], run.part(name)?))
+    });
+    whole.into_iter().chain(windows).collect()
+}
+
+fn numbers_of(name: Option<&str>, span_s: [f64; 2], part: Part<'_>) -> WindowNumbers {
+    let of = |name: &str, metrics: &Metrics, shown: &[&str]| WindowOf {
+        name: name.into(),
+        values: shown.iter().map(|metric| metrics.get(metric).scalar()).collect(),
+    };
+    let carries =
+        |metrics: &Metrics| metrics.get("arrived_packets").scalar().is_some_and(|count| count > 0.0);
+    let links = part.queues.iter().filter(|queue| carries(&queue.metrics));
+    WindowNumbers {
+        name: name.map(String::from),
+        span_s,
+        links: links.map(|queue| of(&queue.link, &queue.metrics, &OF_LINKS)).collect(),
+        groups: part.groups.iter().map(|group| of(&group.name, &group.metrics, &OF_GROUPS)).collect(),
+    }
+}
+
+/// A table of the groups and one of the links, a row for each in each window; `swatch` shows a group's name in its colour.
+pub(crate) fn tables(run: &RunNumbers, swatch: impl Fn(&str) -> String) -> String {
+    if run.windows.is_empty() {
+        return String::new();
+    }
+    table("Traffic by window", "group", &OF_GROUPS, run, |window| &window.groups, swatch)
+        + &table("Links by window", "link", &OF_LINKS, run, |window| &window.links, escape)
+}
+
+fn table(
+    caption: &str,
+    what: &str,
+    metrics: &[&str],
+    run: &RunNumbers,
+    rows: impl Fn(&WindowNumbers) -> &[WindowOf],
+    name: impl Fn(&str) -> String,
+) -> String {
+    // A column in which no row has anything says nothing.
+    let measured = |column: &usize| {
+        run.windows.iter().flat_map(&rows).any(|row| row.values.get(*column).is_some_and(Option::is_some))
+    };
+    let columns: Vec<usize> = (0..metrics.len()).filter(measured).collect();
+    let heads: Vec<String> = columns.iter().map(|&column| head(metrics[column])).collect();
+    let head = ["window", "seconds", what].into_iter().chain(heads.iter().map(String::as_str));
+    let mut table = Table::new(caption, &head.collect::<Vec<_>>());
+    for window in &run.windows {
+        let [from, to] = window.span_s.map(|seconds| compact(Some(seconds)));
+        for (place, row) in rows(window).iter().enumerate() {
+            let first = |text: String| Cell::text(if place == 0 { &text } else { "" });
+            let mut cells = vec![
+                first(window.name.clone().unwrap_or_else(|| "whole run".into())),
+                first(format!("{from} to {to}")),
+                Cell::html(name(&row.name)),
+            ];
+            cells.extend(
+                columns.iter().map(|&column| Cell::number(row.values.get(column).copied().flatten())),
+            );
+            table.row(cells);
+        }
+    }
+    table.render()
+}
+
+/// A metric's title with its unit; of a distribution its mean is shown.
+fn head(name: &str) -> String {
+    match metric(name) {
+        Some(metric) if metric.unit.is_empty() => metric.title.to_lowercase(),
+        Some(metric) => {
+            let mut letters = metric.title.chars();
+            let title: String =
+                letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
+            format!("{title}, {}", metric.unit)
+        }
+        None => name.into(),
+    }
+}
