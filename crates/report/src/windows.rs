@@ -6,14 +6,13 @@ use crate::number::compact;
 use weir_record::{Metrics, Part, RunSummary, metric};
 
 /// What the table of links shows.
-const OF_LINKS: [&str; 7] = [
+const OF_LINKS: [&str; 6] = [
     "utilisation_percent",
     "queue_delay_ms",
     "queue_delay_worst_second_ms",
     "queue_delay_settling_time_s",
     "drop_probability_percent",
     "mark_probability_percent",
-    "link_lost_packets",
 ];
 /// What the table of traffic shows.
 const OF_GROUPS: [&str; 9] = [
