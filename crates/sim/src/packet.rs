@@ -47,8 +47,9 @@ pub(crate) struct Pool {
     datagrams: Store,
 }
 
+/// Packets of one kind.
 #[derive(Debug)]
-struct Store {
+pub(crate) struct Store {
     /// The next one to leave.
     next: SimPacket,
     arrived: Vec<SimPacket>,
@@ -61,31 +62,33 @@ impl Default for Pool {
     }
 }
 
-impl Pool {
+impl Store {
+    /// Where the body of the next packet is written; an older one stands there.
     #[inline]
-    fn store(&mut self, datagrams: bool) -> &mut Store {
-        if datagrams { &mut self.datagrams } else { &mut self.segments }
-    }
-
-    /// Where the body of the next packet of this kind is written; an older one stands there.
-    #[inline]
-    pub(crate) fn body(&mut self, datagrams: bool) -> &mut Body {
-        &mut self.store(datagrams).next.0.body
+    pub(crate) fn body(&mut self) -> &mut Body {
+        &mut self.next.0.body
     }
 
     /// The packet with the body that was written last.
     #[inline]
-    pub(crate) fn packet(&mut self, datagrams: bool, ecn: Ecn, way: Way) -> SimPacket {
-        let Store { next, arrived } = self.store(datagrams);
-        let fields = &mut *next.0;
+    pub(crate) fn packet(&mut self, ecn: Ecn, way: Way) -> SimPacket {
+        let fields = &mut *self.next.0;
         fields.arrived = Time::ZERO;
         fields.flow = way.flow as u32;
         fields.length = (fields.body.length() + way.ip.header()) as u16;
         (fields.from, fields.to) = (way.from as u16, way.to as u16);
         (fields.ecn, fields.class, fields.ip) = (ecn, ecn, way.ip);
         fields.corrupt = false;
-        let following = arrived.pop().unwrap_or_else(SimPacket::new);
-        std::mem::replace(next, following)
+        let following = self.arrived.pop().unwrap_or_else(SimPacket::new);
+        std::mem::replace(&mut self.next, following)
+    }
+}
+
+impl Pool {
+    /// Where packets of one kind come from.
+    #[inline]
+    pub(crate) fn store(&mut self, datagrams: bool) -> &mut Store {
+        if datagrams { &mut self.datagrams } else { &mut self.segments }
     }
 
     /// A packet is done with.

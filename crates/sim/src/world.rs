@@ -225,14 +225,23 @@ impl<'a> World<'a> {
             application.on_timer(flow, now, &mut Ends(&mut self.flows[all.clone()]), tell);
         }
         for number in all {
-            self.flush(number, End::Sender, now);
-            self.flush(number, End::Receiver, now);
+            self.flush_both(number, now);
         }
     }
 
-    /// An end has moved: its application may go on.
+    /// An end has moved: its application may go on, packets may leave, its timer may have moved.
     #[inline]
     fn moved(&mut self, number: usize, end: End, now: Time) {
+        let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
+        if application.cares(number - flows.start, end) {
+            self.ask(number, end, now);
+        }
+        self.flush(number, end, now);
+    }
+
+    /// Has the application that an end belongs to look at it.
+    #[inline]
+    fn ask(&mut self, number: usize, end: End, now: Time) {
         let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
         let all = flows.clone();
         {
@@ -240,67 +249,92 @@ impl<'a> World<'a> {
             let sockets = &mut Ends(&mut self.flows[all.clone()]);
             application.on_socket(number - all.start, end, now, sockets, tell);
         }
+        let wake = application.wake(number - all.start);
+        self.arm(number, APPLICATION, wake);
         if all.len() > 1 {
             // What happens at one flow may have released the others.
             for other in all.filter(|other| *other != number) {
-                self.flush(other, End::Sender, now);
-                self.flush(other, End::Receiver, now);
+                self.flush_both(other, now);
             }
         }
-        self.flush(number, end, now);
     }
 
-    /// Sends what an end has to send, and sees to its timers.
+    /// Sees to both ends of a flow whose application has done something.
+    fn flush_both(&mut self, number: usize, now: Time) {
+        self.flush(number, End::Sender, now);
+        self.flush(number, End::Receiver, now);
+        let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
+        let wake = application.wake(number - flows.start);
+        self.arm(number, APPLICATION, wake);
+    }
+
+    /// Sends what an end has to send, and sees to its timer.
     #[inline]
     fn flush(&mut self, number: usize, end: End, now: Time) {
         self.transmit(number, end, now);
-        let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
-        let (first, all) = (flows.start, flows.clone());
-        let flow = number - first;
-        let Some(endpoint) = self.flows[number].end(end) else {
-            let wake = application.wake(flow);
-            return self.arm(number, APPLICATION, wake);
-        };
+        let flow = &mut self.flows[number];
+        let (told, drawn) = (flow.told, flow.drawn);
+        let Some(endpoint) = flow.end(end) else { return };
+        let due = endpoint.next_timer();
         if end == End::Receiver {
-            let finished = endpoint.finished();
-            let closes = {
-                let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, first, now);
-                application.on_end(flow, end, finished, now, &mut Ends(&mut self.flows[all]), tell)
-            };
-            if closes {
-                self.transmit(number, end, now);
+            if endpoint.finished() {
+                return self.ended(number, now);
             }
         } else {
             let counts = endpoint.counts();
-            if counts != self.flows[number].told {
+            if counts != told {
                 self.tell_events(number, counts, now);
             }
         }
-        let Driven { application, .. } = &self.driven[self.flows[number].application as usize];
-        let wake = application.wake(flow);
-        let state = &mut self.flows[number];
-        if state.drawn && application.completed(flow) {
-            state.give_back();
+        if drawn {
+            self.give_back(number);
         }
-        let due = state.end(end).map_or(Time::NEVER, |endpoint| endpoint.next_timer());
         self.arm(number, end as usize, due);
-        self.arm(number, APPLICATION, wake);
+    }
+
+    /// Everything that the sender had has arrived.
+    #[cold]
+    fn ended(&mut self, number: usize, now: Time) {
+        let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
+        let (flow, all) = (number - flows.start, flows.clone());
+        let closes = {
+            let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, all.start, now);
+            application.on_end(flow, End::Receiver, true, now, &mut Ends(&mut self.flows[all]), tell)
+        };
+        if closes {
+            self.transmit(number, End::Receiver, now);
+        }
+        if self.flows[number].drawn {
+            self.give_back(number);
+        }
+        let due = self.flows[number].end(End::Receiver).map_or(Time::NEVER, |endpoint| endpoint.next_timer());
+        self.arm(number, End::Receiver as usize, due);
+    }
+
+    /// Of a drawn flow that is complete, the connection is dropped.
+    #[cold]
+    fn give_back(&mut self, number: usize) {
+        let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
+        if application.completed(number - flows.start) {
+            self.flows[number].give_back();
+        }
     }
 
     /// Hands every packet that an end wants to send to the fabric.
     #[inline]
     fn transmit(&mut self, number: usize, end: End, now: Time) {
         let flow = &mut self.flows[number];
-        let (way, datagrams, exact) = (flow.way(number, end), flow.datagrams, flow.exact);
         if flow.card.is_some() && end == End::Sender {
             return self.transmit_by_card(number, now);
         }
+        let (way, datagrams, exact) = (flow.way(number, end), flow.datagrams, flow.exact);
         let Some(endpoint) = flow.end(end) else { return };
         if end == End::Receiver && endpoint.is_quiet() {
             return;
         }
-        while let Some(ecn) = endpoint.transmit(self.pool.body(datagrams), now) {
-            let packet = self.pool.packet(datagrams, ecn, way);
+        let store = self.pool.store(datagrams);
+        while let Some(ecn) = endpoint.transmit(store.body(), now) {
+            let packet = store.packet(ecn, way);
             if exact {
                 self.fabric.inject_exact(way.from, packet, now);
             } else {
@@ -325,8 +359,9 @@ impl<'a> World<'a> {
                 in_card.held = true;
                 return self.fabric.count_refused(number);
             }
-            let Some(ecn) = endpoint.transmit(self.pool.body(datagrams), now) else { return };
-            let packet = self.pool.packet(datagrams, ecn, way);
+            let store = self.pool.store(datagrams);
+            let Some(ecn) = endpoint.transmit(store.body(), now) else { return };
+            let packet = store.packet(ecn, way);
             in_card.waiting += u64::from(packet.wire_length());
             self.fabric.inject_exact(way.from, packet, now);
         }

@@ -72,6 +72,14 @@ impl Application {
         self.first.frames.is_some()
     }
 
+    /// Whether [`Application::on_socket`] may do anything at this end: an application that waits for nothing there need not be called.
+    #[inline]
+    pub fn cares(&self, flow: usize, end: End) -> bool {
+        let lane = self.lane(flow);
+        let waits = matches!(lane.waiting, Waiting::Open | Waiting::Room(_));
+        waits || end == End::Receiver || lane.plan.role != Role::OneWay
+    }
+
     /// Bytes that the receiving application of this flow has read.
     #[inline]
     pub fn read(&self, flow: usize) -> u64 {
