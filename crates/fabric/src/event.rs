@@ -2,7 +2,10 @@
 //!
 //! A branchless 4-ary heap of 8-byte keys: the time in the high bits, the number of the source in the low ones. So few
 //! events wait that the heap stays in one or two cache lines: a pipe of packets has only its head here, and a timer is
-//! pushed again only when it moves forward. Ties of the same nanosecond go to the lower source number. Time never goes back.
+//! pushed again only when it moves forward. Ties of the same nanosecond go to the lower source number.
+//!
+//! Time never goes back: with debug assertions, as in every test, an event before the last one that was taken off is refused. The check
+//! costs three instructions an event (88.2 instead of 85.2), so it is left out of release builds.
 
 use weir_base::Time;
 

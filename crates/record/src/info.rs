@@ -1,5 +1,5 @@
-//! What a run was, as far as its numbers need to know: names, groups, windows. Written into `run.json` beside the records,
-//! so that every number can be computed again from the folder alone.
+//! What a run was, as far as metrics and reports need to know. It is no file of its own: `weir_engine` derives it from the run that
+//! `run.json` (`runs.json` of a shard) holds beside the records, so every number can be computed again from the folder alone.
 
 use serde::{Deserialize, Serialize};
 use weir_base::{Rate, Span};
@@ -28,7 +28,7 @@ pub struct RunInfo {
     pub windows: Vec<WindowInfo>,
     /// Length of a sample period.
     pub sample: Span,
-    /// The link whose queue the run's own metrics are about: the dumbbell's bottleneck, or the first measured link.
+    /// The link whose queue the run's own metrics are about: the slowest measured link that a group's data cross.
     pub bottleneck: Option<u32>,
     /// All links, measured or not.
     pub links: Vec<LinkInfo>,
