@@ -141,7 +141,9 @@ fn a_yes_at_a_terminal_lets_commands_run_and_anything_else_does_not() {
 /// ordinary user has other processes, so that the first is one too many.
 fn with_processes(place: &Place, processes: u32) -> Output {
     fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_weir"), place.path("weir")).unwrap();
+    // Copied by a process of its own: a file that this one writes is busy while a child of another test holds it open.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_weir")).arg(place.path("weir")).status().unwrap();
+    assert!(copied.success());
     let limit = format!("--nproc={processes}:{processes}");
     let mut command = Command::new("prlimit");
     command.args([&limit, "./weir", "run", "lab.toml", "--jobs", "4", "--set", "run.repeats=4"]);
