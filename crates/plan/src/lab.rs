@@ -272,12 +272,15 @@ fn choices(levels: &[Level]) -> impl Iterator<Item = Vec<(&Level, &Choice)>> {
     })
 }
 
+/// Sections that are about the tree, which no cell reads.
+const OF_THE_TREE: [&str; 3] = ["only", "expect", "plot"];
+
 /// Every cell of the tree, checked.
 fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Result<Vec<Cell>, Vec<Fault>> {
     // What no level can change is checked once, and not spelled out for each cell.
     let (mut base, mut fixed) = (root.clone(), root.clone());
-    base.0.retain(|key, _| key == "format" || vary::SECTIONS.contains(&key.as_str()));
-    fixed.0.retain(|key, _| key != "vary" && !vary::SECTIONS.contains(&key.as_str()));
+    base.0.retain(|key, _| key != "vary" && !OF_THE_TREE.contains(&key.as_str()));
+    fixed.0.retain(|key, _| OF_THE_TREE.contains(&key.as_str()));
     let mut faults = schema::check(&fixed);
     let mut told: HashSet<Fault> = faults.iter().cloned().collect();
     let mut cells = Vec::new();

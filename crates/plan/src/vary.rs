@@ -89,8 +89,7 @@ fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
 }
 
 /// The sections whose settings may vary.
-pub(crate) const SECTIONS: [&str; 8] =
-    ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "nic", "traffic"];
+const SECTIONS: [&str; 8] = ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "nic", "traffic"];
 
 /// The path of a setting that may vary.
 fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
