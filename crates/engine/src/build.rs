@@ -5,7 +5,18 @@ use std::sync::Arc;
 use weir_fabric as fabric;
 use weir_plan::Run;
 
-/// The fabric that a run describes.
+/// The fabric of a run, its stations in their places.
+pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
+    let placed = |station: &weir_plan::Station| fabric::Placed {
+        at: station.at,
+        links: station.links.clone(),
+        station: station.station.build(),
+    };
+    let stations = run.network.stations.iter().map(placed).collect();
+    fabric::Fabric::with_stations(&fabric_config(run), stations)
+}
+
+/// The network that a run describes, without its stations.
 pub fn fabric_config(run: &Run) -> fabric::Config {
     let change = |change: &weir_plan::Change| fabric::Change {
         at: change.at,
@@ -49,7 +60,10 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
         flows: run
             .flows
             .iter()
-            .map(|flow| fabric::Flow { from: run.groups[flow.group].from, group: flow.group })
+            .map(|flow| {
+                let group = &run.groups[flow.group];
+                fabric::Flow { from: group.from, to: group.to, group: flow.group }
+            })
             .collect(),
         groups: run.groups.len(),
         base_rtt: run.network.base_rtt,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use weir_base::{Rate, Span};
 use weir_fabric::Paths;
 use weir_plan::Run;
-use weir_record::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, WayInfo, WindowInfo};
+use weir_record::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, StationInfo, WayInfo, WindowInfo};
 
 /// A run on an engine, described for metrics.
 pub fn run_info(engine: &str, run: &Run) -> RunInfo {
@@ -40,6 +40,12 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         to: window.to,
         tolerance: window.tolerance,
     };
+    let station = |station: &weir_plan::Station| StationInfo {
+        name: station.name.clone(),
+        kind: station.station.name().into(),
+        at: run.network.nodes[station.at].name.clone(),
+        links: station.links.iter().map(|&link| run.network.links[link].name.clone()).collect(),
+    };
     RunInfo {
         id: cell_id(engine, run),
         lab: run.lab.clone(),
@@ -53,6 +59,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         sample: run.sample,
         bottleneck: bottleneck(run, &paths),
         links: run.network.links.iter().map(link).collect(),
+        stations: run.network.stations.iter().map(station).collect(),
         groups: run.groups.iter().map(group).collect(),
         flows: run.flows.iter().map(flow).collect(),
     }

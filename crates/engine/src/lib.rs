@@ -17,7 +17,7 @@ mod sampling;
 mod shards;
 
 pub use below::{folder_below, write_below};
-pub use build::{NO_FLOW, check_traces, fabric_config};
+pub use build::{NO_FLOW, check_traces, fabric, fabric_config};
 pub use capture::Capture;
 pub use claims::{ClaimVerdict, Judged, Point, Standing, Taken, judge, value_of};
 pub use cores::{both, cores, helper, on_all_cores};
@@ -33,6 +33,7 @@ pub use shards::MOST_FOLDERS;
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
+use weir_fabric::Totals;
 use weir_plan::Run;
 use weir_record::Recorder;
 
@@ -108,7 +109,8 @@ pub struct Outcome {
     pub environment: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Every packet has gone somewhere: `sent + duplicated = delivered + corrupted + dropped + lost + in_flight`.
+/// Every packet has gone somewhere:
+/// `sent + duplicated + made = delivered + corrupted + dropped + lost + discarded + held + in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Audit {
     /// Packets that hosts sent into the fabric.
@@ -116,6 +118,9 @@ pub struct Audit {
     /// Packets that links made of others.
     #[serde(default, skip_serializing_if = "none")]
     pub duplicated: u64,
+    /// Packets that stations made.
+    #[serde(default, skip_serializing_if = "none")]
+    pub made: u64,
     /// Packets that reached a host undamaged.
     pub delivered: u64,
     /// Packets that reached a host damaged, and were thrown away there.
@@ -125,6 +130,12 @@ pub struct Audit {
     pub dropped: u64,
     /// Lost by links.
     pub lost: u64,
+    /// Discarded by stations.
+    #[serde(default, skip_serializing_if = "none")]
+    pub discarded: u64,
+    /// Held by stations at the end.
+    #[serde(default, skip_serializing_if = "none")]
+    pub held: u64,
     /// Still in queues or on the way at the end.
     pub in_flight: u64,
     /// Lost where nothing should be lost: rings, sockets, backlogs (live only).
@@ -132,14 +143,32 @@ pub struct Audit {
 }
 
 impl Audit {
+    /// That of a fabric, and of what leaked around it.
+    pub fn new(totals: &Totals, leaked: u64) -> Audit {
+        Audit {
+            sent: totals.sent,
+            duplicated: totals.duplicated,
+            made: totals.made,
+            delivered: totals.delivered,
+            corrupted: totals.corrupted,
+            dropped: totals.dropped,
+            lost: totals.lost,
+            discarded: totals.discarded,
+            held: totals.held,
+            in_flight: totals.in_flight,
+            leaked,
+        }
+    }
+
     /// Whether the sum comes out and nothing leaked.
     pub fn balances(&self) -> bool {
-        let gone = self.delivered + self.corrupted + self.dropped + self.lost + self.in_flight;
-        self.sent + self.duplicated == gone && self.leaked == 0
+        let by_stations = self.discarded + self.held;
+        let gone = self.delivered + self.corrupted + self.dropped + self.lost + by_stations + self.in_flight;
+        self.sent + self.duplicated + self.made == gone && self.leaked == 0
     }
 }
 
-/// Whether there are none: what no link of a run does is not told of it.
+/// Whether there are none: what no link or station of a run does is not told of it.
 fn none(count: &u64) -> bool {
     *count == 0
 }

@@ -3,7 +3,7 @@
 use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
 use weir_base::{FlowId, Time};
-use weir_fabric::{Fabric, FlowCounters, Observer, PacketEvent, Wire};
+use weir_fabric::{Fabric, FlowCounters, Observer, PacketEvent, StationCounters, Wire};
 use weir_plan::Run;
 use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
@@ -19,6 +19,7 @@ pub struct Sampler {
     /// happened.
     drawn: Vec<bool>,
     groups: usize,
+    stations: usize,
 }
 
 impl Sampler {
@@ -26,7 +27,7 @@ impl Sampler {
     pub fn new(run: &Run) -> Sampler {
         let links = run.measured_links().map(|(index, _)| index).collect();
         let drawn = run.flows.iter().map(|flow| run.groups[flow.group].workload.is_drawn()).collect();
-        Sampler { links, drawn, groups: run.groups.len() }
+        Sampler { links, drawn, groups: run.groups.len(), stations: run.network.stations.len() }
     }
 
     /// Writes the period that ends `now` down. `read` tells how many bytes the receiving application of a flow has read
@@ -74,7 +75,22 @@ impl Sampler {
                 rtts.clear();
             }
         }
+        for station in 0..self.stations {
+            sample_station(fabric, station, now, recorder);
+        }
     }
+}
+
+/// What a station did, as part of its state: its counters run from the start, as its own do.
+fn sample_station<P: Wire>(fabric: &Fabric<P>, number: usize, now: Time, recorder: &mut dyn Recorder) {
+    let of = Component::Station(number as u32);
+    let mut report = |name, value| recorder.state(&StateSample { at: now, of, name, value });
+    let StationCounters { packets, discarded, made, held } = fabric.station(number);
+    report("seen_packets", packets as f64);
+    report("discarded_packets", discarded as f64);
+    report("made_packets", made as f64);
+    report("held_packets", held as f64);
+    fabric.station_state(number, &mut report);
 }
 
 fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder: &mut dyn Recorder) {

@@ -60,11 +60,13 @@ pub struct Way {
     pub links: Vec<usize>,
 }
 
-/// A flow as the taps know it.
+/// A flow as the taps know it. They count its packets at these two ends, whichever other hosts they cross.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
     /// The host that its data comes from.
     pub from: usize,
+    /// The host, or the node of a station, that its data is for.
+    pub to: usize,
     /// Its traffic group.
     pub group: usize,
 }

@@ -3,6 +3,7 @@
 use crate::event::EventQueue;
 use crate::link::{Link, LinkCounters, Observer, Watcher};
 use crate::route::{Hop, Hops, Routes};
+use crate::station::{Placed, StationCounters, Stations};
 use crate::tap::{FlowCounters, Taps};
 use crate::wire::Wire;
 use crate::{config, config::Config};
@@ -22,21 +23,27 @@ pub struct Delivery<P> {
 }
 
 /// Where all packets went. They add up:
-/// `sent + duplicated = delivered + corrupted + dropped + lost + in_flight + unroutable`.
+/// `sent + duplicated + made = delivered + corrupted + dropped + lost + discarded + held + in_flight + unroutable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Packets that hosts handed in.
     pub sent: u64,
     /// Packets that links made of others.
     pub duplicated: u64,
+    /// Packets that stations made.
+    pub made: u64,
     /// Packets that reached a host undamaged.
     pub delivered: u64,
-    /// Packets that reached a host damaged, to be thrown away there.
+    /// Packets that reached a host, or a station that they were for, damaged, to be thrown away there.
     pub corrupted: u64,
     /// Dropped by queues.
     pub dropped: u64,
     /// Lost by links.
     pub lost: u64,
+    /// Discarded by stations.
+    pub discarded: u64,
+    /// Held by stations.
+    pub held: u64,
     /// Still inside.
     pub in_flight: u64,
     /// Thrown away because no way leads to their destination.
@@ -56,23 +63,27 @@ struct Edge<P> {
 ///
 /// Calls must not go back in time. At equal times the fabric's own events come in the order of links, then hosts.
 pub struct Fabric<P> {
-    links: Vec<Link<P>>,
+    pub(crate) links: Vec<Link<P>>,
     edges: Vec<Edge<P>>,
     /// All links' changes, latest first.
     changes: Vec<(usize, Event)>,
-    routes: Routes,
+    pub(crate) routes: Routes,
     /// The routes with links that take no time left out, as things stand.
     hops: Hops,
     /// The links that are hosts' cards.
     cards: Vec<usize>,
-    events: EventQueue,
-    taps: Taps,
+    /// The same for packets that leave a station.
+    pub(crate) exits: Hops,
+    pub(crate) stations: Stations<P>,
+    pub(crate) events: EventQueue,
+    pub(crate) taps: Taps,
     watcher: Watcher<P>,
-    /// Packets whose whole way takes no time, until they are fetched.
-    ready: VecDeque<Delivery<P>>,
+    /// Packets that have reached a host, until they are fetched: those whose whole way takes no time, and those that stations
+    /// have sent.
+    pub(crate) ready: VecDeque<Delivery<P>>,
     sent: u64,
     delivered: u64,
-    corrupted: u64,
+    pub(crate) corrupted: u64,
     unroutable: u64,
 }
 
@@ -95,17 +106,24 @@ impl Event {
 }
 
 /// What an event's source is. Link `i` has sources `2i` (transmitter) and `2i + 1` (pipe); then come the hosts' edges, by
-/// node, and last the schedule.
+/// node, the schedule, and last the stations.
 enum Source {
     Transmitter(usize),
     Pipe(usize),
     Edge(usize),
     Schedule,
+    Station(usize),
 }
 
 impl<P: Wire> Fabric<P> {
     /// Builds a fabric in which nothing has happened yet.
     pub fn new(config: &Config) -> Fabric<P> {
+        Fabric::with_stations(config, vec![])
+    }
+
+    /// Builds a fabric with these stations, in which nothing has happened yet.
+    pub fn with_stations(config: &Config, stations: Vec<Placed<P>>) -> Fabric<P> {
+        let stations = Stations::new(stations);
         let links: Vec<_> =
             config.links.iter().enumerate().map(|(i, link)| Link::new(i, link, config)).collect();
         let edge = |(index, node): (usize, &config::Node)| Edge {
@@ -127,12 +145,15 @@ impl<P: Wire> Fabric<P> {
             })
             .collect();
         changes.sort_by_key(|(link, event)| std::cmp::Reverse((event.at(), *link)));
-        let routes = Routes::new(config);
+        let routes = Routes::new(config, |node| stations.at(node).is_some());
+        let (hops, exits) = both_hops(&routes, &links, &stations);
         let mut fabric = Fabric {
             edges: config.nodes.iter().enumerate().map(edge).collect(),
-            events: EventQueue::new(2 * links.len() + config.nodes.len() + 1),
             cards: (0..links.len()).filter(|link| config.nodes[config.links[*link].from].card).collect(),
-            hops: routes.hops(|link| links[link].through()),
+            events: EventQueue::new(2 * links.len() + config.nodes.len() + 1 + stations.len()),
+            hops,
+            exits,
+            stations,
             links,
             changes,
             routes,
@@ -165,6 +186,10 @@ impl<P: Wire> Fabric<P> {
         2 * self.links.len() + self.edges.len()
     }
 
+    pub(crate) fn station_source(&self, number: usize) -> usize {
+        self.schedule_source() + 1 + number
+    }
+
     #[inline]
     fn source(&self, number: usize) -> Source {
         let links = 2 * self.links.len();
@@ -172,8 +197,10 @@ impl<P: Wire> Fabric<P> {
             if number.is_multiple_of(2) { Source::Transmitter(number / 2) } else { Source::Pipe(number / 2) }
         } else if number < links + self.edges.len() {
             Source::Edge(number - links)
-        } else {
+        } else if number == links + self.edges.len() {
             Source::Schedule
+        } else {
+            Source::Station(number - self.station_source(0))
         }
     }
 
@@ -202,7 +229,7 @@ impl<P: Wire> Fabric<P> {
     pub fn takes(&self, host: usize, to: usize, length: u32) -> bool {
         match self.hops.next(host, to) {
             Hop::Link(link) => self.links[link].takes(length),
-            Hop::Arrived | Hop::Nowhere => true,
+            Hop::Arrived | Hop::Nowhere | Hop::Station(_) => true,
         }
     }
 
@@ -222,16 +249,23 @@ impl<P: Wire> Fabric<P> {
     #[inline(always)]
     fn leave(&mut self, host: usize, packet: P, now: Time) {
         self.taps.sent(host, &packet, packet.tcp(), now);
-        if let Some(delivery) = self.forward(host, packet, now) {
+        let hop = self.hops.next(host, packet.destination());
+        if let Some(delivery) = self.take_hop(hop, host, None, packet, now) {
             self.ready.push_back(delivery);
         }
     }
 
-    /// Puts a packet that is at a node, and not at its destination, on the next link that takes time.
+    /// What comes next for a packet that has reached a node by a link, or leaves it; a packet that has reached a host is returned.
     #[inline(always)]
-    fn forward(&mut self, node: usize, packet: P, now: Time) -> Option<Delivery<P>> {
-        let host = packet.destination();
-        match self.hops.next(node, host) {
+    pub(crate) fn take_hop(
+        &mut self,
+        hop: Hop,
+        node: usize,
+        from: Option<usize>,
+        packet: P,
+        now: Time,
+    ) -> Option<Delivery<P>> {
+        match hop {
             Hop::Link(index) => {
                 let link = &mut self.links[index];
                 let before = link.head();
@@ -245,6 +279,7 @@ impl<P: Wire> Fabric<P> {
                 None
             }
             Hop::Arrived => {
+                let host = packet.destination();
                 if packet.is_corrupt() {
                     // Its checksum is wrong: TCP never sees it, and so neither does the tap.
                     self.corrupted += 1;
@@ -256,6 +291,11 @@ impl<P: Wire> Fabric<P> {
             }
             Hop::Nowhere => {
                 self.unroutable += 1;
+                None
+            }
+            Hop::Station(by) => {
+                let node = by.map_or(node, |link| self.links[link].to as usize);
+                self.visit(node, by.or(from), packet, now);
                 None
             }
         }
@@ -274,7 +314,7 @@ impl<P: Wire> Fabric<P> {
         // What a transmitter begins to send has the link's delay before it; a change of that delay is an event itself.
         let earliest = |(at, number)| match self.source(number) {
             Source::Transmitter(index) => at + self.links[index].delay(),
-            Source::Pipe(_) | Source::Edge(_) | Source::Schedule => at,
+            Source::Pipe(_) | Source::Edge(_) | Source::Schedule | Source::Station(_) => at,
         };
         self.events.iter().map(earliest).fold(ready, Time::min)
     }
@@ -288,11 +328,11 @@ impl<P: Wire> Fabric<P> {
         while let Some((now, number)) = self.events.due(until) {
             let delivery = match self.source(number) {
                 Source::Transmitter(index) => {
-                    self.transmit(index, now);
+                    let delivery = self.transmit(index, now);
                     if self.links[index].has_left_card() {
-                        return None;
+                        return delivery;
                     }
-                    None
+                    delivery
                 }
                 Source::Pipe(index) => {
                     let link = &mut self.links[index];
@@ -302,7 +342,12 @@ impl<P: Wire> Fabric<P> {
                     let head = link.pipe.front().map(|(at, _)| *at).filter(|_| packet.is_some());
                     let to = link.to as usize;
                     self.next_or_none(head, number);
-                    packet.and_then(|packet| self.forward(to, packet, now))
+                    packet.and_then(|packet| {
+                        let hop = self.hops.next(to, packet.destination());
+                        let stops = matches!(hop, Hop::Station(_));
+                        let delivery = self.take_hop(hop, to, Some(index), packet, now);
+                        if stops { self.ready.pop_front() } else { delivery }
+                    })
                 }
                 Source::Edge(host) => {
                     let edge = &mut self.edges[host];
@@ -318,6 +363,7 @@ impl<P: Wire> Fabric<P> {
                     self.change(number);
                     None
                 }
+                Source::Station(station) => self.station_timer(station, now),
             };
             if delivery.is_some() {
                 return delivery;
@@ -336,8 +382,11 @@ impl<P: Wire> Fabric<P> {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, index: usize, now: Time) {
+    fn transmit(&mut self, index: usize, now: Time) -> Option<Delivery<P>> {
         let link = &mut self.links[index];
+        if link.is_paced() {
+            return self.transmit_paced(index, now);
+        }
         let before = link.head();
         let wake = link.transmit(now, &mut self.watcher);
         let head = link.head();
@@ -345,6 +394,19 @@ impl<P: Wire> Fabric<P> {
         if head < before {
             self.events.push(head, 2 * index + 1);
         }
+        None
+    }
+
+    fn transmit_paced(&mut self, index: usize, now: Time) -> Option<Delivery<P>> {
+        let link = &mut self.links[index];
+        let (before, backlog) = (link.head(), link.queue().backlog().bytes);
+        let wake = link.transmit_paced(now, &mut self.watcher);
+        let (head, drained) = (link.head(), link.has_drained(backlog));
+        self.next_or_none(wake, 2 * index);
+        if head < before {
+            self.events.push(head, 2 * index + 1);
+        }
+        if drained { self.tell_drained(index, now) } else { None }
     }
 
     fn change(&mut self, number: usize) {
@@ -358,13 +420,23 @@ impl<P: Wire> Fabric<P> {
             };
             wake = due.map(|due| (due, 2 * index));
             if self.links[index].through() != through {
-                self.hops = self.routes.hops(|link| self.links[link].through());
+                (self.hops, self.exits) = both_hops(&self.routes, &self.links, &self.stations);
             }
         }
         let next = self.changes.last().map(|(_, event)| Time::ZERO + event.at());
         self.next_or_none(next, number);
         if let Some((due, transmitter)) = wake {
             self.events.push(due, transmitter);
+        }
+    }
+
+    /// What comes next for a packet that leaves a node by this link.
+    pub(crate) fn way_out(&self, node: usize, link: usize, host: usize) -> Hop {
+        let Some(way) = self.links.get(link).filter(|link| link.from() == node) else { return Hop::Nowhere };
+        match way.through() {
+            None => Hop::Link(link),
+            Some(end) if self.stations.at(end).is_some() => Hop::Station(Some(link)),
+            Some(end) => self.hops.next(end, host),
         }
     }
 
@@ -382,6 +454,16 @@ impl<P: Wire> Fabric<P> {
     pub fn queue_state(&mut self, link: usize, now: Time, report: &mut dyn FnMut(&'static str, f64)) {
         self.links[link].settle(now);
         self.links[link].queue().state(report);
+    }
+
+    /// What a station did since the start.
+    pub fn station(&self, number: usize) -> StationCounters {
+        self.stations.counters(number)
+    }
+
+    /// The internal state of a station.
+    pub fn station_state(&self, number: usize, report: &mut dyn FnMut(&'static str, f64)) {
+        self.stations.state(number, report);
     }
 
     /// The sojourn times of a link's classes since they were last cleared; the caller clears what it has taken down.
@@ -402,15 +484,26 @@ impl<P: Wire> Fabric<P> {
     /// Where all packets of the run went.
     pub fn totals(&self) -> Totals {
         let waiting: u64 = self.edges.iter().map(|edge| edge.waiting.len() as u64).sum();
+        let StationCounters { made, discarded, held, .. } = self.stations.total();
         Totals {
             sent: self.sent,
             duplicated: self.links.iter().map(|link| link.total_duplicated).sum(),
+            made,
             delivered: self.delivered,
             corrupted: self.corrupted,
             dropped: self.links.iter().map(|link| link.total_dropped).sum(),
             lost: self.links.iter().map(|link| link.total_lost).sum(),
+            discarded,
+            held,
             in_flight: self.links.iter().map(Link::inside).sum::<u64>() + waiting,
             unroutable: self.unroutable,
         }
     }
+}
+
+/// Where packets that have reached a node go next, and those that leave a station.
+fn both_hops<P: Wire>(routes: &Routes, links: &[Link<P>], stations: &Stations<P>) -> (Hops, Hops) {
+    let hops =
+        |leaving| routes.hops(|link| links[link].through(), |node| stations.at(node).is_some(), leaving);
+    (hops(false), hops(true))
 }

@@ -11,6 +11,7 @@ mod jitter;
 mod link;
 mod loss;
 mod route;
+mod station;
 mod tap;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use jitter::{Distribution, Jitter};
 pub use link::{LinkCounters, Observer, PacketEvent};
 pub use loss::{GilbertElliott, Loss};
 pub use route::Paths;
+pub use station::{Net, Placed, Station, StationCounters};
 pub use tap::FlowCounters;
 pub use trace::{OPPORTUNITY, Playback, Trace, TraceError};
 pub use wifi::Wifi;

@@ -81,6 +81,7 @@ pub(crate) type Watcher<P> = Option<Box<dyn Observer<P> + Send>>;
 #[derive(Debug)]
 pub(crate) struct Link<P> {
     pub(crate) to: u32,
+    from: u32,
     /// Whether packets pass through without an event: no rate, no delay, nothing that could happen to them.
     transparent: bool,
     index: usize,
@@ -160,15 +161,18 @@ impl<P: Wire> Link<P> {
             base_rtt: whole.base_rtt,
             mtu: whole.mtu,
         };
+        let queue = config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64));
+        let pacing = Pacing::new(index, config, whole, !queue.is_work_conserving());
         let mut link = Link {
             to: config.to as u32,
+            from: config.from as u32,
             transparent: false,
             index,
             rate: config.rate,
             delay: config.delay,
             overhead: config.overhead.get(),
             measured: config.measured,
-            queue: config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64)),
+            queue,
             free_at: Time::ZERO,
             last_sent: (0, Span::ZERO),
             interrupted: (0, Span::ZERO),
@@ -181,7 +185,7 @@ impl<P: Wire> Link<P> {
             drop: config.drop.iter().copied().collect(),
             hold: config.hold.iter().copied().collect(),
             held: Vec::new(),
-            pacing: Pacing::new(index, config, whole),
+            pacing,
             impairments: Impairments::new(index, config, whole.seed),
             card: whole.nodes[config.from].card.then(VecDeque::new),
             counters: LinkCounters::default(),
@@ -257,7 +261,7 @@ impl<P: Wire> Link<P> {
             return None;
         }
         if self.pacing.is_some() {
-            return self.take_turn(now, watcher);
+            return self.taken_in(now, watcher);
         }
         if now >= self.free_at { self.transmit(now, watcher) } else { self.arm() }
     }
@@ -271,9 +275,6 @@ impl<P: Wire> Link<P> {
     /// Begins to send the next packet. Returns when the transmitter wants its next event: only while packets wait.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
-        if self.pacing.is_some() {
-            return self.transmit_paced(now, watcher);
-        }
         self.armed = false;
         let (packet, bytes) = self.begin(now, watcher)?;
         if bytes != self.last_sent.0 {
@@ -392,6 +393,22 @@ impl<P: Wire> Link<P> {
     #[inline]
     pub(crate) fn head(&self) -> Time {
         self.pipe.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// Where it begins.
+    pub(crate) fn from(&self) -> usize {
+        self.from as usize
+    }
+
+    /// Its rate as it is now.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// Whether it does not simply send what waits at its rate.
+    #[inline]
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pacing.is_some()
     }
 
     /// The propagation delay as it is now.

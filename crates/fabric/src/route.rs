@@ -15,7 +15,10 @@ pub struct Paths {
 impl Paths {
     /// The ways through this network.
     pub fn new(config: &Config) -> Paths {
-        Paths { routes: Routes::new(config), ends: config.links.iter().map(|link| link.to).collect() }
+        Paths {
+            routes: Routes::new(config, |_| true),
+            ends: config.links.iter().map(|link| link.to).collect(),
+        }
     }
 
     /// The links that packets from one host to another cross, in order; up to where the way ends, if there is none.
@@ -48,14 +51,15 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    pub(crate) fn new(config: &Config) -> Routes {
+    /// The routes to hosts, and to other nodes that packets may be addressed to.
+    pub(crate) fn new(config: &Config, addressed: impl Fn(usize) -> bool) -> Routes {
         let nodes = config.nodes.len();
         let mut next = vec![u32::MAX; nodes * nodes];
         let mut into: Vec<Vec<usize>> = vec![vec![]; nodes];
         for (index, link) in config.links.iter().enumerate() {
             into[link.to].push(index);
         }
-        for target in (0..nodes).filter(|&node| config.nodes[node].host) {
+        for target in (0..nodes).filter(|&node| config.nodes[node].host || addressed(node)) {
             // Dijkstra from the target, along the links backwards.
             let mut best = vec![(u64::MAX, u32::MAX); nodes];
             let mut heap = BinaryHeap::from([Reverse((0u64, 0u32, target))]);
@@ -85,9 +89,22 @@ impl Routes {
         Routes { nodes, next }
     }
 
-    /// The routes without the links that packets pass without an event: `through` tells the far end of such a link.
-    pub(crate) fn hops(&self, through: impl Fn(usize) -> Option<usize>) -> Hops {
+    /// The routes without the links that packets pass without an event: `through` tells the far end of such a link, `stops` whether
+    /// there is a station at a node. They are for packets that have reached a node, or, with `leaving`, for such as leave its
+    /// station.
+    pub(crate) fn hops(
+        &self,
+        through: impl Fn(usize) -> Option<usize>,
+        stops: impl Fn(usize) -> bool,
+        leaving: bool,
+    ) -> Hops {
         let hop = |from: usize, target: usize| {
+            if stops(from) && !leaving {
+                return HERE;
+            }
+            if stops(from) && from == target {
+                return NOWHERE;
+            }
             let mut node = from;
             for _ in 0..self.nodes {
                 if node == target {
@@ -95,6 +112,7 @@ impl Routes {
                 }
                 let Some(link) = self.link(node, target) else { return NOWHERE };
                 match through(link) {
+                    Some(end) if stops(end) => return STATION | link as u32,
                     Some(end) => node = end,
                     None => return link as u32,
                 }
@@ -118,6 +136,8 @@ impl Routes {
 pub(crate) enum Hop {
     /// A link that takes time, or on which something may happen.
     Link(usize),
+    /// A station: at the end of this link, which takes no time, or at the node itself.
+    Station(Option<usize>),
     /// The host: the rest of the way takes no time.
     Arrived,
     /// Nothing: no way leads there.
@@ -126,6 +146,9 @@ pub(crate) enum Hop {
 
 const NOWHERE: u32 = u32::MAX;
 const ARRIVED: u32 = u32::MAX - 1;
+const HERE: u32 = u32::MAX - 2;
+/// Set for a link that leads to a station; what is below is a link of its own.
+const STATION: u32 = 1 << 31;
 
 /// For each node and each host, what comes next; so that a packet costs one look, whatever the number of links that take
 /// no time.
@@ -139,9 +162,11 @@ impl Hops {
     #[inline]
     pub(crate) fn next(&self, node: usize, target: usize) -> Hop {
         match self.next[node * self.nodes + target] {
-            NOWHERE => Hop::Nowhere,
+            link if link < STATION => Hop::Link(link as usize),
             ARRIVED => Hop::Arrived,
-            link => Hop::Link(link as usize),
+            NOWHERE => Hop::Nowhere,
+            HERE => Hop::Station(None),
+            link => Hop::Station(Some((link & !STATION) as usize)),
         }
     }
 }

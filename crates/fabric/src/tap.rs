@@ -57,6 +57,7 @@ struct Segment {
 #[derive(Debug)]
 struct Tap {
     from: u32,
+    to: u32,
     group: u32,
     /// Whether `next` is known: data has been seen.
     begun: bool,
@@ -85,6 +86,7 @@ impl Taps {
     pub(crate) fn new(flows: &[config::Flow], groups: usize, round_trips: RoundTrips) -> Taps {
         let tap = |flow: &config::Flow| Tap {
             from: flow.from as u32,
+            to: flow.to as u32,
             group: flow.group as u32,
             begun: false,
             next: 0,
@@ -104,7 +106,9 @@ impl Taps {
     pub(crate) fn sent<P: Packet>(&mut self, host: usize, packet: &P, tcp: Option<TcpView<'_>>, now: Time) {
         let Some(tap) = self.flows.get_mut(packet.flow().0 as usize) else { return };
         if tap.from != host as u32 {
-            tap.counters.first_packet.get_or_insert(now);
+            if tap.to == host as u32 {
+                tap.counters.first_packet.get_or_insert(now);
+            }
             return;
         }
         match tcp {
@@ -134,6 +138,9 @@ impl Taps {
                     RoundTrips::Acknowledgements => tap.acknowledged_in_order(&tcp, now, rtts),
                 }
             }
+            return;
+        }
+        if tap.to != host as u32 {
             return;
         }
         tap.counters.first_packet.get_or_insert(now);
@@ -260,7 +267,7 @@ mod tests {
     use super::*;
 
     fn tap() -> (Tap, Histogram) {
-        let taps = Taps::new(&[config::Flow { from: 0, group: 0 }], 1, RoundTrips::Segments);
+        let taps = Taps::new(&[config::Flow { from: 0, to: 1, group: 0 }], 1, RoundTrips::Segments);
         (taps.flows.into_iter().next().unwrap(), Histogram::new())
     }
     fn ms(ms: u64) -> Time {
@@ -319,5 +326,40 @@ mod tests {
         tap.acknowledged(&ack(0, &[(1000, 8000)]), ms(10), &mut rtts);
         assert_eq!(rtts.count(), 7, "the segment that joins two blocks counts too");
         assert_eq!(tap.segments.iter().filter(|s| s.selectively).count(), 7);
+    }
+
+    #[test]
+    fn a_flow_is_counted_at_its_own_ends_and_not_at_hosts_on_the_way() {
+        #[derive(Debug)]
+        struct OfFlow0;
+        impl Packet for OfFlow0 {
+            fn wire_length(&self) -> u32 {
+                1500
+            }
+            fn flow(&self) -> weir_base::FlowId {
+                weir_base::FlowId(0)
+            }
+            fn ecn(&self) -> Ecn {
+                Ecn::NotEct
+            }
+            fn mark_ce(&mut self) {}
+            fn arrive(&mut self, _: Time) {}
+            fn arrived(&self) -> Time {
+                Time::ZERO
+            }
+            fn class(&self) -> Ecn {
+                Ecn::NotEct
+            }
+        }
+        let flow = config::Flow { from: 0, to: 3, group: 0 };
+        let mut taps = Taps::new(&[flow], 1, RoundTrips::Segments);
+        // From host 0 over the hosts 1 and 2, each of which takes the packet in and sends it on, to host 3, and back.
+        for (at, (from, to)) in [(0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)].into_iter().enumerate() {
+            taps.sent(from, &OfFlow0, None, ms(at as u64));
+            taps.received(to, &OfFlow0, None, ms(at as u64));
+        }
+        let seen = taps.take(0);
+        assert_eq!((seen.sent_packets, seen.received_packets), (1, 1));
+        assert_eq!((seen.first_packet, seen.last_arrival), (Some(ms(2)), Some(ms(2))));
     }
 }

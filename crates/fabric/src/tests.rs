@@ -1,6 +1,8 @@
 //! The fabric as a whole: times, orders, losses and sums that a person can work out by hand.
 
 mod links;
+mod shapers;
+mod stations;
 
 use super::*;
 use weir_base::{Bytes, Ecn, FlowId, Packet, Rate, Span, Time};
@@ -43,6 +45,14 @@ impl Packet for Datagram {
 impl Wire for Datagram {
     fn destination(&self) -> usize {
         self.destination
+    }
+    fn relabel(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+    }
+    fn turn_round(&mut self) -> bool {
+        // All come from host 0.
+        self.destination = 0;
+        true
     }
     fn tcp(&self) -> Option<TcpView<'_>> {
         None
@@ -108,7 +118,7 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
         nodes: vec![host.clone(), Node { host: false, ..host.clone() }, host],
         links: vec![access, slow],
         ways: vec![],
-        flows: vec![Flow { from: 0, group: 0 }],
+        flows: vec![Flow { from: 0, to: 2, group: 0 }],
         groups: 1,
         base_rtt: None,
         mtu: Bytes::new(1500),

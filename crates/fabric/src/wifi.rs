@@ -113,9 +113,9 @@ impl Aggregate {
 /// From the end of an aggregate until the channel is free again: the block acknowledgement.
 pub(crate) const ACKNOWLEDGED: Span = Span::from_micros(SIFS.as_micros() + BLOCK_ACK.as_micros());
 
-/// The station and those that it contends with.
+/// The link's sender and those that it contends with.
 #[derive(Debug)]
-pub(crate) struct Station {
+pub(crate) struct Radio {
     pub(crate) wifi: Wifi,
     /// Slots that each has yet to wait: the station itself, then the others.
     backoff: Vec<(u32, u32)>,
@@ -123,9 +123,9 @@ pub(crate) struct Station {
     walk: Option<Walk>,
 }
 
-impl Station {
+impl Radio {
     /// `rate` is the radio's fastest.
-    pub(crate) fn new(wifi: Wifi, seed: u64, index: u64) -> Station {
+    pub(crate) fn new(wifi: Wifi, seed: u64, index: u64) -> Radio {
         let mut random = Random::stream_of(seed, "wifi", index);
         let backoff = (0..=wifi.stations).map(|_| (CW_MIN, slots(&mut random, CW_MIN))).collect();
         let walk = (!wifi.walk.is_zero()).then(|| Walk {
@@ -136,7 +136,7 @@ impl Station {
             since: Time::ZERO,
             sum: 0,
         });
-        Station { wifi, backoff, random, walk }
+        Radio { wifi, backoff, random, walk }
     }
 
     /// How long it contends until the channel is its own. Stations count down together; the first wins, and what is left
@@ -260,8 +260,8 @@ mod tests {
     #[test]
     fn alone_it_waits_for_the_mean_backoff_and_in_company_its_share_is_fair() {
         let mean = |stations: u32| {
-            let mut station = Station::new(Wifi { stations, ..Wifi::default() }, 1, 0);
-            (0..20_000).map(|_| station.contend().as_micros() as f64).sum::<f64>() / 20_000.0
+            let mut radio = Radio::new(Wifi { stations, ..Wifi::default() }, 1, 0);
+            (0..20_000).map(|_| radio.contend().as_micros() as f64).sum::<f64>() / 20_000.0
         };
         // 43 us and 7.5 slots of 9 us on average.
         assert!((mean(0) - (43.0 + 67.5)).abs() < 1.0, "{}", mean(0));
@@ -272,20 +272,20 @@ mod tests {
     #[test]
     fn a_walk_stays_on_its_steps_and_its_capacity_is_its_integral() {
         let wifi = Wifi { walk: Span::from_millis(10), ..Wifi::default() };
-        let mut station = Station::new(wifi, 1, 0);
+        let mut radio = Radio::new(wifi, 1, 0);
         let mut sum = 0u128;
         let mut seen = std::collections::BTreeSet::new();
         for step in 1..=20_000u64 {
-            let rate = station.rate(BEST, Time::from_nanos((step - 1) * 10_000_000)).bits_per_sec();
+            let rate = radio.rate(BEST, Time::from_nanos((step - 1) * 10_000_000)).bits_per_sec();
             seen.insert(rate);
             sum += u128::from(rate) * 10_000_000;
         }
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), MCS.map(|tenths| 6_500_000 * tenths));
         assert_eq!(
-            station.take_capacity(BEST, Time::from_nanos(200_000_000_000 - 1)),
+            radio.take_capacity(BEST, Time::from_nanos(200_000_000_000 - 1)),
             Some(
                 sum - {
-                    let last = station.rate(BEST, Time::from_nanos(200_000_000_000 - 1)).bits_per_sec();
+                    let last = radio.rate(BEST, Time::from_nanos(200_000_000_000 - 1)).bits_per_sec();
                     u128::from(last)
                 }
             )

@@ -1,6 +1,6 @@
 //! What the fabric must know of a packet beyond what a queue does: where it goes, and its TCP header.
 
-use weir_base::Packet;
+use weir_base::{Ecn, Packet};
 
 /// A packet that can cross a fabric.
 pub trait Wire: Packet + Sized {
@@ -8,6 +8,11 @@ pub trait Wire: Packet + Sized {
     fn destination(&self) -> usize;
     /// Its TCP header, if it is TCP.
     fn tcp(&self) -> Option<TcpView<'_>>;
+    /// Gives it another codepoint. On a real packet this repairs the header checksum.
+    fn relabel(&mut self, ecn: Ecn);
+    /// Turns a datagram into its own answer: it goes back to where it comes from, addresses and ports changed about, and what asked
+    /// for an echo is one. False when it is no datagram, and unchanged.
+    fn turn_round(&mut self) -> bool;
     /// Appends the packet as it would stand on the wire, from its IP header on.
     fn write_to(&self, frame: &mut Vec<u8>);
     /// Another packet that is the same in everything.

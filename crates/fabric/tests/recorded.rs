@@ -34,6 +34,10 @@ impl Packet for Full {
 }
 
 impl Wire for Full {
+    fn relabel(&mut self, _: Ecn) {}
+    fn turn_round(&mut self) -> bool {
+        false
+    }
     fn destination(&self) -> usize {
         1
     }
@@ -76,7 +80,7 @@ fn network(text: &str) -> Config {
             schedule: vec![],
             measured: true,
         }],
-        flows: vec![Flow { from: 0, group: 0 }],
+        flows: vec![Flow { from: 0, to: 1, group: 0 }],
         ways: vec![],
         groups: 1,
         base_rtt: None,

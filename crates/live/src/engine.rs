@@ -243,16 +243,8 @@ impl Session<'_> {
             counters.filter_map(|(_, count)| count.as_u64()).sum::<u64>()
         };
         let in_hosts = told(false) + told(true).saturating_sub(totals.corrupted);
-        let audit = Audit {
-            sent: totals.sent,
-            duplicated: totals.duplicated,
-            delivered: totals.delivered,
-            corrupted: totals.corrupted,
-            dropped: totals.dropped,
-            lost: totals.lost,
-            in_flight: totals.in_flight,
-            leaked: pumped.ring_drops + pumped.refused + totals.unroutable + in_hosts,
-        };
+        let leaked = pumped.ring_drops + pumped.refused + totals.unroutable + in_hosts;
+        let audit = Audit::new(&totals, leaked);
         let limits = Limits::new(run.duration, base_rtt(run), smallest_target(run));
         let mut spoiled = pumped.lateness.verdict(&limits);
         // What commands in hosts use is not foreign, and cannot be told from what is.
@@ -261,14 +253,17 @@ impl Session<'_> {
         }
         if !audit.balances() {
             spoiled.push(format!(
-                "the packet audit does not balance: {} sent, {} duplicated, {} delivered, {} damaged, {} dropped by queues, {} \
-                 lost by links, {} under way, {} leaked ({} in the ring, {} refused by the kernel, {} without a way, {in_hosts} in hosts{})",
+                "the packet audit does not balance: {} sent, {} duplicated, {} made by stations, {} delivered, {} damaged, {} \
+                 dropped by queues, {} lost by links, {} discarded and {} held by stations, {} under way, {} leaked ({} in the ring, {} refused by the kernel, {} without a way, {in_hosts} in hosts{})",
                 audit.sent,
                 audit.duplicated,
+                audit.made,
                 audit.delivered,
                 audit.corrupted,
                 audit.dropped,
                 audit.lost,
+                audit.discarded,
+                audit.held,
                 audit.in_flight,
                 audit.leaked,
                 pumped.ring_drops,

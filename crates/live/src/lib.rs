@@ -2,6 +2,7 @@
 //! pumped in real time from packet sockets.
 
 pub mod address;
+mod answer;
 mod apps;
 mod budget;
 mod clock;

@@ -2,6 +2,7 @@
 //! and UDP headers (RFC 791, 8200, 9293, 2018, 768). Steady state allocates nothing: a packet that ends gives its buffer back.
 
 use crate::address::{NO_FLOW, address_of, fabric_mac_of, flow_of, mac_of, node_of, node_of_v6, port_of};
+use crate::answer::{answer, repair, word_at};
 use crate::netlink::Mac;
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -17,7 +18,7 @@ const SACK_BLOCKS: usize = 4;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 pub(crate) const UDP_HEADER: usize = 8;
 /// Time to live, hop limit: what hosts commonly begin with.
 const HOPS: u8 = 64;
@@ -25,8 +26,8 @@ const HOPS: u8 = 64;
 /// The network as parsing must know it.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
-    /// For each node, whether it is a host.
-    pub hosts: Vec<bool>,
+    /// For each node, whether packets may come from it and be for it: it is a host, or has a station.
+    pub addressed: Vec<bool>,
     /// Number of flows.
     pub flows: usize,
     /// For each node, the flow of the command whose packets begin or end there: they may have any ports, and are counted
@@ -64,6 +65,8 @@ struct Frame {
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     flow: FlowId,
+    /// Where it comes from, if that is in the network.
+    source: Option<usize>,
     destination: usize,
     tcp: Option<TcpFacts>,
 }
@@ -136,27 +139,6 @@ impl LivePacket {
     }
 }
 
-impl LivePacket {
-    /// Gives it another codepoint, and repairs the header's checksum.
-    pub(crate) fn relabel(&mut self, ecn: Ecn) {
-        let ip = &mut self.frame_mut().bytes[ETHERNET..];
-        if ip[0] >> 4 != 4 {
-            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
-            ip[1] = (ip[1] & !0x30) | ((ecn as u8) << 4);
-            return;
-        }
-        let old = u16::from_be_bytes([ip[0], ip[1]]);
-        ip[1] = (ip[1] & !3) | ecn as u8;
-        let new = u16::from_be_bytes([ip[0], ip[1]]);
-        let checksum = u16::from_be_bytes([ip[10], ip[11]]);
-        // RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
-        let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        ip[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    }
-}
-
 impl Packet for LivePacket {
     #[inline]
     fn wire_length(&self) -> u32 {
@@ -205,6 +187,28 @@ impl Wire for LivePacket {
             ack: tcp.ack,
             sack: &tcp.sack[..tcp.sack_blocks],
         })
+    }
+    fn relabel(&mut self, ecn: Ecn) {
+        let ip = &mut self.frame_mut().bytes[ETHERNET..];
+        if ip[0] >> 4 != 4 {
+            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
+            ip[1] = (ip[1] & !0x30) | ((ecn as u8) << 4);
+            return;
+        }
+        let old = word_at(ip, 0);
+        ip[1] = (ip[1] & !3) | ecn as u8;
+        repair(ip, 10, old, word_at(ip, 0));
+    }
+    fn turn_round(&mut self) -> bool {
+        let frame = self.frame_mut();
+        let Some(source) = frame.facts.source else { return false };
+        if !answer(&mut frame.bytes[ETHERNET..]) {
+            return false;
+        }
+        // The Ethernet addresses change places too.
+        frame.bytes[..12].rotate_left(6);
+        (frame.facts.source, frame.facts.destination) = (Some(frame.facts.destination), source);
+        true
     }
     fn write_to(&self, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.frame().bytes[ETHERNET..]);
@@ -274,9 +278,11 @@ impl Facts {
             _ => return None,
         };
         let IpFacts { source, destination, protocol, payload } = header;
-        if !directory.hosts.get(destination).copied().unwrap_or(false) {
+        let addressed = |node: usize| directory.addressed.get(node).copied().unwrap_or(false);
+        if !addressed(destination) {
             return None;
         }
+        let from = Some(source).filter(|source| addressed(*source));
         let flow = match (protocol, payload) {
             (Some(TCP | UDP), &[a, b, c, d, ..]) => {
                 flow_of(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), directory.flows)
@@ -287,10 +293,10 @@ impl Facts {
         if flow == NO_FLOW
             && let Some(flow) = of(source).or_else(|| of(destination))
         {
-            return Some(Facts { flow, destination, tcp: None });
+            return Some(Facts { flow, source: from, destination, tcp: None });
         }
         let tcp = if protocol == Some(TCP) { TcpFacts::read(payload) } else { None };
-        Some(Facts { flow, destination, tcp })
+        Some(Facts { flow, source: from, destination, tcp })
     }
 }
 
@@ -455,7 +461,7 @@ fn checksum_v6(header: &[u8], payload: &[u8]) -> u16 {
 /// When weir is wrong.
 #[doc(hidden)]
 pub fn examine_frame(frame: &[u8]) {
-    let directory = Directory { hosts: vec![true; 8], flows: 4, commands: vec![] };
+    let directory = Directory { addressed: vec![true; 8], flows: 4, commands: vec![] };
     let Some(mut packet) = Pool::new(directory, 1500).packet(frame) else { return };
     let _ = packet.tcp();
     let header = |packet: &LivePacket| {
@@ -483,7 +489,7 @@ mod tests {
     use super::*;
 
     fn pool() -> Pool {
-        Pool::new(Directory { hosts: vec![true, false, true], flows: 3, commands: vec![None; 3] }, 1500)
+        Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands: vec![None; 3] }, 1500)
     }
 
     /// A TCP segment of flow 1 from node 0 to node 2, with these options and so many bytes of payload.
@@ -555,6 +561,28 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_that_is_turned_round_is_what_its_receiver_would_have_sent() {
+        for (ip, length) in [(Ip::V4, 1500), (Ip::V4, 28), (Ip::V6, 1500), (Ip::V6, 48)] {
+            let mut packet = pool().packet(&udp_frame(0, 2, ip, 1, length, Ecn::Ect1)).unwrap();
+            assert!(packet.turn_round());
+            let answer = udp_frame(2, 0, ip, 1, length, Ecn::Ect1);
+            assert_eq!(packet.ethernet()[ETHERNET..], answer[ETHERNET..]);
+            assert_eq!((packet.destination(), packet.flow(), packet.ecn()), (0, FlowId(1), Ecn::Ect1));
+            assert_eq!(packet.ethernet()[6..12], mac_of(2));
+        }
+    }
+
+    #[test]
+    fn a_segment_and_what_comes_from_nowhere_in_the_network_are_not_turned_round() {
+        let mut packet = pool().packet(&segment(&[], 5)).unwrap();
+        let before = packet.ethernet().to_vec();
+        assert!(!packet.turn_round() && packet.ethernet() == before);
+        // Node 1 is a router.
+        let mut packet = pool().packet(&udp_frame(1, 2, Ip::V4, 1, 100, Ecn::NotEct)).unwrap();
+        assert!(!packet.turn_round() && packet.destination() == 2);
+    }
+
+    #[test]
     fn sack_blocks_are_found_behind_other_options() {
         let mut options = vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 18];
         for edge in [100u32, 200, 300, 400] {
@@ -602,7 +630,7 @@ mod tests {
     #[test]
     fn what_a_command_sends_is_its_flows_whatever_the_ports() {
         let commands = vec![Some(FlowId(2)), None, None];
-        let pool = Pool::new(Directory { hosts: vec![true, false, true], flows: 3, commands }, 1500);
+        let pool = Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands }, 1500);
         let mut ping = udp_frame(0, 2, Ip::V4, 9, 84, Ecn::NotEct);
         ping[ETHERNET + 9] = 1;
         assert_eq!(pool.packet(&ping).unwrap().flow(), FlowId(2));

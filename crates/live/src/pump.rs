@@ -20,8 +20,8 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
 use weir_control::Codepoint;
-use weir_engine::{PacketLog, Sampler, fabric_config};
-use weir_fabric::{Delivery, Fabric, Observer, Totals};
+use weir_engine::{PacketLog, Sampler};
+use weir_fabric::{Delivery, Fabric, Observer, Totals, Wire};
 use weir_plan::{Group, Run};
 
 /// How long before a due release the pump stops sleeping. Waking up takes some tens of microseconds on a machine of one's own
@@ -154,7 +154,7 @@ impl<'a> Pump<'a> {
         let run = setup.run;
         let nodes = &run.network.nodes;
         let directory = Directory {
-            hosts: nodes.iter().map(|node| node.host).collect(),
+            addressed: (0..nodes.len()).map(|node| run.network.is_addressed(node)).collect(),
             flows: run.flows.len(),
             commands: commands(run),
         };
@@ -173,7 +173,7 @@ impl<'a> Pump<'a> {
             device_of_node,
             pool: Pool::new(directory, run.network.mtu.get() as usize),
             relabels: run.flows.iter().map(|flow| sends_ect1(&run.groups[flow.group])).collect(),
-            fabric: Fabric::new(&fabric_config(run)),
+            fabric: weir_engine::fabric(run),
             injector: Injector::new(run),
             lookahead: shortest_way(run),
             reached: Time::ZERO,

@@ -10,7 +10,8 @@ use crate::read::read;
 use crate::route::Routes;
 use crate::run::{Flow, Group, Network, Param, Run};
 use crate::schema;
-use crate::shape::BesideLink;
+use crate::shape::Beside;
+use crate::station;
 use crate::traces::Traces;
 use crate::tree::{Entry, Item, Node, Table};
 use crate::window::{self, Window};
@@ -70,11 +71,22 @@ impl Reader<'_> {
     }
 
     /// Reads a section that has a link's settings beside its own, as two. `None` when one of them is not there, or wrong.
-    pub(crate) fn beside_link<T: BesideLink>(&mut self, path: &[&str]) -> Option<(T, Bottleneck)> {
+    pub(crate) fn beside_link<T: Beside>(&mut self, path: &[&str]) -> Option<(T, Bottleneck)> {
+        let (own, link) = self.beside::<T>(path)?;
+        let read = read::<Bottleneck>(&link);
+        if let Err(fault) = read {
+            self.faults.push(explain(&link, fault, path).at(link.origin));
+            return None;
+        }
+        own.zip(read.ok())
+    }
+
+    /// Reads what of a section is its own, and leaves the settings beside it. `None` when it is not there, or no table.
+    pub(crate) fn beside<T: Beside>(&mut self, path: &[&str]) -> Option<(Option<T>, Node)> {
         let node = self.node(path)?;
         let Some(table) = node.as_table() else {
             // Not a table: reading it as one says so.
-            return self.section::<Bottleneck>(path).and(None);
+            return self.section::<T>(path).and(None);
         };
         let part = |own: bool| {
             let entries = table.0.iter().filter(|(key, _)| T::OWN.contains(&key.as_str()) == own);
@@ -83,16 +95,12 @@ impl Reader<'_> {
                 origin: node.origin,
             }
         };
-        let (own, link) = (part(true), part(false));
-        let read = (read::<T>(&own), read::<Bottleneck>(&link));
-        let place = node.origin;
-        let explained = |part: &Node, fault: Fault| explain(part, fault, path).at(place);
-        match read {
-            (Ok(own), Ok(link)) => Some((own, link)),
-            (own_read, link_read) => {
-                let faults = own_read.err().map(|fault| explained(&own, fault)).into_iter();
-                self.faults.extend(faults.chain(link_read.err().map(|fault| explained(&link, fault))));
-                None
+        let (own, rest) = (part(true), part(false));
+        match read::<T>(&own) {
+            Ok(read) => Some((Some(read), rest)),
+            Err(fault) => {
+                self.faults.push(explain(&own, fault, path).at(own.origin));
+                Some((None, rest))
             }
         }
     }
@@ -148,7 +156,8 @@ impl Cell {
             }
         }
         let network = network::build(&mut reader);
-        let Some((network, routes)) = network else { return Err(reader.faults) };
+        let Some((mut network, routes)) = network else { return Err(reader.faults) };
+        station::place(&mut reader, &mut network);
         let mut cell = Cell {
             timing,
             warmup,

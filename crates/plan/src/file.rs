@@ -48,6 +48,9 @@ pub(crate) struct File {
     star: Option<Star>,
     /// Any network: routers, hosts, and links between them.
     graph: Option<Graph>,
+    /// Machines at routers by name: policers, middleboxes, responders.
+    #[serde(default)]
+    stations: BTreeMap<String, crate::station::Section>,
     /// Traffic groups by name, each with its own pair of hosts unless they share a sender.
     traffic: BTreeMap<String, Traffic>,
     /// Network cards, by the names of the hosts that groups send from (`host`).

@@ -30,6 +30,7 @@ mod run;
 mod schema;
 mod shape;
 mod size;
+mod station;
 mod template;
 mod traces;
 mod tree;
@@ -44,7 +45,9 @@ pub use diagnostic::{Diagnostics, Problem};
 
 pub use lab::{Form, Lab, Tree};
 pub use plot::{Axis, Plot};
-pub use run::{Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Trace, Way};
+pub use run::{
+    Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Station, Trace, Way,
+};
 pub use schema::{describe_setting, schema};
 pub use template::template;
 pub use weir_transport::{Buffer, Settings};

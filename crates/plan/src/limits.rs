@@ -190,6 +190,9 @@ fn limit(queue: &weir_queue::Config, name: &str) -> Option<Limit> {
 /// Parameters of disciplines that may be written in BDP.
 const IN_BDP: [&str; 5] = ["limit", "threshold", "step_thresh", "min", "max"];
 
+/// Parameters of disciplines that hold others.
+const NESTED: [&str; 2] = ["bands", "queue"];
+
 /// Whether a queue within this one has a parameter in BDP.
 fn counts_in_bdp(value: &serde_json::Value) -> bool {
     let in_bdp = |value: &serde_json::Value| {
@@ -214,8 +217,8 @@ fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec
 fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
     let section = path[0];
     if section != "dumbbell" && !reader.has(&[section, "base_rtt"]) {
-        let bands = serde_json::to_value(queue).ok().and_then(|value| value.get("bands").map(counts_in_bdp));
-        let nested = bands.filter(|in_bdp| *in_bdp).map(|_| "bands");
+        let value = serde_json::to_value(queue).unwrap_or_default();
+        let nested = NESTED.into_iter().filter(|name| value.get(name).is_some_and(counts_in_bdp));
         let own = IN_BDP.into_iter().filter(|name| matches!(limit(queue, name), Some(Limit::Bdp(_))));
         for name in own.chain(nested) {
             let path = parameter_of(reader, path, name);

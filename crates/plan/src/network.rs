@@ -151,6 +151,7 @@ fn assemble(
         nodes: nodes.iter().map(node).collect(),
         links: Vec::new(),
         ways: Vec::new(),
+        stations: Vec::new(),
         base_rtt,
         mtu: MTU,
     };

@@ -65,6 +65,9 @@ pub struct Network {
     /// Given ways.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<Way>,
+    /// Stations at routers, at most one at each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stations: Vec<Station>,
     /// The dumbbell's base RTT, or what the lab gives for one: what `bdp` is computed from.
     pub base_rtt: Option<Span>,
     /// Largest IP packet.
@@ -92,6 +95,27 @@ pub struct Card {
     pub refuses: bool,
     /// Whether TCP bounds what waits in its queue.
     pub small_queues: bool,
+}
+
+impl Network {
+    /// Whether packets may come from a node and be for it: it is a host, or has a station.
+    pub fn is_addressed(&self, node: usize) -> bool {
+        self.nodes[node].host || self.stations.iter().any(|station| station.at == node)
+    }
+}
+
+/// A machine at a router.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Station {
+    /// Its name.
+    pub name: String,
+    /// Where it stands: index of a node.
+    pub at: usize,
+    /// It sees only packets that reach the node by one of these links or leave it by one; all where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<usize>,
+    /// What it is.
+    pub station: weir_station::Config,
 }
 
 /// The links that packets for a host take, wherever on them they are.

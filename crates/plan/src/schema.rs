@@ -26,25 +26,36 @@ struct Registry {
     /// What it lists, as the schema calls it too.
     what: &'static str,
     members: Vec<Named>,
+    /// Keys that stand beside `kind` and the parameters in a lab file, and are read apart.
+    beside: &'static [&'static str],
     check: fn(&str, Value) -> Result<(), String>,
 }
 
-static REGISTRIES: LazyLock<[Registry; 3]> = LazyLock::new(|| {
+static REGISTRIES: LazyLock<[Registry; 4]> = LazyLock::new(|| {
     [
         Registry {
             what: weir_control::Config::WHAT,
             members: weir_control::Config::members(),
+            beside: &[],
             check: |name, parameters| weir_control::Config::with_parameters(name, parameters).map(drop),
         },
         Registry {
             what: weir_queue::Config::WHAT,
             members: weir_queue::Config::members(),
+            beside: &[],
             check: |name, parameters| weir_queue::Config::with_parameters(name, parameters).map(drop),
         },
         Registry {
             what: weir_workload::Config::WHAT,
             members: weir_workload::Config::members(),
+            beside: &[],
             check: |name, parameters| weir_workload::Config::with_parameters(name, parameters).map(drop),
+        },
+        Registry {
+            what: weir_station::Config::WHAT,
+            members: weir_station::Config::members(),
+            beside: <crate::station::Place as crate::shape::Beside>::OWN,
+            check: |name, parameters| weir_station::Config::with_parameters(name, parameters).map(drop),
         },
     ]
 });
@@ -174,8 +185,16 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
         };
         return faults.push(Fault::new(kind.origin, format!("unknown {what} \"{name}\""), help));
     };
+    let is_parameter =
+        |(key, _): &(&String, &Entry)| *key != "kind" && !registry.beside.contains(&key.as_str());
+    let parameters = table.0.iter().filter(is_parameter);
+    let parameters = parameters.map(|(key, Entry { value, .. })| (key.clone(), value.to_json())).collect();
+    let whole = (registry.check)(member.name, Value::Object(parameters));
+    if whole.is_ok() {
+        return;
+    }
     let before = faults.len();
-    for (key, Entry { named, value }) in table.0.iter().filter(|(key, _)| *key != "kind") {
+    for (key, Entry { named, value }) in table.0.iter().filter(is_parameter) {
         let properties = member.parameters.get("properties").and_then(Value::as_object);
         let Some(property) = properties.and_then(|properties| properties.get(key)) else {
             let help = suggest(key, properties.into_iter().flat_map(|all| all.keys().map(String::as_str)));
@@ -191,10 +210,8 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
             faults.push(parameter_fault(registry, member, &text, property).at(value.origin));
         }
     }
-    let mut parameters = table.to_json();
-    parameters.shift_remove("kind");
     if faults.len() == before
-        && let Err(text) = (registry.check)(member.name, Value::Object(parameters))
+        && let Err(text) = whole
     {
         let property = Value::Null;
         faults.push(parameter_fault(registry, member, &text, &property).at(node.origin));

@@ -71,21 +71,21 @@ pub(crate) struct Arms {
     pub(crate) base_rtt: Option<Span>,
 }
 
-/// A section with the settings of a link beside its own.
-pub(crate) trait BesideLink: for<'de> Deserialize<'de> + JsonSchema {
+/// A section with other settings beside its own: those of a link, or of a station.
+pub(crate) trait Beside: for<'de> Deserialize<'de> + JsonSchema {
     /// Its own keys.
     const OWN: &'static [&'static str];
 }
 
-impl BesideLink for Ends {
+impl Beside for Ends {
     const OWN: &'static [&'static str] = &["from", "to", "one_way"];
 }
 
-impl BesideLink for Row {
+impl Beside for Row {
     const OWN: &'static [&'static str] = &["bottlenecks", "base_rtt"];
 }
 
-impl BesideLink for Arms {
+impl Beside for Arms {
     const OWN: &'static [&'static str] = &["arms", "base_rtt"];
 }
 
@@ -133,7 +133,7 @@ impl JsonSchema for Star {
 }
 
 /// The schema of a section with a link's keys beside its own; no others.
-fn beside_link<T: BesideLink>(generator: &mut SchemaGenerator) -> Schema {
+fn beside_link<T: Beside>(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = T::json_schema(generator);
     let link = Bottleneck::json_schema(generator).to_value();
     let own = schema.ensure_object();

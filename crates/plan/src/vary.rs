@@ -89,7 +89,7 @@ fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
 }
 
 /// The sections whose settings may vary.
-const SECTIONS: [&str; 8] = ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "nic", "traffic"];
+const SECTIONS: [&str; 9] = ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "stations", "nic", "traffic"];
 
 /// The path of a setting that may vary.
 fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
@@ -105,7 +105,7 @@ fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
         let help = match near {
             Some(near) if near != path.first() => format!("did you mean `{near}`?"),
             _ => {
-                "a path begins with run, traffic or the network's section, for example dumbbell.queue".into()
+                "a path begins with run, traffic, stations or the network's section, for example dumbbell.queue".into()
             }
         };
         Some((format!("`{key}` is not a setting that can vary"), help))

@@ -117,10 +117,6 @@ impl<P: Packet> Queue<P> for AdaptiveRed<P> {
         Queue::<P>::update(&mut self.red, now);
     }
 
-    fn wakeup(&self) -> Option<Time> {
-        Some(self.next_update)
-    }
-
     fn backlog(&self) -> Backlog {
         self.red.backlog()
     }

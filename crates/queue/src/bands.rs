@@ -76,8 +76,14 @@ impl<P: Packet> Bands<P> {
         self.bands.iter_mut().for_each(|(_, queue)| queue.update(now));
     }
 
-    pub(crate) fn wakeup(&self) -> Option<Time> {
-        self.bands.iter().filter_map(|(_, queue)| queue.wakeup()).min()
+    /// From when the first of the bands can send.
+    pub(crate) fn departs(&self, now: Time) -> Option<Time> {
+        self.bands.iter().filter_map(|(_, queue)| queue.departs(now)).min()
+    }
+
+    /// Whether every band's queue is.
+    pub(crate) fn is_work_conserving(&self) -> bool {
+        self.bands.iter().all(|(_, queue)| queue.is_work_conserving())
     }
 
     pub(crate) fn backlog(&self) -> Backlog {

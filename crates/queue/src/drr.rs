@@ -99,12 +99,15 @@ impl<P: Packet> Queue<P> for Drr<P> {
 
     fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         self.update(now);
-        loop {
+        // Bands in a row that hold packets and may not send yet.
+        let mut waiting = 0;
+        while waiting < self.round.len() {
             let band = *self.round.front()?;
             let turn = &mut self.turns[band];
             if turn.deficit <= 0 {
                 turn.deficit += turn.quantum;
                 self.round.rotate_left(1);
+                waiting = 0;
                 continue;
             }
             let packet = self.bands.dequeue(band, now, fate);
@@ -114,19 +117,28 @@ impl<P: Packet> Queue<P> for Drr<P> {
             if self.bands.is_empty(band) {
                 turn.active = false;
                 self.round.pop_front();
+            } else if packet.is_none() {
+                // The others go on; its deficit is kept for when it may send.
+                self.round.rotate_left(1);
+                waiting += 1;
             }
             if packet.is_some() {
                 return packet;
             }
         }
+        None
     }
 
     fn update(&mut self, now: Time) {
         self.bands.update(now);
     }
 
-    fn wakeup(&self) -> Option<Time> {
-        self.bands.wakeup()
+    fn departs(&self, now: Time) -> Option<Time> {
+        self.bands.departs(now)
+    }
+
+    fn is_work_conserving(&self) -> bool {
+        self.bands.is_work_conserving()
     }
 
     fn backlog(&self) -> Backlog {
@@ -190,5 +202,30 @@ mod tests {
         use Ecn::{Ect1 as L, NotEct as C};
         assert_eq!(order(&mut queue, &mut fate, 8), [L, C, L, C, L, C, L, C]);
         assert_eq!((queue.dequeue(Time::ZERO, &mut fate), queue.backlog()), (None, Backlog::default()));
+    }
+
+    #[test]
+    fn a_band_that_may_not_send_yet_is_passed_over_and_keeps_its_turn() {
+        // 8 Mbit/s of IP bytes: a packet each 1.5 ms, one at once.
+        let shaper = r#"{ "kind": "tbf", "rate": "8 Mbit/s", "burst": "1500 B", "overhead": "0 B" }"#;
+        let text =
+            format!(r#"{{ "bands": [{{ "flows": [0], "queue": {shaper} }}, {{ "queue": "fifo" }}] }}"#);
+        let config: Config = serde_json::from_str(&text).unwrap();
+        let mut queue = Drr::new(&config, &LINK, Random::stream(1, "queue"));
+        let mut fate = TestFate::default();
+        for flow in [0, 0, 1, 1, 1] {
+            let packet = TestPacket { flow, ..TestPacket::new(1500, Ecn::NotEct) };
+            queue.enqueue(packet, Time::ZERO, &mut fate);
+        }
+        let mut flow_at = |us| {
+            let now = Time::ZERO + Span::from_micros(us);
+            (queue.dequeue(now, &mut fate).map(|packet| packet.flow), queue.departs(now))
+        };
+        let now = |us| Some(Time::ZERO + Span::from_micros(us));
+        assert_eq!(
+            [(); 4].map(|()| flow_at(0)),
+            [(Some(0), now(0)), (Some(1), now(0)), (Some(1), now(0)), (Some(1), now(1500))]
+        );
+        assert_eq!([1499, 1500].map(flow_at), [(None, now(1500)), (Some(0), None)]);
     }
 }

@@ -20,11 +20,13 @@ mod pi2;
 mod pie;
 #[cfg(test)]
 mod properties;
+mod psched;
 mod red;
 mod step;
 mod store;
 mod strict_priority;
 mod tail_drop;
+mod tbf;
 #[cfg(test)]
 mod testing;
 
@@ -35,7 +37,7 @@ use weir_base::{Bytes, Packet, Random, Rate, Span, Time};
 /// A queue discipline.
 ///
 /// The caller stamps a packet with [`Packet::arrive`] before it hands it in, and calls [`Queue::dequeue`] whenever the link is
-/// free. Times never go back between calls.
+/// free; when that gives nothing although the queue holds packets, again at [`Queue::departs`]. Times never go back between calls.
 pub trait Queue<P: Packet> {
     /// Takes a packet in, or gives it (or others) to `fate`.
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>);
@@ -45,10 +47,15 @@ pub trait Queue<P: Packet> {
     fn update(&mut self, now: Time) {
         let _ = now;
     }
-    /// When [`Queue::update`] is due next, if this discipline has periodic steps. A driver may call it late or not at all
-    /// while nothing arrives: the steps are caught up with.
-    fn wakeup(&self) -> Option<Time> {
-        None
+    /// From when it can send, as things stand: `now` or later; none when it is empty. At that time [`Queue::dequeue`] gives a
+    /// packet, or drops one. A packet that arrives may bring this forward.
+    fn departs(&self, now: Time) -> Option<Time> {
+        (self.backlog().packets > 0).then_some(now)
+    }
+    /// Whether it can always send while it holds a packet. Only a discipline that cannot, such as a shaper, is asked
+    /// [`Queue::departs`] by a link.
+    fn is_work_conserving(&self) -> bool {
+        true
     }
     /// Whether it would take a packet of this IP length in now. A discipline that never refuses a packet for want of room, or
     /// drops others instead, says yes.
@@ -189,8 +196,11 @@ macro_rules! queues {
             fn update(&mut self, now: Time) {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::update(queue, now),)+ }
             }
-            fn wakeup(&self) -> Option<Time> {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::wakeup(queue),)+ }
+            fn departs(&self, now: Time) -> Option<Time> {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::departs(queue, now),)+ }
+            }
+            fn is_work_conserving(&self) -> bool {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::is_work_conserving(queue),)+ }
             }
             fn takes(&self, length: u32) -> bool {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::takes(queue, length),)+ }
@@ -218,5 +228,6 @@ queues! {
     Red(red::Red) = "red": "Random early detection (Floyd and Jacobson 1993), gentle";
     AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" | "ared": "RED that finds its own parameters (Floyd, Gummadi and Shenker 2001)";
     StrictPriority(strict_priority::StrictPriority) = "strict-priority" | "prio": "Queues in bands, the first that holds a packet served first";
+    Tbf(tbf::Tbf) = "tbf": "Token bucket filter: a shaper with a rate, a burst and perhaps a peak rate (Linux sch_tbf)";
     Drr(drr::Drr) = "drr": "Queues in bands that take turns by deficit round robin (Shreedhar and Varghese 1995)";
 }

@@ -1,7 +1,7 @@
 //! What a parameter may be: ranges that several disciplines share. The text of a refusal says what to write instead.
 
 use serde::{Deserialize, Deserializer, de::Error};
-use weir_base::{Bytes, Span};
+use weir_base::{Bytes, Rate, Span};
 
 /// Shortest period of an update: one more often than each packet of 1500 bytes at 100 Mbit/s measures nothing new.
 const SHORTEST_PERIOD: Span = Span::from_micros(100);
@@ -11,6 +11,31 @@ const LARGEST_WEIGHT: f64 = 100.0;
 pub(crate) const MOST_FLOWS: u32 = 65_536;
 /// Smallest and largest quantum: what Linux `fq_codel_change` raises a quantum to, and a megabyte.
 const QUANTA: [Bytes; 2] = [Bytes::new(256), Bytes::new(1 << 20)];
+/// Smallest rate of a shaper: a byte a second, the unit in which Linux is told rates.
+const SMALLEST_RATE: Rate = Rate::from_bits_per_sec(8);
+/// Smallest and largest bucket of a shaper: the shortest Ethernet frame, and what 64 bits hold in Linux's integers.
+const BURSTS: [Bytes; 2] = [Bytes::new(64), Bytes::new(1 << 30)];
+
+/// A rate of a shaper.
+pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
+    match Rate::deserialize(deserializer)? {
+        rate if rate >= SMALLEST_RATE => Ok(rate),
+        rate => {
+            Err(D::Error::custom(format!("a rate of {rate} sends nothing; write at least {SMALLEST_RATE}")))
+        }
+    }
+}
+
+/// What a shaper may send at once.
+pub(crate) fn burst<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    match Bytes::deserialize(deserializer)? {
+        burst if (BURSTS[0]..=BURSTS[1]).contains(&burst) => Ok(burst),
+        burst => {
+            let [least, most] = BURSTS;
+            Err(D::Error::custom(format!("a burst of {burst} is out of range; write {least} to {most}")))
+        }
+    }
+}
 
 pub(crate) fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
     match Span::deserialize(deserializer)? {

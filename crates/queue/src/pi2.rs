@@ -131,10 +131,6 @@ impl<P: Packet> Queue<P> for Pi2<P> {
         self.pi.update(now, |at| head.map(|arrived| at.since(arrived)));
     }
 
-    fn wakeup(&self) -> Option<Time> {
-        Some(self.pi.next_update())
-    }
-
     fn backlog(&self) -> Backlog {
         self.backlog
     }

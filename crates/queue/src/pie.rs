@@ -318,10 +318,6 @@ impl<P: Packet> Queue<P> for Pie<P> {
         self.law.update(&mut self.variables, self.backlog, now);
     }
 
-    fn wakeup(&self) -> Option<Time> {
-        Some(self.variables.next_update)
-    }
-
     fn backlog(&self) -> Backlog {
         self.backlog
     }

@@ -117,14 +117,21 @@ fn watch(name: &str, config: &Config, steps: &[Step], most: Option<u32>) {
             None => {
                 let held = watched.queue.backlog().packets;
                 let sent = watched.take_out(now).is_some();
-                assert!(sent || watched.queue.backlog().packets == 0, "{name}: idle with {held} packets");
+                let waits = watched.queue.departs(now).is_none_or(|at| at > now);
+                assert!(sent || waits, "{name}: idle with {held} packets");
             }
         }
         watched.check();
         assert!(most.is_none_or(|most| watched.queue.backlog().packets <= most), "{name}: above its limit");
-        assert!(watched.queue.wakeup().is_none_or(|at| at > now), "{name}: a step was left out");
     }
-    while watched.take_out(now).is_some() {}
+    while let Some(at) = watched.queue.departs(now) {
+        assert!(at >= now, "{name}: was to send in the past");
+        assert!(at == now || !watched.queue.is_work_conserving(), "{name}: waits");
+        now = at;
+        let before = watched.queue.backlog().packets;
+        watched.take_out(now);
+        assert!(watched.queue.backlog().packets < before, "{name}: could not send when it said");
+    }
     watched.check();
     assert_eq!(watched.queue.backlog(), crate::Backlog::default(), "{name}");
 }

@@ -78,8 +78,12 @@ impl<P: Packet> Queue<P> for StrictPriority<P> {
         self.bands.update(now);
     }
 
-    fn wakeup(&self) -> Option<Time> {
-        self.bands.wakeup()
+    fn departs(&self, now: Time) -> Option<Time> {
+        self.bands.departs(now)
+    }
+
+    fn is_work_conserving(&self) -> bool {
+        self.bands.is_work_conserving()
     }
 
     fn backlog(&self) -> Backlog {

@@ -32,6 +32,9 @@ pub struct RunInfo {
     pub bottleneck: Option<u32>,
     /// All links, measured or not.
     pub links: Vec<LinkInfo>,
+    /// Stations at nodes.
+    #[serde(default)]
+    pub stations: Vec<StationInfo>,
     /// Traffic groups.
     pub groups: Vec<GroupInfo>,
     /// Flows.
@@ -114,6 +117,19 @@ impl WayInfo {
     pub fn rtt(&self) -> Span {
         self.there + self.back
     }
+}
+
+/// A station.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct StationInfo {
+    /// Its name.
+    pub name: String,
+    /// What it is, as the registry calls it.
+    pub kind: String,
+    /// The name of the node at which it stands.
+    pub at: String,
+    /// The names of the links whose packets it sees; of all where there are none.
+    pub links: Vec<String>,
 }
 
 /// A flow.

@@ -30,7 +30,7 @@ mod writer;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
-pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, WayInfo, WindowInfo};
+pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, StationInfo, WayInfo, WindowInfo};
 pub use metrics::{
     Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, SETTLING_TOLERANCE, Value, View, Window,
     metric,
@@ -41,8 +41,8 @@ pub use seal::{Sealed, read_sealed, read_shard_sealed, seal};
 pub use series::{Series, SeriesLimits, SeriesSet, Subject, series};
 pub use shard::{read_shard, write_shard};
 pub use summary::{
-    ClassSummary, FlowSummary, GroupSummary, PairSummary, Part, QueueSummary, RunSummary, Summary,
-    WindowSummary,
+    ClassSummary, FlowSummary, GroupSummary, PairSummary, Part, QueueSummary, RunSummary, StationSummary,
+    Summary, WindowSummary,
 };
 pub use tables::Table;
 pub use types::{

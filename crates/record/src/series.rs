@@ -63,6 +63,8 @@ pub enum Subject {
     QueueState(u32),
     /// Internal state of a flow's controller.
     ControllerState(u32),
+    /// Internal state of a station.
+    StationState(u32),
 }
 
 impl SeriesSet {
@@ -359,6 +361,7 @@ fn state_series(grid: &Grid, records: &Records, drawn: &[u32], out: &mut Vec<Ser
                 let single = drawn.binary_search(&flow).is_ok();
                 single.then_some((Subject::ControllerState(flow), &**name, values))
             }
+            Component::Station(station) => Some((Subject::StationState(station), &**name, values)),
         })
         .collect();
     states.sort_by_key(|&(of, name, _)| (of, name));
@@ -379,6 +382,7 @@ mod tests {
         RunInfo {
             sample: Span::from_millis(100),
             links: vec![LinkInfo { measured: true, ..LinkInfo::default() }; 2],
+            stations: vec![],
             groups: vec![GroupInfo::default(); 2],
             flows: vec![flow(0), flow(0), flow(1)],
             ..RunInfo::default()

@@ -4,7 +4,9 @@
 use crate::info::{ParamInfo, RunInfo, WindowInfo};
 use crate::metrics::{Level, Metrics, View};
 use crate::records::Records;
+use crate::types::Component;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use weir_base::{Ecn, Span, Time};
 
 /// A lab's runs and their metrics.
@@ -52,6 +54,9 @@ pub struct RunSummary {
     /// Metrics of the run's named windows, in the order in which they begin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
+    /// What each station did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stations: Vec<StationSummary>,
     /// What a reader should know.
     pub warnings: Vec<String>,
     /// Why the numbers should not be trusted; empty when they can be.
@@ -162,6 +167,19 @@ pub struct ClassSummary {
     pub metrics: Metrics,
 }
 
+/// What a station did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StationSummary {
+    /// The station.
+    pub name: String,
+    /// What it is.
+    pub kind: String,
+    /// The node at which it stands.
+    pub at: String,
+    /// Its counters and its state at the end of the run, the warm-up counted.
+    pub state: BTreeMap<String, f64>,
+}
+
 impl RunSummary {
     /// Computes all metrics of a run, after its own warm-up or another. A value that its metric cannot have spoils the run.
     pub fn new(info: &RunInfo, records: &Records, warmup: Option<Span>) -> RunSummary {
@@ -182,6 +200,7 @@ impl RunSummary {
             flows: single_flows(info).map(|flow| flow_summary(&view, info, flow)).collect(),
             queues: queues(&view, info),
             windows: windows.collect(),
+            stations: stations(info, records),
             warnings: Vec::new(),
             spoiled: Vec::new(),
         };
@@ -299,6 +318,30 @@ fn queues(view: &View<'_>, info: &RunInfo) -> Vec<QueueSummary> {
             classes: view.classes(index).map(|codepoint| class(index, codepoint)).collect(),
         })
         .collect()
+}
+
+fn stations(info: &RunInfo, records: &Records) -> Vec<StationSummary> {
+    let mut stations: Vec<StationSummary> = info
+        .stations
+        .iter()
+        .map(|about| StationSummary {
+            name: about.name.clone(),
+            kind: about.kind.clone(),
+            at: about.at.clone(),
+            state: BTreeMap::new(),
+        })
+        .collect();
+    if stations.is_empty() {
+        return stations;
+    }
+    for sample in &records.states {
+        let Component::Station(number) = sample.of else { continue };
+        if let Some(station) = stations.get_mut(number as usize) {
+            // Later ones go over earlier ones.
+            station.state.insert(sample.name.to_string(), sample.value);
+        }
+    }
+    stations
 }
 
 /// Parameters as an object from level to label.

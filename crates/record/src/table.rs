@@ -423,6 +423,7 @@ impl Field for Component {
         let (name, index) = match self {
             Component::Queue(link) => ("queue", *link),
             Component::Controller(flow) => ("controller", *flow),
+            Component::Station(station) => ("station", *station),
         };
         batch.name(name);
         batch.integer(index.into());
@@ -433,6 +434,7 @@ impl GetField for Component {
         match &**row.name()? {
             "queue" => row.index().map(Component::Queue),
             "controller" => row.index().map(Component::Controller),
+            "station" => row.index().map(Component::Station),
             _ => row.wrong(),
         }
     }

@@ -195,7 +195,7 @@ pub struct TransportSample {
     pub timeouts: Option<u64>,
 }
 
-/// A value of the internal state of a queue or a controller.
+/// A value of the internal state of a queue, a controller or a station.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateSample<N = &'static str> {
     /// When.
@@ -215,6 +215,8 @@ pub enum Component {
     Queue(u32),
     /// The controller of the flow of this number.
     Controller(u32),
+    /// The station of this index.
+    Station(u32),
 }
 
 /// Something that happened to a flow.
@@ -392,7 +394,7 @@ pub trait Recorder {
     fn rtt(&mut self, sample: &RttSample);
     /// A transport's state.
     fn transport(&mut self, sample: &TransportSample);
-    /// A queue's or controller's internal state.
+    /// The internal state of a queue, a controller or a station.
     fn state(&mut self, sample: &StateSample);
     /// Something that happened to a flow.
     fn event(&mut self, event: &FlowEvent);

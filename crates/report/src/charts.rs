@@ -246,6 +246,11 @@ impl Source<'_> {
                         Ink::Group(flow.map_or(0, |flow| flow.group as usize)),
                     )
                 }
+                Subject::StationState(station) => (
+                    "stations",
+                    self.info.stations.get(station as usize).map(|station| &station.name),
+                    Ink::Plain(station as usize),
+                ),
                 _ => continue,
             };
             let Some(line) = label.and_then(|label| self.line(&series.name, series.of, label, ink)) else {
@@ -256,12 +261,12 @@ impl Source<'_> {
                 Some(chart) => chart.lines.push(line),
                 None => {
                     let (title, unit) = titled(&series.name);
-                    charts.push(chart(
-                        &key,
-                        &format!("{}: {title}", if whose == "queue" { "Queue" } else { "Controllers" }),
-                        unit,
-                        vec![Some(line)],
-                    ));
+                    let of = match whose {
+                        "queue" => "Queue",
+                        "stations" => "Stations",
+                        _ => "Controllers",
+                    };
+                    charts.push(chart(&key, &format!("{of}: {title}"), unit, vec![Some(line)]));
                 }
             }
         }
@@ -305,6 +310,7 @@ mod tests {
             sample: Span::from_millis(100),
             bottleneck: Some(0),
             links: vec![LinkInfo { name: "forward".into(), measured: true, ..LinkInfo::default() }],
+            stations: vec![],
             groups: vec![group("a"), group("b")],
             flows: vec![flow("a-1", 0), flow("a-2", 0), flow("b-1", 1), flow("b-2", 1)],
             ..RunInfo::default()

@@ -68,13 +68,16 @@ pub(crate) fn audit(audit: &Audit) -> String {
         if number > 0 { format!(", {} {what}", count(number)) } else { String::new() }
     };
     let sum = format!(
-        "{} sent{}; {} delivered{}, {} dropped by queues, {} lost by links, {} in flight at the end, {} lost elsewhere",
+        "{} sent{}{}; {} delivered{}, {} dropped by queues, {} lost by links{}{}, {} in flight at the end, {} lost elsewhere",
         count(audit.sent),
         some(audit.duplicated, "duplicated by links"),
+        some(audit.made, "made by stations"),
         count(audit.delivered),
         some(audit.corrupted, "damaged by links and thrown away by hosts"),
         count(audit.dropped),
         count(audit.lost),
+        some(audit.discarded, "discarded by stations"),
+        some(audit.held, "held by stations"),
         count(audit.in_flight),
         count(audit.leaked)
     );

@@ -78,6 +78,9 @@ pub struct RunNumbers {
     pub links: Vec<LinkNumbers>,
     /// The link whose queue the run's sentence is about: an index into `links`.
     pub bottleneck: Option<usize>,
+    /// Stations at routers, in the order of the lab.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stations: Vec<StationNumbers>,
     /// Traffic groups, in the order of the lab.
     pub groups: Vec<GroupNumbers>,
     /// Flows of all groups.
@@ -182,6 +185,21 @@ pub struct ClassNumbers {
     /// The same as a share of those that left it or were dropped, and could be marked.
     #[serde(default)]
     pub marked_percent: Option<f64>,
+}
+
+/// What a station did in the whole run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StationNumbers {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: String,
+    /// The router at which it stands.
+    pub at: String,
+    /// Packets that it saw, discarded, made, and held at the end.
+    pub packets: [Option<u64>; 4],
+    /// What it tells of itself: names and values.
+    pub state: Vec<(String, f64)>,
 }
 
 /// What a traffic group did, all its flows together.

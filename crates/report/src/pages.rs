@@ -6,7 +6,7 @@ use crate::model::{Lab, RunNumbers};
 use crate::number::{number, number_with, rough_with};
 use crate::scatter;
 use crate::sentence::{self, engine_name, spelled};
-use crate::tables::{ENGINES, agreement_table, how_it_was_run, is_of, left_out, links_table};
+use crate::tables::{ENGINES, agreement_table, how_it_was_run, is_of, left_out, links_table, stations_table};
 use crate::verdict::{by_cell, signed};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -200,6 +200,7 @@ impl<'a> Pages<'a> {
         body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(&group.name), &group.name)));
         body += &links_table(run);
         body += &crate::windows::tables(run, |name| swatch(self.colour(name), name));
+        body += &stations_table(run);
         body += &self.flows_table(run);
         body += "</section>\n<section id=\"plots\" data-runs=\"";
         body += &escape(&format!("{}/{}", run.engine, run.id));

@@ -2,13 +2,14 @@
 //! AQM's target, which groups cross which link), and nothing computed twice.
 
 use crate::environment::{audit, facts};
-use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers};
+use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers, StationNumbers};
 use weir_base::Span;
 use weir_engine::FinishedRun;
 use weir_plan::Run;
 use weir_record::compare::{Compared, Rule, compare};
 use weir_record::{
-    Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
+    Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, StationSummary, Summary,
+    Value,
 };
 
 /// What is known of a lab before any of its runs: the levels in the order of `levels`, the groups in that of the plan.
@@ -83,6 +84,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         warmup_s: summary.warmup_s,
         links,
         bottleneck,
+        stations: summary.stations.iter().map(station).collect(),
         groups,
         flows: summary.flows.iter().map(flow).collect(),
         jain: number(&summary.metrics, "jain_index"),
@@ -122,6 +124,20 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
             .map(|metric| distribution(&queue.metrics, metric)),
         lost: counted("link_lost_packets"),
         classes: queue.classes.iter().map(class_numbers).collect(),
+    }
+}
+
+/// The counters that every station has, as they are called among its state.
+const OF_EVERY_STATION: [&str; 4] = ["seen_packets", "discarded_packets", "made_packets", "held_packets"];
+
+fn station(station: &StationSummary) -> StationNumbers {
+    let own = station.state.iter().filter(|(name, _)| !OF_EVERY_STATION.contains(&name.as_str()));
+    StationNumbers {
+        name: station.name.clone(),
+        kind: station.kind.clone(),
+        at: station.at.clone(),
+        packets: OF_EVERY_STATION.map(|name| station.state.get(name).map(|count| *count as u64)),
+        state: own.map(|(name, value)| (name.clone(), *value)).collect(),
     }
 }
 

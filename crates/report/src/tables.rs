@@ -2,7 +2,7 @@
 
 use crate::html::{Cell, Table, escape};
 use crate::model::{Lab, RunNumbers};
-use crate::number::rough_with;
+use crate::number::{number, rough_with};
 use crate::sentence::{engine_name, spelled};
 use crate::verdict::Said;
 use weir_record::Distribution;
@@ -70,6 +70,31 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
                 ]);
             }
         }
+    }
+    table.render()
+}
+
+/// The stations of a run; nothing where there are none.
+pub(crate) fn stations_table(run: &RunNumbers) -> String {
+    if run.stations.is_empty() {
+        return String::new();
+    }
+    let head = ["station", "kind", "at", "seen, packets", "discarded", "made", "held", "its own account"];
+    let mut table = Table::new("Stations, from the start of the run", &head);
+    for station in &run.stations {
+        let said = |(name, value): &(String, f64)| format!("{} {}", name.replace('_', " "), number(*value));
+        let own: Vec<String> = station.state.iter().map(said).collect();
+        let [seen, discarded, made, held] = station.packets.map(Cell::count);
+        table.row(vec![
+            Cell::text(&station.name),
+            Cell::text(&station.kind),
+            Cell::text(&station.at),
+            seen,
+            discarded,
+            made,
+            held,
+            Cell::text(&own.join(", ")),
+        ]);
     }
     table.render()
 }

@@ -278,6 +278,19 @@ impl Wire for SimPacket {
         })
     }
 
+    fn relabel(&mut self, ecn: Ecn) {
+        self.0.ecn = ecn;
+    }
+
+    fn turn_round(&mut self) -> bool {
+        let datagram = self.segment().is_none();
+        if datagram {
+            let fields = &mut *self.0;
+            std::mem::swap(&mut fields.from, &mut fields.to);
+        }
+        datagram
+    }
+
     /// A new allocation: duplicates are rare, and when they arrive they are used again as others are.
     fn duplicate(&self) -> SimPacket {
         SimPacket(self.0.clone())

@@ -8,9 +8,7 @@ use crate::flow::{Ends, Flow};
 use crate::packet::{Pool, SimPacket};
 use std::ops::Range;
 use weir_base::{FlowId, Packet, Span, Time};
-use weir_engine::{
-    Audit, EngineError, Outcome, PacketLog, Sampler, Watch, fabric_config, observer, record_notice,
-};
+use weir_engine::{Audit, EngineError, Outcome, PacketLog, Sampler, Watch, observer, record_notice};
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
 use weir_plan::{Card, Run};
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
@@ -99,7 +97,7 @@ impl<'a> World<'a> {
         World {
             run,
             recorder,
-            fabric: Fabric::new(&fabric_config(run)),
+            fabric: weir_engine::fabric(run),
             pool: Pool::default(),
             trouble: None,
             of_frames: (0..driven.len()).filter(|index| driven[*index].application.has_frames()).collect(),
@@ -450,16 +448,7 @@ impl<'a> World<'a> {
 
     fn outcome(&self) -> Outcome {
         let totals = self.fabric.totals();
-        let audit = Audit {
-            sent: totals.sent,
-            duplicated: totals.duplicated,
-            delivered: totals.delivered,
-            corrupted: totals.corrupted,
-            dropped: totals.dropped,
-            lost: totals.lost,
-            in_flight: totals.in_flight,
-            leaked: totals.unroutable,
-        };
+        let audit = Audit::new(&totals, totals.unroutable);
         let mut outcome = Outcome { audit, ..Outcome::default() };
         if !audit.balances() {
             outcome.spoiled.push(format!("packets do not add up: {audit:?}"));

@@ -231,6 +231,8 @@ pub(crate) enum Kind {
     Workloads,
     /// Transports
     Transports,
+    /// Stations at routers
+    Stations,
     /// Metrics
     Metrics,
     /// Labs in the folder `labs` below this one, and in its studies

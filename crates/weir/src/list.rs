@@ -47,6 +47,9 @@ fn entries(kind: Option<Kind>) -> Vec<Entry> {
     if wanted(Kind::Transports) {
         entries.extend(named("transport", weir_transport::Config::members()));
     }
+    if wanted(Kind::Stations) {
+        entries.extend(named("station", weir_station::Config::members()));
+    }
     if wanted(Kind::Metrics) {
         entries.extend(METRICS.iter().map(|metric| Entry {
             kind: "metric",
@@ -157,6 +160,10 @@ fn described(entry: &Entry) -> String {
         let _ = writeln!(text, "  {what}: {value}");
     }
     parameters(&entry.parameters, &mut text);
+    if entry.kind == "station" {
+        let _ =
+            writeln!(text, "\nIn a lab:\n  [stations.NAME]\n  at = \"ROUTER\"\n  kind = \"{}\"", entry.name);
+    }
     if matches!(entry.kind, "controller" | "queue" | "workload" | "transport") {
         let key = if entry.kind == "controller" { "cc" } else { entry.kind };
         let _ = writeln!(text, "\nIn a lab:\n  {key} = \"{}\"", entry.name);

@@ -86,7 +86,7 @@ impl<P: Wire> Link<P> {
     }
 
     /// What the transmitter of a link that is not paced is at work on, or was last.
-    fn transmission(&self) -> Transmission {
+    pub(super) fn transmission(&self) -> Transmission {
         let (sent, takes) = if self.last_sent.0 > 0 { self.last_sent } else { self.interrupted };
         let mut bytes = [0; 4];
         bytes[self.last_class as usize] = sent;

@@ -1,11 +1,12 @@
 //! How a link sends whose transmitter is not simply busy for as long as a packet takes at its rate: from a trace, as a
-//! station on a radio channel, or with outages. A plain link has none of this and pays one look for it.
+//! station on a radio channel, with outages, behind a queue that holds packets back, or watched by a [`crate::Station`]. A plain
+//! link has none of this and pays one look for it.
 
 use super::account::{Transmission, rate_over};
 use super::{Link, Watcher};
 use crate::config;
 use crate::trace::{OPPORTUNITY, Playback, bits_of};
-use crate::wifi::{ACKNOWLEDGED, Aggregate, Station};
+use crate::wifi::{ACKNOWLEDGED, Aggregate, Radio};
 use crate::wire::Wire;
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_queue::Queue;
@@ -18,7 +19,7 @@ const FRACTIONS_FROM: Rate = Rate::from_mbit_per_sec(10_000);
 pub(super) struct Pacing<P> {
     /// What is being played, if it is a trace that says how fast the link is.
     trace: Option<Played>,
-    station: Option<Box<Station>>,
+    radio: Option<Box<Radio>>,
     /// Time that packets took beyond whole nanoseconds: in nanoseconds times the rate.
     fraction: u64,
     /// Whether an outage keeps it from sending.
@@ -29,6 +30,12 @@ pub(super) struct Pacing<P> {
     pub(super) transmission: Transmission,
     /// When the transmitter's event is due; others are of a past that a change has overtaken.
     wake: Time,
+    /// Whether the queue may hold packets back although the link is free.
+    queue_waits: bool,
+    /// Until when it does, the link being free: an event, instead of the transmitter's own. [`Time::NEVER`] when it does not.
+    held_until: Time,
+    /// Whoever watches the queue is told when it falls below so many bytes; zero when nobody does.
+    watched: Bytes,
     /// Largest IP packet.
     mtu: u64,
     /// The packets of an aggregate while it is put together.
@@ -69,25 +76,44 @@ impl Played {
 
 impl<P> Pacing<P> {
     /// What this link needs; none for a plain one.
-    pub(super) fn new(index: usize, config: &config::Link, whole: &config::Config) -> Option<Box<Pacing<P>>> {
+    pub(super) fn new(
+        index: usize,
+        config: &config::Link,
+        whole: &config::Config,
+        queue_waits: bool,
+    ) -> Option<Box<Pacing<P>>> {
         let scheduled = config.schedule.iter().any(|change| change.trace.is_some());
         let rates = config.rate.into_iter().chain(config.schedule.iter().filter_map(|change| change.rate));
         let fast = rates.max().is_some_and(|rate| rate >= FRACTIONS_FROM);
         let plain = config.trace.is_none() && config.wifi.is_none() && config.outages.is_empty();
-        if plain && !scheduled && !fast {
+        if plain && !scheduled && !fast && !queue_waits {
             return None;
         }
         Some(Box::new(Pacing {
             trace: config.trace.clone().map(|play| Played::new(play, Time::ZERO)),
-            station: config.wifi.map(|wifi| Box::new(Station::new(wifi, whole.seed, index as u64))),
+            radio: config.wifi.map(|wifi| Box::new(Radio::new(wifi, whole.seed, index as u64))),
+            queue_waits,
+            mtu: whole.mtu.get(),
+            ..Pacing::plain(Time::NEVER)
+        }))
+    }
+
+    /// That of a link which sends what waits at its rate, whose transmitter's event is due then.
+    fn plain(wake: Time) -> Pacing<P> {
+        Pacing {
+            trace: None,
+            radio: None,
             fraction: 0,
             down: false,
             carried: None,
             transmission: Transmission::default(),
-            wake: Time::NEVER,
-            mtu: whole.mtu.get(),
+            wake,
+            queue_waits: false,
+            held_until: Time::NEVER,
+            watched: Bytes::ZERO,
+            mtu: 0,
             aggregate: Vec::new(),
-        }))
+        }
     }
 
     /// Packets that are begun but not on their way.
@@ -100,8 +126,8 @@ impl<P> Pacing<P> {
         if from == Time::NEVER {
             return None;
         }
-        let contended = match &mut self.station {
-            Some(station) => from + station.contend(),
+        let contended = match &mut self.radio {
+            Some(radio) => from + radio.contend(),
             None => from,
         };
         let Some(Played { play, since, next, .. }) = &mut self.trace else { return Some(contended) };
@@ -111,7 +137,7 @@ impl<P> Pacing<P> {
             return trace.time(*next, play.repeat).map(|at| *since + Span::from_nanos(at));
         }
         // A radio cannot begin to send at rate nothing; bytes on a wire are begun, and wait.
-        let Some(trace) = play.trace.steps().filter(|_| self.station.is_some()) else {
+        let Some(trace) = play.trace.steps().filter(|_| self.radio.is_some()) else {
             return Some(contended);
         };
         let mut at = offset;
@@ -125,11 +151,11 @@ impl<P> Pacing<P> {
 
     /// What an idle link can have sent from one time to another, in bits times nanoseconds per second: nothing in an outage.
     pub(super) fn capacity(&mut self, rate: Rate, from: Time, to: Time) -> u128 {
-        if let Some(station) = &mut self.station {
+        if let Some(radio) = &mut self.radio {
             // What its rate walked before `from` is of a time in which it was sending.
-            station.take_capacity(rate, from);
+            radio.take_capacity(rate, from);
         }
-        let walked = self.station.as_mut().and_then(|station| station.take_capacity(rate, to));
+        let walked = self.radio.as_mut().and_then(|radio| radio.take_capacity(rate, to));
         match (&mut self.trace, self.down) {
             (None, true) => 0,
             (None, false) => walked.unwrap_or(rate_over(rate, to.since(from))),
@@ -162,44 +188,91 @@ impl<P> Pacing<P> {
 }
 
 impl<P: Wire> Link<P> {
+    /// A packet has come into the queue, and the transmitter has no event of its own: sends what may be sent now. Returns when it
+    /// wants an event, if it wants a new one.
+    pub(super) fn taken_in(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+        let held_until = self.pacing.as_ref()?.held_until;
+        if held_until != Time::NEVER {
+            // Only a packet that may go before the others brings their time forward.
+            self.queue.departs(self.free_at.max(now)).filter(|at| *at < held_until)?;
+        }
+        self.take_turn(now, watcher)
+    }
+
     /// Sends what may be sent now, the transmitter having no event; returns when it wants one.
-    pub(super) fn take_turn(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    fn take_turn(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         loop {
             let at = self.arm_paced(now)?;
             if at > now {
                 return Some(at);
             }
             self.armed = false;
-            if !self.serve(now, watcher) {
-                return None;
-            }
+            self.serve(now, watcher);
         }
     }
 
     /// The transmitter's event, unless a change has overtaken it.
-    pub(super) fn transmit_paced(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    pub(crate) fn transmit_paced(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         let pacing = self.pacing.as_mut()?;
-        if !self.armed || pacing.wake != now {
+        if now != if self.armed { pacing.wake } else { pacing.held_until } {
             return None;
         }
-        self.armed = false;
-        if pacing.down || !self.serve(now, watcher) {
+        pacing.held_until = Time::NEVER;
+        let sends = std::mem::take(&mut self.armed);
+        if pacing.down {
             return None;
+        }
+        if sends {
+            self.serve(now, watcher);
         }
         self.take_turn(now, watcher)
     }
 
-    /// Sets the time of the transmitter's next event, if anything waits and may be sent.
+    /// Sets the time of the next event, if anything waits: the transmitter's own, or when the queue may send.
     fn arm_paced(&mut self, now: Time) -> Option<Time> {
-        let waiting = self.queue.backlog().packets > 0;
         let from = self.free_at.max(now);
         let pacing = self.pacing.as_mut()?;
-        if pacing.down || !(waiting || pacing.carried.is_some()) {
+        if pacing.down {
             return None;
+        }
+        pacing.held_until = Time::NEVER;
+        if pacing.carried.is_none() {
+            let ready = if pacing.queue_waits {
+                self.queue.departs(from)?
+            } else if self.queue.backlog().packets > 0 {
+                from
+            } else {
+                return None;
+            };
+            if ready > from {
+                pacing.held_until = ready;
+                return Some(ready);
+            }
         }
         pacing.wake = pacing.begins(from)?;
         self.armed = true;
         Some(pacing.wake)
+    }
+
+    /// From now on [`Link::has_drained`] tells when the queue falls below so many bytes.
+    pub(crate) fn watch(&mut self, below: Bytes, now: Time) {
+        if self.pacing.is_none() {
+            // A link that is not paced has its event, if any, when the transmitter is free.
+            let mut pacing = Pacing::plain(if self.armed { self.free_at } else { Time::NEVER });
+            self.count_idle(now);
+            self.account.since = self.free_at.max(now);
+            pacing.transmission = self.transmission();
+            self.pacing = Some(Box::new(pacing));
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.watched = below;
+        }
+    }
+
+    /// Whether the queue is watched and has fallen below the threshold, having held so many bytes.
+    pub(crate) fn has_drained(&self, before: Bytes) -> bool {
+        let below = self.pacing.as_ref().map_or(Bytes::ZERO, |pacing| pacing.watched);
+        before >= below && self.queue.backlog().bytes < below
     }
 
     /// An outage begins or ends. Returns when the transmitter wants an event, if it wants a new one.
@@ -228,13 +301,13 @@ impl<P: Wire> Link<P> {
         self.arm_paced(now)
     }
 
-    /// Sends what goes at once from `now` on; false when nothing does.
-    fn serve(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
-        let Some(pacing) = &mut self.pacing else { return false };
+    /// Sends what goes at once from `now` on.
+    fn serve(&mut self, now: Time, watcher: &mut Watcher<P>) {
+        let Some(pacing) = &mut self.pacing else { return };
         if pacing.trace.as_ref().is_some_and(|played| played.play.trace.is_opportunities()) {
             return self.use_opportunity(now, watcher);
         }
-        if pacing.station.is_some() { self.send_aggregate(now, watcher) } else { self.send_one(now, watcher) }
+        if pacing.radio.is_some() { self.send_aggregate(now, watcher) } else { self.send_one(now, watcher) }
     }
 
     fn take_carried(&mut self) -> Option<(P, u64)> {
@@ -242,19 +315,15 @@ impl<P: Wire> Link<P> {
     }
 
     /// Uses the opportunity of this moment for as many packets as its bytes suffice for.
-    fn use_opportunity(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
-        let Some(played) = self.pacing.as_mut().and_then(|pacing| pacing.trace.as_mut()) else {
-            return false;
-        };
+    fn use_opportunity(&mut self, now: Time, watcher: &mut Watcher<P>) {
+        let Some(played) = self.pacing.as_mut().and_then(|pacing| pacing.trace.as_mut()) else { return };
         played.next += 1;
         self.count_idle(now);
         let mut room = OPPORTUNITY.get();
-        let mut used = false;
         while room > 0 {
             let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
                 break;
             };
-            used = true;
             if left <= room {
                 room -= left;
                 self.send_off(packet, now, now, watcher);
@@ -267,16 +336,13 @@ impl<P: Wire> Link<P> {
         }
         let spent = bits_of(Bytes::new(OPPORTUNITY.get() - room));
         self.account.idle_bits = self.account.idle_bits.saturating_sub(spent);
-        used
     }
 
     /// Sends one packet at the rate of a trace in steps, or at the link's own.
-    fn send_one(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+    fn send_one(&mut self, now: Time, watcher: &mut Watcher<P>) {
         self.count_idle(now);
-        let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
-            return false;
-        };
-        let Some(pacing) = &mut self.pacing else { return false };
+        let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else { return };
+        let Some(pacing) = &mut self.pacing else { return };
         let bytes = Bytes::new(left);
         let done = match &pacing.trace {
             None => Some(now + self.rate.map_or(Span::ZERO, |rate| pacing.time_to_send(rate, bytes))),
@@ -289,7 +355,7 @@ impl<P: Wire> Link<P> {
             // It has begun and never ends, unless the link's rate is changed.
             pacing.carried = Some((packet, left));
             (self.free_at, self.account.since) = (Time::NEVER, Time::NEVER);
-            return true;
+            return;
         };
         let mut bytes = [0; 4];
         bytes[packet.class() as usize] = left;
@@ -297,21 +363,20 @@ impl<P: Wire> Link<P> {
         self.counters.busy += done.since(now);
         (self.free_at, self.account.since) = (done, done);
         self.send_off(packet, done, now, watcher);
-        true
     }
 
     /// Sends what waits as one aggregate, whose packets arrive together at its end.
-    fn send_aggregate(&mut self, now: Time, watcher: &mut Watcher<P>) -> bool {
+    fn send_aggregate(&mut self, now: Time, watcher: &mut Watcher<P>) {
         self.count_idle(now);
-        let Some(pacing) = &mut self.pacing else { return false };
+        let Some(pacing) = &mut self.pacing else { return };
         let best = match &pacing.trace {
             Some(Played { play, since, .. }) => {
                 play.trace.steps().map(|trace| trace.rate_at(now.since(*since).as_nanos(), play.repeat).0)
             }
             None => self.rate,
         };
-        let Some(station) = &mut pacing.station else { return false };
-        let (rate, wifi) = (station.rate(best.unwrap_or_default(), now), station.wifi);
+        let Some(radio) = &mut pacing.radio else { return };
+        let (rate, wifi) = (radio.rate(best.unwrap_or_default(), now), radio.wifi);
         let longest = pacing.mtu + self.overhead;
         let mut packets = std::mem::take(&mut pacing.aggregate);
         let mut aggregate = Aggregate::default();
@@ -324,8 +389,7 @@ impl<P: Wire> Link<P> {
             sent_bytes[packet.class() as usize] += bytes;
             packets.push(packet);
         }
-        let sent = !packets.is_empty();
-        if sent {
+        if !packets.is_empty() {
             let airtime = aggregate.airtime(rate);
             let end = now + airtime;
             if let Some(pacing) = &mut self.pacing {
@@ -342,6 +406,5 @@ impl<P: Wire> Link<P> {
         if let Some(pacing) = &mut self.pacing {
             pacing.aggregate = packets;
         }
-        sent
     }
 }

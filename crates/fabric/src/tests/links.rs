@@ -30,14 +30,16 @@ fn played(text: &str, repeat: bool) -> impl FnOnce(&mut Link) {
     }
 }
 
-fn balance(fabric: &Fabric<Datagram>) -> Totals {
+pub(super) fn balance(fabric: &Fabric<Datagram>) -> Totals {
     let totals = fabric.totals();
     assert_eq!(
-        totals.sent + totals.duplicated,
+        totals.sent + totals.duplicated + totals.made,
         totals.delivered
             + totals.corrupted
             + totals.dropped
             + totals.lost
+            + totals.discarded
+            + totals.held
             + totals.in_flight
             + totals.unroutable,
         "{totals:?}"

@@ -345,10 +345,6 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
         }
     }
 
-    fn wakeup(&self) -> Option<Time> {
-        Some(self.pi.next_update())
-    }
-
     fn backlog(&self) -> Backlog {
         Backlog {
             packets: self.classic_backlog.packets + self.l4s_backlog.packets,

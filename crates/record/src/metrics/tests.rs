@@ -58,6 +58,7 @@ fn run() -> RunInfo {
         sample: Span::from_millis(100),
         bottleneck: Some(1),
         links: vec![link("access", false), link("bottleneck", true)],
+        stations: vec![],
         groups: vec![group("a"), group("b")],
         flows: vec![flow("a-1", 0, 0), flow("a-2", 0, 0), flow("b", 1, 500)],
     }

@@ -1,0 +1,309 @@
+//! Stations: machines that stand at nodes. One sees every packet that passes its node or is addressed to it, and may hold it,
+//! change it, send it on, copy it or discard it; it has timers, and may ask what a link's queue holds and be told when that
+//! drains. It is called inside [`Fabric::advance`], so both engines run the same one.
+//!
+//! A node without a station costs nothing: the tables of [`crate::route`] say where a packet stops.
+
+use crate::event::EventQueue;
+use crate::fabric::{Delivery, Fabric};
+use crate::link::Link;
+use crate::wire::Wire;
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use weir_base::{Bytes, Rate, Time};
+use weir_queue::{Backlog, Queue};
+
+/// A machine at a node, as a state machine: packets and times in, packets and the next time out.
+pub trait Station<P: Wire>: Debug {
+    /// A packet has reached the node, by the link `from` unless a host at the node sent it. It is the station's now: it goes on
+    /// only when the station hands it to `net`, at once or later.
+    fn packet(&mut self, packet: P, from: Option<usize>, net: &mut Net<'_, P>);
+
+    /// The queue of a link that [`Net::watch`] named has fallen below its threshold.
+    fn drained(&mut self, link: usize, net: &mut Net<'_, P>) {
+        let _ = (link, net);
+    }
+
+    /// When [`Station::on_timer`] is due; [`Time::NEVER`] when it is not. Asked after each call.
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The time of [`Station::next_timer`] has come.
+    fn on_timer(&mut self, net: &mut Net<'_, P>) {
+        let _ = net;
+    }
+
+    /// How many packets it holds.
+    fn held(&self) -> u64 {
+        0
+    }
+
+    /// Its internal state, name and value each, for the records. Names carry their unit; counters run from the start.
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let _ = report;
+    }
+}
+
+/// A station and its place.
+#[derive(Debug)]
+pub struct Placed<P> {
+    /// The node; at most one station at each.
+    pub at: usize,
+    /// It sees only packets that reach the node by one of these links or leave it by one; all packets when there is none here.
+    pub links: Vec<usize>,
+    /// The station.
+    pub station: Box<dyn Station<P>>,
+}
+
+/// What a station did since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StationCounters {
+    /// Packets that it saw.
+    pub packets: u64,
+    /// Packets that it discarded.
+    pub discarded: u64,
+    /// Packets that it made.
+    pub made: u64,
+    /// Packets that it holds.
+    pub held: u64,
+}
+
+/// A packet that stops at a station: the station's number, the link that it came by, and the packet.
+type Visit<P> = (usize, Option<usize>, P);
+
+/// All stations of a fabric.
+#[derive(Debug)]
+pub(crate) struct Stations<P> {
+    seats: Vec<Seat<P>>,
+    /// Packets that have yet to be shown to a station: one that sends to another without time passing is done first.
+    visits: VecDeque<Visit<P>>,
+    /// Whether one is being called.
+    calling: bool,
+}
+
+#[derive(Debug)]
+struct Seat<P> {
+    at: usize,
+    links: Vec<usize>,
+    /// Taken out while it is called.
+    station: Option<Box<dyn Station<P>>>,
+    /// The time for which its timer is in the event queue; [`Time::NEVER`] when it is not.
+    armed: Time,
+    counters: StationCounters,
+}
+
+impl<P: Wire> Stations<P> {
+    pub(crate) fn new(placed: Vec<Placed<P>>) -> Stations<P> {
+        let seat = |placed: Placed<P>| Seat {
+            at: placed.at,
+            links: placed.links,
+            station: Some(placed.station),
+            armed: Time::NEVER,
+            counters: StationCounters::default(),
+        };
+        Stations { seats: placed.into_iter().map(seat).collect(), visits: VecDeque::new(), calling: false }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// The number of the station at a node, if there is one.
+    pub(crate) fn at(&self, node: usize) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.at == node)
+    }
+
+    pub(crate) fn counters(&self, number: usize) -> StationCounters {
+        let seat = &self.seats[number];
+        let held = seat.station.as_ref().map_or(0, |station| station.held());
+        StationCounters { held, ..seat.counters }
+    }
+
+    /// Those of all stations together.
+    pub(crate) fn total(&self) -> StationCounters {
+        (0..self.len()).map(|number| self.counters(number)).fold(StationCounters::default(), |sum, one| {
+            StationCounters {
+                packets: sum.packets + one.packets,
+                discarded: sum.discarded + one.discarded,
+                made: sum.made + one.made,
+                held: sum.held + one.held,
+            }
+        })
+    }
+
+    pub(crate) fn state(&self, number: usize, report: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(station) = &self.seats[number].station {
+            station.state(report);
+        }
+    }
+
+    /// Puts the station's timer into the event queue when it has come closer.
+    fn arm(&mut self, number: usize, source: usize, events: &mut EventQueue) {
+        let seat = &mut self.seats[number];
+        let due = seat.station.as_ref().map_or(Time::NEVER, |station| station.next_timer());
+        if due < seat.armed {
+            seat.armed = due;
+            events.push(due, source);
+        }
+    }
+}
+
+impl<P: Wire> Fabric<P> {
+    /// A packet stops at the station of a node.
+    #[cold]
+    pub(crate) fn visit(&mut self, node: usize, from: Option<usize>, packet: P, now: Time) {
+        if let Some(number) = self.stations.at(node) {
+            self.stations.visits.push_back((number, from, packet));
+            self.receive_visits(now);
+        }
+    }
+
+    fn receive_visits(&mut self, now: Time) {
+        while !self.stations.calling
+            && let Some((number, from, packet)) = self.stations.visits.pop_front()
+        {
+            self.receive(number, from, packet, now);
+        }
+    }
+
+    fn receive(&mut self, number: usize, from: Option<usize>, packet: P, now: Time) {
+        let seat = &self.stations.seats[number];
+        let (node, host) = (seat.at, packet.destination());
+        let concerns = |link: Option<usize>| link.is_some_and(|link| seat.links.contains(&link));
+        if !seat.links.is_empty() && !concerns(from) && !concerns(self.routes.link(node, host)) {
+            return self.leave_station(node, packet, now);
+        }
+        if host == node {
+            if packet.is_corrupt() {
+                self.corrupted += 1;
+                return;
+            }
+            self.taps.received(host, &packet, packet.tcp(), now);
+        }
+        self.stations.seats[number].counters.packets += 1;
+        self.call(number, now, |station, net| station.packet(packet, from, net));
+    }
+
+    /// A packet goes on from the station of a node.
+    fn leave_station(&mut self, node: usize, packet: P, now: Time) {
+        let hop = self.exits.next(node, packet.destination());
+        if let Some(delivery) = self.take_hop(hop, node, None, packet, now) {
+            self.ready.push_back(delivery);
+        }
+    }
+
+    /// Calls a station with what it may do, and sets its timer.
+    fn call(&mut self, number: usize, now: Time, act: impl FnOnce(&mut dyn Station<P>, &mut Net<'_, P>)) {
+        let Some(mut station) = self.stations.seats[number].station.take() else { return };
+        self.stations.calling = true;
+        act(&mut *station, &mut Net { fabric: self, number, now });
+        self.stations.calling = false;
+        self.stations.seats[number].station = Some(station);
+        let source = self.station_source(number);
+        self.stations.arm(number, source, &mut self.events);
+    }
+
+    /// A station's timer event; a packet that reaches a host by it is returned.
+    #[cold]
+    pub(crate) fn station_timer(&mut self, number: usize, now: Time) -> Option<Delivery<P>> {
+        self.events.pop();
+        let seat = &mut self.stations.seats[number];
+        // Others are of a past that the station has overtaken.
+        if seat.armed == now {
+            seat.armed = Time::NEVER;
+            let due = seat.station.as_ref().is_some_and(|station| station.next_timer() <= now);
+            self.call(number, now, |station, net| {
+                if due {
+                    station.on_timer(net);
+                }
+            });
+            self.receive_visits(now);
+        }
+        self.ready.pop_front()
+    }
+
+    /// Tells the station where a link begins that the link's queue has drained.
+    #[cold]
+    pub(crate) fn tell_drained(&mut self, link: usize, now: Time) -> Option<Delivery<P>> {
+        if let Some(number) = self.stations.at(self.links[link].from()) {
+            self.call(number, now, |station, net| station.drained(link, net));
+            self.receive_visits(now);
+        }
+        self.ready.pop_front()
+    }
+}
+
+/// What a station may do with the network around it.
+pub struct Net<'a, P> {
+    fabric: &'a mut Fabric<P>,
+    number: usize,
+    now: Time,
+}
+
+impl<P: Wire> Net<'_, P> {
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The node at which the station stands.
+    pub fn node(&self) -> usize {
+        self.fabric.stations.seats[self.number].at
+    }
+
+    /// The link that leads from here to a node, if any does.
+    pub fn route(&self, destination: usize) -> Option<usize> {
+        self.fabric.routes.link(self.node(), destination)
+    }
+
+    /// Sends a packet on towards its destination.
+    pub fn forward(&mut self, packet: P) {
+        self.fabric.leave_station(self.node(), packet, self.now);
+    }
+
+    /// Sends a packet on by a link that begins here, wherever it is for. By any other it has no way.
+    pub fn send(&mut self, packet: P, link: usize) {
+        let node = self.node();
+        let hop = self.fabric.way_out(node, link, packet.destination());
+        if let Some(delivery) = self.fabric.take_hop(hop, node, None, packet, self.now) {
+            self.fabric.ready.push_back(delivery);
+        }
+    }
+
+    /// Discards a packet.
+    pub fn discard(&mut self, packet: P) {
+        self.counters().discarded += 1;
+        drop(packet);
+    }
+
+    /// Makes a packet that is the same in everything as another one.
+    pub fn copy(&mut self, packet: &P) -> P {
+        self.counters().made += 1;
+        packet.duplicate()
+    }
+
+    fn counters(&mut self) -> &mut StationCounters {
+        &mut self.fabric.stations.seats[self.number].counters
+    }
+
+    /// A link's rate as it is now, of a trace its mean; none is no limit.
+    pub fn rate(&self, link: usize) -> Option<Rate> {
+        self.fabric.links[link].rate()
+    }
+
+    /// What a link's queue holds.
+    pub fn backlog(&self, link: usize) -> Backlog {
+        self.fabric.links[link].queue().backlog()
+    }
+
+    /// From now on the station is told ([`Station::drained`]) whenever the queue of a link that begins here falls below so many IP
+    /// bytes because a packet of it is sent; zero ends it. A link without a rate has no queue.
+    pub fn watch(&mut self, link: usize, below: Bytes) {
+        let (node, now) = (self.node(), self.now);
+        if let Some(link) = self.fabric.links.get_mut(link).filter(|link: &&mut Link<P>| link.from() == node)
+        {
+            link.watch(below, now);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! How Linux's shapers turn bytes into time: with a 32-bit multiplier and a shift in place of a division, in whole nanoseconds
+//! rounded down (`psched_ratecfg_precompute` and `psched_l2t_ns`, net/sched/sch_generic.c and include/net/sch_generic.h).
+
+use weir_base::{Bytes, Rate, Span};
+
+/// What Linux counts of an Ethernet frame beside the IP packet: its header (ETH_HLEN, linux/if_ether.h).
+pub(crate) const ETHERNET_HEADER: Bytes = Bytes::new(14);
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// A rate as the kernel keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LinuxRate {
+    bytes_per_sec: u64,
+    mult: u32,
+    shift: u32,
+}
+
+impl LinuxRate {
+    /// `tc` hands rates over in whole bytes per second; a rate of less than one is taken as one.
+    pub(crate) fn new(rate: Rate) -> LinuxRate {
+        let bytes_per_sec = (rate.bits_per_sec() / 8).max(1);
+        let (mut factor, mut shift) = (NANOS_PER_SEC, 0);
+        loop {
+            let mult = factor / bytes_per_sec;
+            // As exact as 32 bits allow.
+            if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
+                return LinuxRate { bytes_per_sec, mult: mult as u32, shift };
+            }
+            factor <<= 1;
+            shift += 1;
+        }
+    }
+
+    /// How long it takes to send so many bytes, at most about 4 GB, in nanoseconds.
+    #[inline]
+    pub(crate) fn nanos(self, bytes: u64) -> i64 {
+        ((bytes * u64::from(self.mult)) >> self.shift) as i64
+    }
+
+    /// What it sends in a time.
+    pub(crate) fn bytes_in(self, span: Span) -> Bytes {
+        let bytes = u128::from(self.bytes_per_sec) * u128::from(span.as_nanos()) / u128::from(NANOS_PER_SEC);
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_their_time_rounded_down_as_in_the_kernel() {
+        // 1,250,000 B/s: 800 ns a byte, exact in binary down to the 22nd place (1e9 * 2^22 / 1,250,000 = 3,355,443,200).
+        let rate = LinuxRate::new(Rate::from_mbit_per_sec(10));
+        assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));
+        assert_eq!(rate.nanos(1514), 1_211_200);
+        // 3 bytes/s: the multiplier is cut off, so a second and a byte less.
+        let rate = LinuxRate::new(Rate::from_bits_per_sec(24));
+        assert_eq!(rate.nanos(3), 999_999_999);
+        // 400 Gbit/s: 0.02 ns a byte.
+        assert_eq!(LinuxRate::new(Rate::from_mbit_per_sec(400_000)).nanos(1500), 29);
+    }
+}

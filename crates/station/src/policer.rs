@@ -1,0 +1,200 @@
+//! A policer: the single-rate three-colour marker of RFC 2697, blind to colours that packets may have already. Its committed
+//! bucket fills at the rate; what it has no room for goes into the excess bucket. A packet that the committed bucket covers is
+//! green, one that the excess bucket covers yellow, any other red. Red packets are dropped, green and yellow ones pass; how
+//! many were of which colour is in the records.
+//!
+//! Tokens are kept in bits times nanoseconds a second, so nothing is rounded. A burst counts IP bytes; buckets are full at the
+//! start (section 3).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use weir_base::{Bytes, Rate, Time};
+use weir_fabric::{Net, Station, Wire};
+
+/// Parameters of the policer, named as RFC 2697 explains them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Committed information rate, counted in IP bytes.
+    #[serde(deserialize_with = "rate")]
+    pub rate: Rate,
+    /// Committed burst size: what may pass green after a rest. A packet that is larger is never green.
+    pub burst: Bytes,
+    /// Excess burst size: what may pass yellow beyond that, from tokens that the committed bucket had no room for.
+    pub excess_burst: Bytes,
+}
+
+impl Default for Config {
+    /// 10 Mbit/s and what it carries in 100 ms, with no excess.
+    fn default() -> Config {
+        Config { rate: Rate::from_mbit_per_sec(10), burst: Bytes::new(125_000), excess_burst: Bytes::ZERO }
+    }
+}
+
+/// A rate at which something passes.
+fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
+    match Rate::deserialize(deserializer)? {
+        rate if rate.bits_per_sec() == 0 => {
+            Err(D::Error::custom("at a rate of nothing no packet passes; write at least 1 bit/s"))
+        }
+        rate => Ok(rate),
+    }
+}
+
+/// A byte in tokens.
+const BYTE: u128 = 8 * 1_000_000_000;
+
+/// A bucket of tokens.
+#[derive(Debug)]
+struct Bucket {
+    size: u128,
+    tokens: u128,
+}
+
+impl Bucket {
+    fn full(size: Bytes) -> Bucket {
+        let size = u128::from(size.get()) * BYTE;
+        Bucket { size, tokens: size }
+    }
+
+    /// Takes tokens in, and returns those for which there is no room.
+    fn fill(&mut self, tokens: u128) -> u128 {
+        let room = self.size - self.tokens;
+        self.tokens += tokens.min(room);
+        tokens.saturating_sub(room)
+    }
+
+    /// Takes so many out, if there are as many.
+    fn covers(&mut self, tokens: u128) -> bool {
+        let covered = self.tokens >= tokens;
+        if covered {
+            self.tokens -= tokens;
+        }
+        covered
+    }
+}
+
+/// Packets of one colour.
+#[derive(Debug, Default)]
+struct Count {
+    packets: u64,
+    bytes: u64,
+}
+
+/// A policer at work.
+#[derive(Debug)]
+pub(crate) struct Policer {
+    rate: Rate,
+    committed: Bucket,
+    excess: Bucket,
+    /// When tokens were filled in last.
+    filled: Time,
+    green: Count,
+    yellow: Count,
+    red: Count,
+}
+
+impl Policer {
+    pub(crate) fn new(config: &Config) -> Policer {
+        Policer {
+            rate: config.rate,
+            committed: Bucket::full(config.burst),
+            excess: Bucket::full(config.excess_burst),
+            filled: Time::ZERO,
+            green: Count::default(),
+            yellow: Count::default(),
+            red: Count::default(),
+        }
+    }
+
+    /// The colour of a packet of so many bytes, and the count of its kind.
+    fn colour(&mut self, bytes: u64, now: Time) -> &mut Count {
+        let nanos = now.since(self.filled).as_nanos();
+        self.filled = now;
+        let over = self.committed.fill(u128::from(self.rate.bits_per_sec()) * u128::from(nanos));
+        self.excess.fill(over);
+        let tokens = u128::from(bytes) * BYTE;
+        if self.committed.covers(tokens) {
+            &mut self.green
+        } else if self.excess.covers(tokens) {
+            &mut self.yellow
+        } else {
+            &mut self.red
+        }
+    }
+}
+
+impl<P: Wire> Station<P> for Policer {
+    fn packet(&mut self, packet: P, _: Option<usize>, net: &mut Net<'_, P>) {
+        let red_before = self.red.packets;
+        let bytes = u64::from(packet.wire_length());
+        let count = self.colour(bytes, net.now());
+        count.packets += 1;
+        count.bytes += bytes;
+        if self.red.packets > red_before { net.discard(packet) } else { net.forward(packet) }
+    }
+
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("green_packets", self.green.packets as f64);
+        report("yellow_packets", self.yellow.packets as f64);
+        report("red_packets", self.red.packets as f64);
+        report("green_bytes", self.green.bytes as f64);
+        report("yellow_bytes", self.yellow.bytes as f64);
+        report("red_bytes", self.red.bytes as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Sent, past, state};
+    use weir_base::Ecn;
+
+    /// Packets of 1000 bytes at these times in milliseconds: which of them pass, and how many were green, yellow and red.
+    fn police(text: &str, at: &[u64]) -> (Vec<u64>, [f64; 3]) {
+        let config: Config = serde_json::from_str(text).unwrap();
+        let sent: Vec<Sent> = at.iter().map(|&ms| Sent { ms, length: 1000, ecn: Ecn::NotEct }).collect();
+        let (arrived, fabric) = past(Box::new(Policer::new(&config)), 2, &sent);
+        let colours =
+            ["green_packets", "yellow_packets", "red_packets"].map(|name| state(&fabric, name).unwrap());
+        assert_eq!(fabric.totals().discarded as f64, colours[2]);
+        (arrived.iter().map(|packet| packet.number).collect(), colours)
+    }
+
+    #[test]
+    fn what_the_committed_bucket_covers_is_green_then_what_the_excess_bucket_covers_yellow() {
+        // 8 Mbit/s fill a packet's 1000 bytes in a millisecond. Two, then three packets are covered.
+        let text = r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "excess_burst": "3 kB" }"#;
+        assert_eq!(police(text, &[0; 7]), (vec![0, 1, 2, 3, 4], [2.0, 3.0, 2.0]));
+        // A millisecond later there is a token for one more, which is green.
+        assert_eq!(police(text, &[0, 0, 0, 0, 0, 0, 1, 1]), (vec![0, 1, 2, 3, 4, 6], [3.0, 3.0, 2.0]));
+    }
+
+    #[test]
+    fn the_excess_bucket_fills_only_with_what_the_committed_one_has_no_room_for() {
+        let text = r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "excess_burst": "3 kB" }"#;
+        // Both empty at 0; after 3 ms two of three tokens are in the committed bucket and one in the excess bucket.
+        assert_eq!(police(text, &[0, 0, 0, 0, 0, 3, 3, 3, 3]).1, [4.0, 4.0, 1.0]);
+        // A long rest fills both and no more.
+        assert_eq!(police(text, &[0, 0, 0, 0, 0, 90, 90, 90, 90, 90, 90]).1, [4.0, 6.0, 1.0]);
+    }
+
+    #[test]
+    fn without_an_excess_burst_there_is_no_yellow_and_a_packet_above_the_burst_never_passes() {
+        assert_eq!(police(r#"{ "rate": "8 Mbit/s", "burst": "1500 B" }"#, &[0, 0, 1]).1, [2.0, 0.0, 1.0]);
+        assert_eq!(police(r#"{ "rate": "8 Mbit/s", "burst": "999 B" }"#, &[0, 9, 99]).1, [0.0, 0.0, 3.0]);
+    }
+
+    #[test]
+    fn the_rate_is_held_to_the_bit() {
+        // 3 Mbit/s are 375 bytes a millisecond: 375,000 in a second of a packet each millisecond, and 2000 to begin with.
+        let at: Vec<u64> = (0..=1000).collect();
+        assert_eq!(police(r#"{ "rate": "3 Mbit/s", "burst": "2 kB" }"#, &at).1, [377.0, 0.0, 624.0]);
+    }
+
+    #[test]
+    fn a_rate_of_nothing_is_refused() {
+        let refused = serde_json::from_str::<Config>(r#"{ "rate": "0 bit/s" }"#).unwrap_err().to_string();
+        assert!(refused.contains("at least 1 bit/s"), "{refused}");
+    }
+}
