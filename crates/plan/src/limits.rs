@@ -191,7 +191,7 @@ fn limit(queue: &weir_queue::Config, name: &str) -> Option<Limit> {
 const IN_BDP: [&str; 5] = ["limit", "threshold", "step_thresh", "min", "max"];
 
 /// Parameters of disciplines that hold others.
-const NESTED: [&str; 2] = ["bands", "queue"];
+const NESTED: [&str; 3] = ["bands", "classes", "queue"];
 
 /// Whether a queue within this one has a parameter in BDP.
 fn counts_in_bdp(value: &serde_json::Value) -> bool {

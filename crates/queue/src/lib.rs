@@ -13,6 +13,7 @@ mod dualpi2;
 mod flows;
 mod fq_codel;
 mod fq_pie;
+pub mod htb;
 mod limit;
 mod parameter;
 mod pi;
@@ -48,7 +49,7 @@ pub trait Queue<P: Packet> {
         let _ = now;
     }
     /// From when it can send, as things stand: `now` or later; none when it is empty. At that time [`Queue::dequeue`] gives a
-    /// packet, or drops one. A packet that arrives may bring this forward.
+    /// packet or drops one, or this moves on. A packet that arrives may bring it forward.
     fn departs(&self, now: Time) -> Option<Time> {
         (self.backlog().packets > 0).then_some(now)
     }
@@ -229,5 +230,6 @@ queues! {
     AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" | "ared": "RED that finds its own parameters (Floyd, Gummadi and Shenker 2001)";
     StrictPriority(strict_priority::StrictPriority) = "strict-priority" | "prio": "Queues in bands, the first that holds a packet served first";
     Tbf(tbf::Tbf) = "tbf": "Token bucket filter: a shaper with a rate, a burst and perhaps a peak rate (Linux sch_tbf)";
+    Htb(htb::Htb) = "htb": "Hierarchical token bucket: a shaper with classes that borrow from each other (Linux sch_htb)";
     Drr(drr::Drr) = "drr": "Queues in bands that take turns by deficit round robin (Shreedhar and Varghese 1995)";
 }

@@ -1,11 +1,14 @@
 //! How Linux's shapers turn bytes into time: with a 32-bit multiplier and a shift in place of a division, in whole nanoseconds
-//! rounded down (`psched_ratecfg_precompute` and `psched_l2t_ns`, net/sched/sch_generic.c and include/net/sch_generic.h).
+//! rounded down (`psched_ratecfg_precompute` and `psched_l2t_ns`, net/sched/sch_generic.c and include/net/sch_generic.h); and the
+//! ticks of 64 ns in which `tc` hands HTB its buckets (PSCHED_SHIFT 6, include/net/pkt_sched.h).
 
 use weir_base::{Bytes, Rate, Span};
 
 /// What Linux counts of an Ethernet frame beside the IP packet: its header (ETH_HLEN, linux/if_ether.h).
 pub(crate) const ETHERNET_HEADER: Bytes = Bytes::new(14);
 const NANOS_PER_SEC: u64 = 1_000_000_000;
+/// A tick in nanoseconds.
+const TICK: u64 = 64;
 
 /// A rate as the kernel keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,10 +40,22 @@ impl LinuxRate {
         ((bytes * u64::from(self.mult)) >> self.shift) as i64
     }
 
+    /// How long it takes to send so many bytes, as `tc` hands it over in ticks, which it rounds up (`tc_calc_xmittime`).
+    pub(crate) fn nanos_in_ticks(self, bytes: Bytes) -> i64 {
+        let nanos = u128::from(bytes.get()) * u128::from(NANOS_PER_SEC);
+        let ticks = nanos.div_ceil(u128::from(self.bytes_per_sec) * u128::from(TICK));
+        // A tick count has 32 bits.
+        (u64::try_from(ticks).unwrap_or(u64::MAX).min(u32::MAX.into()) * TICK) as i64
+    }
+
     /// What it sends in a time.
     pub(crate) fn bytes_in(self, span: Span) -> Bytes {
         let bytes = u128::from(self.bytes_per_sec) * u128::from(span.as_nanos()) / u128::from(NANOS_PER_SEC);
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn bytes_per_sec(self) -> u64 {
+        self.bytes_per_sec
     }
 }
 
@@ -59,5 +74,15 @@ mod tests {
         assert_eq!(rate.nanos(3), 999_999_999);
         // 400 Gbit/s: 0.02 ns a byte.
         assert_eq!(LinuxRate::new(Rate::from_mbit_per_sec(400_000)).nanos(1500), 29);
+    }
+
+    #[test]
+    fn a_bucket_is_handed_over_in_whole_ticks() {
+        let rate = LinuxRate::new(Rate::from_mbit_per_sec(8));
+        // 2000 bytes at 1 MB/s are 2 ms, or 31,250 ticks; one byte is 1 us, or 15.6 ticks.
+        assert_eq!(
+            (rate.nanos_in_ticks(Bytes::new(2000)), rate.nanos_in_ticks(Bytes::new(1))),
+            (2_000_000, 16 * 64)
+        );
     }
 }

@@ -1,0 +1,46 @@
+//! Which class takes a packet, without a look at each of a thousand.
+
+use super::config::Class;
+use crate::bands::Filter;
+use std::collections::BTreeMap;
+use weir_base::Packet;
+
+/// Which class takes a packet.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// The class of each flow that a class names without codepoints.
+    by_flow: BTreeMap<u32, u32>,
+    /// Classes with codepoints, in the order of their identifiers.
+    filters: Vec<(u32, Filter)>,
+    /// Leaves that name neither flows nor codepoints, in the order of their identifiers: the first takes what others leave.
+    rest: Vec<u32>,
+}
+
+impl Index {
+    pub(super) fn add(&mut self, id: u32, config: &Class) {
+        match (&config.ecn, &config.flows) {
+            (None, None) => {
+                if let Err(place) = self.rest.binary_search(&id) {
+                    self.rest.insert(place, id);
+                }
+            }
+            (None, Some(flows)) => {
+                for flow in flows {
+                    self.by_flow.entry(*flow).or_insert(id);
+                }
+            }
+            (ecn, flows) => self.filters.push((id, Filter { ecn: ecn.clone(), flows: flows.clone() })),
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: u32) {
+        self.by_flow.retain(|_, class| *class != id);
+        self.filters.retain(|(class, _)| *class != id);
+        self.rest.retain(|class| *class != id);
+    }
+
+    pub(super) fn class_of(&self, packet: &impl Packet) -> Option<u32> {
+        let filtered = self.filters.iter().find(|(_, filter)| filter.takes(packet)).map(|(id, _)| *id);
+        filtered.or_else(|| self.by_flow.get(&packet.flow().0).copied()).or(self.rest.first().copied())
+    }
+}

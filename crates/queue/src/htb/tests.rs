@@ -1,0 +1,185 @@
+//! Departures that a person can work out: at 8 Mbit/s a byte takes a microsecond. Packets have 986 bytes and a header of 14.
+
+use super::*;
+use crate::testing::{TestFate, TestPacket};
+use weir_base::{Bytes, Ecn, Rate};
+
+const LINK: Link =
+    Link { rate: Rate::from_mbit_per_sec(100), base_rtt: Some(Span::from_millis(20)), mtu: Bytes::new(1500) };
+
+fn config(text: &str) -> Config {
+    serde_json::from_str(text).unwrap()
+}
+
+fn build(text: &str) -> Htb<TestPacket> {
+    Htb::new(&config(text), &LINK, Random::stream(1, "queue"))
+}
+
+fn put(htb: &mut Htb<TestPacket>, flow: u32, count: usize, now: Time) -> u64 {
+    let mut fate = TestFate::default();
+    for _ in 0..count {
+        let mut packet = TestPacket { flow, ..TestPacket::new(986, Ecn::NotEct) };
+        packet.arrive(now);
+        htb.enqueue(packet, now, &mut fate);
+    }
+    fate.dropped
+}
+
+/// What departs up to a time, as (microseconds, flow).
+fn departures(htb: &mut Htb<TestPacket>, from: Time, until: Time) -> Vec<(u64, u32)> {
+    let (mut left, mut now, mut looks) = (vec![], from, 0);
+    let mut fate = TestFate::default();
+    while let Some(at) = htb.departs(now).filter(|at| *at <= until) {
+        assert!(at >= now && looks < 100_000, "it does not move on");
+        (now, looks) = (at, looks + 1);
+        left.extend(htb.dequeue(at, &mut fate).map(|packet| (at.as_nanos() / 1000, packet.flow)));
+    }
+    left
+}
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// How many packets of each of the first flows departed in a time.
+fn counts<const N: usize>(left: &[(u64, u32)]) -> [usize; N] {
+    std::array::from_fn(|flow| left.iter().filter(|(_, of)| *of as usize == flow).count())
+}
+
+const LEAF: &str =
+    r#"{ "classes": [{ "name": "a", "rate": "8 Mbit/s", "burst": "2000 B", "cburst": "2000 B" }] }"#;
+
+#[test]
+fn a_class_sends_while_its_tokens_are_not_negative_and_then_at_its_rate() {
+    let mut htb = build(LEAF);
+    put(&mut htb, 0, 6, Time::ZERO);
+    // 2000 us of tokens: after three packets 1000 us are owed, and at zero it may send again.
+    let left = departures(&mut htb, Time::ZERO, ms(10));
+    assert_eq!(left, [(0, 0), (0, 0), (0, 0), (1000, 0), (2000, 0), (3000, 0)]);
+    assert_eq!((htb.backlog(), htb.departs(ms(10))), (Backlog::default(), None));
+}
+
+const FAMILY: &str = r#"{ "classes": [
+    { "name": "all", "rate": "8 Mbit/s", "burst": "1000 B", "cburst": "1000 B" },
+    { "name": "a", "parent": "all", "rate": "4.8 Mbit/s", "ceil": "8 Mbit/s", "burst": "1000 B", "cburst": "1000 B", "quantum": "3000 B", "flows": [0] },
+    { "name": "b", "parent": "all", "rate": "1.6 Mbit/s", "ceil": "8 Mbit/s", "burst": "1000 B", "cburst": "1000 B", "quantum": "1000 B", "flows": [1] }
+] }"#;
+
+#[test]
+fn a_class_alone_borrows_up_to_its_ceiling() {
+    let mut htb = build(FAMILY);
+    put(&mut htb, 1, 900, Time::ZERO);
+    // 1000 packets a second less what is owed: one packet a millisecond.
+    let left = departures(&mut htb, Time::ZERO, ms(500));
+    assert!((500..=503).contains(&left.len()), "{}", left.len());
+}
+
+#[test]
+fn each_gets_its_rate_and_what_is_left_in_proportion_to_the_quanta() {
+    let mut htb = build(FAMILY);
+    (0..2).for_each(|flow| assert_eq!(put(&mut htb, flow, 1000, Time::ZERO), 0));
+    let [a, b] = counts(&departures(&mut htb, Time::ZERO, ms(1000)));
+    // Of 1000 packets 600 and 200 are guaranteed; the other 200 are borrowed three to one.
+    assert!((1000..=1003).contains(&(a + b)), "{a} {b}");
+    assert!(a.abs_diff(750) <= 8 && b.abs_diff(250) <= 8, "{a} {b}");
+}
+
+#[test]
+fn without_a_ceiling_above_its_rate_a_class_takes_nothing_from_others() {
+    let circuits = r#"{ "classes": [
+        { "name": "a", "rate": "4.8 Mbit/s", "flows": [0] }, { "name": "b", "rate": "1.6 Mbit/s", "flows": [1] }
+    ] }"#;
+    let mut htb = build(circuits);
+    put(&mut htb, 1, 900, Time::ZERO);
+    let alone: [usize; 2] = counts(&departures(&mut htb, Time::ZERO, ms(1000)));
+    put(&mut htb, 0, 900, ms(1000));
+    let beside: [usize; 2] = counts(&departures(&mut htb, ms(1000), ms(2000)));
+    // 200 packets a second, and 600 for the other; the burst of 1600 bytes lets three go at the start.
+    assert!(alone[0] == 0 && (200..=203).contains(&alone[1]), "{alone:?}");
+    assert!((600..=603).contains(&beside[0]) && (199..=200).contains(&beside[1]), "{beside:?}");
+}
+
+#[test]
+fn of_those_that_borrow_the_lower_priority_number_goes_first() {
+    let text = FAMILY.replace(r#""quantum": "1000 B","#, r#""quantum": "1000 B", "prio": 1,"#);
+    let mut htb = build(&text);
+    (0..2).for_each(|flow| assert_eq!(put(&mut htb, flow, 1000, Time::ZERO), 0));
+    let [a, b] = counts(&departures(&mut htb, Time::ZERO, ms(1000)));
+    assert!(a.abs_diff(800) <= 8 && b.abs_diff(200) <= 8, "{a} {b}");
+}
+
+#[test]
+fn packets_of_no_class_go_first_and_unshaped() {
+    let mut htb = build(FAMILY);
+    put(&mut htb, 0, 5, Time::ZERO);
+    put(&mut htb, 7, 3, Time::ZERO);
+    let left = departures(&mut htb, Time::ZERO, Time::ZERO);
+    assert_eq!(left[..3], [(0, 7), (0, 7), (0, 7)]);
+}
+
+#[test]
+fn a_thousand_classes_come_change_and_go_under_load_and_the_others_lose_nothing() {
+    let mut htb = build(LEAF);
+    let mut fate = TestFate::default();
+    let (mut now, mut sent, mut offered, mut removed) = (Time::ZERO, 0, 0, 0);
+    let class = |flow: u32, rate| Class {
+        name: format!("c{flow}"),
+        rate: Rate::from_mbit_per_sec(rate),
+        flows: Some(vec![flow]),
+        ..Class::default()
+    };
+    let mut ids = vec![];
+    for flow in 0..1000 {
+        ids.push(htb.add(&class(flow, 1), None, now, &mut fate).unwrap());
+        offered += 2;
+        assert_eq!(put(&mut htb, flow, 2, now), 0);
+    }
+    for (round, &id) in ids.iter().enumerate() {
+        now += Span::from_micros(500);
+        while let Some(at) = htb.departs(now).filter(|at| *at <= now) {
+            sent += usize::from(htb.dequeue(at, &mut fate).is_some());
+        }
+        let flow = round as u32;
+        if round % 2 == 0 {
+            assert!(htb.change(id, &class(flow, 2)));
+        } else {
+            let before = fate.dropped;
+            assert!(htb.remove(id, now, &mut fate));
+            removed += fate.dropped - before;
+            assert!(!htb.change(id, &class(flow, 2)), "it is gone");
+        }
+    }
+    sent += departures(&mut htb, now, ms(60_000)).len();
+    assert_eq!((sent as u64 + removed, fate.dropped, htb.backlog()), (offered, removed, Backlog::default()));
+    // Each flow without a class goes to the default one, as at first.
+    assert_eq!(put(&mut htb, 1, 1, ms(70_000)), 0);
+    assert_eq!(departures(&mut htb, ms(70_000), ms(70_000)).len(), 1);
+}
+
+#[test]
+fn a_leaf_that_becomes_a_parent_lends_and_is_a_leaf_again_when_its_last_child_goes() {
+    let mut htb = build(LEAF);
+    let mut fate = TestFate::default();
+    put(&mut htb, 3, 2, Time::ZERO);
+    let child = Class { flows: Some(vec![3]), ..config(LEAF).classes.remove(0) };
+    let id = htb.add(&child, Some(1), Time::ZERO, &mut fate).unwrap();
+    assert_eq!((fate.dropped, htb.backlog().packets), (2, 0), "an inner class holds no packets");
+    put(&mut htb, 3, 2, Time::ZERO);
+    assert_eq!(departures(&mut htb, Time::ZERO, ms(5)).len(), 2);
+    assert!(!htb.remove(1, ms(5), &mut fate), "it has a child");
+    assert!(htb.remove(id, ms(5), &mut fate));
+    put(&mut htb, 0, 1, ms(5));
+    assert_eq!(departures(&mut htb, ms(5), ms(5)), [(5000, 0)]);
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let refused = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
+    assert!(refused(r#"{ "classes": [] }"#).contains("write 1 to 65535"));
+    assert!(
+        refused(r#"{ "classes": [{ "name": "a", "parent": "b" }] }"#).contains("no class `b` before `a`")
+    );
+    assert!(refused(r#"{ "classes": [{}, {}] }"#).contains("two classes are called `leaf`"));
+    assert!(refused(r#"{ "classes": [{ "ceil": "1 Mbit/s" }] }"#).contains("below its rate of 10 Mbit/s"));
+    assert!(refused(r#"{ "classes": [{ "prio": 8 }] }"#).contains("write 0 to 7"));
+}
