@@ -3,7 +3,7 @@
 use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
 use weir_base::{FlowId, Time};
-use weir_fabric::{Fabric, FlowCounters, Observer, PacketEvent, StationCounters, Wire};
+use weir_fabric::{DropReason, Fabric, FlowCounters, Observer, PacketEvent, StationCounters, Wire};
 use weir_plan::Run;
 use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
@@ -105,7 +105,9 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
         marked: seen.marked,
         sent: seen.sent,
         sent_bytes: seen.sent_bytes,
-        dropped_full: seen.dropped_full,
+        dropped_full: seen.dropped_for[DropReason::Full as usize],
+        dropped_signal: seen.dropped_for[DropReason::Signal as usize],
+        dropped_overload: seen.dropped_for[DropReason::Overload as usize],
         lost: seen.lost,
         forwarded: seen.forwarded,
         duplicated: seen.duplicated,

@@ -29,5 +29,6 @@ pub use route::Paths;
 pub use station::{Net, Placed, Station, StationCounters};
 pub use tap::FlowCounters;
 pub use trace::{OPPORTUNITY, Playback, Trace, TraceError};
+pub use weir_queue::DropReason;
 pub use wifi::Wifi;
 pub use wire::{TcpView, Wire};

@@ -30,8 +30,8 @@ pub struct LinkCounters {
     pub sent: [u64; 4],
     /// Bytes that were sent, overhead included; of a packet that is being sent, those sent so far.
     pub sent_bytes: [u64; 4],
-    /// Dropped because the queue was full.
-    pub dropped_full: u64,
+    /// Packets that the queue dropped, by the reason (`DropReason as usize`).
+    pub dropped_for: [u64; 3],
     /// Lost by the link: scripted on arrival, or at random on the way.
     pub lost: u64,
     /// Packets that the link did not lose, and put on their way; duplicates are not among them. Not counted on a link that
@@ -137,7 +137,7 @@ struct Ledger<'a, P> {
 impl<P: Packet> Fate<P> for Ledger<'_, P> {
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time) {
         self.counters.dropped[packet.class() as usize] += 1;
-        self.counters.dropped_full += u64::from(reason == DropReason::Full);
+        self.counters.dropped_for[reason as usize] += 1;
         *self.total_dropped += 1;
         if let Some(left) = self.card {
             left.push_back((packet.flow(), packet.wire_length(), now));

@@ -136,17 +136,6 @@ pub enum DropReason {
     Overload,
 }
 
-impl DropReason {
-    /// The name used in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            DropReason::Full => "full",
-            DropReason::Signal => "signal",
-            DropReason::Overload => "overload",
-        }
-    }
-}
-
 /// What a discipline may know of the link it stands before.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {

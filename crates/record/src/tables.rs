@@ -149,6 +149,8 @@ table!(LinkSample {
     sent: [u64; 4] = "sent_packets",
     sent_bytes: [u64; 4] = "sent_bytes",
     dropped_full: u64 = "dropped_full_packets",
+    dropped_signal: u64 = "dropped_signal_packets",
+    dropped_overload: u64 = "dropped_overload_packets",
     lost: u64 = "lost_packets",
     forwarded: u64 = "forwarded_packets",
     duplicated: u64 = "duplicated_packets",

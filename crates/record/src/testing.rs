@@ -30,6 +30,8 @@ pub(crate) fn busy_records() -> Records {
                 sent: [n, n, n, n],
                 sent_bytes: [1500 * n, 1500 * n, 40 * n, u64::MAX >> 20],
                 dropped_full: n % 2,
+                dropped_signal: n % 3,
+                dropped_overload: 1,
                 lost: n % 4,
                 forwarded: 4 * n,
                 duplicated: n % 6,

@@ -25,8 +25,12 @@ pub struct LinkSample {
     pub sent: [u64; 4],
     /// Bytes sent, overhead included, by codepoint; of a packet that is being sent when the period ends, those sent by then.
     pub sent_bytes: [u64; 4],
-    /// Dropped because the queue was full (the rest of `dropped` are the AQM's).
+    /// Dropped because the queue was full.
     pub dropped_full: u64,
+    /// Dropped by the AQM as a congestion signal, or by its policy.
+    pub dropped_signal: u64,
+    /// Dropped by the AQM although it could have marked them, because it was overloaded.
+    pub dropped_overload: u64,
     /// Lost by the link itself, on arrival (scripted) or on the way (random).
     pub lost: u64,
     /// Packets that the link itself did not lose: it put them on their way.
@@ -54,6 +58,8 @@ impl LinkSample {
         add_four(&mut self.sent, &later.sent);
         add_four(&mut self.sent_bytes, &later.sent_bytes);
         add(&mut self.dropped_full, later.dropped_full);
+        add(&mut self.dropped_signal, later.dropped_signal);
+        add(&mut self.dropped_overload, later.dropped_overload);
         add(&mut self.lost, later.lost);
         add(&mut self.forwarded, later.forwarded);
         add(&mut self.duplicated, later.duplicated);

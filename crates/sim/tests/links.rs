@@ -121,3 +121,20 @@ fn a_run_without_its_trace_is_refused() {
     let error = Simulator.check(&read).unwrap_err().to_string();
     assert_eq!(error, "the trace cellular.down is not at hand");
 }
+
+#[test]
+fn drops_are_told_by_their_reason() {
+    let drops = |queue: &str, traffic: &str| {
+        let (records, _) = go(&run(&format!("rate = \"5 Mbit/s\"\nqueue = {queue}"), traffic));
+        let sum = |of: &dyn Fn(&weir_record::LinkSample) -> u64| records.links.iter().map(of).sum::<u64>();
+        let by = [sum(&|it| it.dropped_full), sum(&|it| it.dropped_signal), sum(&|it| it.dropped_overload)];
+        assert_eq!(by.iter().sum::<u64>(), sum(&|it| it.dropped.iter().sum()), "each drop has one reason");
+        by.map(|drops| drops > 0)
+    };
+    let short = "{ kind = \"tail-drop\", limit = \"10 packets\" }";
+    assert_eq!(drops(short, "cc = \"cubic\""), [true, false, false]);
+    assert_eq!(drops("\"pie\"", "cc = \"cubic\""), [false, true, false]);
+    // Twice what the link carries, of packets that could be marked.
+    let flood = "workload = { kind = \"udp\", rate = \"10 Mbit/s\", packet = \"1500 B\", ecn = \"ect1\" }";
+    assert_eq!(drops("\"dualpi2\"", flood), [false, false, true]);
+}

@@ -39,6 +39,8 @@ pub const METRICS: &[Metric] = &[
     queue::ARRIVED,
     queue::DROPPED,
     queue::DROPPED_FULL,
+    queue::DROPPED_SIGNAL,
+    queue::DROPPED_OVERLOAD,
     queue::MARKED,
     queue::BACKLOG,
     queue::LINK_THROUGHPUT,

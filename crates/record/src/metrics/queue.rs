@@ -157,11 +157,37 @@ pub(super) const DROPPED_FULL: Metric = Metric {
     title: "Dropped, queue full",
     unit: "packets",
     of: LINK,
-    definition: "Packets that were dropped because the queue was full; the other drops are the AQM's.",
+    definition: "Packets that were dropped because the queue was full.",
     source: "counted at the queue",
     bound: None,
     domain: Domain::NotNegative,
     formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_full)),
+};
+
+/// Packets that were dropped instead of marked.
+pub(super) const DROPPED_SIGNAL: Metric = Metric {
+    name: "dropped_signal_packets",
+    title: "Dropped, as a signal",
+    unit: "packets",
+    of: LINK,
+    definition: "Packets that the AQM dropped to signal congestion, or by its policy.",
+    source: "counted at the queue",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_signal)),
+};
+
+/// Packets that were dropped in overload.
+pub(super) const DROPPED_OVERLOAD: Metric = Metric {
+    name: "dropped_overload_packets",
+    title: "Dropped, in overload",
+    unit: "packets",
+    of: LINK,
+    definition: "Packets that the AQM dropped although it could have marked them, because it was overloaded.",
+    source: "counted at the queue",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_overload)),
 };
 
 /// Packets that the queue marked.

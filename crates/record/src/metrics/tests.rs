@@ -80,6 +80,8 @@ fn records() -> Records {
             sent: [76, 0, 19, 0],
             sent_bytes: [100_000, 0, 12_500, 0],
             dropped_full: 2,
+            dropped_signal: 1,
+            dropped_overload: 2,
             lost: 1,
             forwarded: 99,
             duplicated: 2,
@@ -158,7 +160,12 @@ fn a_link_is_counted_after_the_warm_up() {
     assert_near(&link, "mark_probability_percent", 25.0);
     assert_eq!(link.get("arrived_packets"), Value::Count(800));
     assert_eq!(link.get("dropped_packets"), Value::Count(40));
-    assert_eq!(link.get("dropped_full_packets"), Value::Count(16));
+    let reasons = ["dropped_full_packets", "dropped_signal_packets", "dropped_overload_packets"];
+    assert_eq!(
+        reasons.map(|name| link.get(name)),
+        [16, 8, 16].map(Value::Count),
+        "together they are all drops"
+    );
     assert_eq!(link.get("marked_packets"), Value::Count(40));
     assert_eq!(link.get("link_lost_packets"), Value::Count(8));
     assert_eq!(link.get("link_duplicated_packets"), Value::Count(16));
@@ -471,6 +478,8 @@ mod merging {
             sent: [a, b, c, d],
             sent_bytes: [1500 * a, 1500 * b, 40 * c, 1500 * d],
             dropped_full: a / 4,
+            dropped_signal: a / 8,
+            dropped_overload: b / 3,
             lost: d,
             forwarded: a + b,
             duplicated: c,
