@@ -353,6 +353,7 @@ mod tests {
             queues: vec![QueueSummary {
                 link: "down".into(),
                 queue: "pie".into(),
+                carries: vec![],
                 metrics: drops(3.0),
                 classes: vec![class(Ecn::NotEct, 4.0), class(Ecn::Ect1, 1.0)],
             }],

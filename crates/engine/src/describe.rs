@@ -11,14 +11,19 @@ use weir_record::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, StationInfo
 pub fn run_info(engine: &str, run: &Run) -> RunInfo {
     let param =
         |param: &weir_plan::Param| ParamInfo { level: param.level.clone(), value: param.value.clone() };
-    let link = |link: &weir_plan::Link| LinkInfo {
+    let paths = Paths::new(&crate::fabric_config(run));
+    let link = |(index, link): (usize, &weir_plan::Link)| LinkInfo {
         name: link.name.clone(),
         rate: link.rate,
         delay: link.delay,
         queue: link.queue.name().into(),
         measured: link.measured,
+        groups: (0..)
+            .zip(&run.groups)
+            .filter(|(_, group)| link.measured && paths.crosses(group.from, group.to, index))
+            .map(|(number, _)| number)
+            .collect(),
     };
-    let paths = Paths::new(&crate::fabric_config(run));
     let group = |group: &weir_plan::Group| GroupInfo {
         name: group.name.clone(),
         controller: group.controller().map(|controller| controller.name().into()),
@@ -39,6 +44,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         from: window.from,
         to: window.to,
         tolerance: window.tolerance,
+        phase: false,
     };
     let station = |station: &weir_plan::Station| StationInfo {
         name: station.name.clone(),
@@ -55,14 +61,41 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         params: run.params.iter().map(param).collect(),
         duration: run.duration,
         warmup: run.warmup,
-        windows: run.windows.iter().map(window).collect(),
+        windows: run.windows.iter().map(window).chain(phases(run)).collect(),
         sample: run.sample,
         bottleneck: bottleneck(run, &paths),
-        links: run.network.links.iter().map(link).collect(),
+        links: run.network.links.iter().enumerate().map(link).collect(),
         stations: run.network.stations.iter().map(station).collect(),
         groups: run.groups.iter().map(group).collect(),
         flows: run.flows.iter().map(flow).collect(),
     }
+}
+
+/// Most phases that a run is cut into.
+const MOST_PHASES: usize = 8;
+
+/// The stretches of a run between the changes of its links, after the warm-up: where conditions change, means over all of it
+/// tell of none of them. None where the lab names windows itself, and where there are none or too many changes.
+fn phases(run: &Run) -> Vec<WindowInfo> {
+    let links = || run.measured_links().map(|(_, link)| link);
+    let changes = links().flat_map(|link| link.schedule.iter().map(|change| change.at));
+    let outages = links().flat_map(|link| link.outages.iter().flat_map(|out| [out.at, out.at + out.length]));
+    let within = |at: &Span| run.warmup < *at && *at < run.duration;
+    let mut bounds: Vec<Span> = changes.chain(outages).filter(within).collect();
+    bounds.extend([run.warmup, run.duration]);
+    bounds.sort();
+    bounds.dedup();
+    if !run.windows.is_empty() || !(3..=MOST_PHASES + 1).contains(&bounds.len()) {
+        return vec![];
+    }
+    let phase = |(number, bounds): (usize, &[Span])| WindowInfo {
+        name: format!("phase-{number}"),
+        from: bounds[0],
+        to: bounds[1],
+        tolerance: weir_record::SETTLING_TOLERANCE,
+        phase: true,
+    };
+    (1..).zip(bounds.windows(2)).map(phase).collect()
 }
 
 /// The way of a group's packets, at its best.

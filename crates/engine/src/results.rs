@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_base::Span;
-use weir_fabric::Paths;
 use weir_plan::{Diagnostics, Lab};
 use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, Table};
 
@@ -408,13 +407,6 @@ impl FinishedRun {
             }),
         };
         read.map_err(|error| self.unread(error))
-    }
-
-    /// Whether a group's data cross the link whose queue the run's own metrics are about.
-    pub fn crosses_bottleneck(&self, group: usize) -> bool {
-        let run = &self.file.run;
-        let Some((link, group)) = self.info.bottleneck.zip(run.groups.get(group)) else { return false };
-        Paths::new(&crate::fabric_config(run)).crosses(group.from, group.to, link as usize)
     }
 
     /// The run's metrics, from its records.

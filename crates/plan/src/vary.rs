@@ -89,7 +89,8 @@ fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
 }
 
 /// The sections whose settings may vary.
-const SECTIONS: [&str; 9] = ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "stations", "nic", "traffic"];
+const SECTIONS: [&str; 9] =
+    ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "stations", "nic", "traffic"];
 
 /// The path of a setting that may vary.
 fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {

@@ -7,6 +7,7 @@ use crate::packed::PackedHistogram;
 use crate::reader::RunReader;
 use crate::table::{Batch, Column, Kind, Values};
 use crate::tables::Table;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -92,7 +93,25 @@ fn export_table(
     path: &Path,
     format: ExportFormat,
 ) -> Result<(), RecordError> {
-    let columns = table.columns();
+    write_batches(batches, &table.columns(), path, format)
+}
+
+/// Writes a table that is no record's.
+pub(crate) fn write_batch(
+    columns: &[Column],
+    batch: &Batch,
+    path: &Path,
+    format: ExportFormat,
+) -> Result<(), RecordError> {
+    write_batches(|each| each(batch).map_err(|what| RecordError::corrupt(path, what)), columns, path, format)
+}
+
+fn write_batches(
+    batches: impl FnOnce(Each<'_>) -> Result<(), RecordError>,
+    columns: &[Column],
+    path: &Path,
+    format: ExportFormat,
+) -> Result<(), RecordError> {
     let names: Vec<String> = columns.iter().flat_map(exported_names).collect();
     let file = new_file(path).map_err(RecordError::io(path))?;
     let mut out = Output { out: BufWriter::new(file), format, names, rows: 0 };
@@ -140,7 +159,7 @@ const PERCENTILES: [(&str, f64); 7] =
     [("min", 0.0), ("p1", 0.01), ("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99), ("max", 1.0)];
 
 /// The names of a column's exported columns. `delay_ns_histogram` becomes `delay_count`, `delay_mean_ns`, `delay_p1_ns`, ...
-fn exported_names(column: &Column) -> Vec<String> {
+pub(crate) fn exported_names(column: &Column) -> Vec<String> {
     if column.kind != Kind::Histogram {
         return vec![column.name.clone()];
     }
@@ -181,6 +200,14 @@ fn histogram_cells(histogram: &Histogram, out: &mut Vec<Cell<'_>>) {
     }
 }
 
+/// A text as a field of CSV (RFC 4180, section 2).
+fn quoted(text: &str) -> Cow<'_, str> {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")).into(),
+        false => text.into(),
+    }
+}
+
 struct Output<W: Write> {
     out: W,
     format: ExportFormat,
@@ -191,7 +218,10 @@ struct Output<W: Write> {
 impl<W: Write> Output<W> {
     fn begin(&mut self) -> io::Result<()> {
         match self.format {
-            ExportFormat::Csv => writeln!(self.out, "{}", self.names.join(",")),
+            ExportFormat::Csv => {
+                let names: Vec<_> = self.names.iter().map(|name| quoted(name)).collect();
+                writeln!(self.out, "{}", names.join(","))
+            }
             ExportFormat::Json => write!(self.out, "["),
         }
     }
@@ -214,10 +244,7 @@ impl<W: Write> Output<W> {
                 Cell::Nothing => {}
                 Cell::Integer(value) => write!(self.out, "{value}")?,
                 Cell::Real(value) => write!(self.out, "{value}")?,
-                Cell::Name(name) if name.contains([',', '"', '\n', '\r']) => {
-                    write!(self.out, "\"{}\"", name.replace('"', "\"\""))?;
-                }
-                Cell::Name(name) => write!(self.out, "{name}")?,
+                Cell::Name(name) => write!(self.out, "{}", quoted(name))?,
             }
         }
         writeln!(self.out)
@@ -226,7 +253,9 @@ impl<W: Write> Output<W> {
     fn json_row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         write!(self.out, "{}\n{{", if self.rows > 0 { "," } else { "" })?;
         for (index, (name, cell)) in self.names.iter().zip(cells).enumerate() {
-            write!(self.out, "{}\"{name}\":", if index > 0 { "," } else { "" })?;
+            write!(self.out, "{}", if index > 0 { "," } else { "" })?;
+            serde_json::to_writer(&mut self.out, name)?;
+            write!(self.out, ":")?;
             match cell {
                 Cell::Integer(value) => write!(self.out, "{value}")?,
                 // JSON has no word for what is not finite.

@@ -61,6 +61,9 @@ pub struct WindowInfo {
     pub to: Span,
     /// How near to their final value one-second means are once they have settled, as a share of that value.
     pub tolerance: f64,
+    /// Whether the lab does not name it: a stretch between two changes of the run's links.
+    #[serde(default)]
+    pub phase: bool,
 }
 
 /// A link.
@@ -76,6 +79,9 @@ pub struct LinkInfo {
     pub queue: String,
     /// Whether it has records.
     pub measured: bool,
+    /// The groups whose data cross it: places in the list of groups. A link that carries only acknowledgements has none.
+    #[serde(default)]
+    pub groups: Vec<u32>,
 }
 
 /// A traffic group.

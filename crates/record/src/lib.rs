@@ -24,6 +24,7 @@ mod table;
 mod tables;
 #[cfg(test)]
 mod testing;
+mod tidy;
 mod types;
 mod writer;
 
@@ -44,7 +45,8 @@ pub use summary::{
     ClassSummary, FlowSummary, GroupSummary, PairSummary, Part, QueueSummary, RunSummary, StationSummary,
     Summary, WindowSummary,
 };
-pub use tables::Table;
+pub use tables::{Described, Table};
+pub use tidy::{Tidy, export_tidy};
 pub use types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
     MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample, TransportSample,

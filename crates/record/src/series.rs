@@ -235,6 +235,7 @@ fn link_series(grid: &Grid, records: &Records, link: u32, out: &mut Vec<Series>)
     let whole = Subject::Link(link);
     let utilisation = |s: &LinkSample, _| percent(s.sent_bytes.iter().sum(), s.capacity.get());
     add("utilisation_percent", whole, values(grid, &points, utilisation));
+    add("link_capacity_mbps", whole, values(grid, &points, |s, time| mbps(s.capacity.get(), time)));
     add("backlog_packets", whole, values(grid, &points, |s, _| Some(f64::from(s.backlog_packets))));
     add("link_lost_packets", whole, values(grid, &points, |s, _| Some(s.lost as f64)));
     let delays: Vec<_> = records.delays.iter().filter(|sample| sample.link == link).collect();

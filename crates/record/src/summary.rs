@@ -72,6 +72,9 @@ pub struct WindowSummary {
     pub from_s: f64,
     /// Where it ends: the end of its last whole sample period.
     pub to_s: f64,
+    /// Whether the lab does not name it: a stretch between two changes of the run's links.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub phase: bool,
     /// Metrics of all; of queues, the bottleneck's.
     pub metrics: Metrics,
     /// Metrics of each traffic group.
@@ -150,6 +153,9 @@ pub struct QueueSummary {
     pub link: String,
     /// Its queue discipline.
     pub queue: String,
+    /// The groups whose data cross it; none of a link that carries acknowledgements alone.
+    #[serde(default)]
+    pub carries: Vec<String>,
     /// Metrics of all packets.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -247,11 +253,16 @@ impl RunSummary {
     }
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn window_summary(part: &WindowInfo, info: &RunInfo, records: &Records) -> WindowSummary {
     let view = View::within(part, info, records);
     let window = view.window();
     WindowSummary {
         name: part.name.clone(),
+        phase: part.phase,
         from_s: window.from.since(Time::ZERO).as_secs_f64(),
         to_s: window.to.since(Time::ZERO).as_secs_f64(),
         metrics: view.of_run(),
@@ -314,6 +325,11 @@ fn queues(view: &View<'_>, info: &RunInfo) -> Vec<QueueSummary> {
         .map(|(index, link)| QueueSummary {
             link: link.name.clone(),
             queue: link.queue.clone(),
+            carries: link
+                .groups
+                .iter()
+                .filter_map(|&group| Some(info.groups.get(group as usize)?.name.clone()))
+                .collect(),
             metrics: view.of_link(index, None),
             classes: view.classes(index).map(|codepoint| class(index, codepoint)).collect(),
         })

@@ -141,6 +141,11 @@ impl Batch {
         Batch { columns: columns.iter().map(|c| Values::new(c.kind)).collect(), rows: 0, next: 0 }
     }
 
+    /// These columns, of so many rows each.
+    pub(crate) fn of(columns: Vec<Values>, rows: usize) -> Batch {
+        Batch { columns, rows, next: 0 }
+    }
+
     /// Removes all rows and keeps the room that they took.
     pub(crate) fn clear(&mut self) {
         self.columns.iter_mut().for_each(Values::clear);
@@ -225,6 +230,8 @@ pub(crate) fn rows_in_group(columns: &[Column]) -> usize {
 pub(crate) trait Store {
     /// The table's columns.
     fn columns() -> Vec<Column>;
+    /// The columns of each field, and what it holds.
+    fn described() -> Vec<(Vec<Column>, &'static str)>;
     /// Puts one value into each column.
     fn put(&self, batch: &mut Batch);
 }

@@ -87,6 +87,37 @@ impl Table {
     }
 }
 
+/// A column of a table and what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// The column's name, as exports have it.
+    pub column: String,
+    /// What it holds.
+    pub what: &'static str,
+}
+
+impl Table {
+    /// The columns that an export of this table has, in their order, each with what it holds: the data dictionary.
+    pub fn dictionary(self) -> Vec<Described> {
+        let fields = match self {
+            Table::Links => LinkSample::described(),
+            Table::Delays => <DelaySample>::described(),
+            Table::Flows => FlowSample::described(),
+            Table::Rtts => <RttSample>::described(),
+            Table::Transport => TransportSample::described(),
+            Table::States => <StateSample>::described(),
+            Table::Events => FlowEvent::described(),
+            Table::Messages => Message::described(),
+            Table::Packets => PacketRecord::described(),
+        };
+        let described = |(columns, what): &(Vec<Column>, &'static str)| -> Vec<Described> {
+            let names = columns.iter().flat_map(crate::export::exported_names);
+            names.map(|column| Described { column, what }).collect()
+        };
+        fields.iter().flat_map(described).collect()
+    }
+}
+
 /// Whose rows a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
@@ -105,15 +136,24 @@ impl Rows {
     }
 }
 
-/// `table!(Record { field: type = "column", ... })`; a field of several columns appends to the name. A record that is
+/// `table!(Record { field: type = "column": "what it holds", ... })`; a field of several columns appends to the name. A record that is
 /// written as one type and read back as another names both: `table!(Record<Written, Read> { ... })`.
 macro_rules! table {
-    (@store $Record:ty { $($field:ident: $type:ty = $column:literal),+ $(,)? }) => {
+    (@store $Record:ty { $($field:ident: $type:ty = $column:literal: $what:literal),+ $(,)? }) => {
         impl Store for $Record {
             fn columns() -> Vec<Column> {
                 let mut columns = Vec::new();
                 $(<$type as Field>::columns($column, &mut columns);)+
                 columns
+            }
+            fn described() -> Vec<(Vec<Column>, &'static str)> {
+                let mut fields = Vec::new();
+                $({
+                    let mut columns = Vec::new();
+                    <$type as Field>::columns($column, &mut columns);
+                    fields.push((columns, $what));
+                })+
+                fields
             }
             #[inline]
             fn put(&self, batch: &mut Batch) {
@@ -121,7 +161,7 @@ macro_rules! table {
             }
         }
     };
-    (@load $Record:ident, $Read:ty { $($field:ident: $type:ty = $column:literal),+ $(,)? }) => {
+    (@load $Record:ident, $Read:ty { $($field:ident: $type:ty = $column:literal: $what:literal),+ $(,)? }) => {
         impl Load for $Read {
             #[inline]
             fn get(row: &mut Row<'_>) -> Result<Self, String> {
@@ -141,101 +181,101 @@ macro_rules! table {
 }
 
 table!(LinkSample {
-    at: weir_base::Time = "at_ns",
-    link: u32 = "link",
-    arrived: [u64; 4] = "arrived_packets",
-    dropped: [u64; 4] = "dropped_packets",
-    marked: [u64; 4] = "marked_packets",
-    sent: [u64; 4] = "sent_packets",
-    sent_bytes: [u64; 4] = "sent_bytes",
-    dropped_full: u64 = "dropped_full_packets",
-    dropped_signal: u64 = "dropped_signal_packets",
-    dropped_overload: u64 = "dropped_overload_packets",
-    lost: u64 = "lost_packets",
-    forwarded: u64 = "forwarded_packets",
-    duplicated: u64 = "duplicated_packets",
-    corrupted: u64 = "corrupted_packets",
-    busy: weir_base::Span = "busy_ns",
-    capacity: weir_base::Bytes = "capacity_bytes",
-    backlog_packets: u32 = "backlog_packets",
-    backlog_bytes: weir_base::Bytes = "backlog_bytes",
+    at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run; counters are those of the period.",
+    link: u32 = "link": "The link: its place in the list of links in run.json.",
+    arrived: [u64; 4] = "arrived_packets": "Packets that reached the queue, by codepoint on arrival.",
+    dropped: [u64; 4] = "dropped_packets": "Of those, dropped by the queue.",
+    marked: [u64; 4] = "marked_packets": "Of those, marked CE by the queue.",
+    sent: [u64; 4] = "sent_packets": "Packets whose transmission began, by codepoint on arrival.",
+    sent_bytes: [u64; 4] = "sent_bytes": "Bytes of those, link overhead included.",
+    dropped_full: u64 = "dropped_full_packets": "Of the drops, those at the queue's limit: there was no room for the packet.",
+    dropped_signal: u64 = "dropped_signal_packets": "Of the drops, those by which the AQM signals congestion.",
+    dropped_overload: u64 = "dropped_overload_packets": "Of the drops, those made because marking no longer holds the queue.",
+    lost: u64 = "lost_packets": "Packets that the link itself lost, scripted or at random.",
+    forwarded: u64 = "forwarded_packets": "Packets that the link itself did not lose: it put them on their way.",
+    duplicated: u64 = "duplicated_packets": "Packets that the link sent twice.",
+    corrupted: u64 = "corrupted_packets": "Packets that the link damaged.",
+    busy: weir_base::Span = "busy_ns": "Time of the period in which the link was sending.",
+    capacity: weir_base::Bytes = "capacity_bytes": "What the link could have sent in the period at its rate.",
+    backlog_packets: u32 = "backlog_packets": "Packets in the queue at the end of the period.",
+    backlog_bytes: weir_base::Bytes = "backlog_bytes": "Their bytes.",
 });
 
 table!(DelaySample<weir_base::Histogram, PackedHistogram> {
-    at: weir_base::Time = "at_ns",
-    link: u32 = "link",
-    class: weir_base::Ecn = "class",
-    delay: PackedHistogram = "delay_ns_histogram",
+    at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run.",
+    link: u32 = "link": "The link: its place in the list of links in run.json.",
+    class: weir_base::Ecn = "class": "Codepoint of the packets on arrival at the queue.",
+    delay: PackedHistogram = "delay_ns_histogram": "Arrival at the queue to start of transmission, of the packets whose transmission began in the period.",
 });
 
 table!(FlowSample {
-    at: weir_base::Time = "at_ns",
-    flow: u32 = "flow",
-    sent_packets: u64 = "sent_packets",
-    sent_bytes: u64 = "sent_bytes",
-    retransmitted: u64 = "retransmitted_packets",
-    refused: u64 = "refused_packets",
-    received_packets: u64 = "received_packets",
-    received_bytes: u64 = "received_bytes",
-    received_ce: u64 = "received_ce_packets",
-    first_packet: Option<weir_base::Time> = "first_packet_ns",
-    last_arrival: Option<weir_base::Time> = "last_arrival_ns",
-    last_data: Option<weir_base::Time> = "last_data_ns",
-    read_bytes: u64 = "read_bytes",
-    rtt_count: u64 = "rtt_samples",
-    rtt_sum: u64 = "rtt_sum_ns",
-    rtt_min: weir_base::Span = "rtt_min_ns",
-    rtt_max: weir_base::Span = "rtt_max_ns",
+    at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run; counters are those of the period.",
+    flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
+    sent_packets: u64 = "sent_packets": "Data packets that left the sending host.",
+    sent_bytes: u64 = "sent_bytes": "Their IP bytes.",
+    retransmitted: u64 = "retransmitted_packets": "Of those packets, the ones that had been sent before.",
+    refused: u64 = "refused_packets": "Times that the sending host's card refused data, which stayed unsent.",
+    received_packets: u64 = "received_packets": "Data packets that reached the receiving host.",
+    received_bytes: u64 = "received_bytes": "Their IP bytes.",
+    received_ce: u64 = "received_ce_packets": "Of those packets, the ones with CE.",
+    first_packet: Option<weir_base::Time> = "first_packet_ns": "When the first packet of any kind reached the receiving host or left it in the period.",
+    last_arrival: Option<weir_base::Time> = "last_arrival_ns": "When the last packet of any kind did.",
+    last_data: Option<weir_base::Time> = "last_data_ns": "When the last data packet reached the receiving host in the period.",
+    read_bytes: u64 = "read_bytes": "Bytes that the receiving application read.",
+    rtt_count: u64 = "rtt_samples": "RTT samples: segments that were sent once and acknowledged.",
+    rtt_sum: u64 = "rtt_sum_ns": "Their sum.",
+    rtt_min: weir_base::Span = "rtt_min_ns": "The smallest of them; 0 if there was none.",
+    rtt_max: weir_base::Span = "rtt_max_ns": "The largest of them.",
 });
 
 table!(RttSample<weir_base::Histogram, PackedHistogram> {
-    at: weir_base::Time = "at_ns",
-    group: u32 = "group",
-    rtt: PackedHistogram = "rtt_ns_histogram",
+    at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run.",
+    group: u32 = "group": "The traffic group: its place in the list of groups in run.json.",
+    rtt: PackedHistogram = "rtt_ns_histogram": "RTTs of all flows of the group in the period, of segments sent once.",
 });
 
 table!(TransportSample {
-    at: weir_base::Time = "at_ns",
-    flow: u32 = "flow",
-    cwnd: f64 = "cwnd_segments",
-    ssthresh: Option<f64> = "ssthresh_segments",
-    in_flight: f64 = "in_flight_segments",
-    srtt: weir_base::Span = "srtt_ns",
-    min_rtt: weir_base::Span = "min_rtt_ns",
-    rto: weir_base::Span = "rto_ns",
-    pacing_rate: Option<weir_base::Rate> = "pacing_rate_bit_per_s",
-    delivery_rate: Option<weir_base::Rate> = "delivery_rate_bit_per_s",
-    retransmissions: u64 = "retransmitted_segments_total",
-    timeouts: Option<u64> = "timeouts_total",
+    at: weir_base::Time = "at_ns": "When the state was read, from the start of the run.",
+    flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
+    cwnd: f64 = "cwnd_segments": "Congestion window.",
+    ssthresh: Option<f64> = "ssthresh_segments": "Slow-start threshold; nothing before the first loss.",
+    in_flight: f64 = "in_flight_segments": "Segments in flight.",
+    srtt: weir_base::Span = "srtt_ns": "Smoothed RTT.",
+    min_rtt: weir_base::Span = "min_rtt_ns": "Smallest RTT that the transport knows of.",
+    rto: weir_base::Span = "rto_ns": "Retransmission timeout.",
+    pacing_rate: Option<weir_base::Rate> = "pacing_rate_bit_per_s": "Pacing rate, where there is one.",
+    delivery_rate: Option<weir_base::Rate> = "delivery_rate_bit_per_s": "Delivery rate that the transport measured.",
+    retransmissions: u64 = "retransmitted_segments_total": "Segments retransmitted since the start.",
+    timeouts: Option<u64> = "timeouts_total": "Retransmission timeouts since the start, where known.",
 });
 
 table!(StateSample<&'static str, Arc<str>> {
-    at: weir_base::Time = "at_ns",
-    of: crate::Component = "component",
-    name: Arc<str> = "name",
-    value: f64 = "value",
+    at: weir_base::Time = "at_ns": "When the state was read, from the start of the run.",
+    of: crate::Component = "component": "Whose state it is: the queue of a link, or the controller of a flow, with its place in run.json.",
+    name: Arc<str> = "name": "The state's name, with the unit.",
+    value: f64 = "value": "Its value.",
 });
 
-table!(FlowEvent { at: weir_base::Time = "at_ns", flow: u32 = "flow", kind: crate::FlowEventKind = "event" });
+table!(FlowEvent { at: weir_base::Time = "at_ns": "When it happened, from the start of the run.", flow: u32 = "flow": "The flow: its place in the list of flows in run.json.", kind: crate::FlowEventKind = "event": "What happened to the flow." });
 
 table!(Message {
-    at: weir_base::Time = "at_ns",
-    flow: u32 = "flow",
-    kind: crate::MessageKind = "kind",
-    number: u64 = "number",
-    fate: crate::MessageFate = "fate",
-    took: Option<weir_base::Span> = "took_ns",
+    at: weir_base::Time = "at_ns": "When its fate was known, from the start of the run.",
+    flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
+    kind: crate::MessageKind = "kind": "A request with its answer, or a media frame.",
+    number: u64 = "number": "Its number in the flow, from 0.",
+    fate: crate::MessageFate = "fate": "What came of it.",
+    took: Option<weir_base::Span> = "took_ns": "How long it took, from the request's first byte or the frame's due time; nothing when it never ended.",
 });
 
 table!(PacketRecord {
-    at: weir_base::Time = "at_ns",
-    link: u32 = "link",
-    flow: u32 = "flow",
-    fate: crate::PacketFate = "fate",
-    length: u32 = "length_bytes",
-    class: weir_base::Ecn = "class",
-    sojourn: weir_base::Span = "sojourn_ns",
-    sequence: Option<u32> = "sequence",
+    at: weir_base::Time = "at_ns": "When its fate was decided, from the start of the run.",
+    link: u32 = "link": "The link: its place in the list of links in run.json.",
+    flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
+    fate: crate::PacketFate = "fate": "What the link did with it.",
+    length: u32 = "length_bytes": "IP length.",
+    class: weir_base::Ecn = "class": "Codepoint on arrival at the queue.",
+    sojourn: weir_base::Span = "sojourn_ns": "Arrival at the queue to start of transmission, or to the drop.",
+    sequence: Option<u32> = "sequence": "TCP sequence number, of TCP segments.",
 });
 
 #[cfg(test)]
@@ -251,6 +291,17 @@ mod tests {
             names.sort();
             names.dedup();
             assert_eq!(names.len(), columns.len(), "{}", table.name());
+        }
+    }
+
+    #[test]
+    fn the_dictionary_tells_of_every_column_that_is_exported() {
+        for table in Table::ALL {
+            let exported: Vec<String> =
+                table.columns().iter().flat_map(crate::export::exported_names).collect();
+            let described: Vec<String> = table.dictionary().into_iter().map(|one| one.column).collect();
+            assert_eq!(described, exported, "{}", table.name());
+            assert!(table.dictionary().iter().all(|one| one.what.ends_with('.')), "{}", table.name());
         }
     }
 }

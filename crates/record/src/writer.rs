@@ -284,6 +284,20 @@ impl TableFiles {
     }
 }
 
+/// Writes a table that is no record's, as a file of its own.
+pub(crate) fn write_parquet(
+    name: &str,
+    columns: &[Column],
+    batch: &Batch,
+    path: &Path,
+) -> Result<(), RecordError> {
+    let file = Summed::create(path).map_err(RecordError::io(path))?;
+    let writer = SerializedFileWriter::new(file, schema(name, columns), properties(columns));
+    let mut writer = writer.map_err(failed(path))?;
+    write_row_group(&mut writer, batch).map_err(failed(path))?;
+    writer.close().map(drop).map_err(failed(path))
+}
+
 /// A file whose length and checksum are known when it is written.
 struct Summed {
     file: File,

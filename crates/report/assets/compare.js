@@ -40,9 +40,21 @@ weir.onLab((head, all) => {
     { key: "jain", name: "Jain’s index", unit: "1 is even", kind: "dot", ceiling: 1, series: () => one("Jain’s index", (run) => run.j) },
     { key: "again", name: "Segments sent again", unit: "%", kind: "dot", series: () => byGroup(3) },
     { key: "window", name: "Congestion window by group", unit: "segments", kind: "dot", series: () => byGroup(5) },
-    { key: "completion", name: "Completion time", unit: "s", kind: "dot", series: () => byGroup(4) },
+    ...[["completion", "flows", 2, "Completion time", "s", "box"], ["requests", "requests", 2, "Request time", "ms", "box"],
+      ["request-rate", "requests", 3, "Requests answered", "1/s", "dot"], ["frames", "frames", 2, "Frame delay", "ms", "box"],
+      ["on-time", "frames", 4, "Frames on time", "%", "dot"], ["frames-lost", "frames", 5, "Frames lost", "%", "dot"]].map(([key, what, place, name, unit, kind]) =>
+      ({ key, name: name + " by group", unit, kind, series: () => head.groups.map((group, i) => ({ name: group, ink: "g" + (i % 8), of: (run) => {
+        const waits = (run.g.find((g) => g[0] === i) || [])[9] || [];
+        return (waits.find((wait) => wait[0] === what) || [])[place];
+      } })) })),
   ];
 
+  // Metrics of a link say which; those of groups do not need one.
+  const OF_LINKS = ["delay", "used", "drop", "mark", "aqm"];
+  const titleOf = (metric) => (OF_LINKS.includes(metric.key) ? `${metric.name} at link ${head.links[state.link]}` : metric.name);
+  // The links that carry data come first.
+  const carries = (i) => all.some((run) => run.l.some((one) => one.i === i && one.t));
+  const linkOrder = head.links.map((_, i) => i).sort((a, b) => carries(b) - carries(a) || a - b);
   const often = new Map();
   all.forEach((run) => often.set(run.b, (often.get(run.b) || 0) + 1));
   const state = {
@@ -76,13 +88,38 @@ weir.onLab((head, all) => {
   const figure = el("figure", { class: "card" });
   host.append(pick, levels, figure);
 
-  // The choice of metric stands in the address, so that a link leads to it.
-  const named = () => offered.find((metric) => metric.key === location.hash.slice(1));
-  if (named()) state.metric = named().key;
-  window.addEventListener("hashchange", () => named() && set({ metric: named().key }));
+  // What is chosen stands in the address, so that a link leads to the same picture.
+  function written() {
+    const parts = new URLSearchParams();
+    if (OF_LINKS.includes(state.metric) && head.links.length > 1) parts.set("link", head.links[state.link]);
+    if (state.order.some((level, place) => level !== place)) parts.set("order", state.order.map((level) => head.levels[level]).join(","));
+    state.only.forEach((value, level) => value !== null && parts.set("only." + head.levels[level], head.values[level][value]));
+    state.engines.forEach((on, i) => on || parts.append("without", head.engines[i]));
+    if (state.log) parts.set("log", "1");
+    return "#" + state.metric + ([...parts].length ? "&" + parts : "");
+  }
+  function read() {
+    const [metric, ...rest] = location.hash.slice(1).split("&");
+    if (!offered.some((one) => one.key === metric)) return;
+    const parts = new URLSearchParams(rest.join("&"));
+    const place = (list, name) => (list.includes(name) ? list.indexOf(name) : null);
+    state.metric = metric;
+    state.link = place(head.links, parts.get("link")) ?? state.link;
+    const order = (parts.get("order") || "").split(",").map((name) => head.levels.indexOf(name));
+    if (order.length === head.levels.length && head.levels.every((_, level) => order.includes(level))) state.order = order;
+    state.only = head.levels.map((name, level) => place(head.values[level], parts.get("only." + name)));
+    state.engines = head.engines.map((name) => !parts.getAll("without").includes(name));
+    state.log = parts.get("log") === "1";
+  }
+  read();
+  window.addEventListener("hashchange", () => {
+    if (location.hash === written()) return;
+    read();
+    render();
+  });
   function set(change) {
     Object.assign(state, change);
-    if (change.metric) history.replaceState(null, "", "#" + state.metric);
+    history.replaceState(null, "", written());
     render();
   }
   function move(place, by) {
@@ -103,7 +140,7 @@ weir.onLab((head, all) => {
         state.order.length > 1 ? el("button", { type: "button", disabled: place === 0, "aria-label": `Move ${head.levels[level]} outwards`, onclick: () => move(place, -1) }, "‹") : null,
         state.order.length > 1 ? el("button", { type: "button", disabled: place === state.order.length - 1, "aria-label": `Move ${head.levels[level]} inwards`, onclick: () => move(place, 1) }, "›") : null)),
       ...(head.links.length > 1 ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "link"),
-        choices(head.links.map((name, i) => [i, name]), state.link, (value) => set({ link: +value }), "Link"))] : []),
+        choices(linkOrder.map((i) => [i, head.links[i] + (carries(i) ? "" : " (acknowledgements)")]), state.link, (value) => set({ link: +value }), "Link"))] : []),
       ...(head.engines.length > 1 ? head.engines.map((name, i) => el("button", { type: "button", class: "engine " + name, "aria-pressed": String(state.engines[i]),
         onclick: () => set({ engines: state.engines.map((on, j) => (i === j ? !on : on)) }) }, engineName[name] || name)) : []),
       el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: "Logarithmic scale; stacks come apart", onclick: () => set({ log: !state.log }) }, "log"),
@@ -154,12 +191,14 @@ weir.onLab((head, all) => {
       metric.kind === "box" ? "Whiskers p1 and p99, box p25 to p75, line p50, dot mean" : "",
       repeats > 1 ? `mean over up to ${repeats} repeats${metric.kind === "dot" ? ", each a small dot" : ""}` : "",
     ].filter(Boolean).join("; ");
-    figure.append(el("figcaption", null, el("h2", null, metric.name, el("span", { class: "quiet" }, " " + metric.unit)), note ? el("p", { class: "quiet" }, note + ".") : null), legend);
+    figure.append(el("figcaption", null, el("h2", null, titleOf(metric), el("span", { class: "quiet" }, " " + metric.unit)), note ? el("p", { class: "quiet" }, note + ".") : null), legend);
     if (!list.length || !series.length || !shown.length) {
       figure.append(el("p", { class: "quiet" }, "Nothing to draw with this choice."));
       redraw = () => {};
       return;
     }
+    // The headline follows the choice.
+    document.querySelector("h1").textContent = summary(metric, series, list, cells);
     chart(metric, series, list, cells, scale, shown);
     figure.append(table(metric, series, list, cells, shown));
   }
@@ -217,9 +256,9 @@ weir.onLab((head, all) => {
     };
     const values = cells.map(worth);
     const known = values.map((value, i) => [value, i]).filter(([value]) => Number.isFinite(value)).sort((a, b) => a[0] - b[0]);
-    if (!known.length) return `${metric.name}: nothing measured.`;
+    if (!known.length) return `${titleOf(metric)}: nothing measured.`;
     const [low, high] = [known[0], known[known.length - 1]];
-    return `${metric.name} in ${metric.unit} over ${list.length} cells: lowest ${num(low[0])} (${labelOf(list[low[1]]) || "the only cell"}), highest ${num(high[0])} (${labelOf(list[high[1]]) || "the only cell"}).`;
+    return `${titleOf(metric)} in ${metric.unit} over ${list.length} cells: lowest ${num(low[0])} (${labelOf(list[low[1]]) || "the only cell"}), highest ${num(high[0])} (${labelOf(list[high[1]]) || "the only cell"}).`;
   }
 
   function chart(metric, series, list, cells, scale, shown) {

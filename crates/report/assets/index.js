@@ -1,127 +1,164 @@
-// The index: the lab's tree as a table, a row a run. Up to a few hundred rows stand in the page as they are; of more, only
-// those in sight are drawn, at a fixed height, so that five thousand open as quickly as fifty.
+// The index: a row for each cell of the tree and engine, with the mean and the 95 % interval over its repeats, which are
+// folded below it. Every number stands beside the link, class or group that it is of. Up to a few hundred rows stand in the
+// page as they are; of more, only those in sight are drawn, at a fixed height, so that five thousand open as quickly as fifty.
 "use strict";
 weir.onLab((head, all) => {
   const { el, num } = weir;
-  const ALL_DRAWN = 150;
+  const ALL_DRAWN = 120;
+  const PICTURED = 6;
   const tree = document.getElementById("tree");
   const find = document.getElementById("find");
-  const repeats = all.some((run) => run.n > 1);
-  const levels = head.levels.concat(repeats ? ["repeat"] : []);
+  const engineName = { sim: "simulator", live: "live Linux" };
   const engines = head.engines.length > 1;
-  const value = (run, level) => (level < head.levels.length ? head.values[level][run.p[level]] : "#" + run.n);
-  const at = (run) => run.l.find((link) => link.i === run.b) || null;
-  const engineName = { sim: "simulator", live: "live" };
-  const text = all.map((run) =>
-    [run.id, run.s, run.x ? "spoiled" : "", head.engines[run.e], ...levels.map((_, i) => value(run, i))].join(" ").toLowerCase());
-  const ids = new Map();
-  all.forEach((run) => ids.set(run.id, (ids.get(run.id) || 0) + 1));
 
-  const columns = [
-    ...levels.map((name, level) => ({ name, key: (run) => (level < head.levels.length ? run.p[level] : run.n) })),
-    ...(engines ? [{ name: "engine", key: (run) => run.e }] : []),
-    { name: "used", unit: "%", number: true, key: (run) => (at(run) || {}).u },
-    { name: "goodput", unit: "Mbit/s", number: true, left: true, key: (run) => run.g.reduce((sum, group) => sum + (group[1] || 0), 0) },
-    { name: "queue delay", unit: "ms", number: true, key: (run) => ((at(run) || {}).d || [])[0] },
-    { name: "dropped", unit: "%", number: true, key: (run) => (at(run) || {}).dp },
-    { name: "marked", unit: "%", number: true, key: (run) => (at(run) || {}).mp },
-  ];
-  let sort = null;
-  let order = all.map((_, index) => index);
+  // Cells: the runs that differ only in the repeat.
+  const byKey = new Map();
+  for (const run of all) {
+    const key = run.e + " " + run.p.join(" ");
+    if (!byKey.has(key)) byKey.set(key, { e: run.e, p: run.p, runs: [] });
+    byKey.get(key).runs.push(run);
+  }
+  const cells = [...byKey.values()];
+  cells.forEach((cell) => {
+    const sound = cell.runs.filter((run) => !run.x);
+    cell.told = sound.length ? sound : cell.runs;
+    cell.text = [...cell.p.map((v, level) => head.values[level][v]), head.engines[cell.e], ...cell.runs.map((run) => run.id + " " + run.s + (run.x ? " spoiled" : ""))].join(" ").toLowerCase();
+    cell.facts = facts(cell);
+  });
 
-  const width = (level) => Math.min(22, Math.max(levels[level].length, ...(head.values[level] || ["#00"]).map((v) => v.length)) + 1);
-  // Widths in the root's unit, so that the heading's smaller letters stand over their columns.
-  const track = levels.map((_, i) => `minmax(2.5rem, ${0.62 * width(i)}rem)`).join(" ") + (engines ? " 5.4rem" : "");
-  tree.style.setProperty("--columns", `${track} 4rem minmax(8rem, 1fr) 7rem 5.2rem 5.2rem`);
+  // What is told of a cell: for each link (and class) and each group its values, each with its mean over the repeats.
+  function facts(cell) {
+    const list = [];
+    const over = (of) => weir.mean(cell.told.map(of).filter(Number.isFinite));
+    const value = (key, what, unit, of, main) => ({ key, what, unit, main, ...over(of) });
+    const known = (values) => values.filter((one) => one.count > 0 && (one.key !== "marked" || one.mean > 0));
+    const seen = (of) => [...new Set(cell.told.flatMap(of))];
+    const carrying = seen((run) => run.l.filter((link) => link.t).map((link) => link.i));
+    const links = carrying.length ? carrying : seen((run) => (run.b === null ? [] : [run.b]));
+    for (const i of links) {
+      const link = (run) => run.l.find((one) => one.i === i) || {};
+      const name = head.links[i];
+      const first = link(cell.told[0]);
+      const apart = classesOf(cell, link);
+      const used = value("used", "used", "%", (run) => link(run).u);
+      const about = [first.q, Number.isFinite(first.cap) ? `${num(first.cap)} Mbit/s` : null].filter(Boolean).join(", ");
+      if (!apart.length) {
+        list.push({ who: `link ${name}`, about, link: name, values: known([
+          value("delay", "queue delay", "ms", (run) => (link(run).d || [])[0], true), value("p99", "p99", "ms", (run) => (link(run).d || [])[5]),
+          used, value("dropped", "dropped", "%", (run) => link(run).dp), value("marked", "marked", "%", (run) => link(run).mp)]) });
+        continue;
+      }
+      list.push({ who: `link ${name}`, about, link: name, values: known([used]) });
+      for (const bits of apart) {
+        const of = (run) => (link(run).c || []).find((one) => one[0] === bits) || [];
+        list.push({ who: `link ${name}, ${className(bits)}`, link: name, class: head.classes[bits], values: known([
+          value("delay", "queue delay", "ms", (run) => (of(run)[4] || [])[0], true), value("p99", "p99", "ms", (run) => (of(run)[4] || [])[5]),
+          value("dropped", "dropped", "%", (run) => of(run)[2]), value("marked", "marked", "%", (run) => of(run)[3])]) });
+      }
+    }
+    for (const i of seen((run) => run.g.map((group) => group[0]))) {
+      const group = (run) => run.g.find((one) => one[0] === i) || [];
+      const name = head.groups[i];
+      const over = group(cell.told[0])[8];
+      const wait = (run, what) => (group(run)[9] || []).find((one) => one[0] === what) || [];
+      list.push({ who: name, about: Number.isInteger(over) ? `over link ${head.links[over]}` : "", group: name, ink: "g" + (i % 8), values: known([
+        value("goodput", "goodput", "Mbit/s", (run) => group(run)[1], true), value("rtt", "RTT", "ms", (run) => (group(run)[2] || [])[0]),
+        value("resent", "sent again", "%", (run) => group(run)[3] || NaN),
+        value("completion", "completion p50", "s", (run) => (wait(run, "flows")[2] || [])[3]), value("completion-p99", "completion p99", "s", (run) => (wait(run, "flows")[2] || [])[5]),
+        value("request", "request p50", "ms", (run) => (wait(run, "requests")[2] || [])[3]), value("request-p99", "request p99", "ms", (run) => (wait(run, "requests")[2] || [])[5]),
+        value("on-time", "frames on time", "%", (run) => wait(run, "frames")[4])]) });
+    }
+    return list;
+  }
+
+  // The codepoints of a link that are told apart: L4S and others, where both sent data.
+  function classesOf(cell, link) {
+    const sums = [0, 0, 0, 0];
+    cell.told.forEach((run) => (link(run).c || []).forEach((one) => (sums[one[0]] += one[1] || 0)));
+    const whole = sums.reduce((a, b) => a + b, 0);
+    const told = head.classes.map((_, bits) => bits).filter((bits) => head.classes[bits] !== "ce" && whole > 0 && sums[bits] >= 0.01 * whole);
+    const l4s = head.classes.indexOf("ect1");
+    return told.length > 1 && told.includes(l4s) ? [l4s, ...told.filter((bits) => bits !== l4s)] : [];
+  }
+  function className(bits) {
+    return { ect1: "L4S", ect0: "classic ECT(0)", "not-ect": "classic Not-ECT" }[head.classes[bits]] || head.classes[bits];
+  }
+
+  // What rows can be sorted by: every value of every link and group.
+  const sorts = new Map([["", { name: "the tree's order", of: null }]]);
+  cells.slice(0, 60).forEach((cell) => cell.facts.forEach((fact) => fact.values.forEach((one) => {
+    const key = `${fact.who}|${one.key}`;
+    if (!sorts.has(key)) sorts.set(key, { name: `${fact.who}: ${one.what}, ${one.unit}`, of: (other) => {
+      const there = other.facts.find((f) => f.who === fact.who);
+      const value = there && there.values.find((v) => v.key === one.key);
+      return value ? value.mean : null;
+    } });
+  })));
+  let sort = "";
+  let order = cells.map((_, index) => index);
+  const sorting = el("select", { id: "sort", "aria-label": "Sort by", onchange: (event) => {
+    sort = event.target.value;
+    arrange();
+  } }, [...sorts].map(([key, one]) => el("option", { value: key }, one.name)));
+  find.parentElement.before(el("label", { class: "find", hidden: cells.length < 2 }, "Sort by ", sorting));
+
   tree.setAttribute("role", "table");
-  tree.setAttribute("aria-label", "Runs");
+  tree.setAttribute("aria-label", "Cells");
+  tree.setAttribute("aria-rowcount", cells.length + 1);
 
-  function heading() {
-    const cells = columns.map((column, index) => {
-      const sorted = sort && sort.index === index ? (sort.up ? "ascending" : "descending") : "none";
-      const button = el("button", { type: "button", onclick: () => sortBy(index), title: "Sort by " + column.name },
-        column.name, column.unit ? el("span", { class: "quiet" }, " " + column.unit) : null);
-      return el("div", { role: "columnheader", class: column.number && !column.left ? "n" : null, "aria-sort": sorted }, button);
-    });
-    return el("div", { role: "row", class: "head" }, cells);
+  const number = (one) => el("span", { class: "value" + (one.main ? " main" : ""), "data-metric": one.key },
+    el("b", null, num(one.mean), one.half ? el("span", { class: "quiet" }, ` ± ${num(one.half)}`) : null), ` ${one.unit} `, el("span", { class: "quiet" }, one.what));
+
+  function line(fact) {
+    return el("div", { class: "fact", "data-link": fact.link, "data-class": fact.class, "data-group": fact.group },
+      el("div", { class: "who" + (fact.ink ? " swatch " + fact.ink : "") }, fact.who, fact.about ? el("span", { class: "quiet" }, " " + fact.about) : null),
+      el("div", { class: "values" }, fact.values.length ? fact.values.map(number) : el("span", { class: "quiet" }, "nothing measured")));
   }
 
-  // A bar as long as the link: one stretch a group, the rest unused.
-  function goodput(run) {
-    const link = at(run);
-    const sum = run.g.reduce((total, group) => total + (group[1] || 0), 0);
-    const whole = Math.max(sum, (link && link.r) || 0) || 1;
-    const parts = run.g.map((group) => el("span", {
-      class: "g" + (group[0] % 8), style: `width:${(100 * (group[1] || 0)) / whole}%`, title: `${head.groups[group[0]]} ${num(group[1])} Mbit/s`,
-    }));
-    const few = run.g.length <= 4;
-    const words = few ? run.g.map((group) => num(group[1])).join(" + ") : `${num(sum)} in ${run.g.length} groups`;
-    const said = run.g.map((group) => `${head.groups[group[0]]} ${num(group[1])}`).join(", ");
-    return [el("span", { class: "share", role: "img", "aria-label": said }, parts), el("span", { class: "under" }, words)];
-  }
-
-  function row(index, previous) {
-    const run = all[index];
-    const link = at(run) || {};
-    const page = "report/" + weir.pageOf(head, run, head.engines[run.e]);
-    const labels = levels.map((name, level) => {
-      const same = previous && levels.slice(0, level + 1).every((_, i) => value(previous, i) === value(run, i));
-      return el("div", { role: "cell", class: "level" + (same ? " same" : ""), "data-name": name }, value(run, level));
-    });
-    const both = engines && ids.get(run.id) > 1 && !head.growing;
-    const delay = link.d ? [num(link.d[0]), el("span", { class: "under" }, "p99 " + num(link.d[5]))] : ["–"];
-    const cells = [
-      ...labels,
-      el("div", { class: "break", "aria-hidden": "true" }),
-      ...(engines ? [el("div", { role: "cell", class: "which" }, el("span", { class: "engine " + head.engines[run.e] }, engineName[head.engines[run.e]] || head.engines[run.e]))] : []),
-      el("div", { role: "cell", class: "n", "data-name": "used, %" }, num(link.u)),
-      el("div", { role: "cell", class: "goodput", "data-name": "goodput, Mbit/s" }, goodput(run)),
-      el("div", { role: "cell", class: "n", "data-name": "delay, ms" }, delay),
-      el("div", { role: "cell", class: "n", "data-name": "dropped, %" }, num(link.dp)),
-      el("div", { role: "cell", class: "n", "data-name": "marked, %" }, num(link.mp)),
-      el("div", { role: "cell", class: "says", title: run.s },
-        head.growing ? run.s : el("a", { href: page }, run.s), both ? " " : null,
-        both ? el("a", { class: "both", href: "report/" + weir.pageOf(head, run, "both") }, "both engines") : null),
-    ];
-    return el("div", { role: "row", class: "run" + (run.x ? " spoiled" : ""), "aria-rowindex": index + 2 }, cells);
+  function row(index, lazy) {
+    const cell = cells[index];
+    const spoiled = cell.runs.filter((run) => run.x).length;
+    const engine = head.engines[cell.e];
+    const link = (run, text) => (head.growing ? text : el("a", { href: "report/" + weir.pageOf(head, run, engine), title: run.s }, text));
+    const twins = engines && !head.growing && cells.some((other) => other.e !== cell.e && other.p.join() === cell.p.join());
+    const both = (run) => (twins ? [" ", el("a", { class: "both", href: "report/" + weir.pageOf(head, run, "both") }, "both engines")] : []);
+    const title = cell.p.length ? cell.p.map((v, level) => el("span", { class: "chip" }, el("span", { class: "quiet" }, weir.levelName(head, level)), " ", head.values[level][v])) : [el("span", { class: "chip" }, head.lab)];
+    const many = cell.runs.length > 1;
+    const runs = !many || lazy
+      ? el("p", { class: "runs" }, many ? "Runs: " : "", cell.runs.flatMap((run) => [link(run, many ? `#${run.n}` : run.s), many ? " " : null, ...(many ? [] : both(run))]))
+      : el("details", { class: "runs" }, el("summary", null, `${cell.runs.length} repeats`),
+        el("ul", null, cell.runs.map((run) => el("li", { class: run.x ? "spoiled" : null }, link(run, `#${run.n}`), " ", run.s, ...both(run)))));
+    // Repeats are warned of the same with other numbers: each warning is told once.
+    const told = lazy ? [] : [...new Map(cell.runs.flatMap((run) => run.w || []).reverse().map((text) => [text.replace(/[\d.]+/g, "#"), text])).values()].reverse();
+    return el("div", { role: "row", class: "cell" + (spoiled ? " spoiled" : ""), "aria-rowindex": index + 2 },
+      el("div", { role: "rowheader", class: "name" }, title, engines ? el("span", { class: "engine " + engine }, engineName[engine] || engine) : null,
+        spoiled ? el("span", { class: "bad" }, many ? `${spoiled} of ${cell.runs.length} spoiled` : "spoiled") : null),
+      el("div", { role: "cell", class: "facts-of" }, cell.facts.map(line), told.map((text) => el("p", { class: "warns" }, text)), runs));
   }
 
   const body = el("div", { role: "rowgroup", class: "rows" });
-  let headRow = heading();
-  tree.append(headRow, body);
-  tree.setAttribute("aria-rowcount", all.length + 1);
+  tree.append(body);
 
   function arrange() {
     const words = find.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
-    order = all.map((_, index) => index).filter((index) => words.every((word) => text[index].includes(word)));
-    if (sort) {
-      const key = columns[sort.index].key;
-      const worth = (index) => {
-        const worth = key(all[index]);
-        return worth === null || worth === undefined ? -Infinity : worth;
-      };
-      order.sort((a, b) => (sort.up ? worth(a) - worth(b) : worth(b) - worth(a)) || a - b);
+    order = cells.map((_, index) => index).filter((index) => words.every((word) => cells[index].text.includes(word)));
+    const of = sorts.get(sort).of;
+    if (of) {
+      const worth = (index) => of(cells[index]) ?? -Infinity;
+      order.sort((a, b) => worth(b) - worth(a) || a - b);
     }
-    const next = heading();
-    headRow.replaceWith(next);
-    headRow = next;
     drawn = "";
     draw();
-  }
-  function sortBy(index) {
-    if (sort && sort.index === index) sort = sort.up ? null : { index, up: true };
-    else sort = { index, up: !columns[index].number };
-    arrange();
-    headRow.children[index].firstChild.focus();
   }
 
   // The height that the fullest rows need at this width: rows that are drawn lazily all have it.
   let height = 0;
   function measure() {
-    const fullest = order.slice().sort((a, b) => text[b].length - text[a].length).slice(0, 4);
+    const size = (cell) => cell.facts.length * 1000 + cell.p.reduce((sum, v, level) => sum + head.values[level][v].length, 0);
+    const fullest = order.slice().sort((a, b) => size(cells[b]) - size(cells[a])).slice(0, 4);
     tree.style.setProperty("--row", "auto");
     body.style.paddingTop = body.style.paddingBottom = "0";
-    body.replaceChildren(...fullest.map((index) => row(index, null)));
+    body.replaceChildren(...fullest.map((index) => row(index, true)));
     height = Math.max(40, ...[...body.children].map((node) => Math.ceil(node.getBoundingClientRect().height)));
     tree.style.setProperty("--row", height + "px");
   }
@@ -135,8 +172,8 @@ weir.onLab((head, all) => {
     if (lazy) {
       if (!height) measure();
       const top = body.getBoundingClientRect().top;
-      first = Math.min(Math.max(0, Math.floor(-top / height) - 10), order.length);
-      last = Math.min(order.length, Math.ceil((window.innerHeight - top) / height) + 10);
+      first = Math.min(Math.max(0, Math.floor(-top / height) - 6), order.length);
+      last = Math.min(order.length, Math.ceil((window.innerHeight - top) / height) + 6);
       body.style.paddingTop = first * height + "px";
       body.style.paddingBottom = Math.max(0, order.length - last) * height + "px";
     } else {
@@ -145,12 +182,8 @@ weir.onLab((head, all) => {
     const state = `${first} ${last}`;
     if (state === drawn) return;
     drawn = state;
-    const rows = [];
-    for (let place = first; place < last; place += 1) {
-      // In the order of the tree a label that repeats the one above it steps back.
-      rows.push(row(order[place], !sort && place > first ? all[order[place - 1]] : null));
-    }
-    body.replaceChildren(...(rows.length ? rows : [el("p", { class: "quiet" }, "No run matches.")]));
+    const rows = order.slice(first, last).map((index) => row(index, lazy));
+    body.replaceChildren(...(rows.length ? rows : [el("p", { class: "quiet" }, "No cell matches.")]));
     tree.dataset.drawn = String(rows.length > 0);
   }
 
@@ -170,7 +203,9 @@ weir.onLab((head, all) => {
     later();
   });
   find.addEventListener("input", arrange);
-  find.hidden = all.length < 2;
-  find.parentElement.hidden = all.length < 2;
+  find.parentElement.hidden = cells.length < 2;
   draw();
+
+  const pictures = document.getElementById("pictures");
+  if (pictures && !head.growing && !head.piece && cells.length <= PICTURED && weir.pictures) weir.pictures(pictures, head, cells);
 });

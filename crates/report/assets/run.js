@@ -33,7 +33,7 @@ weir.plots = (host) => {
         for (const line of chart.lines) {
           charts.get(chart.k).lines.push({
             name: runs.length > 1 ? `${line.n}, ${labels[which] || names[which]}` : line.n,
-            ink: line.i, thin: line.thin, off: line.off, dashed: which > 0, values: onGrid(run, line.v),
+            ink: line.i, thin: line.thin, cap: line.cap, off: line.off, dashed: which > 0, values: onGrid(run, line.v),
           });
         }
       }
@@ -42,6 +42,7 @@ weir.plots = (host) => {
   }
 
   const end = times[times.length - 1] || 1;
+  const events = runs[0].ev || [];
   // The time that is cut off before metrics are computed. Plots begin after it, so that they show what the numbers tell of;
   // the start of a run often dwarfs the rest.
   const cut = Math.max(...runs.map((run) => run.w));
@@ -55,6 +56,7 @@ weir.plots = (host) => {
     el("div", { class: "bar" },
       el("h2", null, "Over time"),
       el("div", { class: "window" }, el("label", null, "From ", from), el("label", null, " to ", to, " s"), begin > 0 ? measured : null, whole)),
+    ...(events.length ? [el("p", { class: "events" }, "What changes: ", events.map(([at, what]) => `at ${+at.toPrecision(4)} s ${what}`).join("; ") + ".")] : []),
     el("p", { class: "quiet hint" }, opening + "Drag across a plot to zoom in all of them; double-click for the whole run. A name in a legend switches its line."),
   );
   let zooming = false;
@@ -97,17 +99,6 @@ weir.plots = (host) => {
         el("table", null, el("thead", null, head), el("tbody", null, rows))));
     }, { once: false });
     return details;
-  }
-
-  // The time that is cut off before metrics are computed, shaded.
-  function warmUp(plot) {
-    const { left, top, width, height } = plot.bbox;
-    const right = Math.min(plot.valToPos(cut, "x", true), left + width);
-    if (!(cut > 0) || right <= left) return;
-    plot.ctx.save();
-    plot.ctx.fillStyle = weir.colour("shade");
-    plot.ctx.fillRect(left, top, right - left, height);
-    plot.ctx.restore();
   }
 
   function axis(extra) {
@@ -158,7 +149,7 @@ weir.plots = (host) => {
     const buttons = chart.lines.map((line, i) => {
       const shown = el("span", { class: "value" });
       values.push(shown);
-      const button = el("button", { type: "button", "aria-pressed": String(!line.off), class: `line ${line.ink}${line.dashed ? " dashed" : ""}${line.thin ? " thin" : ""}` },
+      const button = el("button", { type: "button", "aria-pressed": String(!line.off), class: `line ${line.ink}${line.dashed ? " dashed" : ""}${line.thin ? " thin" : ""}${line.cap ? " cap" : ""}` },
         line.name, shown);
       button.addEventListener("click", () => {
         const on = button.getAttribute("aria-pressed") !== "true";
@@ -184,11 +175,12 @@ weir.plots = (host) => {
       ],
       series: [{}, ...chart.lines.map((line) => ({
         label: line.name, show: !line.off, stroke: () => weir.colour(line.ink), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1,
-        dash: line.dashed ? [6, 4] : undefined, points: { show: false }, spanGaps: !same,
+        dash: line.cap ? [2, 3] : line.dashed ? [6, 4] : undefined, points: { show: false }, spanGaps: !same,
       }))],
       hooks: {
-        drawClear: [warmUp],
+        drawClear: [(plot) => weir.shade(plot, cut)],
         draw: [(plot) => {
+          weir.markEvents(plot, events, true);
           const any = chart.lines.some((line) => line.values.some((value) => Number.isFinite(value)));
           if (any && plot.bbox.width > 0) box.dataset.drawn = "true";
         }],

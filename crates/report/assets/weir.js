@@ -49,8 +49,74 @@ const weir = (() => {
     if (size >= 9.995) return value.toFixed(1);
     if (size >= 0.995) return value.toFixed(2);
     if (size >= 0.0995) return value.toFixed(3);
-    if (size >= 0.001) return value.toFixed(4);
-    return size === 0 ? "0" : value.toExponential(1);
+    if (size >= 0.00995) return value.toFixed(4);
+    if (size === 0) return "0";
+    // Two digits that mean something; what is less than a millionth of a unit is nothing to a reader.
+    return size < 1e-6 ? "< 0.000001" : value.toFixed(Math.min(8, 1 - Math.floor(Math.log10(size))));
+  }
+
+  // Student's t at 97.5 %, by degrees of freedom; from thirty on as at thirty, which is a little wide.
+  const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101,
+    2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042];
+  // The mean of some values and half the length of its 95 % interval, null for fewer than two.
+  function mean(values) {
+    const count = values.length;
+    if (!count) return { count, mean: null, half: null };
+    const mean = values.reduce((sum, value) => sum + value, 0) / count;
+    if (count < 2) return { count, mean, half: null };
+    const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1);
+    return { count, mean, half: T[Math.min(count - 1, T.length) - 1] * Math.sqrt(variance / count) };
+  }
+
+  // A level is called by as much of its name as no other has, from the end.
+  function levelName(head, level) {
+    const parts = head.levels[level].split(".");
+    const last = (n) => parts.slice(-n).join(".");
+    const own = parts.findIndex((_, n) => head.levels.every((other) => other === head.levels[level] || !("." + other).endsWith("." + last(n + 1))));
+    return last(own + 1 || parts.length);
+  }
+  // What a run or cell chose, in words.
+  const labelOf = (head, one) => [...one.p.map((v, level) => `${levelName(head, level)} ${head.values[level][v]}`), ...(head.engines.length > 1 ? [head.engines[one.e]] : [])].join(" · ") || head.lab;
+
+  // The time that is cut off before metrics are computed, shaded.
+  function shade(plot, cut) {
+    const { left, top, width, height } = plot.bbox;
+    const right = Math.min(plot.valToPos(cut, "x", true), left + width);
+    if (!(cut > 0) || right <= left) return;
+    plot.ctx.save();
+    plot.ctx.fillStyle = colour("shade");
+    plot.ctx.fillRect(left, top, right - left, height);
+    plot.ctx.restore();
+  }
+  // What changed within the run: a dashed line at its time, with its words where they are asked for and there is room.
+  function markEvents(plot, events, words) {
+    const { left, top, width, height } = plot.bbox;
+    const scale = window.devicePixelRatio || 1;
+    plot.ctx.save();
+    plot.ctx.strokeStyle = plot.ctx.fillStyle = colour("open");
+    plot.ctx.lineWidth = scale;
+    plot.ctx.setLineDash([4 * scale, 3 * scale]);
+    plot.ctx.font = `${11 * scale}px ${getComputedStyle(document.body).fontFamily}`;
+    plot.ctx.textAlign = "left";
+    plot.ctx.textBaseline = "top";
+    const ends = [];
+    for (const [at, what] of events) {
+      const x = plot.valToPos(at, "x", true);
+      if (x < left || x > left + width) continue;
+      plot.ctx.beginPath();
+      plot.ctx.moveTo(x, top);
+      plot.ctx.lineTo(x, top + height);
+      plot.ctx.stroke();
+      if (!words) continue;
+      const wide = plot.ctx.measureText(what).width + 6 * scale;
+      const start = Math.max(left, Math.min(x + 3 * scale, left + width - wide));
+      const line = ends.findIndex((end) => end <= start);
+      const place = line < 0 ? ends.length : line;
+      if (place > 3) continue;
+      ends[place] = start + wide;
+      plot.ctx.fillText(what, start, top + (2 + 13 * place) * scale);
+    }
+    plot.ctx.restore();
   }
 
   // A file name, fit for a link.
@@ -102,7 +168,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, runs, page, pages, pageOf, el, num, href, ticks, colour,
+    lab, run, runs, page, pages, pageOf, el, num, mean, levelName, labelOf, shade, markEvents, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };

@@ -1,6 +1,7 @@
 //! The plots of a run's page: which series of the record stand together, under which heading, in which colours.
 
 use crate::model::{Chart, Ink, Line, RunSeries};
+use weir_base::{CODEPOINTS, Ecn};
 use weir_record::{Records, RunInfo, Series, SeriesLimits, SeriesSet, Subject, series};
 
 /// Most points of a series: about what a screen can show.
@@ -11,6 +12,12 @@ const POINTS_OF_MANY: usize = 200;
 const MANY_RUNS: usize = 200;
 /// Links beside the bottleneck that can be switched on in a plot: more than anyone looks at one by one.
 const OTHER_LINKS: usize = 20;
+/// Links that carry data and have lines that are on from the start, as many as there are colours for.
+const DATA_LINKS: usize = 4;
+/// How far above the highest goodput a capacity may be to be drawn from the start.
+const FAR: f64 = 3.0;
+/// Of what a link sent, the part that a class has at least to have a line of its own.
+const CLASS_SHARE: f64 = 0.01;
 /// Flows that are drawn one by one, over all groups.
 const FLOWS: usize = 12;
 
@@ -35,7 +42,12 @@ pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize) -> RunSerie
     ];
     // A plot of nothing is left out.
     let charts = charts.into_iter().chain(source.states()).filter(|chart| !chart.lines.is_empty());
-    RunSeries { period_s: set.period.as_secs_f64(), count: set.count, charts: charts.collect() }
+    RunSeries {
+        period_s: set.period.as_secs_f64(),
+        count: set.count,
+        charts: charts.collect(),
+        events: vec![],
+    }
 }
 
 struct Source<'a> {
@@ -57,6 +69,14 @@ impl Line {
         self.hidden = true;
         self
     }
+    /// The greatest value.
+    fn most(&self) -> f64 {
+        self.values.iter().flatten().copied().fold(0.0, f64::max)
+    }
+    fn bound(mut self) -> Line {
+        self.bound = true;
+        self
+    }
     /// With every value changed.
     fn map(mut self, change: impl Fn(f64) -> f64) -> Line {
         self.values.iter_mut().for_each(|value| *value = value.map(&change));
@@ -73,7 +93,7 @@ impl Source<'_> {
     fn line(&self, series: &str, of: Subject, name: &str, ink: Ink) -> Option<Line> {
         let values = self.set.get(series, of)?.to_vec();
         let measured = values.iter().any(Option::is_some);
-        measured.then(|| Line { name: name.into(), ink, thin: false, hidden: false, values })
+        measured.then(|| Line { name: name.into(), ink, thin: false, hidden: false, bound: false, values })
     }
 
     /// The same series of every group.
@@ -116,37 +136,60 @@ impl Source<'_> {
         Some((Subject::Link(link), self.info.links.get(link as usize)?.name.as_str()))
     }
 
-    /// A title that says at which link, where there is more than one in each direction.
-    fn at_bottleneck(&self, title: &str) -> String {
-        let measured = self.info.links.iter().filter(|link| link.measured).count();
-        match self.bottleneck().filter(|_| measured > 2) {
-            Some((_, link)) => format!("{title} at link {link}"),
-            None => title.into(),
+    /// The measured links that carry data, the bottleneck first; where that is not known, the bottleneck alone.
+    fn data_links(&self) -> Vec<(u32, &str)> {
+        let links = (0..).zip(&self.info.links);
+        let carry = links.filter(|(_, link)| link.measured && !link.groups.is_empty());
+        let mut links: Vec<(u32, &str)> = carry.map(|(index, link)| (index, link.name.as_str())).collect();
+        if let (true, Some((Subject::Link(link), name))) = (links.is_empty(), self.bottleneck()) {
+            links.push((link, name));
         }
+        links.sort_by_key(|(index, _)| Some(*index) != self.info.bottleneck);
+        links.truncate(DATA_LINKS);
+        links
     }
 
-    /// The same series of the other measured links, to be switched on.
+    /// The codepoints at a link that are to be told apart: where L4S packets and others sent data over it, those.
+    fn classes(&self, link: u32) -> Vec<Ecn> {
+        let sent = |class: Ecn| {
+            let of = Subject::Class(link, class);
+            let throughput = |series: &&Series| series.name == "link_throughput_mbps" && series.of == of;
+            let values = self.set.series.iter().find(throughput).map(|series| series.values.iter().flatten());
+            values.map_or(0.0, |values| values.sum::<f64>())
+        };
+        let all: f64 = CODEPOINTS.into_iter().map(sent).sum();
+        let told =
+            CODEPOINTS.into_iter().filter(|&class| class != Ecn::Ce && sent(class) >= CLASS_SHARE * all);
+        let told: Vec<Ecn> = told.collect();
+        if all > 0.0 && told.len() > 1 && told.contains(&Ecn::Ect1) { told } else { vec![] }
+    }
+
+    /// The same series of the measured links that carry no data, to be switched on.
     fn other_links(&self, series: &str, what: &str) -> Vec<Option<Line>> {
+        let told = self.data_links();
         let links = (0..).zip(&self.info.links);
-        let others = links.filter(|(index, link)| link.measured && Some(*index) != self.info.bottleneck);
+        let others =
+            links.filter(|(index, link)| link.measured && told.iter().all(|(other, _)| other != index));
         let line = |(index, link): (u32, &weir_record::LinkInfo)| {
-            let name = format!("{what}{}", link.name);
-            self.line(series, Subject::Link(index), &name, Ink::Plain(2)).map(Line::thin).map(Line::hidden)
+            let name = format!("{}{what}", link.name);
+            self.line(series, Subject::Link(index), &name, Ink::Plain(3)).map(Line::thin).map(Line::hidden)
         };
         others.take(OTHER_LINKS).map(line).collect()
     }
 
-    /// The bottleneck's series as a line.
-    fn queue(&self, series: &str, name: &str, ink: Ink) -> Option<Line> {
-        self.line(series, self.bottleneck()?.0, name, ink)
-    }
-
-    /// A group's goodput, what its bottleneck carried, and the flows where groups have several.
+    /// A group's goodput; what the links that carry data could have sent, and did; and the flows where groups have several.
     fn goodput(&self) -> Chart {
         let mut lines = self.groups("goodput_mbps");
-        if let Some((link, name)) = self.bottleneck() {
-            let name = format!("carried by link {name}");
-            lines.push(self.line("link_throughput_mbps", link, &name, Ink::Plain(0)).map(Line::thin));
+        let most = lines.iter().flatten().map(Line::most).fold(0.0, f64::max);
+        for (place, (link, name)) in self.data_links().into_iter().enumerate() {
+            let (of, ink) = (Subject::Link(link), Ink::Plain(place));
+            let capacity = self.line("link_capacity_mbps", of, &format!("capacity of link {name}"), ink);
+            // A capacity far above what anyone got would flatten everything else.
+            let far = |line: &Line| line.most() > FAR * most;
+            let capacity = capacity.map(Line::thin).map(Line::bound);
+            lines.push(capacity.map(|line| if far(&line) { line.hidden() } else { line }));
+            let carried = self.line("link_throughput_mbps", of, &format!("carried by link {name}"), ink);
+            lines.push(carried.map(Line::thin).map(Line::hidden));
         }
         if self.info.flows.len() > self.info.groups.len() {
             lines.extend(
@@ -156,29 +199,30 @@ impl Source<'_> {
         self.of_some_flows(chart("goodput", "Goodput", "Mbit/s", lines))
     }
 
-    /// The bottleneck's queue: mean and 99th percentile, and the means of classes where there are several; the means of
-    /// the other measured links are there to be switched on.
+    /// The queues of the links that carry data: mean and 99th percentile, L4S packets apart where there are any; those of the
+    /// other measured links are there to be switched on.
     fn delay(&self) -> Chart {
-        let mut lines = vec![
-            self.queue("queue_delay_ms", "mean", Ink::Plain(0)),
-            self.queue("queue_delay_p99_ms", "p99", Ink::Plain(0)).map(Line::thin),
-        ];
-        let classes = self.set.series.iter().filter_map(|series| match series.of {
-            Subject::Class(link, class)
-                if Some(link) == self.info.bottleneck && series.name == "queue_delay_ms" =>
-            {
-                Some(class)
+        let mut lines = vec![];
+        for (place, (link, name)) in self.data_links().into_iter().enumerate() {
+            let classes = self.classes(link);
+            for class in &classes {
+                let line = |series: &str, what: &str| {
+                    let name = format!("link {name}, {}, {what}", class_words(*class));
+                    self.line(series, Subject::Class(link, *class), &name, Ink::Class(*class as usize))
+                };
+                lines.push(line("queue_delay_ms", "mean"));
+                lines.push(line("queue_delay_p99_ms", "p99").map(Line::thin).map(Line::hidden));
             }
-            _ => None,
-        });
-        let classes: Vec<_> = classes.collect();
-        for &class in classes.iter().filter(|_| classes.len() > 1) {
-            let of = Subject::Class(self.info.bottleneck.unwrap_or_default(), class);
-            let name = format!("mean of {}", crate::tables::class_name(class.name()));
-            lines.push(self.line("queue_delay_ms", of, &name, Ink::Class(class as usize)).map(Line::hidden));
+            let line = |series: &str, what: &str| {
+                let name = format!("link {name}, {what}");
+                let line = self.line(series, Subject::Link(link), &name, Ink::Plain(place));
+                if classes.is_empty() { line } else { line.map(Line::hidden) }
+            };
+            lines.push(line("queue_delay_ms", "mean"));
+            lines.push(line("queue_delay_p99_ms", "p99").map(Line::thin));
         }
-        lines.extend(self.other_links("queue_delay_ms", "mean at link "));
-        chart("delay", &self.at_bottleneck("Queue delay"), "ms", lines)
+        lines.extend(self.other_links("queue_delay_ms", ", mean"));
+        chart("delay", "Queue delay", "ms", lines)
     }
 
     /// Congestion windows as the transports tell them.
@@ -192,15 +236,19 @@ impl Source<'_> {
         line.map(|count| if period > 0.0 { count / period } else { 0.0 })
     }
 
-    /// What the bottleneck did to packets beside sending them.
+    /// What the links that carry data did to packets beside sending them.
     fn fates(&self) -> Chart {
-        let lines = [
-            self.queue("dropped_packets", "dropped", Ink::Plain(1)),
-            self.queue("marked_packets", "marked", Ink::Plain(0)).filter(Line::happened),
-            self.queue("link_lost_packets", "lost by the link", Ink::Plain(3)).filter(Line::happened),
-        ];
+        let mut lines = vec![];
+        for (place, (link, name)) in self.data_links().into_iter().enumerate() {
+            let line = |series: &str, what: &str, ink| {
+                self.line(series, Subject::Link(link), &format!("link {name}, {what}"), Ink::Plain(ink))
+            };
+            lines.push(line("dropped_packets", "dropped", place));
+            lines.push(line("marked_packets", "marked", place + 2).filter(Line::happened));
+            lines.push(line("link_lost_packets", "lost by the link", place + 3).filter(Line::happened));
+        }
         let lines = lines.into_iter().map(|line| line.map(|line| self.per_second(line)));
-        chart("fates", &self.at_bottleneck("Marks and drops"), "packets/s", lines.collect())
+        chart("fates", "Marks and drops", "packets/s", lines.collect())
     }
 
     /// Round trips: each group's mean, its 99th percentile to be switched on.
@@ -224,36 +272,41 @@ impl Source<'_> {
     }
 
     fn backlog(&self) -> Chart {
-        let name = self.bottleneck().map_or("", |(_, name)| name);
-        let mut lines = vec![self.queue("backlog_packets", name, Ink::Plain(0))];
+        let links = self.data_links().into_iter().enumerate();
+        let line = |(place, (link, name)): (usize, (u32, &str))| {
+            self.line("backlog_packets", Subject::Link(link), &format!("link {name}"), Ink::Plain(place))
+        };
+        let mut lines: Vec<Option<Line>> = links.map(line).collect();
         lines.extend(self.other_links("backlog_packets", ""));
         chart("backlog", "Backlog", "packets", lines)
     }
 
-    /// Internal states, a plot for each name: the bottleneck queue's, then the controllers'.
+    /// Internal states, a plot for each name: the queues' of links that carry data, then the controllers'.
     fn states(&self) -> Vec<Chart> {
+        let links = self.data_links();
         let mut charts: Vec<Chart> = Vec::new();
         for series in &self.set.series {
             let (whose, label, ink) = match series.of {
-                Subject::QueueState(link) if Some(link) == self.info.bottleneck => {
-                    ("queue", self.info.links.get(link as usize).map(|link| &link.name), Ink::Plain(0))
+                Subject::QueueState(link) => {
+                    let Some(place) = links.iter().position(|(told, _)| *told == link) else { continue };
+                    ("queue", Some(format!("link {}", links[place].1)), Ink::Plain(place))
                 }
                 Subject::ControllerState(flow) => {
                     let flow = self.info.flows.get(flow as usize);
                     (
                         "controllers",
-                        flow.map(|flow| &flow.name),
+                        flow.map(|flow| flow.name.clone()),
                         Ink::Group(flow.map_or(0, |flow| flow.group as usize)),
                     )
                 }
                 Subject::StationState(station) => (
                     "stations",
-                    self.info.stations.get(station as usize).map(|station| &station.name),
+                    self.info.stations.get(station as usize).map(|station| station.name.clone()),
                     Ink::Plain(station as usize),
                 ),
                 _ => continue,
             };
-            let Some(line) = label.and_then(|label| self.line(&series.name, series.of, label, ink)) else {
+            let Some(line) = label.and_then(|label| self.line(&series.name, series.of, &label, ink)) else {
                 continue;
             };
             let key = format!("{whose}-{}", series.name);
@@ -271,6 +324,16 @@ impl Source<'_> {
             }
         }
         charts
+    }
+}
+
+/// A class where L4S packets are apart.
+fn class_words(class: Ecn) -> &'static str {
+    match class {
+        Ecn::Ect1 => "L4S",
+        Ecn::Ect0 => "classic ECT(0)",
+        Ecn::NotEct => "classic Not-ECT",
+        Ecn::Ce => "CE",
     }
 }
 
@@ -361,10 +424,10 @@ mod tests {
         // 12,500 and 25,000 bytes in 100 ms: 1 and 2 Mbit/s.
         assert_eq!(values(&series, "goodput", "a"), [Some(3.0); 10]);
         assert_eq!(values(&series, "goodput", "b-2"), [Some(4.0); 10]);
-        assert_eq!(values(&series, "delay", "mean"), [Some(10.4); 10]);
+        assert_eq!(values(&series, "delay", "link forward, mean"), [Some(10.4); 10]);
         assert_eq!(values(&series, "window", "b-1"), [Some(2.0); 10]);
-        assert_eq!(values(&series, "fates", "dropped")[..2], [Some(10.0), Some(0.0)]);
-        assert_eq!(values(&series, "queue-drop_probability", "forward"), [Some(0.25); 10]);
+        assert_eq!(values(&series, "fates", "link forward, dropped")[..2], [Some(10.0), Some(0.0)]);
+        assert_eq!(values(&series, "queue-drop_probability", "link forward"), [Some(0.25); 10]);
     }
 
     #[test]

@@ -5,10 +5,10 @@ mod figure;
 
 pub use document::write_document;
 
+use crate::fit::{cut, wrapped};
 use crate::folder::Folder;
 use crate::html::{Cell, Page, Table, escape, figures, link};
 use crate::number::{number, rough_with};
-use crate::table::{cut, wrapped};
 use crate::{ReportError, growing};
 use serde::Serialize;
 use std::collections::BTreeMap;

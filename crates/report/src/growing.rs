@@ -6,9 +6,9 @@
 //! write than the runs take to simulate.
 
 use crate::folder::Folder;
-use crate::model::{Lab, RunNumbers};
+use crate::model::{Lab, RunNumbers, RunSeries};
 use crate::pages::{PIECE, Pages, both_file, run_file};
-use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, scatter, script, source};
+use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, events, scatter, script, source};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,7 +54,7 @@ impl Growing {
     /// A run of a large lab joins with its series, so that they need not be read again.
     pub fn join_with_series(&self, run: &FinishedRun, summary: &RunSummary, records: &Records) {
         let numbers = source::numbers(summary, Some(run));
-        let charts = charts::charts(&run.info, records, self.outline.size());
+        let charts = series_of(run, records, self.outline.size());
         let text = script::series(&numbers, &charts, &self.colours);
         self.series.add(&numbers, text);
         self.joined().insert((numbers.engine.clone(), run.number), numbers);
@@ -120,7 +120,7 @@ impl Growing {
         let wanted = |place: usize| !series.has(&lab.runs[place]);
         let text = |place: usize, run: &FinishedRun, records: &Records| {
             let numbers = &lab.runs[place];
-            let text = script::series(numbers, &charts::charts(&run.info, records, size), &self.colours);
+            let text = script::series(numbers, &series_of(run, records, size), &self.colours);
             match lab.is_large() {
                 true => series.add(numbers, text),
                 false => self.out.write(&run_file(numbers, "js"), text.as_bytes())?,
@@ -131,6 +131,11 @@ impl Growing {
         results.each(tables, wanted, text)?;
         write_pages(&self.out, &lab, &series)
     }
+}
+
+/// The series of a run, of a lab that has so many, and what changed within it.
+fn series_of(run: &FinishedRun, records: &Records, runs: usize) -> RunSeries {
+    RunSeries { events: events::events(&run.file.run), ..charts::charts(&run.info, records, runs) }
 }
 
 /// Writes what pages share.

@@ -5,10 +5,13 @@
 mod charts;
 mod claims;
 mod environment;
+mod events;
+mod fit;
 mod folder;
 mod growing;
 mod html;
 pub mod model;
+mod network;
 mod number;
 mod pages;
 mod scatter;
@@ -17,8 +20,10 @@ pub mod sentence;
 mod source;
 mod table;
 mod tables;
+mod tiles;
 mod verdict;
 mod waits;
+mod warnings;
 mod windows;
 
 pub use claims::{Reproduced, Score, claims_table, write_claims, write_document};
@@ -58,11 +63,12 @@ pub struct WriteError {
 }
 
 /// What stands in `report/assets/` of every report.
-const ASSETS: [(&str, &str); 8] = [
+const ASSETS: [(&str, &str); 9] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),
     ("compare.js", include_str!("../assets/compare.js")),
+    ("pictures.js", include_str!("../assets/pictures.js")),
     ("run.js", include_str!("../assets/run.js")),
     ("piece.js", include_str!("../assets/piece.js")),
     ("uplot.js", include_str!("../assets/uplot.js")),

@@ -10,6 +10,15 @@ use weir_record::compare::Compared;
 pub struct Lab {
     /// The lab's name.
     pub name: String,
+    /// What it shows, in a sentence.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Its network as a drawing with the links' properties below it: HTML.
+    #[serde(default)]
+    pub network: String,
+    /// The lab file, as it was run.
+    #[serde(default)]
+    pub source: String,
     /// Version of weir that ran it.
     pub version: String,
     /// Names of the tree's levels, outermost first.
@@ -137,8 +146,14 @@ pub struct LinkNumbers {
     pub queue: String,
     /// The delay that the queue aims at, for an AQM that has such a target.
     pub target_ms: Option<f64>,
+    /// The groups whose data cross it.
+    #[serde(default)]
+    pub carries: Vec<String>,
     /// Its initial rate.
     pub rate_mbps: Option<f64>,
+    /// What it could have sent, mean over the window.
+    #[serde(default)]
+    pub capacity_mbps: Option<f64>,
     /// Share of what it could have sent that it did send.
     pub utilisation_percent: Option<f64>,
     /// Sojourn times of all packets.
@@ -215,7 +230,10 @@ pub struct GroupNumbers {
     pub flows: usize,
     /// What the receiving applications read.
     pub goodput_mbps: Option<f64>,
-    /// Its part of the measured link's capacity.
+    /// The link with the least capacity of those that its data cross.
+    #[serde(default)]
+    pub link: Option<String>,
+    /// What its applications read, as a part of what that link could have sent in the window.
     pub share_percent: Option<f64>,
     /// RTT per segment, originals only.
     pub rtt_ms: Option<Distribution>,
@@ -310,9 +328,29 @@ impl RunNumbers {
         self.links.get(self.bottleneck?)
     }
 
-    /// That link by name, where there is more than one in each direction and it is to be said which one is meant.
-    pub(crate) fn bottleneck_named(&self) -> Option<String> {
-        self.bottleneck().filter(|_| self.links.len() > 2).map(|link| format!("link {}", link.name))
+    /// The links that carry data, in the order of the lab; where that is not known, the bottleneck.
+    pub fn data_links(&self) -> Vec<&LinkNumbers> {
+        let links: Vec<&LinkNumbers> = self.links.iter().filter(|link| !link.carries.is_empty()).collect();
+        if links.is_empty() { self.bottleneck().into_iter().collect() } else { links }
+    }
+}
+
+/// Of the packets that a link sent, the part in percent that a class has at least to be told of by itself.
+const CLASS_PERCENT: f64 = 1.0;
+
+impl LinkNumbers {
+    /// What happened to L4S packets (ECT(1)) and to the class with the most other packets, where both sent data over the link.
+    pub fn l4s_and_classic(&self) -> Option<(&ClassNumbers, &ClassNumbers)> {
+        let part = |class: &ClassNumbers| class.utilisation_percent.unwrap_or(0.0);
+        let all: f64 = self.classes.iter().map(part).sum();
+        let some = |class: &&ClassNumbers| all > 0.0 && 100.0 * part(class) / all >= CLASS_PERCENT;
+        let l4s = self.classes.iter().filter(some).find(|class| class.class == "ect1")?;
+        let others = self
+            .classes
+            .iter()
+            .filter(some)
+            .filter(|class| ["not-ect", "ect0"].contains(&class.class.as_str()));
+        Some((l4s, others.max_by(|a, b| part(a).total_cmp(&part(b)))?))
     }
 }
 
@@ -325,6 +363,18 @@ pub struct RunSeries {
     pub count: usize,
     /// The plots, in the order of the page.
     pub charts: Vec<Chart>,
+    /// What changed within the run, by time.
+    #[serde(default)]
+    pub events: Vec<Event>,
+}
+
+/// Something that changed within a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, in seconds from the start of the run.
+    pub at_s: f64,
+    /// What, in a few words.
+    pub what: String,
 }
 
 /// A plot over time.
@@ -353,6 +403,9 @@ pub struct Line {
     pub thin: bool,
     /// Whether it is switched off at first.
     pub hidden: bool,
+    /// Whether it is no measurement but what bounds others, as a link's capacity does: drawn dotted.
+    #[serde(default)]
+    pub bound: bool,
     /// Its values, one for each point of the grid; none where nothing was measured.
     pub values: Vec<Option<f64>>,
 }

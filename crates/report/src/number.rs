@@ -3,6 +3,9 @@
 /// The no-break space between a number and its unit.
 const SPACE: char = '\u{a0}';
 
+/// What is less is nothing to a reader.
+const LEAST: f64 = 1e-6;
+
 /// A number for a table: three significant digits, no more than are needed above a hundred.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
@@ -16,12 +19,15 @@ pub(crate) fn number(value: f64) -> String {
         format!("{value:.2}")
     } else if size >= 0.0995 {
         format!("{value:.3}")
-    } else if size >= 0.001 {
+    } else if size >= 0.00995 {
         format!("{value:.4}")
     } else if size == 0.0 {
         "0".into()
+    } else if size >= LEAST {
+        // Two digits that mean something, and never an exponent.
+        format!("{value:.*}", (1.0 - size.log10().floor()).clamp(0.0, 8.0) as usize)
     } else {
-        format!("{value:.1e}")
+        "< 0.000001".into()
     }
 }
 
@@ -167,7 +173,7 @@ mod tests {
     fn numbers_keep_the_digits_that_carry_meaning() {
         let written: Vec<String> =
             [0.0, 0.000_012_3, 0.0123, 0.5, 1.234, 14.96, 99.97, 123.4, 12_345.0].map(number).to_vec();
-        assert_eq!(written, ["0", "1.2e-5", "0.0123", "0.500", "1.23", "15.0", "100", "123", "12345"]);
+        assert_eq!(written, ["0", "0.000012", "0.0123", "0.500", "1.23", "15.0", "100", "123", "12345"]);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! The pages: index, comparison, one for each run, one for each cell that two engines ran. Numbers are written here as
 //! plain HTML; the scripts in `assets/` add the tree's table and the plots.
 
-use crate::html::{Cell, Page, Table, escape, figures, link, notices, swatch};
-use crate::model::{Lab, RunNumbers};
-use crate::number::{number, number_with, rough_with};
+use crate::html::{Cell, Page, Table, escape, link, notices, swatch};
+use crate::model::{Lab, LinkNumbers, RunNumbers};
 use crate::scatter;
 use crate::sentence::{self, engine_name, spelled};
-use crate::tables::{ENGINES, agreement_table, how_it_was_run, is_of, left_out, links_table, stations_table};
+use crate::tables::{
+    ENGINES, agreement_table, how_it_was_run, how_the_lab_was_run, is_of, left_out, links_table,
+    stations_table,
+};
+use crate::tiles::tiles;
 use crate::verdict::{by_cell, signed};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -101,7 +104,12 @@ impl<'a> Pages<'a> {
     /// `index.html`.
     pub(crate) fn index(&self) -> String {
         let lab = self.lab;
-        let mut body = self.legend();
+        let mut body = String::new();
+        if !lab.network.is_empty() {
+            body +=
+                &format!("<section id=\"network\" aria-label=\"The network\">{}</section>\n", lab.network);
+        }
+        body += &self.legend();
         if lab.growing {
             let (done, all) = (lab.runs.len(), lab.size());
             let _ = writeln!(
@@ -120,14 +128,16 @@ impl<'a> Pages<'a> {
         }
         let cells = distinct_cells(lab);
         let many = lab.runs.len() > 1 && !lab.growing;
+        let plural =
+            |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        body += "<section id=\"pictures\" aria-label=\"Over time\"></section>\n";
         let _ = writeln!(
             body,
-            "<section aria-labelledby=\"runs\"><div class=\"bar\"><h2 id=\"runs\">{} run{} in {cells} cell{}</h2>{}\
+            "<section aria-labelledby=\"runs\"><div class=\"bar\"><h2 id=\"runs\">{}, {}</h2>{}\
              <label class=\"find\">Find <input type=\"search\" id=\"find\" autocomplete=\"off\" placeholder=\"cubic, pie, \
-             spoiled\"></label></div><div id=\"tree\"></div>",
-            lab.runs.len(),
-            if lab.runs.len() == 1 { "" } else { "s" },
-            if cells == 1 { "" } else { "s" },
+             spoiled\"></label></div><p class=\"quiet hint\">Means over a cell’s repeats with their 95 % intervals.</p><div id=\"tree\"></div>",
+            plural(cells, "cell"),
+            plural(lab.runs.len(), "run"),
             if many { "<a class=\"action\" href=\"report/compare.html\">Compare the cells</a>" } else { "" },
         );
         body += "<noscript><ul>";
@@ -141,22 +151,21 @@ impl<'a> Pages<'a> {
             let _ = write!(body, "<li>{name} {}</li>", escape(&sentence::run(run)));
         }
         body += "</ul></noscript></section>\n";
+        body += &how_the_lab_was_run(lab);
         Page {
             title: format!("{} · weir", lab.name),
             root: "",
             crumbs: vec![],
             eyebrow: format!(
-                "{} <span class=\"quiet\">lab, run by weir {}</span>",
+                "{} <span class=\"quiet\">{}</span>",
                 escape(&lab.name),
-                escape(&lab.version)
+                escape(lab.title.as_deref().unwrap_or("lab"))
             ),
             sentence: sentence::lab(lab),
             body,
-            scripts: vec![
-                "report/assets/weir.js".into(),
-                "report/assets/index.js".into(),
-                "report/lab.js".into(),
-            ],
+            scripts: ["assets/uplot.js", "assets/weir.js", "assets/pictures.js", "assets/index.js", "lab.js"]
+                .map(|file| format!("report/{file}"))
+                .into(),
         }
         .render()
     }
@@ -194,7 +203,7 @@ impl<'a> Pages<'a> {
     pub(crate) fn run(&self, place: usize) -> Leaf {
         let run = &self.lab.runs[place];
         let mut body = notices(&run.spoiled, &run.warnings);
-        body += &self.key_figures(run);
+        body += &tiles(run);
         body += "<section><h2>Numbers</h2>\n";
         body += &self.groups_table(run);
         body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(&group.name), &group.name)));
@@ -306,41 +315,7 @@ impl<'a> Pages<'a> {
         self.colours.get(group).copied().unwrap_or(0)
     }
 
-    fn key_figures(&self, run: &RunNumbers) -> String {
-        let link = run.bottleneck();
-        let delay = link.and_then(|link| link.delay_ms);
-        let dropped_share = link.and_then(|link| link.dropped_percent);
-        let with = |value: Option<f64>, unit: &str| value.map(|value| number_with(value, unit));
-        let of = link.map_or(String::new(), |link| match link.rate_mbps {
-            Some(rate) => format!("of {}, link {}", rough_with(rate, "Mbit/s"), link.name),
-            None => link.name.clone(),
-        });
-        let target = link
-            .and_then(|link| link.target_ms)
-            .map_or("mean sojourn".into(), |target| format!("target {}", rough_with(target, "ms")));
-        let dropped = link.map_or(0, |link| link.dropped);
-        let marked = link.map_or(0, |link| link.marked);
-        let many = run.flows.len() > 1;
-        figures(&[
-            ("Link used", with(link.and_then(|link| link.utilisation_percent), "%"), of),
-            ("Queue delay", with(delay.map(|delay| delay.mean), "ms"), target),
-            ("Queue delay p99", with(delay.map(|delay| delay.p99), "ms"), "99th percentile".into()),
-            ("Dropped", with(dropped_share, "%"), format!("{} packets", crate::number::count(dropped))),
-            (
-                "Marked",
-                with(link.and_then(|link| link.marked_percent).filter(|_| marked > 0), "%"),
-                format!("{} packets", crate::number::count(marked)),
-            ),
-            (
-                "Jain’s index",
-                run.jain.filter(|_| many).map(number),
-                format!("over {} flows", run.flows.len()),
-            ),
-        ])
-    }
-
     fn groups_table(&self, run: &RunNumbers) -> String {
-        let of_link = format!("of {}, %", run.bottleneck_named().unwrap_or_else(|| "the link".into()));
         let mut table = Table::new(
             "Traffic",
             &[
@@ -348,7 +323,8 @@ impl<'a> Pages<'a> {
                 "controller",
                 "flows",
                 "goodput, Mbit/s",
-                &of_link,
+                "of its link, %",
+                "link",
                 "RTT mean, ms",
                 "RTT p99, ms",
                 "window, segments",
@@ -366,6 +342,7 @@ impl<'a> Pages<'a> {
                 Cell::count(Some(group.flows as u64)),
                 Cell::number(group.goodput_mbps),
                 Cell::number(group.share_percent),
+                Cell::text(group.link.as_deref().unwrap_or_default()),
                 Cell::number(group.rtt_ms.map(|rtt| rtt.mean)),
                 Cell::number(group.rtt_ms.map(|rtt| rtt.p99)),
                 Cell::number(group.window_segments),
@@ -414,18 +391,17 @@ impl<'a> Pages<'a> {
                 ]);
             }
         };
-        let link = |run: &RunNumbers| run.bottleneck().cloned().unwrap_or_default();
-        let (one, two) = (link(first), link(second));
-        row(Cell::text("link used, %"), one.utilisation_percent, two.utilisation_percent);
-        let delay = |pick: fn(&Distribution) -> f64| {
-            (one.delay_ms.as_ref().map(pick), two.delay_ms.as_ref().map(pick))
-        };
-        let (x, y) = delay(|d| d.mean);
-        row(Cell::text("queue delay, mean, ms"), x, y);
-        let (x, y) = delay(|d| d.p99);
-        row(Cell::text("queue delay, p99, ms"), x, y);
-        row(Cell::text("dropped, %"), one.dropped_percent, two.dropped_percent);
-        row(Cell::text("marked, %"), one.marked_percent, two.marked_percent);
+        for one in first.data_links() {
+            let none = LinkNumbers::default();
+            let two = second.links.iter().find(|link| link.name == one.name).unwrap_or(&none);
+            let name = |what: &str| Cell::text(&format!("link {} {what}", one.name));
+            let delay = |link: &LinkNumbers, pick: fn(&Distribution) -> f64| link.delay_ms.as_ref().map(pick);
+            row(name("used, %"), one.utilisation_percent, two.utilisation_percent);
+            row(name("queue delay, mean, ms"), delay(one, |d| d.mean), delay(two, |d| d.mean));
+            row(name("queue delay, p99, ms"), delay(one, |d| d.p99), delay(two, |d| d.p99));
+            row(name("dropped, %"), one.dropped_percent, two.dropped_percent);
+            row(name("marked, %"), one.marked_percent, two.marked_percent);
+        }
         for group in &first.groups {
             let other = second.groups.iter().find(|other| other.name == group.name);
             let name =

@@ -1,7 +1,7 @@
 //! What the pages' scripts are given: the lab's table for the index and the comparison, and each run's series. Pages open
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
-use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries};
+use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries, WaitNumbers};
 use crate::number::{compact, push_compact, rounded};
 use crate::pages::PIECE;
 use crate::sentence;
@@ -85,19 +85,34 @@ fn one_run(
                 digits(group.completion_s),
                 digits(group.window_segments),
                 digits(group.base_rtt_ms),
+                digits(group.share_percent),
+                group.link.as_ref().map(|link| place(links, link.as_str())),
+                group.waits.iter().map(wait).collect::<Vec<_>>(),
             ])
         })
         .collect();
     json!({
         "id": run.id, "k": run.number, "e": place(engines, run.engine.as_str()), "p": params, "n": run.repeat, "s": sentence::run(run),
-        "x": u8::from(!run.spoiled.is_empty()), "b": run.bottleneck().map(|link| place(links, link.name.as_str())),
+        "x": u8::from(!run.spoiled.is_empty()), "w": run.warnings, "b": run.bottleneck().map(|link| place(links, link.name.as_str())),
         "l": measured, "g": groups, "j": digits(run.jain), "rr": digits(run.rate_ratio), "wr": digits(run.window_ratio),
     })
 }
 
+/// What a group waited for: what, unit, times, how many a second, on time and lost in percent.
+fn wait(wait: &WaitNumbers) -> Value {
+    json!([
+        wait.what,
+        wait.unit,
+        distribution(wait.times),
+        digits(wait.per_second),
+        digits(wait.on_time_percent),
+        digits(wait.lost_percent),
+    ])
+}
+
 fn one_link(link: &LinkNumbers, place: usize) -> Value {
     json!({
-        "i": place, "r": digits(link.rate_mbps), "u": digits(link.utilisation_percent), "d": distribution(link.delay_ms),
+        "i": place, "t": u8::from(!link.carries.is_empty()), "q": sentence::spelled(&link.queue), "r": digits(link.rate_mbps), "cap": digits(link.capacity_mbps), "u": digits(link.utilisation_percent), "d": distribution(link.delay_ms),
         "dp": digits(link.dropped_percent), "mp": digits(link.marked_percent),
         "a": link.probabilities.map(distribution), "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
     })
@@ -125,11 +140,12 @@ fn distribution(of: Option<Distribution>) -> Option<[f64; 6]> {
 /// `report/<engine>/<id>.js`: the series of one run.
 pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<String, usize>) -> String {
     let mut script = format!(
-        "weir.run({},{{\"p\":{},\"n\":{},\"w\":{},\"charts\":[",
+        "weir.run({},{{\"p\":{},\"n\":{},\"w\":{},\"ev\":{},\"charts\":[",
         json!(format!("{}/{}", run.engine, run.id)),
         compact(Some(series.period_s)),
         series.count,
         compact(Some(run.warmup_s)),
+        json!(series.events.iter().map(|event| json!([event.at_s, event.what])).collect::<Vec<_>>()),
     );
     for chart in &series.charts {
         let head = json!({ "k": chart.key, "t": chart.title, "u": chart.unit, "note": chart.note });
@@ -138,11 +154,12 @@ pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<Str
         for line in &chart.lines {
             let _ = write!(
                 script,
-                "\n{{\"n\":{},\"i\":\"{}\",\"thin\":{},\"off\":{},\"v\":[",
+                "\n{{\"n\":{},\"i\":\"{}\",\"thin\":{},\"off\":{},\"cap\":{},\"v\":[",
                 json!(line.name),
                 ink(line.ink, run, colours),
                 u8::from(line.thin),
-                u8::from(line.hidden)
+                u8::from(line.hidden),
+                u8::from(line.bound)
             );
             for (place, value) in line.values.iter().enumerate() {
                 if place > 0 {

@@ -3,6 +3,7 @@
 
 use crate::environment::{audit, facts};
 use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers, StationNumbers};
+use crate::network;
 use weir_base::Span;
 use weir_engine::FinishedRun;
 use weir_plan::Run;
@@ -22,6 +23,9 @@ pub(crate) fn outline(lab: &weir_plan::Lab, runs: &[Run], engines: usize) -> Lab
     }
     Lab {
         name: lab.name().into(),
+        title: lab.title().map(String::from),
+        network: network::network(runs),
+        source: lab.source().into(),
         version: env!("CARGO_PKG_VERSION").into(),
         levels: lab.tree().levels.into_iter().map(|(level, _)| level).collect(),
         groups,
@@ -46,20 +50,14 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         summary.queues.iter().position(|queue| queue.link == *link)
     });
     let links: Vec<LinkNumbers> = summary.queues.iter().map(|queue| link(queue, run)).collect();
-    // What a group gets is a share of the bottleneck only if its data cross it.
-    let capacity = |group: usize| match run {
-        Some(run) if run.crosses_bottleneck(group) => {
-            bottleneck.and_then(|link| capacity_mbps(&summary.queues[link]))
-        }
-        _ => None,
-    };
+    let window_s = summary.duration_s - summary.warmup_s;
     // Flows that are there to be done with: how long that takes is what they are about.
     let to_complete = |group: usize| {
         let group = run.and_then(|run| run.info.groups.get(group));
         group.is_some_and(|group| group.drawn || group.workload == "transfer")
     };
     let groups = summary.groups.iter().enumerate();
-    let groups = groups.map(|(index, of)| group(of, capacity(index), to_complete(index))).collect();
+    let groups = groups.map(|(index, of)| group(of, &links, window_s, to_complete(index))).collect();
     let name_of_group = |name: &str| summary.groups.iter().position(|group| group.name == name).unwrap_or(0);
     let flow = |flow: &weir_record::FlowSummary| FlowNumbers {
         name: flow.name.clone(),
@@ -73,7 +71,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         |metric: &str| summary.pairs.first().and_then(|pair: &PairSummary| number(&pair.metrics, metric));
     let outcome = run.map(|run| &run.file.outcome);
     let (environment, settings) = outcome.map(|outcome| facts(&outcome.environment)).unwrap_or_default();
-    RunNumbers {
+    let mut numbers = RunNumbers {
         id: plain_id(&summary.id, &summary.engine).into(),
         number: run.map_or(0, |run| run.number),
         engine: summary.engine.clone(),
@@ -96,7 +94,11 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         audit: outcome.map(|outcome| audit(&outcome.audit)),
         environment,
         settings,
+    };
+    if let Some(run) = run {
+        numbers.warnings.extend(crate::warnings::warnings(&run.file.run, &numbers));
     }
+    numbers
 }
 
 /// A run's id as both engines share it: folders and summaries put the engine before it.
@@ -112,7 +114,9 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         name: queue.link.clone(),
         queue: queue.queue.clone(),
         target_ms: planned.and_then(|link| target_ms(&link.queue)),
+        carries: queue.carries.clone(),
         rate_mbps: about.and_then(|link| link.rate).map(|rate| rate.mbit_per_sec()),
+        capacity_mbps: capacity_mbps(queue),
         utilisation_percent: number(&queue.metrics, "utilisation_percent"),
         delay_ms: distribution(&queue.metrics, "queue_delay_ms"),
         arrived: counted("arrived_packets"),
@@ -155,8 +159,12 @@ fn class_numbers(class: &weir_record::ClassSummary) -> ClassNumbers {
     }
 }
 
-fn group(group: &GroupSummary, capacity_mbps: Option<f64>, to_complete: bool) -> GroupNumbers {
+fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete: bool) -> GroupNumbers {
     let goodput_mbps = number(&group.metrics, "goodput_mbps");
+    let crossed = links.iter().filter(|link| link.carries.contains(&group.name));
+    let capacities = crossed.filter_map(|link| Some((link, link.capacity_mbps?)));
+    let narrowest = capacities.min_by(|a, b| a.1.total_cmp(&b.1));
+    let read_mbps = number(&group.metrics, "read_bytes").map(|bytes| 8e-6 * bytes / window_s);
     let (rtt, above_base) = (number(&group.metrics, "rtt_ms"), number(&group.metrics, "rtt_above_base_ms"));
     GroupNumbers {
         name: group.name.clone(),
@@ -164,7 +172,8 @@ fn group(group: &GroupSummary, capacity_mbps: Option<f64>, to_complete: bool) ->
         transport: group.transport.clone(),
         flows: group.flows,
         goodput_mbps,
-        share_percent: goodput_mbps.zip(capacity_mbps).map(|(goodput, capacity)| 100.0 * goodput / capacity),
+        link: narrowest.map(|(link, _)| link.name.clone()),
+        share_percent: read_mbps.zip(narrowest).map(|(read, (_, capacity))| 100.0 * read / capacity),
         rtt_ms: distribution(&group.metrics, "rtt_ms"),
         base_rtt_ms: rtt.zip(above_base).map(|(rtt, above)| rtt - above),
         window_segments: number(&group.metrics, "cwnd_segments"),

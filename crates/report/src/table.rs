@@ -1,28 +1,37 @@
-//! The table that `weir run` ends with: a row a run, under the levels of the tree, the engines of a run below each other.
-//! Plain text without colour, as wide as the terminal; where that is narrow, the columns that matter least go first.
+//! The table that `weir run` ends with: a row a cell, under the levels of the tree, the engines of a cell below each other;
+//! of several repeats their mean, with its 95 % interval. Each column says of which link, class or group it is. Plain text
+//! without colour, as wide as the terminal; where that is narrow, the columns that matter least go first.
 
-use crate::number::number;
+use crate::fit::{cut, cut_apart, wrapped};
+use crate::number::{number, rough};
 use crate::verdict::{Said, by_cell};
+use weir_base::Ecn;
 use weir_base::terminal::printable_line;
-use weir_record::compare::Compared;
+use weir_record::compare::{Compared, Estimate};
 use weir_record::{RunSummary, Summary, Value};
 
 /// Groups that have a column each; of more, only the sum is shown.
 const GROUPS: usize = 4;
-/// Rows above which the repeats of a cell are drawn together, as their mean.
-const SINGLE_ROWS: usize = 40;
+/// Links that have columns: those with the longest queues, if more carry data.
+const LINKS: usize = 4;
 /// Rows that a table has at most; the rest is in the report.
 const ROWS: usize = 80;
 /// Least width of the labels before columns are given up for them.
 const LABEL: usize = 14;
+/// Widest that the name of a link or a group may be above its column, where the numbers need no more.
+const WIDEST_NAME: usize = 14;
+/// How much a column matters at least that shows the interval of its mean.
+const WITH_INTERVAL: u8 = 7;
 /// Widest that labels may be.
 const WIDEST_LABEL: usize = 34;
 
 /// What a column shows of a run.
 type Of = Box<dyn Fn(&RunSummary) -> Option<f64>>;
 
-/// A column of numbers: what it is of, its unit, and how much it matters (the least goes first).
+/// A column of numbers: whose they are, what they are, their unit, and how much they matter (the least goes first).
 struct Column {
+    /// A link, with the class where it is one's, or a group; empty for the whole run.
+    whose: String,
     head: String,
     unit: &'static str,
     worth: u8,
@@ -31,18 +40,25 @@ struct Column {
 
 impl Column {
     fn new(
+        whose: &str,
         head: &str,
         unit: &'static str,
         worth: u8,
         of: impl Fn(&RunSummary) -> Option<f64> + 'static,
     ) -> Column {
-        Column { head: head.into(), unit, worth, of: Box::new(of) }
+        Column { whose: whose.into(), head: head.into(), unit, worth, of: Box::new(of) }
     }
 
-    /// The mean over some runs.
-    fn over(&self, runs: &[&RunSummary]) -> Option<f64> {
+    /// The mean over some runs, with its interval where there is one.
+    fn over(&self, runs: &[&RunSummary]) -> String {
         let values: Vec<f64> = runs.iter().filter_map(|run| (self.of)(run)).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        let Some(estimate) = Estimate::of(&values) else { return String::new() };
+        match estimate.interval {
+            Some((_, high)) if self.worth >= WITH_INTERVAL => {
+                format!("{} ±{}", number(estimate.mean), rough(high - estimate.mean))
+            }
+            _ => number(estimate.mean),
+        }
     }
 }
 
@@ -59,14 +75,13 @@ pub fn table(summary: &Summary, width: usize) -> String {
     if summary.runs.is_empty() {
         return "no run is finished\n".into();
     }
-    let together = summary.runs.len() > SINGLE_ROWS && summary.runs.iter().any(|run| run.repeat > 1);
     let columns = columns(summary);
-    let mut rows: Vec<Row<'_>> = gathered(summary, together)
+    let mut rows: Vec<Row<'_>> = gathered(summary)
         .into_iter()
         .map(|runs| Row {
-            label: label(runs[0], summary, together),
+            label: label(runs[0], summary),
             engine: runs[0].engine.as_str(),
-            cells: columns.iter().map(|column| column.over(&runs).map(number).unwrap_or_default()).collect(),
+            cells: columns.iter().map(|column| column.over(&sound(&runs))).collect(),
             runs,
         })
         .collect();
@@ -74,27 +89,29 @@ pub fn table(summary: &Summary, width: usize) -> String {
     let hidden = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
     let layout = Layout::new(&columns, &rows, engines, width);
+    let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+    let labels = cut_apart(&labels, layout.label.saturating_sub(1));
     let mut text = layout.head(&columns);
     let mut above: Option<&Row<'_>> = None;
-    for row in &rows {
+    for (row, shown) in rows.iter().zip(&labels) {
         let outer = outer_of(row.runs[0]);
         if !outer.is_empty() && above.is_none_or(|above| outer_of(above.runs[0]) != outer) {
             text += &format!("{}\n", cut(&outer, width));
         }
         let fresh = above.is_none_or(|above| above.label != row.label || outer_of(above.runs[0]) != outer);
-        text += &layout.row(row, fresh);
+        text += &layout.row(row, if fresh { shown } else { "" });
         above = Some(row);
     }
-    text + &notes(summary, together, hidden, width)
+    text + &notes(summary, hidden, width)
 }
 
-/// The runs of each row: one, or those that differ only in the repeat.
-fn gathered(summary: &Summary, together: bool) -> Vec<Vec<&RunSummary>> {
+/// The runs of each row: those that differ only in the repeat.
+fn gathered(summary: &Summary) -> Vec<Vec<&RunSummary>> {
     let mut rows: Vec<Vec<&RunSummary>> = Vec::new();
     let same = |a: &RunSummary, b: &RunSummary| a.engine == b.engine && a.params == b.params;
     for run in &summary.runs {
         // The repeats of a cell stand together, those of its engines among them: only the last few rows can be theirs.
-        match rows.iter_mut().rev().take(2).find(|row| together && same(row[0], run)) {
+        match rows.iter_mut().rev().take(2).find(|row| same(row[0], run)) {
             Some(row) => row.push(run),
             None => rows.push(vec![run]),
         }
@@ -102,12 +119,16 @@ fn gathered(summary: &Summary, together: bool) -> Vec<Vec<&RunSummary>> {
     rows
 }
 
-/// The innermost choice, and the repeat where repeats have rows of their own.
-fn label(run: &RunSummary, summary: &Summary, together: bool) -> String {
+/// Those that are not spoiled; all, where all are.
+fn sound<'a>(runs: &[&'a RunSummary]) -> Vec<&'a RunSummary> {
+    let sound: Vec<&RunSummary> = runs.iter().copied().filter(|run| run.spoiled.is_empty()).collect();
+    if sound.is_empty() { runs.to_vec() } else { sound }
+}
+
+/// The innermost choice.
+fn label(run: &RunSummary, summary: &Summary) -> String {
     let value = run.params.last().map_or(summary.lab.as_str(), |param| param.value.as_str());
-    let repeats = !together && summary.runs.iter().any(|run| run.repeat > 1);
-    let value = printable_line(value);
-    if repeats { format!("{value} #{}", run.repeat) } else { value.into_owned() }
+    printable_line(value).into_owned()
 }
 
 /// The choices on all levels but the innermost.
@@ -119,28 +140,101 @@ fn outer_of(run: &RunSummary) -> String {
 
 /// The columns that have something to show.
 fn columns(summary: &Summary) -> Vec<Column> {
-    let of_run = |name: &'static str| move |run: &RunSummary| single(run.metrics.get(name));
-    let part = |name: &'static str, pick: fn(&weir_record::Distribution) -> f64| {
-        move |run: &RunSummary| match run.metrics.get(name) {
-            Value::Distribution(distribution) => Some(pick(&distribution)),
-            _ => None,
-        }
-    };
-    let mut columns = vec![Column::new("used", "%", 9, of_run("utilisation_percent"))];
+    let mut columns = Vec::new();
+    let links = data_links(summary);
+    for link in &links {
+        columns.extend(columns_of(link, summary));
+    }
     columns.extend(goodputs(summary));
     columns.extend(waits(summary));
-    columns.extend([
-        Column::new("delay", "ms", 8, part("queue_delay_ms", |delay| delay.mean)),
-        Column::new("p99", "ms", 5, part("queue_delay_ms", |delay| delay.p99)),
-        Column::new("drop", "%", 6, of_run("drop_probability_percent")),
-        Column::new("mark", "%", 4, of_run("mark_probability_percent")),
-        Column::new("resent", "%", 3, of_run("retransmission_percent")),
-    ]);
+    if links.is_empty() {
+        let of_run = |name: &'static str| move |run: &RunSummary| run.metrics.get(name).scalar();
+        columns.extend([
+            Column::new("", "used", "%", 9, of_run("utilisation_percent")),
+            Column::new("", "delay", "ms", 8, of_run("queue_delay_ms")),
+            Column::new("", "drop", "%", 6, of_run("drop_probability_percent")),
+        ]);
+    }
+    columns.push(Column::new("", "resent", "%", 3, |run| run.metrics.get("retransmission_percent").scalar()));
     // Nothing was marked in most labs: a column of nothing says nothing.
     let shows =
         |column: &Column| summary.runs.iter().any(|run| (column.of)(run).is_some_and(|value| value != 0.0));
     columns.retain(|column| column.head != "mark" && column.head != "resent" || shows(column));
     columns.retain(|column| summary.runs.iter().any(|run| (column.of)(run).is_some()));
+    columns
+}
+
+/// The links that carry data, in the order of the lab; of many, those with the longest queues.
+fn data_links(summary: &Summary) -> Vec<String> {
+    let mut links: Vec<(&str, f64)> = Vec::new();
+    for queue in summary.runs.iter().flat_map(|run| &run.queues).filter(|queue| !queue.carries.is_empty()) {
+        let delay = queue.metrics.get("queue_delay_ms").scalar().unwrap_or(0.0);
+        match links.iter_mut().find(|(name, _)| *name == queue.link) {
+            Some((_, most)) => *most = most.max(delay),
+            None => links.push((&queue.link, delay)),
+        }
+    }
+    let mut delays: Vec<f64> = links.iter().map(|(_, delay)| *delay).collect();
+    delays.sort_by(|a, b| b.total_cmp(a));
+    let least = delays.get(LINKS - 1).copied().unwrap_or(0.0);
+    links.into_iter().filter(|(_, delay)| *delay >= least).take(LINKS).map(|(name, _)| name.into()).collect()
+}
+
+/// Of what a link sent, the percentage that a class has at least to have columns of its own.
+const CLASS_PERCENT: f64 = 1.0;
+
+/// The classes of a link that are told apart: where L4S packets and others sent data over it, those.
+fn classes_apart(link: &str, summary: &Summary) -> Vec<Ecn> {
+    let queues = summary.runs.iter().flat_map(|run| &run.queues).filter(|queue| queue.link == *link);
+    let mut classes: Vec<Ecn> = Vec::new();
+    for queue in queues {
+        let part =
+            |of: &weir_record::ClassSummary| of.metrics.get("utilisation_percent").scalar().unwrap_or(0.0);
+        let all: f64 = queue.classes.iter().map(part).sum();
+        for class in queue.classes.iter().filter(|class| class.class != Ecn::Ce) {
+            if 100.0 * part(class) >= CLASS_PERCENT * all
+                && part(class) > 0.0
+                && !classes.contains(&class.class)
+            {
+                classes.push(class.class);
+            }
+        }
+    }
+    classes.sort_by_key(|class| *class != Ecn::Ect1);
+    if classes.len() > 1 && classes[0] == Ecn::Ect1 { classes } else { vec![] }
+}
+
+/// The columns of a link: of all its packets, or of its classes apart.
+fn columns_of(link: &str, summary: &Summary) -> Vec<Column> {
+    let classes = classes_apart(link, summary);
+    let of = |class: Option<Ecn>, name: &'static str, pick: fn(Value) -> Option<f64>| {
+        let link = link.to_owned();
+        move |run: &RunSummary| {
+            let queue = run.queues.iter().find(|queue| queue.link == link)?;
+            let metrics = match class {
+                None => &queue.metrics,
+                Some(class) => &queue.classes.iter().find(|one| one.class == class)?.metrics,
+            };
+            pick(metrics.get(name))
+        }
+    };
+    let mean = |value: Value| value.scalar();
+    let p99 = |value: Value| value.distribution().map(|times| times.p99);
+    let mut columns = vec![Column::new(link, "used", "%", 6, of(None, "utilisation_percent", mean))];
+    let each = if classes.is_empty() { vec![None] } else { classes.into_iter().map(Some).collect() };
+    for class in each {
+        let whose = match class {
+            None => link.to_owned(),
+            Some(Ecn::Ect1) => format!("{link} L4S"),
+            Some(class) => format!("{link} {}", crate::tables::class_name(class.name())),
+        };
+        columns.extend([
+            Column::new(&whose, "delay", "ms", 8, of(class, "queue_delay_ms", mean)),
+            Column::new(&whose, "p99", "ms", 5, of(class, "queue_delay_ms", p99)),
+            Column::new(&whose, "drop", "%", 4, of(class, "drop_probability_percent", mean)),
+            Column::new(&whose, "mark", "%", 4, of(class, "mark_probability_percent", mean)),
+        ]);
+    }
     columns
 }
 
@@ -154,22 +248,21 @@ fn goodputs(summary: &Summary) -> Vec<Column> {
     }
     if names.len() > GROUPS {
         let sum = |run: &RunSummary| {
-            run.groups.iter().map(|group| single(group.metrics.get("goodput_mbps"))).sum::<Option<f64>>()
+            run.groups.iter().map(|group| group.metrics.get("goodput_mbps").scalar()).sum::<Option<f64>>()
         };
-        return vec![Column::new("goodput", "Mbit/s", 7, sum)];
+        return vec![Column::new("all groups", "goodput", "Mbit/s", 7, sum)];
     }
     let one = |name: &&str| {
-        let name = name.to_string();
-        let head = cut(&name, 10);
-        Column::new(&head, "Mbit/s", 7, move |run| {
-            single(run.groups.iter().find(|group| group.name == name)?.metrics.get("goodput_mbps"))
+        let group = name.to_string();
+        Column::new(name, "goodput", "Mbit/s", 7, move |run| {
+            run.groups.iter().find(|other| other.name == group)?.metrics.get("goodput_mbps").scalar()
         })
     };
     names.iter().map(one).collect()
 }
 
-/// A metric of what groups wait for, the unit above its column, and what of its value is shown.
-type Wait = (&'static str, &'static str, fn(Value) -> Option<f64>);
+/// A metric of what groups wait for, what stands above its column, its unit, and what of its value is shown.
+type Wait = (&'static str, &'static str, &'static str, fn(Value) -> Option<f64>);
 
 /// What groups waited for: the 99th percentile of completion times of short flows and of request times, and the share of
 /// frames on time. A column is there only where a run has something to show in it.
@@ -182,16 +275,15 @@ fn waits(summary: &Summary) -> Vec<Column> {
     }
     let p99 = |value: Value| value.distribution().map(|times| times.p99);
     let kinds: [Wait; 3] = [
-        ("completion_time_s", "s p99", p99),
-        ("request_time_ms", "ms p99", p99),
-        ("frames_on_time_percent", "% in time", single),
+        ("completion_time_s", "done p99", "s", p99),
+        ("request_time_ms", "answer p99", "ms", p99),
+        ("frames_on_time_percent", "on time", "%", |value| value.scalar()),
     ];
     let mut columns = Vec::new();
     for name in names.into_iter().take(GROUPS) {
-        for (metric, unit, pick) in kinds {
-            let name = name.to_string();
-            let head = cut(&name, 10);
-            columns.push(Column::new(&head, unit, 6, move |run: &RunSummary| {
+        for (metric, head, unit, pick) in kinds {
+            let (whose, name) = (name, name.to_string());
+            columns.push(Column::new(whose, head, unit, 7, move |run: &RunSummary| {
                 // Flows with rows of their own are told one by one.
                 let single_flows = run.flows.iter().any(|flow| flow.group == name);
                 let told = metric != "completion_time_s" || !single_flows;
@@ -200,15 +292,6 @@ fn waits(summary: &Summary) -> Vec<Column> {
         }
     }
     columns
-}
-
-fn single(value: Value) -> Option<f64> {
-    match value {
-        Value::Count(count) => Some(count as f64),
-        Value::Number(number) => Some(number),
-        Value::Distribution(distribution) => Some(distribution.mean),
-        Value::Undefined => None,
-    }
 }
 
 /// How wide everything is, and which columns there is room for.
@@ -226,7 +309,9 @@ impl Layout {
             if engines { rows.iter().map(|row| length(row.engine) + 1).max().unwrap_or(0) } else { 0 };
         let wide = |(index, column): (usize, &Column)| {
             let cells = rows.iter().map(|row| length(&row.cells[index])).max().unwrap_or(0);
-            (index, cells.max(length(&column.head)).max(length(column.unit)) + 2)
+            let head =
+                length(&column.head).max(length(column.unit)).max(length(&column.whose).min(WIDEST_NAME));
+            (index, cells.max(head) + 2)
         };
         let mut shown: Vec<(usize, usize)> = columns.iter().enumerate().map(wide).collect();
         let wanted = rows.iter().map(|row| length(&row.label) + 2).max().unwrap_or(0).min(WIDEST_LABEL);
@@ -245,21 +330,28 @@ impl Layout {
         Layout { label, engine, shown }
     }
 
-    /// Two lines: what, and in which unit.
+    /// Three lines: of which link, class or group, what, and in which unit.
     fn head(&self, columns: &[Column]) -> String {
-        let line = |text: &dyn Fn(&Column) -> String| {
+        let line = |text: &dyn Fn(usize, usize) -> String| {
             let mut line = " ".repeat(2 + self.label + self.engine);
             for &(index, width) in &self.shown {
-                line += &format!("{:>width$}", text(&columns[index]));
+                line += &format!("{:>width$}", text(index, width));
             }
             line.trim_end().to_string() + "\n"
         };
-        line(&|column| column.head.clone()) + &line(&|column| column.unit.into())
+        let least = self.shown.iter().map(|(_, width)| width - 2).min().unwrap_or(0);
+        let names: Vec<&str> = columns.iter().map(|column| column.whose.as_str()).collect();
+        let narrow = cut_apart(&names, least);
+        let whose = |index: usize, width: usize| match names[index].chars().count() < width - 1 {
+            true => names[index].to_owned(),
+            false => narrow[index].clone(),
+        };
+        let first = if names.iter().all(|name| name.is_empty()) { String::new() } else { line(&whose) };
+        first + &line(&|index, _| columns[index].head.clone()) + &line(&|index, _| columns[index].unit.into())
     }
 
-    /// One line; the label only where it differs from the one above.
-    fn row(&self, row: &Row<'_>, fresh: bool) -> String {
-        let label = if fresh { cut(&row.label, self.label.saturating_sub(1)) } else { String::new() };
+    /// One line, with this for its label: nothing where it is that of the row above.
+    fn row(&self, row: &Row<'_>, label: &str) -> String {
         let mut line = format!("  {label:<width$}", width = self.label);
         if self.engine > 0 {
             line += &format!("{:<width$}", row.engine, width = self.engine);
@@ -274,8 +366,8 @@ impl Layout {
     }
 }
 
-/// What the rows leave unsaid: spoiled runs, repeats drawn together, rows that had no room.
-fn notes(summary: &Summary, together: bool, hidden: usize, width: usize) -> String {
+/// What the rows leave unsaid: spoiled runs, how repeats are joined, rows that had no room.
+fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
     let mut notes = String::new();
     let spoiled: Vec<&RunSummary> = summary.runs.iter().filter(|run| !run.spoiled.is_empty()).collect();
     if let Some(first) = spoiled.first() {
@@ -286,8 +378,9 @@ fn notes(summary: &Summary, together: bool, hidden: usize, width: usize) -> Stri
         };
         notes += &wrapped(&format!("{who}: {reason}"), width);
     }
-    if together {
-        notes += &wrapped("each row is the mean over a cell's repeats", width);
+    if summary.runs.iter().any(|run| run.repeat > 1) {
+        let text = "each row is the mean over a cell's repeats, with its 95 % interval (±)";
+        notes += &wrapped(text, width);
     }
     if hidden > 0 {
         notes += &wrapped(&format!("{hidden} more rows are in the report"), width);
@@ -351,30 +444,4 @@ pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> Str
         text += &wrapped(&format!("left out: {id}, {why}"), width);
     }
     text + &wrapped(&crate::sentence::agreement(&compared.rows, names), width)
-}
-
-/// The text in at most `width` characters.
-pub(crate) fn cut(text: &str, width: usize) -> String {
-    let text = printable_line(text);
-    if text.chars().count() <= width {
-        return text.into_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// The text in lines of at most `width` characters, broken at spaces.
-pub(crate) fn wrapped(text: &str, width: usize) -> String {
-    let (mut lines, mut line) = (String::new(), String::new());
-    for word in printable_line(text).split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines += &line;
-            lines.push('\n');
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + &line + "\n"
 }

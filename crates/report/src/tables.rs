@@ -15,7 +15,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
             "link",
             "class",
             "queue",
-            "rate, Mbit/s",
+            "rate at the start, Mbit/s",
             "used, %",
             "delay mean, ms",
             "p1",
@@ -137,6 +137,36 @@ pub(crate) fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
         ),
     };
     format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl>{settings}</section>\n")
+}
+
+/// How a lab was run: what all its runs share, and the lab file, which holds every schedule, trace and parameter that was set.
+pub(crate) fn how_the_lab_was_run(lab: &Lab) -> String {
+    let Some(first) = lab.runs.first() else { return String::new() };
+    let shared = |of: &dyn Fn(&RunNumbers) -> String| {
+        let text = of(first);
+        if lab.runs.iter().any(|run| of(run) != text) { "varies".into() } else { text }
+    };
+    let repeats = lab.runs.iter().map(|run| run.repeat).max().unwrap_or(1);
+    let engines: Vec<&str> = lab.engines().into_iter().map(engine_name).collect();
+    let items = [
+        ("duration of a run", shared(&|run| rough_with(run.duration_s, "s"))),
+        ("cut off as warm-up", shared(&|run| rough_with(run.warmup_s, "s"))),
+        ("repeats of a cell", repeats.to_string()),
+        ("engine", engines.join(", ")),
+        ("weir", lab.version.clone()),
+    ];
+    let rows: String = items
+        .iter()
+        .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(value)))
+        .collect();
+    let source = match lab.source.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<details><summary>The lab file</summary><pre class=\"scroll tall\" tabindex=\"0\">{}</pre></details>",
+            escape(&lab.source)
+        ),
+    };
+    format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl>{source}</section>\n")
 }
 
 /// Whether a row of a comparison is of a run's cell.

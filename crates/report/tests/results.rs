@@ -93,24 +93,26 @@ fn pages_say_what_the_records_hold() {
 
     // 9 Mbit/s of goodput on a link that was busy for 96 %: 60 % and 30 % of 10 Mbit/s.
     let deep = page(&path, &results, 0, "html");
-    let said =
-        "Behind tail drop the queue stood at 60 ms (p99 60 ms); CUBIC took 60 % of the link, NewReno 30 %.";
+    let said = "Behind tail drop at link down the queue stood at 60 ms (p99 60 ms); CUBIC took 60 % of link down, NewReno 30 %.";
     assert!(deep.contains(&format!("<h1>{said}</h1>")), "{deep}");
     assert!(deep.contains("12 sent; 10 delivered, 2 dropped by queues"), "{deep}");
     let short = page(&path, &results, 1, "html");
-    let said = "Spoiled, so its numbers are no more than a hint (stalls cover 2 % of it): PIE held 15 ms; CUBIC took 60 % of \
-                the link, NewReno 30 %.";
+    let said = "Spoiled, so its numbers are no more than a hint (stalls cover 2 % of it): PIE at link down held 15 ms; CUBIC \
+                took 60 % of link down, NewReno 30 %.";
     assert!(short.contains(&format!("<h1>{said}</h1>")), "{short}");
     assert!(short.contains("<dt>lateness us</dt><dd>p99 412</dd>"), "{short}");
 
     let script = page(&path, &results, 0, "js");
     let line = |name: &str, ink: &str, value: &str| {
         let values = vec![value; 40].join(",");
-        format!("{{\"n\":\"{name}\",\"i\":\"{ink}\",\"thin\":0,\"off\":0,\"v\":[{values}]}}")
+        format!("{{\"n\":\"{name}\",\"i\":\"{ink}\",\"thin\":0,\"off\":0,\"cap\":0,\"v\":[{values}]}}")
     };
-    for expected in
-        [line("fast", "g0", "6"), line("slow", "g1", "3"), line("mean", "n0", "60"), line("slow", "g1", "10")]
-    {
+    for expected in [
+        line("fast", "g0", "6"),
+        line("slow", "g1", "3"),
+        line("link down, mean", "n0", "60"),
+        line("slow", "g1", "10"),
+    ] {
         assert!(script.contains(&expected), "{expected} is not in {script}");
     }
     assert!(script.contains("\"p\":0.1,\"n\":40,\"w\":1"), "{script}");

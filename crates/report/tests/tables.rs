@@ -70,6 +70,34 @@ fn a_table_sets_the_engines_of_a_run_below_each_other() {
 }
 
 #[test]
+fn a_column_says_of_which_link_and_class_it_is() {
+    let metrics = |delay: f64, used: f64| {
+        json!({ "utilisation_percent": used, "drop_probability_percent": 1.0, "mark_probability_percent": 0.0,
+            "queue_delay_ms": { "count": 9, "mean": delay, "p1": 0.0, "p25": delay, "p50": delay, "p75": delay, "p99": delay } })
+    };
+    let with = |base: serde_json::Value, more: serde_json::Value| {
+        let mut base = base.as_object().unwrap().clone();
+        base.extend(more.as_object().unwrap().clone());
+        serde_json::Value::Object(base)
+    };
+    let classes = [
+        with(metrics(14.0, 50.0), json!({ "class": "not-ect" })),
+        with(metrics(0.5, 48.0), json!({ "class": "ect1" })),
+    ];
+    let down =
+        json!({ "link": "down", "queue": "dualpi2", "carries": ["cubic", "reno"], "classes": classes });
+    let up = json!({ "link": "up", "queue": "pie", "carries": ["up"], "classes": [] });
+    let silent = json!({ "link": "back", "queue": "pie", "carries": [], "classes": [] });
+    let queues =
+        [with(metrics(7.0, 98.0), down), with(metrics(30.0, 60.0), up), with(metrics(99.0, 2.0), silent)];
+    let mut summary = quickstart();
+    for run in &mut summary.runs {
+        run.queues = serde_json::from_value(json!(queues)).unwrap();
+    }
+    insta::assert_snapshot!(weir_report::table(&summary, 140));
+}
+
+#[test]
 fn a_tree_is_headed_by_its_outer_levels() {
     insta::assert_snapshot!(weir_report::table(&agreement(1), 80));
 }

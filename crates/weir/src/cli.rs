@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Describe(DescribeArgs),
     /// Write a commented lab to start from
     New(NewArgs),
-    /// Export a result's records as CSV and JSON
+    /// Export a result as tidy tables (CSV, JSON, Parquet), and its records as CSV and JSON
     Export(ExportArgs),
     /// Print the JSON schema of lab files
     #[command(after_help = "Example:\n  weir schema > lab.schema.json")]
@@ -250,9 +250,11 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  weir describe pie\n  weir describe queue_delay_ms")]
+#[command(
+    after_help = "Examples:\n  weir describe pie\n  weir describe queue_delay_ms\n  weir describe run.windows      a setting of a lab file\n  weir describe records.flows    the columns of a table of the records\n  weir describe tidy.links       the columns of an exported table"
+)]
 pub(crate) struct DescribeArgs {
-    /// A name that `weir list` prints
+    /// A name that `weir list` prints, a setting of a lab file, or a table (`records.flows`, `tidy.flows`)
     pub name: String,
     /// Print one JSON document
     #[arg(long)]

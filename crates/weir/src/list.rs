@@ -129,6 +129,9 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
         if let Some(summary) = weir_plan::describe_setting(&args.name) {
             return setting(args, &summary);
         }
+        if let Some(columns) = dictionary(&args.name) {
+            return print_dictionary(args, &columns);
+        }
         let near = entries.iter().max_by_key(|e| (strsim::jaro_winkler(&e.name, &args.name) * 1e6) as u64);
         let near = near.map_or(String::new(), |entry| format!("did you mean `{}`? ", entry.name));
         return Err(Failure::bad_input(
@@ -182,6 +185,34 @@ fn example(about: &Value) -> Value {
     let nothing = default.as_str().is_some_and(|text| text.starts_with("0 "));
     let other = about.get("examples").and_then(|examples| examples.get(0)).filter(|_| nothing);
     other.cloned().unwrap_or(default)
+}
+
+/// The columns of a table of the records (`records.flows`) or of an export's tidy ones (`tidy.flows`), each with what it
+/// holds; the singular names the same table.
+fn dictionary(name: &str) -> Option<Vec<(String, String)>> {
+    let (kind, table) = name.split_once('.')?;
+    let called = |other: &str| other == table || other.strip_suffix('s') == Some(table);
+    match kind {
+        "records" => {
+            let table = weir_record::Table::ALL.into_iter().find(|one| called(one.name()))?;
+            Some(table.dictionary().into_iter().map(|one| (one.column, one.what.to_owned())).collect())
+        }
+        "tidy" => Some(weir_record::Tidy::ALL.into_iter().find(|one| called(one.name()))?.dictionary()),
+        _ => None,
+    }
+}
+
+fn print_dictionary(args: &DescribeArgs, columns: &[(String, String)]) -> Result<(), Failure> {
+    if args.json {
+        let column = |(name, what): &(String, String)| json!({ "name": name, "what": what });
+        let columns: Vec<Value> = columns.iter().map(column).collect();
+        return print_json(&json!({ "kind": "table", "name": args.name, "columns": columns }));
+    }
+    let mut text = format!("{} (columns of a table)\n", args.name);
+    for (name, what) in columns {
+        let _ = writeln!(text, "  {name}\n      {what}");
+    }
+    print(&text)
 }
 
 /// Tells what a setting of a lab file is for.

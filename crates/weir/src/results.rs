@@ -91,8 +91,16 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
     let out = out.map_err(|error| cannot(&error))?;
     let text = serde_json::to_string_pretty(&summary).map_err(|error| cannot(&error))?;
     write_below(&out, "summary.json", (text + "\n").as_bytes()).map_err(|error| cannot(&error))?;
+    let tidy = folder_below(&out, "tidy").map_err(|error| cannot(&error))?;
+    let files = weir_record::export_tidy(&summary, &tidy).map_err(|error| cannot(&error))?;
     results.export(&out)?;
-    print(&format!("{} exported to {}\n", results.count(), out.display()))
+    print(&format!(
+        "{} exported to {out}: a row for each run, group, flow and link in {out}/tidy ({} files; `weir describe tidy.flows` \
+         tells of the columns), and each run's records in a folder of its id\n",
+        results.count(),
+        files.len(),
+        out = out.display()
+    ))
 }
 
 /// Writes a commented lab to start from.

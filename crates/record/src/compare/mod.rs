@@ -246,7 +246,7 @@ fn subjects_of(rule: &Rule, run: &RunSummary, other: &RunSummary) -> Vec<Subject
         }
         _ => Vec::new(),
     };
-    let windows = run.windows.iter().map(|window| window.name.as_str());
+    let windows = run.windows.iter().filter(|window| !window.phase).map(|window| window.name.as_str());
     let both = windows.filter(|name| other.part(Some(name)).is_some()).map(|name| Some(name.to_owned()));
     let parts: Vec<Option<String>> = std::iter::once(None).chain(both).collect();
     let of = |window: &Option<String>| {

@@ -54,6 +54,7 @@ pub const METRICS: &[Metric] = &[
     aqm::OVERLOAD,
     aqm::OVERLOAD_TOGGLES,
     rate::GOODPUT,
+    rate::READ,
     rate::GOODPUT_SHARE,
     rate::THROUGHPUT,
     rate::THROUGHPUT_KIB,

@@ -44,10 +44,18 @@ impl<'a> Flows<'a> {
 
     /// Goodputs of those that were active, in Mbit/s.
     fn goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
-        self.each().filter(|flow| flow.reads).filter_map(|flow| {
-            let (from, to) = flow.active?;
-            mbps(flow.sum.read_bytes, to.since(from))
-        })
+        self.each().filter_map(goodput)
+    }
+
+    /// The same of those that compete with each other: of the whole run, those whose data cross its bottleneck.
+    fn competing_goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
+        let (view, level) = (self.view, self.level);
+        let bottleneck = view.info.bottleneck.and_then(|link| view.info.links.get(link as usize));
+        let groups = bottleneck.map_or(&[][..], |link| link.groups.as_slice());
+        let competes = move |flow: &usize| {
+            level != Level::Run || groups.is_empty() || groups.contains(&view.info.flows[*flow].group)
+        };
+        self.members.iter().copied().filter(competes).filter_map(move |flow| goodput(&view.flows[flow]))
     }
 
     fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -59,6 +67,12 @@ impl<'a> Flows<'a> {
     pub(super) fn mean_cwnd(&self) -> Option<f64> {
         Flows::mean(self.each().filter_map(|flow| flow.cwnd.mean()))
     }
+}
+
+/// What the application of a flow read while it was active, in Mbit/s.
+fn goodput(flow: &FlowView) -> Option<f64> {
+    let (from, to) = flow.active.filter(|_| flow.reads)?;
+    mbps(flow.sum.read_bytes, to.since(from))
 }
 
 const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
@@ -76,6 +90,19 @@ pub(super) const GOODPUT: Metric = Metric {
     formula: Formula::Flows(|f| {
         Value::from(f.active().filter(|_| f.read()).and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))
     }),
+};
+
+/// What applications read in all.
+pub(super) const READ: Metric = Metric {
+    name: "read_bytes",
+    title: "Read by applications",
+    unit: "bytes",
+    of: FLOWS,
+    definition: "Bytes that the receiving applications read in the window.",
+    source: "counted where applications read",
+    domain: Domain::NotNegative,
+    bound: None,
+    formula: Formula::Flows(|f| Value::from(f.read().then(|| f.sum(|s| s.read_bytes)))),
 };
 
 /// A part of what all applications got.
@@ -138,13 +165,13 @@ pub(super) const JAIN: Metric = Metric {
     title: "Jain's fairness index",
     unit: "",
     of: &[Level::Run, Level::Group],
-    definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window; 1 is equal, 1/n is all to one.",
+    definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window, of the whole run those whose data cross its bottleneck; 1 is equal, 1/n is all to one.",
     source: "Jain, Chiu, Hawe 1984 (DEC-TR-301)",
     bound: None,
     domain: Domain::Fraction,
     formula: Formula::Flows(|f| {
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-        for goodput in f.goodputs() {
+        for goodput in f.competing_goodputs() {
             n += 1.0;
             sum += goodput;
             squares += goodput * goodput;

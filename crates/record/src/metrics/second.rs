@@ -235,6 +235,7 @@ mod tests {
             from: Span::from_millis(from),
             to: Span::from_millis(to),
             tolerance,
+            phase: false,
         };
         let info = RunInfo {
             duration: Span::from_secs(9),
@@ -319,6 +320,21 @@ mod tests {
         let summary = RunSummary::new(&info, &records, None);
         // 400,000 bytes in the second from 3 s to 4 s.
         assert_eq!(summary.windows[0].flows[0].metrics.get("goodput_worst_second_mbps"), Value::Number(3.2));
+    }
+
+    #[test]
+    fn fairness_of_the_run_is_that_of_the_flows_that_cross_its_bottleneck() {
+        let (mut info, mut records) = run();
+        info.groups.push(GroupInfo { name: "elsewhere".into(), ..GroupInfo::default() });
+        info.flows.push(FlowInfo { name: "b".into(), group: 1, ..FlowInfo::default() });
+        let second = |sample: &FlowSample| FlowSample { flow: 1, read_bytes: 0, ..sample.clone() };
+        let silent: Vec<FlowSample> = records.flows.iter().map(second).collect();
+        records.flows.extend(silent);
+        let jain = |info: &RunInfo| RunSummary::new(info, &records, None).metrics.get("jain_index");
+        // Of two flows one gets everything.
+        assert_eq!(jain(&info), Value::Number(0.5));
+        info.links[0].groups = vec![0];
+        assert_eq!(jain(&info), Value::Number(1.0));
     }
 
     #[test]

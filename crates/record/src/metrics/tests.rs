@@ -44,6 +44,7 @@ fn run() -> RunInfo {
         delay: Span::from_millis(10),
         queue: "pie".into(),
         measured,
+        groups: vec![],
     };
     RunInfo {
         id: "run".into(),

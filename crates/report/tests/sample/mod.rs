@@ -5,7 +5,7 @@
 use weir_record::compare::{Bound, Comparison, Estimate};
 use weir_record::{Distribution, ParamInfo};
 use weir_report::model::{
-    Chart, ClassNumbers, FlowNumbers, GroupNumbers, Ink, Lab, Line, LinkNumbers, RunNumbers, RunSeries,
+    Chart, ClassNumbers, Event, FlowNumbers, GroupNumbers, Ink, Lab, Line, LinkNumbers, RunNumbers, RunSeries,
 };
 
 const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
@@ -111,6 +111,7 @@ fn one(
         transport: "tcp".into(),
         flows: 2,
         goodput_mbps: Some(rate * share / 100.0),
+        link: Some("forward".into()),
         share_percent: Some(share),
         rtt_ms: Some(spread(20.0 + delay.mean)),
         base_rtt_ms: Some(20.0),
@@ -142,7 +143,9 @@ fn one(
                 name: "forward".into(),
                 queue: queue.1.into(),
                 target_ms: queue.3,
+                carries: vec!["a".into(), "b".into()],
                 rate_mbps: Some(rate),
+                capacity_mbps: Some(rate),
                 utilisation_percent: Some(used),
                 delay_ms: Some(delay),
                 arrived,
@@ -218,6 +221,7 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
         ink,
         thin: false,
         hidden: false,
+        bound: false,
         values: (0..count).map(|i| Some(values(i))).collect(),
     };
     let rate = run.links[0].rate_mbps.unwrap();
@@ -238,6 +242,7 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
     RunSeries {
         period_s: 0.1,
         count,
+        events: vec![Event { at_s: 12.0, what: "link forward: 5 Mbit/s".into() }],
         charts: vec![
             chart(
                 "goodput",

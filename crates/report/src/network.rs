@@ -1,0 +1,201 @@
+//! The network of a lab as a small drawing, and below it what each link is: rate, delay, queue, and everything else that was
+//! set. What is not the same in all runs is said to vary.
+
+use crate::html::escape;
+use crate::sentence::spelled;
+use std::fmt::Write;
+use weir_plan::{Link, Run};
+
+/// Most nodes that are drawn; the links of larger networks are only listed.
+const MOST_NODES: usize = 14;
+/// Most links that are listed openly.
+const MOST_LISTED: usize = 12;
+/// Distances in the drawing.
+const STEP: usize = 170;
+const ROW: usize = 74;
+const MARGIN: usize = 70;
+
+/// The drawing and the list, as HTML; nothing without runs.
+pub(crate) fn network(runs: &[Run]) -> String {
+    let Some(first) = runs.first() else { return String::new() };
+    let mut html = drawing(first);
+    let links: Vec<&Link> = first.measured_links().map(|(_, link)| link).collect();
+    let mut list = String::new();
+    for link in &links {
+        let others =
+            || runs.iter().filter_map(|run| run.network.links.iter().find(|other| other.name == link.name));
+        let _ = write!(
+            list,
+            "<div><dt>link {}</dt><dd>{}</dd></div>",
+            escape(&link.name),
+            escape(&words(link, others))
+        );
+    }
+    for group in &first.groups {
+        let others =
+            || runs.iter().filter_map(|run| run.groups.iter().find(|other| other.name == group.name));
+        let flows = first.flows.iter().filter(|flow| first.groups[flow.group].name == group.name).count();
+        let controller = |group: &weir_plan::Group| match (group.controller(), &group.transport) {
+            (Some(controller), _) => spelled(controller.name()),
+            (None, Some(transport)) => spelled(transport.name()),
+            (None, None) => "a command".into(),
+        };
+        let count = if group.workload.is_drawn() { "flows at random".into() } else { plural(flows, "flow") };
+        let text = format!(
+            "{}, {}, {count}, base RTT {}",
+            same(controller(group), others().map(controller), "controller"),
+            group.workload.name(),
+            same(group.rtt.to_string(), others().map(|group| group.rtt.to_string()), "RTT"),
+        );
+        let _ = write!(list, "<div><dt>traffic {}</dt><dd>{}</dd></div>", escape(&group.name), escape(&text));
+    }
+    let list = format!("<dl class=\"facts\">{list}</dl>");
+    html += &match links.len() > MOST_LISTED {
+        true => format!("<details><summary>{}</summary>{list}</details>", plural(links.len(), "link")),
+        false => list,
+    };
+    html
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A text that is the same everywhere, or that it varies.
+fn same(text: String, mut all: impl Iterator<Item = String>, what: &str) -> String {
+    if all.any(|other| other != text) { format!("{what} varies") } else { text }
+}
+
+/// Something that a link may do to packets, and whether it does.
+type Mark = (&'static str, fn(&Link) -> bool);
+
+/// What a link is: all that was set.
+fn words<'a, I: Iterator<Item = &'a Link>>(link: &Link, others: impl Fn() -> I) -> String {
+    let rate = |link: &Link| match (&link.trace, link.rate) {
+        (Some(trace), _) => format!("trace {}", trace.file),
+        (None, Some(rate)) => rate.to_string(),
+        (None, None) => "no limit of rate".into(),
+    };
+    let mut words = vec![
+        same(rate(link), others().map(rate), "rate"),
+        same(
+            format!("{} one way", link.delay),
+            others().map(|link| format!("{} one way", link.delay)),
+            "delay",
+        ),
+        same(queue(link), others().map(queue), "queue"),
+    ];
+    let jitter = |link: &Link| link.jitter.is_some();
+    let marks: [Mark; 6] = [
+        ("loss", |link| json(&link.loss).as_f64() != Some(0.0)),
+        ("802.11 contention", |link| link.wifi.is_some()),
+        ("duplicates", |link| link.duplicate > 0.0),
+        ("damage", |link| link.corrupt > 0.0),
+        ("scripted drops", |link| !link.drop.is_empty()),
+        ("scripted reordering", |link| !link.hold.is_empty()),
+    ];
+    words.extend(others().any(jitter).then(|| "jitter".into()));
+    words.extend(marks.into_iter().filter(|(_, set)| others().any(set)).map(|(what, _)| what.into()));
+    if link.overhead.get() > 0 {
+        words.push(format!("{} overhead a packet", link.overhead));
+    }
+    let changes = others().map(|link| link.schedule.len()).max().unwrap_or(0);
+    words.extend((changes > 0).then(|| plural(changes, "scheduled change")));
+    let outages = others().map(|link| link.outages.len()).max().unwrap_or(0);
+    words.extend((outages > 0).then(|| plural(outages, "outage")));
+    words.join(", ")
+}
+
+/// A queue with the parameters that differ from its defaults.
+fn queue(link: &Link) -> String {
+    let name = link.queue.name();
+    let (own, default) = (json(&link.queue), json(&default_of(&link.queue, name)));
+    let mut text = spelled(name);
+    for (key, value) in own.as_object().into_iter().flatten() {
+        if key != "kind" && default.get(key) != Some(value) {
+            let value = value.as_str().map_or_else(|| value.to_string(), String::from);
+            let _ = write!(text, " {key} {value}");
+        }
+    }
+    text
+}
+
+fn json(config: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(config).unwrap_or_default()
+}
+
+/// What a lab that names the member of a registry alone gets.
+fn default_of<T: std::str::FromStr + Clone>(config: &T, name: &str) -> T {
+    name.parse().unwrap_or_else(|_| config.clone())
+}
+
+/// The nodes at the ends of measured links in columns by their distance from the first, and a line for each pair of links.
+fn drawing(run: &Run) -> String {
+    let links: Vec<&Link> = run.measured_links().map(|(_, link)| link).collect();
+    let mut columns: Vec<(usize, usize)> = Vec::new();
+    let Some(first) = links.first() else { return String::new() };
+    columns.push((first.from, 0));
+    let mut next = 0;
+    while let Some(&(node, column)) = columns.get(next) {
+        for link in &links {
+            let other = if link.from == node {
+                link.to
+            } else if link.to == node {
+                link.from
+            } else {
+                continue;
+            };
+            if columns.iter().all(|(known, _)| *known != other) {
+                columns.push((other, column + 1));
+            }
+        }
+        next += 1;
+    }
+    if columns.len() > MOST_NODES {
+        return String::new();
+    }
+    let place = |node: usize| {
+        let column = columns.iter().find(|(known, _)| *known == node).map_or(0, |(_, column)| *column);
+        let row =
+            columns.iter().take_while(|(known, _)| *known != node).filter(|(_, c)| *c == column).count();
+        (MARGIN + column * STEP, ROW / 2 + row * ROW)
+    };
+    let most = columns.iter().map(|(_, column)| *column).max().unwrap_or(0);
+    let rows =
+        (0..=most).map(|c| columns.iter().filter(|(_, column)| *column == c).count()).max().unwrap_or(1);
+    let (width, height) = (2 * MARGIN + most * STEP, rows * ROW);
+    let mut svg = format!(
+        "<svg class=\"network\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
+         aria-label=\"The network\">"
+    );
+    for (number, link) in links.iter().enumerate() {
+        let back = links.iter().position(|other| (other.from, other.to) == (link.to, link.from));
+        if back.is_some_and(|back| back < number) {
+            continue;
+        }
+        let ((x1, y1), (x2, y2)) = (place(link.from), place(link.to));
+        let (x, y) = ((x1 + x2) / 2, (y1 + y2) / 2);
+        let _ = write!(svg, "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
+        let label = |name: &str, y: usize, forward: bool| {
+            let name = if forward == (x2 >= x1) {
+                format!("{} →", escape(name))
+            } else {
+                format!("← {}", escape(name))
+            };
+            format!("<text x=\"{x}\" y=\"{y}\">{name}</text>")
+        };
+        svg += &label(&link.name, y - 7, true);
+        svg += &back.map_or(String::new(), |back| label(&links[back].name, y + 17, false));
+    }
+    for (node, _) in &columns {
+        let (x, y) = place(*node);
+        let name = run.network.nodes.get(*node).map_or("", |node| node.name.as_str());
+        let _ = write!(
+            svg,
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"6\"/><text class=\"node\" x=\"{x}\" y=\"{}\">{}</text>",
+            y + 24,
+            escape(name)
+        );
+    }
+    svg + "</svg>\n"
+}

@@ -1,0 +1,244 @@
+//! What a sentence says of links: each number with the link, and where L4S packets are apart the class, that it is of.
+
+use super::{EVEN, actors, at_engine, capital, spelled};
+use crate::model::{GroupNumbers, Lab, LinkNumbers, RunNumbers};
+use crate::number::{rough, rough_with};
+
+/// A mean delay within this share of the target is one that the AQM "held".
+const HELD: f64 = 0.25;
+/// A link below this use, in percent, was not full, and the sentence says so.
+const FULL_PERCENT: f64 = 90.0;
+/// Links that a sentence tells of; of more, the one with the longest queue.
+const TOLD: usize = 3;
+
+/// What the queues of a run did.
+pub(super) fn queue_clauses(run: &RunNumbers) -> Vec<String> {
+    told(run).into_iter().filter_map(queue_clause).collect()
+}
+
+/// The links of a run that its sentence tells of.
+fn told(run: &RunNumbers) -> Vec<&LinkNumbers> {
+    let links = run.data_links();
+    if links.len() <= TOLD {
+        return links;
+    }
+    let delay = |link: &&LinkNumbers| link.delay_ms.map_or(0.0, |delay| delay.mean);
+    links.into_iter().max_by(|a, b| delay(a).total_cmp(&delay(b))).into_iter().collect()
+}
+
+fn queue_clause(link: &LinkNumbers) -> Option<String> {
+    let delay = link.delay_ms?;
+    let (queue, name) = (spelled(&link.queue), &link.name);
+    if let Some((l4s, classic)) = link.l4s_and_classic() {
+        let mean = |class: &crate::model::ClassNumbers| {
+            class.delay_ms.map_or_else(|| "nothing".into(), |delay| rough_with(delay.mean, "ms"))
+        };
+        return Some(format!(
+            "at link {name} L4S packets waited {} in {queue}, classic ones {}",
+            mean(l4s),
+            mean(classic)
+        ));
+    }
+    let mean = rough_with(delay.mean, "ms");
+    Some(match link.target_ms {
+        Some(target) if (delay.mean - target).abs() <= HELD * target => {
+            let aim = rough_with(target, "ms");
+            match aim == mean {
+                true => format!("{queue} at link {name} held {mean}"),
+                false => format!("{queue} at link {name} held {mean} (its target is {aim})"),
+            }
+        }
+        Some(target) if delay.mean > target => format!(
+            "{queue} at link {name} let the queue stand at {mean}, above its target of {}",
+            rough_with(target, "ms")
+        ),
+        Some(target) => format!(
+            "the queue at link {name} stayed at {mean}, below {queue}’s target of {}",
+            rough_with(target, "ms")
+        ),
+        None => format!(
+            "behind {queue} at link {name} the queue stood at {mean} (p99 {})",
+            rough_with(delay.p99, "ms")
+        ),
+    })
+}
+
+/// What the groups took of each link that the sentence tells of, and what those got that cross none with a rate.
+pub(super) fn shares(run: &RunNumbers) -> Vec<String> {
+    let told = told(run);
+    let of_link = |link: &&LinkNumbers| {
+        let groups = run.groups.iter().filter(|group| group.link.as_ref() == Some(&link.name));
+        shares_clause(&groups.collect::<Vec<_>>(), Some(&link.name))
+    };
+    let mut clauses: Vec<String> = told.iter().filter_map(of_link).collect();
+    let rest: Vec<&GroupNumbers> = run.groups.iter().filter(|group| group.link.is_none()).collect();
+    clauses.extend(shares_clause(&rest, None));
+    clauses
+}
+
+fn shares_clause(groups: &[&GroupNumbers], link: Option<&str>) -> Option<String> {
+    let names = actors(groups);
+    let mut shares: Vec<(String, f64)> = groups
+        .iter()
+        .zip(names)
+        .filter_map(|(group, name)| {
+            let value = if link.is_some() { group.share_percent } else { group.goodput_mbps };
+            Some((name, value?))
+        })
+        .collect();
+    let unit = if link.is_some() { "%" } else { "Mbit/s" };
+    let of_link = link.map_or(String::new(), |link| format!(" of link {link}"));
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let written = |share: f64| rough_with(share, unit);
+    match shares.as_slice() {
+        [] => None,
+        all if all.iter().all(|(_, share)| *share <= 0.0) => {
+            let at = link.map_or(String::new(), |link| format!(" over link {link}"));
+            Some(format!("no application received anything{at}"))
+        }
+        [(name, share)] => Some(format!("{name} took {}{of_link}", written(*share))),
+        [(a, more), (b, less)] if *less > 0.0 && more / less <= EVEN => {
+            let (more, less) = (written(*more), written(*less));
+            let each = match more == less {
+                true => format!("{more}{of_link} each"),
+                false => format!("{more} and {less}{of_link}"),
+            };
+            Some(format!("{a} and {b} shared evenly ({each})"))
+        }
+        [(a, most), rest @ ..] if rest.len() <= 2 => {
+            let rest: Vec<String> =
+                rest.iter().map(|(name, share)| format!("{name} {}", written(*share))).collect();
+            Some(format!("{a} took {}{of_link}, {}", written(*most), rest.join(", ")))
+        }
+        [(a, most), .., (z, least)] => Some(format!(
+            "of {} groups {a} took most ({}{of_link}) and {z} least ({})",
+            shares.len(),
+            written(*most),
+            written(*least)
+        )),
+    }
+}
+
+/// What stayed unused of the links that were not full.
+pub(super) fn unused(run: &RunNumbers) -> Vec<String> {
+    let unused = |link: &LinkNumbers| {
+        let used = link.utilisation_percent.filter(|used| *used < FULL_PERCENT)?;
+        Some(format!("{} of link {} stayed unused", rough_with(100.0 - used, "%"), link.name))
+    };
+    told(run).into_iter().filter_map(unused).collect()
+}
+
+/// A cell on one engine: its sound repeats, or all of them where none is sound.
+struct Cell<'a> {
+    runs: Vec<&'a RunNumbers>,
+}
+
+impl<'a> Cell<'a> {
+    /// The cells of a lab in the order of its tree; those without a sound run are left out unless all are.
+    fn of(lab: &'a Lab) -> Vec<Cell<'a>> {
+        let any_sound = lab.runs.iter().any(|run| run.spoiled.is_empty());
+        let mut cells: Vec<Cell<'a>> = Vec::new();
+        for run in lab.runs.iter().filter(|run| run.spoiled.is_empty() || !any_sound) {
+            let same =
+                |cell: &Cell<'_>| cell.runs[0].params == run.params && cell.runs[0].engine == run.engine;
+            // The repeats of a cell stand together, those of both engines among them.
+            match cells.iter_mut().rev().take(2).find(|cell| same(cell)) {
+                Some(cell) => cell.runs.push(run),
+                None => cells.push(Cell { runs: vec![run] }),
+            }
+        }
+        cells
+    }
+
+    /// The mean over the repeats of what a link of this name has.
+    fn mean(&self, link: &str, of: impl Fn(&LinkNumbers) -> Option<f64>) -> Option<f64> {
+        let links = self.runs.iter().flat_map(|run| run.data_links()).filter(|other| other.name == link);
+        let values: Vec<f64> = links.filter_map(of).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+}
+
+/// What a lab of several cells found, from the lowest to the highest, at each link that carries data.
+pub(super) fn span(lab: &Lab) -> String {
+    let cells = Cell::of(lab);
+    let ran = |engine: &&str| cells.iter().any(|cell| cell.runs[0].engine == *engine);
+    let engines: Vec<String> = lab.engines().into_iter().filter(ran).map(at_engine).collect();
+    let (count, most) = (cells.len(), cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0));
+    let repeats = if most > 1 { format!(" of {most} repeats") } else { String::new() };
+    let cells_word = if count == 1 { "cell" } else { "cells" };
+    let over = format!("over {count} {cells_word}{repeats} {}", engines.join(" and "));
+    let mut names: Vec<&str> = Vec::new();
+    for link in cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| told(run)) {
+        if !names.contains(&link.name.as_str()) {
+            names.push(&link.name);
+        }
+    }
+    names.truncate(TOLD);
+    let mut clauses: Vec<String> = Vec::new();
+    for name in names {
+        clauses.extend(span_of_link(lab, &cells, name));
+    }
+    match clauses.as_slice() {
+        [] => capital(&format!("{over} no queue was measured.")),
+        [only] => capital(&format!("{over} {only}.")),
+        [rest @ .., last] => capital(&format!("{over} {}, and {last}.", rest.join(", "))),
+    }
+}
+
+fn span_of_link(lab: &Lab, cells: &[Cell<'_>], name: &str) -> Vec<String> {
+    let mut clauses = Vec::new();
+    let classes = cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.data_links());
+    let apart = classes.filter(|link| link.name == name).any(|link| link.l4s_and_classic().is_some());
+    let mut told = |what: &str, of: &dyn Fn(&LinkNumbers) -> Option<f64>| {
+        if let Some(((low, at_low), (high, at_high))) = range(cells, |cell| cell.mean(name, of)) {
+            let at = |value: f64, cell: &Cell<'_>| format!("{}{}", rough_with(value, "ms"), place(lab, cell));
+            clauses.push(match rough(low) == rough(high) {
+                true => format!("{what} at link {name} averaged {}", rough_with(low, "ms")),
+                false => {
+                    format!(
+                        "{what} at link {name} averaged between {} and {}",
+                        at(low, at_low),
+                        at(high, at_high)
+                    )
+                }
+            });
+        }
+    };
+    if apart {
+        told("the wait of L4S packets", &|link| Some(link.l4s_and_classic()?.0.delay_ms?.mean));
+        told("that of classic packets", &|link| Some(link.l4s_and_classic()?.1.delay_ms?.mean));
+    } else {
+        told("the queue", &|link| link.delay_ms.map(|delay| delay.mean));
+    }
+    let used = range(cells, |cell| cell.mean(name, |link| link.utilisation_percent));
+    clauses.extend(used.map(|(low, high)| format!("link {name} was used to {}", spread(low.0, high.0))));
+    clauses
+}
+
+/// Two shares in percent, or one where both are written the same.
+fn spread(low: f64, high: f64) -> String {
+    match (rough(low), rough_with(high, "%")) {
+        (low, written) if low == rough(high) => written,
+        (low, written) => format!("{low}–{written}"),
+    }
+}
+
+/// What a cell chose, where that is short enough to say in passing.
+fn place(lab: &Lab, cell: &Cell<'_>) -> String {
+    let chosen: Vec<String> = cell.runs[0].params.iter().map(|value| spelled(value)).collect();
+    if (1..=2).contains(&lab.levels.len()) { format!(" ({})", chosen.join(", ")) } else { String::new() }
+}
+
+/// A value, and the cell that has it.
+type Found<'c, 'a> = (f64, &'c Cell<'a>);
+
+/// The cells with the least and with the greatest value.
+fn range<'c, 'a>(
+    cells: &'c [Cell<'a>],
+    value: impl Fn(&Cell<'a>) -> Option<f64>,
+) -> Option<(Found<'c, 'a>, Found<'c, 'a>)> {
+    let values: Vec<(f64, &Cell<'a>)> = cells.iter().filter_map(|cell| Some((value(cell)?, cell))).collect();
+    let low = values.iter().copied().reduce(|a, b| if b.0 < a.0 { b } else { a })?;
+    let high = values.iter().copied().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
+    Some((low, high))
+}

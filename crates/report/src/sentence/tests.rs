@@ -1,0 +1,212 @@
+//! Sentences against numbers that they are made from.
+
+use super::*;
+use crate::model::{ClassNumbers, LinkNumbers};
+use weir_record::Distribution;
+use weir_record::compare::{Bound, Estimate};
+
+fn group(name: &str, controller: &str, share: f64) -> GroupNumbers {
+    GroupNumbers {
+        name: name.into(),
+        controller: (!controller.is_empty()).then(|| controller.into()),
+        flows: 1,
+        link: Some("down".into()),
+        share_percent: Some(share),
+        goodput_mbps: Some(share / 10.0),
+        ..GroupNumbers::default()
+    }
+}
+
+fn link(queue: &str, target: Option<f64>, mean: f64, used: f64) -> LinkNumbers {
+    LinkNumbers {
+        name: "down".into(),
+        queue: queue.into(),
+        carries: vec!["a".into(), "b".into()],
+        target_ms: target,
+        rate_mbps: Some(10.0),
+        utilisation_percent: Some(used),
+        delay_ms: Some(Distribution {
+            count: 1000,
+            mean,
+            p1: 0.0,
+            p25: mean,
+            p50: mean,
+            p75: mean,
+            p99: mean * 2.0,
+        }),
+        ..LinkNumbers::default()
+    }
+}
+
+fn cell(queue: &str, mean: f64, params: &[&str]) -> RunNumbers {
+    RunNumbers {
+        id: params.join("-"),
+        engine: "sim".into(),
+        params: params.iter().map(|value| value.to_string()).collect(),
+        bottleneck: Some(0),
+        links: vec![link(queue, (queue == "pie").then_some(15.0), mean, 99.0)],
+        groups: vec![group("a", "cubic", 62.0), group("b", "newreno", 34.0)],
+        ..RunNumbers::default()
+    }
+}
+
+/// No-break spaces read as plain ones.
+fn plain(text: String) -> String {
+    text.replace('\u{a0}', " ")
+}
+
+#[test]
+fn a_run_says_who_held_what_and_who_took_how_much() {
+    assert_eq!(
+        plain(run(&cell("pie", 15.2, &[]))),
+        "PIE at link down held 15 ms; CUBIC took 62 % of link down, NewReno 34 %."
+    );
+}
+
+#[test]
+fn a_target_that_was_missed_is_not_said_to_be_held() {
+    let above = plain(run(&cell("pie", 31.0, &[])));
+    assert!(
+        above.starts_with("PIE at link down let the queue stand at 31 ms, above its target of 15 ms;"),
+        "{above}"
+    );
+    let below = plain(run(&cell("pie", 4.0, &[])));
+    assert!(
+        below.starts_with("The queue at link down stayed at 4 ms, below PIE’s target of 15 ms;"),
+        "{below}"
+    );
+    let near = plain(run(&cell("pie", 17.0, &[])));
+    assert!(near.starts_with("PIE at link down held 17 ms (its target is 15 ms);"), "{near}");
+}
+
+#[test]
+fn a_spoiled_run_says_so_first() {
+    let mut spoilt = cell("tail-drop", 38.0, &[]);
+    spoilt.spoiled = vec!["lateness p99 was 2.1 ms.".into()];
+    let text = plain(run(&spoilt));
+    let start = "Spoiled, so its numbers are no more than a hint (lateness p99 was 2.1 ms): Behind tail drop";
+    assert!(text.starts_with(start), "{text}");
+}
+
+#[test]
+fn even_shares_are_called_even_and_an_unused_link_is_told() {
+    let mut run = cell("tail-drop", 38.0, &[]);
+    run.groups = vec![group("a", "cubic", 35.0), group("b", "newreno", 36.0)];
+    run.links[0].utilisation_percent = Some(72.0);
+    assert_eq!(
+        plain(super::run(&run)),
+        "Behind tail drop at link down the queue stood at 38 ms (p99 76 ms); NewReno and CUBIC shared evenly (36 % and \
+         35 % of link down); 28 % of link down stayed unused."
+    );
+}
+
+#[test]
+fn groups_with_the_same_controller_go_by_their_names() {
+    let mut run = cell("pie", 15.0, &[]);
+    run.groups = vec![group("near", "cubic", 80.0), group("far", "cubic", 15.0), group("voice", "", 1.0)];
+    let text = plain(super::run(&run));
+    assert!(text.ends_with("near (CUBIC) took 80 % of link down, far (CUBIC) 15 %, voice 1 %."), "{text}");
+}
+
+#[test]
+fn each_link_that_carries_data_is_told_of_by_name_and_each_group_of_its_own() {
+    let mut run = cell("pie", 15.0, &[]);
+    let named = |name: &str, carries: &[&str], delay: f64| LinkNumbers {
+        name: name.into(),
+        carries: carries.iter().map(|name| name.to_string()).collect(),
+        ..link("pie", Some(15.0), delay, 95.0)
+    };
+    run.links = vec![named("down", &["a"], 15.0), named("up", &["b"], 30.0)];
+    run.groups[1].link = Some("up".into());
+    assert_eq!(
+        plain(super::run(&run)),
+        "PIE at link down held 15 ms; PIE at link up let the queue stand at 30 ms, above its target of 15 ms; CUBIC took \
+         62 % of link down; NewReno took 34 % of link up."
+    );
+    // Acknowledgements alone are no data: that link is not told of.
+    run.links[1].carries.clear();
+    assert!(plain(super::run(&run)).starts_with("PIE at link down held 15 ms; CUBIC took 62 % of link down"));
+    // Of more than three links the one with the longest queue speaks.
+    run.links = ["h1", "h2", "h3", "h4"].map(|name| named(name, &["a"], 15.0)).into();
+    run.links[2] = named("h3", &["a"], 17.0);
+    assert!(plain(super::run(&run)).starts_with("PIE at link h3 held 17 ms (its target is 15 ms)"));
+}
+
+#[test]
+fn l4s_packets_and_classic_ones_are_told_apart() {
+    let mut run = cell("dualpi2", 8.0, &[]);
+    let delay = |mean: f64| run.links[0].delay_ms.map(|delay| Distribution { mean, ..delay });
+    let class = |class: &str, mean: f64, used: f64| ClassNumbers {
+        class: class.into(),
+        delay_ms: delay(mean),
+        utilisation_percent: Some(used),
+        ..ClassNumbers::default()
+    };
+    let classes = vec![class("not-ect", 14.0, 48.0), class("ect1", 0.5, 48.0), class("ect0", 3.0, 0.1)];
+    run.links[0].classes = classes;
+    assert!(
+        plain(super::run(&run)).starts_with(
+            "At link down L4S packets waited 0.50 ms in DualPI2, classic ones 14 ms; CUBIC took"
+        )
+    );
+}
+
+#[test]
+fn a_run_without_numbers_claims_nothing() {
+    assert_eq!(run(&RunNumbers::default()), "Nothing was measured in this run.");
+    let mut silent = cell("pie", 15.0, &[]);
+    silent.links.clear();
+    silent.groups = vec![GroupNumbers { link: None, ..group("a", "cubic", 0.0) }];
+    assert_eq!(run(&silent), "No application received anything.");
+}
+
+#[test]
+fn a_lab_names_its_extremes_and_counts_its_spoiled_runs() {
+    let mut lab = Lab { levels: vec!["queue".into()], ..Lab::default() };
+    lab.runs =
+        vec![cell("pie", 15.0, &["pie"]), cell("tail-drop", 48.0, &["tail-drop"]), cell("x", 99.0, &["x"])];
+    lab.runs[2].spoiled = vec!["stalls".into()];
+    assert_eq!(
+        plain(super::lab(&lab)),
+        "One of 3 runs is spoiled, and marked so. Over 2 cells in the simulator the queue at link down averaged between \
+         15 ms (PIE) and 48 ms (tail drop), and link down was used to 99 %."
+    );
+}
+
+#[test]
+fn a_comparison_names_the_level_that_mattered_most() {
+    let mut lab = Lab { levels: vec!["queue".into(), "rate".into()], ..Lab::default() };
+    lab.runs = vec![
+        cell("pie", 14.0, &["pie", "10"]),
+        cell("pie", 16.0, &["pie", "100"]),
+        cell("tail-drop", 44.0, &["tail-drop", "10"]),
+        cell("tail-drop", 40.0, &["tail-drop", "100"]),
+    ];
+    assert_eq!(
+        plain(comparison(&lab)),
+        "Queue delay depended most on queue: 15 ms with PIE; 42 ms with tail drop (means over everything else)."
+    );
+}
+
+#[test]
+fn cannot_tell_is_never_counted_as_agreeing() {
+    let row = |verdict, difference| Comparison {
+        cell: None,
+        metric: "queue_delay_ms".into(),
+        group: None,
+        window: None,
+        reference: Some(15.0),
+        other: Some(15.0 + difference),
+        difference: Estimate::of(&[difference / 15.0]),
+        bound: Bound::Relative(0.15),
+        verdict,
+    };
+    let two = [row(Verdict::Agree, 0.1), row(Verdict::Agree, 0.2)];
+    assert_eq!(agreement(&two, ["live", "sim"]), "The two agree on all 2 measures.");
+    let mixed = [row(Verdict::Agree, 0.1), row(Verdict::Differ, 4.0), row(Verdict::CannotTell, 2.0)];
+    assert_eq!(
+        plain(agreement(&mixed, ["live", "sim"])),
+        "The two agree on 1 of 3 measures and differ on 1 (queue delay: live 15 ms, sim 19 ms); on 1 the repeats cannot \
+         tell."
+    );
+}

@@ -1,0 +1,272 @@
+//! What a reader should be told at the place, found from a run's plan and its numbers: loads that cannot fit, queues that
+//! cannot hold a packet, warm-ups that cut off what was to be measured, and flow isolation that starves a flow.
+
+use crate::model::{GroupNumbers, LinkNumbers, RunNumbers};
+use crate::number::rough_with;
+use weir_plan::Run;
+
+/// Queues that hold no more packets than this drop what arrives in pairs.
+const SHORT_PACKETS: f64 = 2.0;
+/// Frames on time below this are worth a reason.
+const ON_TIME_PERCENT: f64 = 95.0;
+/// Losses below this, in percent, slow nobody down that is only acknowledged.
+const LOST_ACKS_PERCENT: f64 = 1.0;
+/// Where packets are smaller than this part of the largest on average, most of them carry no data.
+const SMALL: f64 = 0.5;
+/// Queues that give each flow a queue of its own and serve them in turn.
+const ISOLATING: [&str; 2] = ["fq-codel", "fq-pie"];
+
+/// The sentences for a run; none where nothing of this is so.
+pub(crate) fn warnings(run: &Run, numbers: &RunNumbers) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for link in &numbers.links {
+        warnings.extend(overload(run, link));
+        warnings.extend(short_queue(run, link));
+        warnings.extend(acknowledgements(run, link, numbers));
+        warnings.extend(isolation(run, link, numbers));
+    }
+    warnings.extend(cut_off(run, numbers));
+    warnings
+}
+
+/// What the applications of a group that send at a rate of their own want, in Mbit/s; none of those that take what they get.
+fn wanted_mbps(run: &Run, name: &str) -> Option<f64> {
+    let group = run.groups.iter().position(|group| group.name == name)?;
+    let flows: Vec<_> = run.flows.iter().filter(|flow| flow.group == group).collect();
+    let workload = &run.groups[group].workload;
+    if workload.is_drawn() {
+        let bytes: u64 = flows.iter().filter_map(|flow| flow.size).map(|size| size.get()).sum();
+        return Some(8e-6 * bytes as f64 / run.duration.as_secs_f64());
+    }
+    if workload.role().is_stream() {
+        return None;
+    }
+    let time = run.duration;
+    Some(8e-6 * flows.len() as f64 * workload.wanted(time)?.get() as f64 / time.as_secs_f64())
+}
+
+/// The load that is offered whatever the network does is more than the link carries.
+fn overload(run: &Run, link: &LinkNumbers) -> Option<String> {
+    let capacity = link.capacity_mbps?;
+    let wanted: f64 = link.carries.iter().filter_map(|group| wanted_mbps(run, group)).sum();
+    (wanted > capacity).then(|| {
+        format!(
+            "The load that is offered to link {} is {}, and the link carries {}: its queue is full whatever the AQM does, and \
+             flows at random pile up.",
+            link.name,
+            rough_with(wanted, "Mbit/s"),
+            rough_with(capacity, "Mbit/s")
+        )
+    })
+}
+
+/// The queue holds a packet or two.
+fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
+    let planned = run.network.links.iter().find(|other| other.name == link.name)?;
+    let limit = serde_json::to_value(&planned.queue).ok()?.get("limit")?.clone();
+    let text = limit.as_str()?.to_owned();
+    let rate = planned.rate?.bits_per_sec() as f64 / 8.0;
+    let bytes = match text.split_once(' ') {
+        Some((number, "packets" | "packet")) => number.parse::<f64>().ok()? * run.network.mtu.get() as f64,
+        Some((number, "bdp")) => number.parse::<f64>().ok()? * rate * run.network.base_rtt?.as_secs_f64(),
+        _ => match (text.parse::<weir_base::Bytes>(), text.parse::<weir_base::Span>()) {
+            (Ok(bytes), _) => bytes.get() as f64,
+            (_, Ok(time)) => rate * time.as_secs_f64(),
+            _ => return None,
+        },
+    };
+    let packets = bytes / run.network.mtu.get() as f64;
+    (packets <= SHORT_PACKETS && !link.carries.is_empty()).then(|| {
+        format!(
+            "The queue of link {} holds {text}, no more than {} packets: what arrives in a burst is dropped, however little is \
+             sent.",
+            link.name, SHORT_PACKETS
+        )
+    })
+}
+
+/// Acknowledgements fill a queue, alone or beside data that flow the other way than theirs.
+fn acknowledgements(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Option<String> {
+    let elsewhere = |group: &GroupNumbers| group.transport == "tcp" && !link.carries.contains(&group.name);
+    let dropped = link.dropped_percent?;
+    if dropped < LOST_ACKS_PERCENT || !numbers.groups.iter().any(elsewhere) {
+        return None;
+    }
+    let sent_mbit =
+        link.capacity_mbps? * link.utilisation_percent? / 100.0 * (numbers.duration_s - numbers.warmup_s);
+    let mean_bytes = sent_mbit * 1e6 / 8.0 / link.arrived.saturating_sub(link.dropped).max(1) as f64;
+    let name = &link.name;
+    (mean_bytes < SMALL * run.network.mtu.get() as f64).then(|| {
+        format!(
+            "Most packets at link {name} are acknowledgements ({} a packet on average), and its queue drops {} of all: where a \
+             queue counts packets, they take the room of data.",
+            rough_with(mean_bytes, "bytes"),
+            rough_with(dropped, "%")
+        )
+    })
+}
+
+/// Flow isolation takes from a flow what it sends above its share.
+fn isolation(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Vec<String> {
+    let Some(capacity) = link.capacity_mbps.filter(|_| ISOLATING.contains(&link.queue.as_str())) else {
+        return vec![];
+    };
+    let groups: Vec<&GroupNumbers> =
+        numbers.groups.iter().filter(|group| link.carries.contains(&group.name)).collect();
+    let flows: usize = groups.iter().map(|group| group.flows).sum();
+    let fair = capacity / flows.max(1) as f64;
+    let starved = |group: &&GroupNumbers| {
+        let on_time = group.waits.iter().find_map(|wait| wait.on_time_percent)?;
+        let wanted = wanted_mbps(run, &group.name)? / group.flows.max(1) as f64;
+        (on_time < ON_TIME_PERCENT && wanted > fair).then(|| {
+            format!(
+                "{} at link {} gives each of {flows} flows {} while all of them send; a flow of {} sends {}, and the queue \
+                 drops the rest.",
+                crate::sentence::spelled(&link.queue),
+                link.name,
+                rough_with(fair, "Mbit/s"),
+                group.name,
+                rough_with(wanted, "Mbit/s")
+            )
+        })
+    };
+    groups.iter().filter_map(starved).collect()
+}
+
+/// The warm-up holds everything that a group did.
+fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
+    let warmup = numbers.warmup_s;
+    let gone = |group: &&GroupNumbers| {
+        let Some(place) = run.groups.iter().position(|other| other.name == group.name) else { return false };
+        let mut flows = numbers.flows.iter().filter(|flow| flow.group == place).peekable();
+        let started = |name: &str| {
+            let flow = run.flows.iter().find(|flow| flow.name == name);
+            flow.map_or(0.0, |flow| flow.start.as_secs_f64())
+        };
+        warmup > 0.0
+            && flows.peek().is_some()
+            && flows.all(|flow| flow.completion_s.is_some_and(|took| started(&flow.name) + took <= warmup))
+    };
+    let groups = numbers.groups.iter().filter(gone);
+    groups
+        .map(|group| {
+            format!(
+                "All that {} did ended within the warm-up of {}, which is cut off from the numbers; write warmup = \"0 s\".",
+                group.name,
+                rough_with(warmup, "s")
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::WaitNumbers;
+    use std::path::Path;
+
+    const NET: &str =
+        "format = 1\n[run]\nduration = \"20 s\"\n[dumbbell]\nrate = \"5 Mbit/s\"\nrtt = \"40 ms\"\n";
+
+    fn planned(lab: &str) -> Run {
+        weir_plan::Lab::from_str(lab, "lab.toml", Path::new("."), &[]).unwrap().runs().remove(0)
+    }
+
+    fn group(name: &str, flows: usize) -> GroupNumbers {
+        GroupNumbers { name: name.into(), transport: "tcp".into(), flows, ..GroupNumbers::default() }
+    }
+
+    fn link(queue: &str, carries: &[&str]) -> LinkNumbers {
+        LinkNumbers {
+            name: "down".into(),
+            queue: queue.into(),
+            capacity_mbps: Some(5.0),
+            carries: carries.iter().map(|name| name.to_string()).collect(),
+            ..LinkNumbers::default()
+        }
+    }
+
+    fn told(run: &Run, numbers: &RunNumbers) -> Vec<String> {
+        warnings(run, numbers).into_iter().map(|text| text.replace('\u{a0}', " ")).collect()
+    }
+
+    #[test]
+    fn flow_isolation_is_told_where_a_flow_wants_more_than_its_share() {
+        // 25 frames of 10,000 bytes a second: 2 Mbit/s and headers. Of 5 Mbit/s each of five flows has 1.
+        let run = planned(&format!(
+            "{NET}queue = \"fq-codel\"\n[traffic.call.workload]\nkind = \"frames\"\nfps = 25\nsize = \"10 kB\"\n\
+             deadline = \"150 ms\"\n[traffic.bulk]\nflows = 4\n"
+        ));
+        let late = WaitNumbers { on_time_percent: Some(45.0), ..WaitNumbers::default() };
+        let call = GroupNumbers { waits: vec![late], ..group("call", 1) };
+        let mut numbers = RunNumbers {
+            links: vec![link("fq-codel", &["call", "bulk"])],
+            groups: vec![call, group("bulk", 4)],
+            ..RunNumbers::default()
+        };
+        let text = told(&run, &numbers).remove(0);
+        assert!(text.starts_with("FQ-CoDel at link down gives each of 5 flows 1 Mbit/s"), "{text}");
+        assert!(text.contains("a flow of call sends 2"), "{text}");
+        numbers.groups[0].waits[0].on_time_percent = Some(99.0);
+        assert_eq!(told(&run, &numbers), [""; 0], "nothing is to be explained");
+    }
+
+    #[test]
+    fn a_queue_of_a_packet_or_two_and_an_offered_load_that_does_not_fit_are_told() {
+        // Three times 2 Mbit/s of frames on 5 Mbit/s.
+        let run = planned(&format!(
+            "{NET}queue = {{ kind = \"tail-drop\", limit = \"2 packets\" }}\n[traffic.call]\nflows = 3\n\
+             [traffic.call.workload]\nkind = \"frames\"\nfps = 25\nsize = \"10 kB\"\ndeadline = \"150 ms\"\n"
+        ));
+        let numbers = RunNumbers {
+            links: vec![link("tail-drop", &["call"])],
+            groups: vec![group("call", 3)],
+            ..RunNumbers::default()
+        };
+        let texts = told(&run, &numbers);
+        assert!(texts[0].starts_with("The load that is offered to link down is 6"), "{texts:?}");
+        assert!(texts[1].starts_with("The queue of link down holds 2 packets"), "{texts:?}");
+    }
+
+    #[test]
+    fn a_transfer_within_the_warm_up_is_told() {
+        let run = planned(&format!("{NET}[traffic.a.workload]\nkind = \"transfer\"\nsize = \"100 kB\"\n"));
+        let flow =
+            crate::model::FlowNumbers { name: "a".into(), completion_s: Some(1.5), ..Default::default() };
+        let mut numbers = RunNumbers {
+            warmup_s: 4.0,
+            groups: vec![group("a", 1)],
+            flows: vec![flow],
+            ..RunNumbers::default()
+        };
+        assert!(told(&run, &numbers)[0].starts_with("All that a did ended within the warm-up of 4 s"));
+        numbers.warmup_s = 1.0;
+        assert_eq!(told(&run, &numbers), [""; 0]);
+    }
+
+    #[test]
+    fn acknowledgements_that_crowd_a_queue_are_told() {
+        let run = planned(&format!("{NET}[traffic.a]\n[traffic.b]\ndirection = \"up\"\n"));
+        let mut numbers = RunNumbers {
+            duration_s: 20.0,
+            warmup_s: 0.0,
+            // 5 Mbit/s for 20 s, full: 12.5 MB in 50,000 packets are 250 bytes each.
+            links: vec![LinkNumbers {
+                utilisation_percent: Some(100.0),
+                arrived: 55_000,
+                dropped: 5_000,
+                dropped_percent: Some(100.0 / 11.0),
+                ..link("tail-drop", &["b"])
+            }],
+            groups: vec![group("a", 1), group("b", 1)],
+            ..RunNumbers::default()
+        };
+        let text = told(&run, &numbers).remove(0);
+        assert!(
+            text.starts_with("Most packets at link down are acknowledgements (250 bytes a packet"),
+            "{text}"
+        );
+        numbers.links[0].dropped_percent = Some(0.2);
+        assert_eq!(told(&run, &numbers), [""; 0]);
+    }
+}
