@@ -1,0 +1,272 @@
+//! A network device of the calling thread's namespace, and what shapes it.
+
+use crate::filter::{as_request, class_of};
+use crate::message::{Handle, KIND, Message, OPTIONS, STATS2, attributes, long, word};
+use crate::netlink::{How, Kind, Netlink};
+use crate::step::{Step, plain_htb};
+use crate::{Problem, Snapshot};
+use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index, socket};
+use std::io;
+
+/// A device, by the name and the index that it has in the namespace of the thread that opened it.
+#[derive(Debug)]
+pub struct Device {
+    netlink: Netlink,
+    name: String,
+    index: u32,
+}
+
+/// What a class or discipline has counted since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that were sent, in frames without checksum; of packets of many segments each with its headers.
+    pub bytes: u64,
+    /// Packets that were sent.
+    pub packets: u64,
+    /// Packets that it refused since there was no room, or that it dropped.
+    pub drops: u64,
+    /// Bytes that wait.
+    pub backlog: u64,
+}
+
+impl Device {
+    /// Looks a device up.
+    ///
+    /// # Errors
+    /// There is none of this name, or no netlink.
+    pub fn open(name: &str) -> Result<Device, Problem> {
+        let failed = |error| Problem::Failed { what: format!("cannot look up {name}"), error };
+        let any =
+            socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(|error| failed(error.into()))?;
+        let index = name_to_index(&any, name).map_err(|_| Problem::NoDevice(name.to_owned()))?;
+        Ok(Device { netlink: Netlink::open().map_err(failed)?, name: name.to_owned(), index })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its index.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Makes a pair of devices of which one has this name and is otherwise like another, to try something out on. The namespace should
+    /// be a new one, with which it goes.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn scratch(name: &str, queue: u32, mtu: u32) -> Result<Device, Problem> {
+        let failed = |error| Problem::Failed { what: "cannot make a device to try on".into(), error };
+        Netlink::open().and_then(|mut netlink| netlink.add_scratch(name, queue, mtu)).map_err(failed)?;
+        Device::open(name)
+    }
+
+    /// What shapes it now.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn snapshot(&mut self) -> Result<Snapshot, Problem> {
+        self.read().map_err(|error| self.failed("cannot read the shapers", error))
+    }
+
+    fn read(&mut self) -> io::Result<Snapshot> {
+        let all = Message::new(self.index, Handle::NONE, Handle::NONE);
+        let settings = |found: Vec<Message>| found.into_iter().map(Message::settings).collect::<Vec<_>>();
+        let mut disciplines = settings(self.netlink.list(Kind::GetQdisc, &all)?);
+        // What arrives, and programs beside the root, are nobody's business here.
+        disciplines.retain(|it| it.parent != Handle::INGRESS);
+        for discipline in &mut disciplines {
+            // How many refer to it.
+            discipline.info = 0;
+            plain_htb(discipline);
+        }
+        let mut classes = settings(self.netlink.list(Kind::GetClass, &all)?);
+        let mut filters = vec![];
+        for discipline in disciplines.iter().filter(|it| it.handle != Handle::NONE) {
+            let parent = Message { parent: discipline.handle, ..all.clone() };
+            // Some have no filters.
+            let found = self.netlink.list(Kind::GetFilter, &parent).unwrap_or_default();
+            filters.extend(settings(found));
+        }
+        disciplines.sort();
+        classes.sort();
+        Ok(Snapshot { disciplines, classes, filters })
+    }
+
+    /// Makes a change.
+    ///
+    /// # Errors
+    /// The kernel's; [`Problem::Forbidden`] where the process may not.
+    pub fn apply(&mut self, step: &Step) -> Result<(), Problem> {
+        self.request(step).map_err(|error| match error.raw_os_error() {
+            Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => {
+                Problem::Forbidden(self.name.clone())
+            }
+            _ => self.failed(&format!("`{}` cannot be done", step.tc(&self.name)), error),
+        })
+    }
+
+    fn request(&mut self, step: &Step) -> io::Result<()> {
+        let index = self.index;
+        let of = |handle, parent| Message::new(index, handle, parent);
+        match step {
+            Step::RemoveRoot => {
+                self.netlink.change(Kind::DeleteQdisc, How::Delete, &of(Handle::NONE, Handle::ROOT))
+            }
+            Step::RemoveClass { handle } => absent_is_fine(self.netlink.change(
+                Kind::DeleteClass,
+                How::Delete,
+                &of(*handle, Handle::NONE),
+            )),
+            Step::RemoveFilters { parent, class } => self.remove_filters(*parent, *class),
+            Step::Filter { .. } => self.set(Kind::NewFilter, How::Add, step),
+            Step::Class(_) => self.set(Kind::NewClass, How::Replace, step),
+            Step::Tbf { .. } | Step::Htb { .. } | Step::Bfifo { .. } | Step::Pfifo { .. } => {
+                self.set(Kind::NewQdisc, How::Replace, step)
+            }
+        }
+    }
+
+    fn set(&mut self, kind: Kind, how: How, step: &Step) -> io::Result<()> {
+        step.object(self.index).map_or(Ok(()), |object| self.netlink.change(kind, how, &object))
+    }
+
+    /// Takes the filters away that lead to a class. With the last of its priority goes what the kernel keeps for that.
+    fn remove_filters(&mut self, parent: Handle, class: Handle) -> io::Result<()> {
+        let of_parent = Message::new(self.index, Handle::NONE, parent);
+        loop {
+            let filters = absent_is_none(self.netlink.list(Kind::GetFilter, &of_parent))?;
+            let leads_to = |filter: &Message| class_of(filter) == Some(class);
+            let Some(found) = filters.iter().find(|filter| leads_to(filter)) else { return Ok(()) };
+            let others = filters
+                .iter()
+                .any(|it| it.info == found.info && it.handle != found.handle && class_of(it).is_some());
+            let mut gone = Message::new(self.index, Handle::NONE, parent);
+            gone.info = found.info;
+            if others {
+                gone = gone.with("u32", vec![]);
+                gone.handle = found.handle;
+                gone.attributes.retain(|(kind, _)| *kind == KIND);
+            }
+            self.netlink.change(Kind::DeleteFilter, How::Delete, &gone)?;
+        }
+    }
+
+    /// What the classes and disciplines of these handles have counted; none where there is none.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn counters(&mut self, handles: &[Handle]) -> Result<Vec<Option<Counters>>, Problem> {
+        let all = Message::new(self.index, Handle::NONE, Handle::NONE);
+        let found = self.netlink.list(Kind::GetClass, &all).and_then(|mut found| {
+            found.extend(self.netlink.list(Kind::GetQdisc, &all)?);
+            Ok(found)
+        });
+        let found = found.map_err(|error| self.failed("cannot read the counters", error))?;
+        let of = |handle: &Handle| found.iter().find(|it| it.handle == *handle).map(counters_of);
+        Ok(handles.iter().map(of).collect())
+    }
+
+    /// Puts back what a snapshot holds: takes away the root that is there now, and makes what is not the kernel's default anew. What is
+    /// as it was is left alone.
+    ///
+    /// # Errors
+    /// The kernel's, or [`Problem::NotRestored`] where the outcome is not equal.
+    pub fn restore(&mut self, before: &Snapshot) -> Result<(), Problem> {
+        let now = self.snapshot()?;
+        if now == *before {
+            return Ok(());
+        }
+        if now.root().is_some() {
+            self.apply(&Step::RemoveRoot)?;
+        }
+        self.replay(before).map_err(|error| self.failed("cannot put the shapers back", error))?;
+        if self.snapshot()? == *before { Ok(()) } else { Err(Problem::NotRestored(self.name.clone())) }
+    }
+
+    /// Whether a snapshot of another device can be put back exactly: tries it on this one.
+    ///
+    /// # Errors
+    /// The kernel's, of reading what came out.
+    pub fn can_hold(&mut self, other: &Snapshot) -> Result<bool, Problem> {
+        Ok(self.replay(other).is_ok() && self.snapshot()?.is_like(other))
+    }
+
+    /// Makes everything of a snapshot that is not the kernel's default.
+    fn replay(&mut self, before: &Snapshot) -> io::Result<()> {
+        let index = self.index;
+        let here = |message: &Message| {
+            let mut message = Message { index, ..message.clone() };
+            message.attributes.retain(|(kind, _)| [KIND, OPTIONS].contains(kind));
+            message
+        };
+        let made = |message: &&Message| message.handle != Handle::NONE;
+        let disciplines = before.disciplines.iter().filter(made).map(|it| (Kind::NewQdisc, here(it)));
+        let classes = before.classes.iter().map(|it| (Kind::NewClass, here(it)));
+        let mut missing: Vec<(Kind, Message)> = disciplines.chain(classes).collect();
+        // What hangs on another is made after it, and some disciplines bring their classes along: what is not there is tried again for
+        // as long as that helps.
+        let mut there: Vec<Message> = vec![];
+        loop {
+            let (mut last, tried) = (None, missing.len());
+            for (kind, message) in &missing {
+                let hangs =
+                    message.parent == Handle::ROOT || there.iter().any(|it| it.handle == message.parent);
+                if !hangs {
+                    continue;
+                }
+                if let Err(error) = self.netlink.change(*kind, How::Replace, message) {
+                    last = Some(error);
+                }
+            }
+            let now = self.read()?;
+            there = now.disciplines.into_iter().chain(now.classes).collect();
+            missing.retain(|(_, message)| !there.iter().any(|it| it.is_called(message)));
+            if missing.is_empty() {
+                break;
+            }
+            if missing.len() == tried {
+                return Err(last.unwrap_or_else(|| io::Error::other("something of it is still missing")));
+            }
+        }
+        let filters: Vec<Message> = before.filters.iter().map(here).filter_map(as_request).collect();
+        filters.iter().try_for_each(|filter| self.netlink.change(Kind::NewFilter, How::Add, filter))
+    }
+
+    fn failed(&self, what: &str, error: io::Error) -> Problem {
+        Problem::Failed { what: format!("{}: {what}", self.name), error }
+    }
+}
+
+fn counters_of(message: &Message) -> Counters {
+    /// `TCA_STATS_BASIC` and `TCA_STATS_QUEUE` (include/uapi/linux/gen_stats.h).
+    const BASIC: u16 = 1;
+    const QUEUE: u16 = 3;
+    let all = attributes(message.attribute(STATS2).unwrap_or_default());
+    let of =
+        |kind: u16| all.iter().find(|(has, _)| *has == kind).map_or(&[][..], |(_, value)| value.as_slice());
+    let number = |kind: u16, at: usize| u64::from(word(of(kind), at).unwrap_or(0));
+    Counters {
+        bytes: long(of(BASIC), 0).unwrap_or(0),
+        packets: number(BASIC, 8),
+        backlog: number(QUEUE, 4),
+        drops: number(QUEUE, 8),
+    }
+}
+
+/// What is gone already is as well as taken away.
+fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+fn absent_is_none(found: io::Result<Vec<Message>>) -> io::Result<Vec<Message>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![]),
+        found => found,
+    }
+}

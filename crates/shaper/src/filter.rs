@@ -1,0 +1,177 @@
+//! Which packets go to which class: the kernel's `u32` filter, which compares words of the IP header. A packet can also name its class
+//! itself, without a filter: HTB takes the priority of a socket (`SO_PRIORITY`) that is a class's handle.
+
+use crate::message::{Handle, Message, OPTIONS, attributes, push, word};
+use std::fmt;
+use std::net::IpAddr;
+
+/// Attributes of u32 (include/uapi/linux/pkt_cls.h).
+const CLASS: u16 = 1;
+const SELECTOR: u16 = 5;
+const FLAGS: u16 = 11;
+/// The flags that can be asked for: to leave the card out, or the kernel (`TCA_CLS_FLAGS_SKIP_HW`, `TCA_CLS_FLAGS_SKIP_SW`).
+const ASKED: u32 = 3;
+/// `TC_U32_TERMINAL`: what matches goes to the class.
+const TERMINAL: u8 = 1;
+/// Types of Ethernet for IPv4 and IPv6 (IEEE 802 numbers).
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+/// Where the destination is in the headers (RFC 791, RFC 8200).
+const DESTINATION: [u32; 2] = [16, 24];
+/// Where the ports are behind headers without options; source and destination share a word (RFC 9293, RFC 768).
+const PORTS: [u32; 2] = [20, 40];
+/// The first word of an IPv4 header without options: a length of five words.
+const NO_OPTIONS: Key = Key { mask: 0x0f00_0000, value: 0x0500_0000, at: 0 };
+
+/// Which packets: those to a prefix of addresses, and of them perhaps those to a port only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    /// The first address; bits after the prefix are zero.
+    pub address: IpAddr,
+    /// How many bits of it count.
+    pub length: u8,
+    /// The destination's port; in IPv4 of packets whose header has no options, in IPv6 of those without extension headers.
+    pub port: Option<u16>,
+}
+
+/// A word of the packet that is compared.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    mask: u32,
+    value: u32,
+    at: u32,
+}
+
+impl Match {
+    /// Priority and protocol as `tcm_info` holds them.
+    pub(crate) fn info(&self) -> u32 {
+        u32::from(self.priority()) << 16 | u32::from(self.protocol().to_be())
+    }
+
+    fn protocol(&self) -> u16 {
+        if self.address.is_ipv4() { IPV4 } else { IPV6 }
+    }
+
+    /// Filters of lower numbers are asked first: the longer prefix, as in routing, and one with a port before one without. A number
+    /// belongs to one protocol: IPv4 has 1 to 66, IPv6 those after it.
+    fn priority(&self) -> u16 {
+        let (first, most) = if self.address.is_ipv4() { (1, 32) } else { (67, 128) };
+        let bits_left = most - u16::from(self.length).min(most);
+        first + 2 * bits_left + u16::from(self.port.is_none())
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        let (octets, family) = match self.address {
+            IpAddr::V4(v4) => (v4.octets().to_vec(), 0),
+            IpAddr::V6(v6) => (v6.octets().to_vec(), 1),
+        };
+        let mut keys = vec![];
+        let mut left = u32::from(self.length);
+        for (word, at) in octets.chunks_exact(4).zip((DESTINATION[family]..).step_by(4)) {
+            let bits = left.min(32);
+            left -= bits;
+            let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+            if mask != 0 {
+                keys.push(Key {
+                    mask,
+                    value: u32::from_be_bytes([word[0], word[1], word[2], word[3]]) & mask,
+                    at,
+                });
+            }
+        }
+        if let Some(port) = self.port {
+            keys.extend((family == 0).then_some(NO_OPTIONS));
+            keys.push(Key { mask: 0xffff, value: port.into(), at: PORTS[family] });
+        }
+        if keys.is_empty() {
+            keys.push(Key { mask: 0, value: 0, at: 0 });
+        }
+        keys
+    }
+
+    /// Attributes of the filter: its class, and `struct tc_u32_sel` with its keys.
+    pub(crate) fn options(&self, class: Handle) -> Vec<u8> {
+        let keys = self.keys();
+        let mut selector = vec![TERMINAL, 0, keys.len() as u8, 0];
+        selector.resize(16, 0);
+        for key in keys {
+            selector.extend(key.mask.to_be_bytes());
+            selector.extend(key.value.to_be_bytes());
+            selector.extend(key.at.to_ne_bytes());
+            selector.extend([0; 4]);
+        }
+        let mut options = vec![];
+        push(&mut options, CLASS, &class.0.to_ne_bytes());
+        push(&mut options, SELECTOR, &selector);
+        options
+    }
+}
+
+impl fmt::Display for Match {
+    /// As `tc` takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let protocol = if self.address.is_ipv4() { "ip" } else { "ipv6" };
+        write!(f, "protocol {protocol} pref {} u32", self.priority())?;
+        for Key { mask, value, at } in self.keys() {
+            write!(f, " match u32 0x{value:08x} 0x{mask:08x} at {at}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The class that a u32 filter leads to; none for a table of such.
+pub(crate) fn class_of(filter: &Message) -> Option<Handle> {
+    let options = attributes(filter.attribute(OPTIONS)?);
+    let class = options.iter().find(|(kind, _)| *kind == CLASS)?;
+    word(&class.1, 0).map(Handle)
+}
+
+/// A filter as it is asked for, from what the kernel tells of it. `None` for what it tells beside filters: that there are some of a
+/// priority, and the table that it keeps them in.
+pub(crate) fn as_request(mut filter: Message) -> Option<Message> {
+    let told = attributes(filter.attribute(OPTIONS)?);
+    if filter.handle == Handle::NONE
+        || (filter.kind() == "u32" && told.iter().all(|(kind, _)| *kind != SELECTOR))
+    {
+        return None;
+    }
+    if filter.kind() == "u32" {
+        let mut options = vec![];
+        for (kind, value) in told {
+            match word(&value, 0) {
+                // Whether the card does it (`TCA_CLS_FLAGS_IN_HW` and its opposite) is only told.
+                Some(flags) if kind == FLAGS => push(&mut options, kind, &(flags & ASKED).to_ne_bytes()),
+                _ => push(&mut options, kind, &value),
+            }
+        }
+        filter = Message { attributes: vec![], ..filter }.with("u32", options);
+    }
+    Some(filter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(address: &str, length: u8, port: Option<u16>) -> String {
+        Match { address: address.parse().unwrap(), length, port }.to_string()
+    }
+
+    #[test]
+    fn filters_compare_the_bits_of_the_prefix() {
+        assert_eq!(
+            told("10.1.0.0", 16, None),
+            "protocol ip pref 34 u32 match u32 0x0a010000 0xffff0000 at 16"
+        );
+        assert_eq!(
+            told("10.1.2.3", 32, None),
+            "protocol ip pref 2 u32 match u32 0x0a010203 0xffffffff at 16"
+        );
+        assert_eq!(told("0.0.0.0", 0, None), "protocol ip pref 66 u32 match u32 0x00000000 0x00000000 at 0");
+        let v6 = "protocol ipv6 pref 228 u32 match u32 0x20010db8 0xffffffff at 24 match u32 0x00010000 0xffff0000 at 28";
+        assert_eq!(told("2001:db8:1::", 48, None), v6);
+        let port = "protocol ip pref 1 u32 match u32 0x0a010203 0xffffffff at 16 match u32 0x05000000 0x0f000000 at 0 \
+                    match u32 0x00000050 0x0000ffff at 20";
+        assert_eq!(told("10.1.2.3", 32, Some(80)), port);
+    }
+}

@@ -1,0 +1,133 @@
+//! What must be undone, written down before it is done: a file that is replaced whole and is on the disk before a change begins.
+//! Whoever holds the lock of the folder may read, change and write; a process that is killed loses the lock and leaves the file.
+
+use crate::Problem;
+use rustix::fs::FlockOperation;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Only its owner opens the folder, so nobody else can hold its lock.
+const PRIVATE: u32 = 0o700;
+
+/// The folder of journals, locked for this process alone until this is dropped.
+#[derive(Debug)]
+pub struct Journals {
+    path: PathBuf,
+    folder: File,
+}
+
+impl Journals {
+    /// Makes the folder if it is not there, and waits until nobody else has it.
+    ///
+    /// # Errors
+    /// It cannot be made or opened.
+    pub fn lock(path: &Path) -> Result<Journals, Problem> {
+        let failed = |error| Problem::Failed { what: format!("cannot lock {}", path.display()), error };
+        DirBuilder::new().recursive(true).mode(PRIVATE).create(path).map_err(failed)?;
+        let folder = File::open(path).map_err(failed)?;
+        rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))
+            .map_err(|error| failed(error.into()))?;
+        Ok(Journals { path: path.to_owned(), folder })
+    }
+
+    /// The names of all journals.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, Problem> {
+        let entries = fs::read_dir(&self.path).map_err(|error| self.failed("read", error))?;
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> =
+            names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Reads a journal. `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// It cannot be read, or makes no sense.
+    pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let path = self.file(name);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|error| self.failed("read", error))?,
+        };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| Problem::Journal { path, why: error.to_string() })
+    }
+
+    /// Writes a journal; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// It cannot be written; then the older one is still there.
+    pub fn write<T: Serialize>(&self, name: &str, journal: &T) -> Result<(), Problem> {
+        let (path, draft) = (self.file(name), self.path.join(format!("{name}.draft")));
+        let write = || -> io::Result<()> {
+            let bytes = serde_json::to_vec(journal)?;
+            let mut file = File::create(&draft)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            self.folder.sync_all()
+        };
+        write().map_err(|error| self.failed("write", error))
+    }
+
+    /// Removes a journal: there is nothing to undo any more.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), Problem> {
+        match fs::remove_file(self.file(name)).and_then(|()| self.folder.sync_all()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed("remove", error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.json"))
+    }
+
+    fn failed(&self, what: &str, error: io::Error) -> Problem {
+        Problem::Failed { what: format!("cannot {what} a journal in {}", self.path.display()), error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_read_as_it_was_written_until_it_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("one/two");
+        let journals = Journals::lock(&place).unwrap();
+        assert_eq!(journals.read::<Vec<u8>>("a").unwrap(), None);
+        journals.write("a", &vec![1, 2]).unwrap();
+        journals.write("b", &vec![3]).unwrap();
+        // What a killed process left half written is no journal.
+        fs::write(place.join("c.draft"), "[1,").unwrap();
+        assert_eq!(journals.names().unwrap(), ["a", "b"]);
+        assert_eq!(journals.read("a").unwrap(), Some(vec![1, 2]));
+        journals.remove("a").unwrap();
+        journals.remove("a").unwrap();
+        assert_eq!(journals.names().unwrap(), ["b"]);
+    }
+
+    #[test]
+    fn a_journal_that_makes_no_sense_is_named_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let journals = Journals::lock(folder.path()).unwrap();
+        fs::write(folder.path().join("a.json"), "[1, 2").unwrap();
+        let problem = journals.read::<Vec<u8>>("a").unwrap_err();
+        assert!(problem.to_string().contains("a.json is damaged"), "{problem}");
+        assert!(problem.help().contains("tc qdisc show"));
+        assert_eq!(journals.names().unwrap(), ["a"]);
+    }
+}

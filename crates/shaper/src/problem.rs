@@ -1,0 +1,78 @@
+//! Why a device cannot be shaped, in words to act on.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a device cannot be shaped.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// There is no such device in this network namespace.
+    #[error("there is no device {0}")]
+    NoDevice(String),
+    /// The process lacks the privilege.
+    #[error("this process may not change the shapers of {0}")]
+    Forbidden(String),
+    /// Somebody else's discipline is at the root.
+    #[error("{device} has a root discipline that is not weir's: {kind} {handle}")]
+    Foreign {
+        /// The device.
+        device: String,
+        /// Its discipline.
+        kind: String,
+        /// The discipline's handle.
+        handle: String,
+    },
+    /// A foreign discipline was tried on a scratch device, and came out differently.
+    #[error("the root discipline of {device}, {kind}, could not be put back as it is, so it is not replaced")]
+    Irreplaceable {
+        /// The device.
+        device: String,
+        /// Its discipline.
+        kind: String,
+    },
+    /// The device is not as it was.
+    #[error("the shapers of {0} are not as they were before")]
+    NotRestored(String),
+    /// The journal cannot be read.
+    #[error("{path} is damaged: {why}")]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Something else that the system refused.
+    #[error("{what}: {error}")]
+    Failed {
+        /// What was to be done.
+        what: String,
+        /// Why it could not be.
+        error: io::Error,
+    },
+}
+
+impl Problem {
+    /// What a person can do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Problem::NoDevice(_) => "`ip link` lists the devices".into(),
+            Problem::Forbidden(_) => "run as root: shapers need CAP_NET_ADMIN".into(),
+            Problem::Foreign { device, .. } => format!(
+                "`tc qdisc show dev {device}` shows it; --replace puts weir's in its place, and puts it back afterwards"
+            ),
+            Problem::Irreplaceable { device, .. } => {
+                format!("take it away yourself: `tc qdisc delete dev {device} root`")
+            }
+            Problem::NotRestored(device) => {
+                format!("look at `tc qdisc show dev {device}`; net.core.default_qdisc may have been changed meanwhile")
+            }
+            Problem::Journal { path, .. } => format!(
+                "look at `tc qdisc show`, take away what is not wanted, and remove {}",
+                path.display()
+            ),
+            Problem::Failed { .. } => {
+                "the kernel needs CONFIG_NET_SCH_HTB, CONFIG_NET_SCH_TBF, CONFIG_NET_SCH_FIFO and CONFIG_NET_CLS_U32".into()
+            }
+        }
+    }
+}
