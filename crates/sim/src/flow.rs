@@ -2,7 +2,7 @@
 
 use crate::packet::Way;
 use weir_base::{Bytes, Time};
-use weir_plan::{Card, Ip, Run};
+use weir_plan::{Card, Run};
 use weir_transport::{Counts, Endpoint, Message, Stream};
 use weir_workload::{End, Received, Role, Socket, Sockets, Trouble, Writes};
 
@@ -11,9 +11,8 @@ const UDP_HEADER: u64 = 8;
 
 /// A flow at work.
 pub(crate) struct Flow {
-    from: usize,
-    to: usize,
-    ip: Ip,
+    /// The ways that packets of its two ends take.
+    ways: [Way; 2],
     /// The application that drives it: its place among the world's.
     pub(crate) application: u32,
     /// Whether its packets are datagrams.
@@ -52,10 +51,14 @@ impl Flow {
             Role::Datagrams(datagrams) => datagrams.exact,
             Role::OneWay | Role::RequestResponse | Role::Command => false,
         };
-        Flow {
-            from: group.from,
-            to: group.to,
+        let way = |from: usize, to: usize| Way {
+            flow: number as u32,
+            from: from as u16,
+            to: to as u16,
             ip: group.ip,
+        };
+        Flow {
+            ways: [way(group.from, group.to), way(group.to, group.from)],
             application: application as u32,
             datagrams: group.tcp().is_none(),
             exact,
@@ -68,7 +71,7 @@ impl Flow {
 
     /// The flow begins: it gets its two ends.
     pub(crate) fn begin(&mut self, run: &Run, number: usize) {
-        let headers = u64::from(self.ip.header()) + UDP_HEADER;
+        let headers = u64::from(self.ways[0].ip.header()) + UDP_HEADER;
         let ends = run.ends(number).map(|ends| ends.map(|end| SimSocket { end, headers }));
         self.ends = ends.map(Box::new);
     }
@@ -76,17 +79,13 @@ impl Flow {
     /// Which of its ends is at this host.
     #[inline]
     pub(crate) fn end_at(&self, host: usize) -> End {
-        if host == self.from { End::Sender } else { End::Receiver }
+        if host == usize::from(self.ways[0].from) { End::Sender } else { End::Receiver }
     }
 
     /// The way that packets of one of its ends take.
     #[inline]
-    pub(crate) fn way(&self, number: usize, end: End) -> Way {
-        let (from, to) = match end {
-            End::Sender => (self.from, self.to),
-            End::Receiver => (self.to, self.from),
-        };
-        Way { flow: number, from, to, ip: self.ip }
+    pub(crate) fn way(&self, end: End) -> Way {
+        self.ways[end as usize]
     }
 
     #[inline]

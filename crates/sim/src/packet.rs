@@ -19,23 +19,20 @@ pub(crate) struct SimPacket(Box<Fields>);
 struct Fields {
     body: Body,
     arrived: Time,
-    flow: u32,
-    /// Node of the host it comes from, and of the one it is for.
-    from: u16,
-    to: u16,
+    way: Way,
     length: u16,
     ecn: Ecn,
     class: Ecn,
-    ip: Ip,
     corrupt: bool,
 }
 
 /// Which flow a packet belongs to, and between which hosts it travels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Way {
-    pub(crate) flow: usize,
-    pub(crate) from: usize,
-    pub(crate) to: usize,
+    pub(crate) flow: u32,
+    /// Node of the host it comes from, and of the one it is for.
+    pub(crate) from: u16,
+    pub(crate) to: u16,
     pub(crate) ip: Ip,
 }
 
@@ -74,10 +71,9 @@ impl Store {
     pub(crate) fn packet(&mut self, ecn: Ecn, way: Way) -> SimPacket {
         let fields = &mut *self.next.0;
         fields.arrived = Time::ZERO;
-        fields.flow = way.flow as u32;
+        fields.way = way;
         fields.length = (fields.body.length() + way.ip.header()) as u16;
-        (fields.from, fields.to) = (way.from as u16, way.to as u16);
-        (fields.ecn, fields.class, fields.ip) = (ecn, ecn, way.ip);
+        (fields.ecn, fields.class) = (ecn, ecn);
         fields.corrupt = false;
         let following = self.arrived.pop().unwrap_or_else(SimPacket::new);
         std::mem::replace(&mut self.next, following)
@@ -105,13 +101,10 @@ impl SimPacket {
         SimPacket(Box::new(Fields {
             body: Body::Segment(Segment::default()),
             arrived: Time::ZERO,
-            flow: 0,
-            from: 0,
-            to: 0,
+            way: Way { flow: 0, from: 0, to: 0, ip: Ip::V4 },
             length: 0,
             ecn: Ecn::NotEct,
             class: Ecn::NotEct,
-            ip: Ip::V4,
             corrupt: false,
         }))
     }
@@ -138,7 +131,7 @@ impl Packet for SimPacket {
     }
     #[inline]
     fn flow(&self) -> FlowId {
-        FlowId(self.0.flow)
+        FlowId(self.0.way.flow)
     }
     #[inline]
     fn ecn(&self) -> Ecn {
@@ -181,7 +174,7 @@ const PORTS: u32 = 20_000;
 impl SimPacket {
     /// The port of this packet's flow.
     fn port(&self) -> u16 {
-        (FIRST_PORT + self.0.flow % PORTS) as u16
+        (FIRST_PORT + self.0.way.flow % PORTS) as u16
     }
 
     fn tcp_header(&self, segment: &Segment) -> TcpHeader {
@@ -197,7 +190,7 @@ impl SimPacket {
         let timestamps = TcpOptionElement::Timestamp(segment.tsval, segment.tsecr);
         let mut options = vec![];
         if syn {
-            options.push(TcpOptionElement::MaximumSegmentSize((1500 - self.0.ip.header() - 20) as u16));
+            options.push(TcpOptionElement::MaximumSegmentSize((1500 - self.0.way.ip.header() - 20) as u16));
             options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
             options.extend([
                 timestamps,
@@ -238,7 +231,8 @@ impl SimPacket {
 
     fn header_v4(&self, body: u16) -> Option<Ipv4Header> {
         let mut ip =
-            Ipv4Header::new(body, 64, self.protocol(), address(self.0.from), address(self.0.to)).ok()?;
+            Ipv4Header::new(body, 64, self.protocol(), address(self.0.way.from), address(self.0.way.to))
+                .ok()?;
         ip.ecn = IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
         ip.dont_fragment = true;
         ip.header_checksum = ip.calc_header_checksum();
@@ -253,8 +247,8 @@ impl SimPacket {
             payload_length: body,
             next_header: self.protocol(),
             hop_limit: 64,
-            source: address_v6(self.0.from),
-            destination: address_v6(self.0.to),
+            source: address_v6(self.0.way.from),
+            destination: address_v6(self.0.way.to),
         }
     }
 }
@@ -262,7 +256,7 @@ impl SimPacket {
 impl Wire for SimPacket {
     #[inline]
     fn destination(&self) -> usize {
-        self.0.to.into()
+        self.0.way.to.into()
     }
 
     #[inline]
@@ -286,7 +280,7 @@ impl Wire for SimPacket {
         let datagram = self.segment().is_none();
         if datagram {
             let fields = &mut *self.0;
-            std::mem::swap(&mut fields.from, &mut fields.to);
+            std::mem::swap(&mut fields.way.from, &mut fields.way.to);
         }
         datagram
     }
@@ -306,8 +300,8 @@ impl Wire for SimPacket {
     }
 
     fn write_to(&self, frame: &mut Vec<u8>) {
-        let body = self.0.length - self.0.ip.header() as u16;
-        let header = match self.0.ip {
+        let body = self.0.length - self.0.way.ip.header() as u16;
+        let header = match self.0.way.ip {
             Ip::V4 => self.header_v4(body).map(Header::V4),
             Ip::V6 => Some(Header::V6(self.header_v6(body))),
         };

@@ -148,6 +148,7 @@ impl<'a> World<'a> {
                 self.fire(source, now);
                 continue;
             }
+            self.read_streams(now);
             if let Some(trouble) = self.trouble.take() {
                 return Err(EngineError::Failed(trouble));
             }
@@ -266,6 +267,20 @@ impl<'a> World<'a> {
         self.arm(number, APPLICATION, wake);
     }
 
+    /// The applications that only read what comes read it, so that what they have read is known.
+    fn read_streams(&mut self, now: Time) {
+        for number in 0..self.flows.len() {
+            self.read_stream(number, now);
+        }
+    }
+
+    fn read_stream(&mut self, number: usize, now: Time) {
+        let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
+        let all = flows.clone();
+        let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, all.start, now);
+        application.read_stream(number - all.start, now, &mut Ends(&mut self.flows[all]), tell);
+    }
+
     /// Sends what an end has to send, and sees to its timer.
     #[inline]
     fn flush(&mut self, number: usize, end: End, now: Time) {
@@ -285,7 +300,7 @@ impl<'a> World<'a> {
             }
         }
         if drawn {
-            self.give_back(number);
+            self.give_back(number, now);
         }
         self.arm(number, end as usize, due);
     }
@@ -303,7 +318,7 @@ impl<'a> World<'a> {
             self.transmit(number, End::Receiver, now);
         }
         if self.flows[number].drawn {
-            self.give_back(number);
+            self.give_back(number, now);
         }
         let due = self.flows[number].end(End::Receiver).map_or(Time::NEVER, |endpoint| endpoint.next_timer());
         self.arm(number, End::Receiver as usize, due);
@@ -311,32 +326,32 @@ impl<'a> World<'a> {
 
     /// Of a drawn flow that is complete, the connection is dropped.
     #[cold]
-    fn give_back(&mut self, number: usize) {
+    fn give_back(&mut self, number: usize, now: Time) {
         let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
         if application.completed(number - flows.start) {
+            self.read_stream(number, now);
             self.flows[number].give_back();
         }
     }
 
     /// Hands every packet that an end wants to send to the fabric.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, number: usize, end: End, now: Time) {
         let flow = &mut self.flows[number];
         if flow.card.is_some() && end == End::Sender {
             return self.transmit_by_card(number, now);
         }
-        let (way, datagrams, exact) = (flow.way(number, end), flow.datagrams, flow.exact);
+        let (way, datagrams, exact) = (flow.way(end), flow.datagrams, flow.exact);
         let Some(endpoint) = flow.end(end) else { return };
-        if end == End::Receiver && endpoint.is_quiet() {
-            return;
-        }
         let store = self.pool.store(datagrams);
-        while let Some(ecn) = endpoint.transmit(store.body(), now) {
+        // Of the two ends the receiving one mostly has nothing to send: it is asked before it looks for something.
+        while !(end == End::Receiver && endpoint.is_quiet()) {
+            let Some(ecn) = endpoint.transmit(store.body(), now) else { return };
             let packet = store.packet(ecn, way);
             if exact {
-                self.fabric.inject_exact(way.from, packet, now);
+                self.fabric.inject_exact(way.from.into(), packet, now);
             } else {
-                self.fabric.inject(way.from, packet, now);
+                self.fabric.inject(way.from.into(), packet, now);
             }
         }
     }
@@ -344,7 +359,8 @@ impl<'a> World<'a> {
     /// The same at a host with a card: as far as the card takes packets, and no more than may wait in it.
     fn transmit_by_card(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
-        let (way, datagrams) = (flow.way(number, End::Sender), flow.datagrams);
+        let (way, datagrams) = (flow.way(End::Sender), flow.datagrams);
+        let (from, to) = (usize::from(way.from), usize::from(way.to));
         let mtu = self.run.network.mtu.get() as u32;
         loop {
             let Some((endpoint, in_card)) = flow.sender_and_card() else { return };
@@ -353,7 +369,7 @@ impl<'a> World<'a> {
             if in_card.held {
                 return endpoint.throttled(now);
             }
-            if refuses && !self.fabric.takes(way.from, way.to, mtu) && endpoint.refused(now) {
+            if refuses && !self.fabric.takes(from, to, mtu) && endpoint.refused(now) {
                 in_card.held = true;
                 return self.fabric.count_refused(number);
             }
@@ -361,7 +377,7 @@ impl<'a> World<'a> {
             let Some(ecn) = endpoint.transmit(store.body(), now) else { return };
             let packet = store.packet(ecn, way);
             in_card.waiting += u64::from(packet.wire_length());
-            self.fabric.inject_exact(way.from, packet, now);
+            self.fabric.inject_exact(from, packet, now);
         }
     }
 

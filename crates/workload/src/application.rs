@@ -73,14 +73,32 @@ impl Application {
     }
 
     /// Whether [`Application::on_socket`] may do anything at this end: an application that waits for nothing there need not be called.
+    /// One that does nothing but read a stream may as well read when [`Application::read`] is asked for.
     #[inline]
     pub fn cares(&self, flow: usize, end: End) -> bool {
         let lane = self.lane(flow);
-        let waits = matches!(lane.waiting, Waiting::Open | Waiting::Room(_));
-        waits || end == End::Receiver || lane.plan.role != Role::OneWay
+        match lane.plan.role {
+            Role::OneWay => end == End::Sender && matches!(lane.waiting, Waiting::Open | Waiting::Room(_)),
+            _ => true,
+        }
     }
 
-    /// Bytes that the receiving application of this flow has read.
+    /// Reads the stream of a flow whose receiving application does nothing else.
+    pub fn read_stream<S: Sockets>(
+        &mut self,
+        flow: usize,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        if self.lane(flow).plan.role == Role::OneWay
+            && let Some(received) = self.take(flow, End::Receiver, now, sockets, tell)
+        {
+            self.lane_mut(flow).read += received.bytes;
+        }
+    }
+
+    /// Bytes that the receiving application of this flow has read: see [`Application::read_stream`].
     #[inline]
     pub fn read(&self, flow: usize) -> u64 {
         self.lane(flow).read
@@ -164,11 +182,7 @@ impl Application {
                     self.active_moved(flow, 0, now, sockets, tell);
                 }
             }
-            (Role::OneWay, End::Receiver) => {
-                if let Some(received) = self.take(flow, end, now, sockets, tell) {
-                    self.lane_mut(flow).read += received.bytes;
-                }
-            }
+            (Role::OneWay, End::Receiver) => self.read_stream(flow, now, sockets, tell),
             _ => self.others_moved(flow, end, now, sockets, tell),
         }
     }

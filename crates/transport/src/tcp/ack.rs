@@ -460,6 +460,38 @@ impl Sender {
         now: Time,
     ) {
         let prior_sacked = self.board.sacked;
+        let low = if self.board.is_plain() {
+            self.clean_plain(effects, tally, now)
+        } else {
+            self.clean_marked(effects, tally, now)
+        };
+        self.sample_rtt(prior_una, prior_sacked, effects, tally, now);
+        if effects.data_acked
+            && let Some(low) = low
+            && low < prior_highest
+        {
+            let highest = self.highest_sacked();
+            self.rack.saw_reordering(low, highest, u64::from(self.mss));
+        }
+    }
+
+    /// Takes segments off of which none is marked: the first and the last of them tell of all. Answers where the first begins.
+    #[inline]
+    fn clean_plain(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
+        let (first, mut last, count) = self.board.pop_through(self.una)?;
+        tally.acked_sent = Some((first.sent_at, last.sent_at));
+        tally.acked_segments += count;
+        effects.data_acked = true;
+        effects.original_delivered |= first.end() <= self.high_seq;
+        self.delivery.delivered += u64::from(count);
+        self.delivery.on_delivered(&mut tally.sampling, &mut last);
+        self.rack.advance(micros(now), self.least_rtt(), false, last.sent_at, last.end());
+        Some(first.start)
+    }
+
+    /// Takes segments off one by one, by their marks. Answers where the first begins that is delivered only now and was sent once.
+    #[inline(never)]
+    fn clean_marked(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
         let mut low = None;
         while let Some(head) = self.board.head() {
             if head.end() > self.una {
@@ -479,14 +511,7 @@ impl Sender {
             tally.acked_segments += 1;
             effects.data_acked = true;
         }
-        self.sample_rtt(prior_una, prior_sacked, effects, tally, now);
-        if effects.data_acked
-            && let Some(low) = low
-            && low < prior_highest
-        {
-            let highest = self.highest_sacked();
-            self.rack.saw_reordering(low, highest, u64::from(self.mss));
-        }
+        low
     }
 
     /// The oldest segment is delivered by the cumulative number.

@@ -23,6 +23,8 @@ pub(crate) struct SendBuffer {
     windows: u64,
     /// Payload bytes that fit, in full segments that are each charged with their head.
     capacity: u64,
+    /// The application is woken while no more than this is in it: when a third is free (`sk_stream_write_space`).
+    wakes_below: u64,
 }
 
 impl SendBuffer {
@@ -32,7 +34,8 @@ impl SendBuffer {
         let mss = u64::from(config.mss);
         let per_segment = (mss + HEADERS).next_power_of_two() + SK_BUFF;
         let windows = u64::from(windows);
-        let mut buffer = SendBuffer { limit: 0, most: most.get(), mss, per_segment, windows, capacity: 0 };
+        let mut buffer =
+            SendBuffer { limit: 0, most: most.get(), mss, per_segment, windows, capacity: 0, wakes_below: 0 };
         buffer.set_limit(start.get());
         if start < most {
             buffer.expand(config.initial_window);
@@ -43,6 +46,7 @@ impl SendBuffer {
     fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
         self.capacity = (limit / (self.mss + CHARGE)).max(1) * self.mss;
+        self.wakes_below = self.capacity / 3 * 2;
     }
 
     /// Payload bytes that fit.
@@ -50,7 +54,14 @@ impl SendBuffer {
         self.capacity
     }
 
+    /// Whether so many payload bytes leave enough room for the application to be woken.
+    #[inline]
+    pub(crate) fn wakes(&self, held: u64) -> bool {
+        held <= self.wakes_below
+    }
+
     /// The window has grown to so many segments.
+    #[inline]
     pub(crate) fn expand(&mut self, segments: u32) {
         let wanted = self.windows * u64::from(segments.max(10)) * self.per_segment;
         if wanted > self.limit {

@@ -331,7 +331,7 @@ impl Connection {
                 ecn,
                 echo: segment.tsecr,
             };
-            self.receiver.on_data(data, sender.rtt.srtt(), sender.rtt.rto(), now);
+            self.receiver.on_data(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
         } else if stale
             || (seq < self.receiver.next && segment.len == 0 && stale_probe(seq, self.receiver.next))
         {
@@ -368,7 +368,7 @@ impl Connection {
             ecn,
             echo: segment.tsecr,
         };
-        self.receiver.on_data(data, sender.rtt.srtt(), sender.rtt.rto(), now);
+        self.receiver.on_data(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
         true
     }
 
@@ -388,6 +388,7 @@ impl Connection {
     }
 
     /// When [`Connection::on_timer`] is next to be called (and [`Connection::poll_transmit`] after it): a timer or the pacer.
+    #[inline]
     pub fn next_timer(&self) -> Time {
         let timers = self.handshake.deadline.min(self.receiver.acks.deadline());
         match self.sender.as_deref() {
@@ -407,6 +408,29 @@ impl Connection {
     #[inline]
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
         self.now = now;
+        if self.goes_first() {
+            return self.transmit_first(segment, now);
+        }
+        let sender = self.sender.as_deref_mut()?;
+        if let Some(outgoing) = sender.poll(now) {
+            return Some(self.put_on_wire(outgoing, segment, now));
+        }
+        if self.receiver.ack_due {
+            self.acknowledge(segment, now);
+            return Some(self.control_codepoint());
+        }
+        None
+    }
+
+    /// Whether something waits that leaves before all else.
+    #[inline]
+    fn goes_first(&self) -> bool {
+        self.handshake.send_due | self.handshake.answer_due | self.early.is_some()
+    }
+
+    /// A segment of the handshake, or what says what was so before the last segment came.
+    #[cold]
+    fn transmit_first(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
         if self.handshake.send_due {
             let (syn, ecn) = self.send_syn(now);
             *segment = syn;
@@ -420,19 +444,8 @@ impl Connection {
             }
             return Some(self.control_codepoint());
         }
-        if let Some(early) = self.early.take() {
-            *segment = early;
-            return Some(self.control_codepoint());
-        }
-        let sender = self.sender.as_deref_mut()?;
-        if let Some(outgoing) = sender.poll(now) {
-            return Some(self.put_on_wire(outgoing, segment, now));
-        }
-        if self.receiver.ack_due {
-            self.acknowledge(segment, now);
-            return Some(self.control_codepoint());
-        }
-        None
+        *segment = self.early.take()?;
+        Some(self.control_codepoint())
     }
 
     /// Whether nothing is to be sent and nothing is out: then [`Connection::transmit_into`] would change nothing.
@@ -440,9 +453,7 @@ impl Connection {
     pub fn is_quiet(&self) -> bool {
         let Some(sender) = self.sender.as_deref() else { return false };
         !self.receiver.ack_due
-            && !self.handshake.send_due
-            && !self.handshake.answer_due
-            && self.early.is_none()
+            && !self.goes_first()
             && sender.board.out() == 0
             && sender.at_rest()
             && sender.delivery.is_limited_by_application(0)
@@ -531,6 +542,7 @@ impl Connection {
         self.fill(segment, next, 0, Flags::ACK, now);
     }
 
+    #[inline(always)]
     fn put_on_wire(&mut self, outgoing: Outgoing, segment: &mut Segment, now: Time) -> Ecn {
         let mut flags = Flags::ACK;
         if outgoing.fin {
@@ -575,11 +587,13 @@ impl Connection {
         *bits = flags.with(echo);
         *counters = Counters::NONE;
         sack.clear();
-        if let Some((start, end)) = receiver.reassembly.duplicate.take() {
-            sack.push(wire(start, peer), wire(end, peer));
-        }
-        for &(start, end) in receiver.reassembly.blocks() {
-            sack.push(wire(start, peer), wire(end, peer));
+        if receiver.reassembly.has_news() {
+            if let Some((start, end)) = receiver.reassembly.duplicate.take() {
+                sack.push(wire(start, peer), wire(end, peer));
+            }
+            for &(start, end) in receiver.reassembly.blocks() {
+                sack.push(wire(start, peer), wire(end, peer));
+            }
         }
         if let Some(counted) = &mut receiver.counted {
             if let Some((counters, matter)) = counted.option() {

@@ -23,8 +23,6 @@ const COMPRESS_PART: u64 = 20;
 /// What the check needs to know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Check {
-    /// Bytes received in order that no acknowledgement has told of.
-    pub(crate) unacknowledged: u64,
     pub(crate) received_to: u64,
     pub(crate) gaps: bool,
     /// Smoothed RTT, microseconds; `None` before a sample.
@@ -88,18 +86,29 @@ impl DelayedAck {
             self.quicken(window, MAX_QUICK);
             self.ato = MIN;
         } else {
-            let jiffy = jiffies::JIFFY.as_nanos();
-            let gap = (now.as_nanos() / jiffy - self.last_data.as_nanos() / jiffy) * (jiffy / 1_000);
-            if gap <= MIN / 2 {
-                self.ato = self.ato / 2 + MIN / 2;
-            } else if gap < self.ato {
-                self.ato = (self.ato / 2 + gap).min(rto);
-            } else if gap > rto {
-                // The sender failed to restart its window: help it.
-                self.quicken(window, MAX_QUICK);
-            }
+            self.adapt(window, rto, now);
         }
         self.last_data = now;
+    }
+
+    /// The delay follows the gap since the last data.
+    #[inline]
+    fn adapt(&mut self, window: u64, rto: u64, now: Time) {
+        // So close, and the gap is at most half of the shortest delay, however the jiffies fall: no division is needed.
+        if now.since(self.last_data) < Span::from_micros(MIN / 2) {
+            self.ato = self.ato / 2 + MIN / 2;
+            return;
+        }
+        let jiffy = jiffies::JIFFY.as_nanos();
+        let gap = (now.as_nanos() / jiffy - self.last_data.as_nanos() / jiffy) * (jiffy / 1_000);
+        if gap <= MIN / 2 {
+            self.ato = self.ato / 2 + MIN / 2;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(rto);
+        } else if gap > rto {
+            // The sender failed to restart its window: help it.
+            self.quicken(window, MAX_QUICK);
+        }
     }
 
     fn quicken(&mut self, window: u64, most: u32) {
@@ -126,13 +135,18 @@ impl DelayedAck {
         self.now_due = true;
     }
 
-    /// Whether an acknowledgement must leave now; otherwise a timer is set.
+    /// Whether an acknowledgement must leave now, whatever [`DelayedAck::check`] would say. `unacknowledged` are the bytes received
+    /// in order that no acknowledgement has told of.
+    #[inline]
+    pub(crate) fn is_due(&self, unacknowledged: u64) -> bool {
+        self.scheduled
+            && (unacknowledged > self.largest || (self.quick > 0 && !self.interactive) || self.now_due)
+    }
+
+    /// Of an acknowledgement that is not [due](DelayedAck::is_due): whether it must leave now; otherwise a timer is set.
     pub(crate) fn check(&mut self, check: Check, now: Time) -> bool {
         if !self.scheduled {
             return false;
-        }
-        if check.unacknowledged > self.largest || (self.quick > 0 && !self.interactive) || self.now_due {
-            return true;
         }
         if !check.gaps {
             return self.delay(check.rtt, now);
@@ -203,7 +217,8 @@ impl DelayedAck {
 
     /// Data leaves: in answer to what has just come, it carries the acknowledgement (`tcp_event_data_sent`).
     pub(crate) fn on_data_sent(&mut self, now: Time) {
-        if now.since(self.last_data).as_micros() < self.ato {
+        // Before the first data there is no delay, and this is called for every segment of a sender that gets none.
+        if self.ato > 0 && now.since(self.last_data).as_micros() < self.ato {
             self.interactive = true;
         }
     }
@@ -257,8 +272,10 @@ impl DelayedAck {
 mod tests {
     use super::*;
 
-    fn check(unacknowledged: u64, gaps: bool) -> Check {
-        Check { unacknowledged, received_to: 1, gaps, rtt: Some(20_000), least_rtt8: 160_000 }
+    /// Whether an acknowledgement must leave now.
+    fn leaves(ack: &mut DelayedAck, unacknowledged: u64, gaps: bool) -> bool {
+        let check = Check { received_to: 1, gaps, rtt: Some(20_000), least_rtt8: 160_000 };
+        ack.is_due(unacknowledged) || ack.check(check, Time::ZERO)
     }
 
     #[test]
@@ -269,7 +286,7 @@ mod tests {
         for n in 0..24 {
             ack.on_data(1448, 65_160, 220_000, Time::ZERO);
             pending += 1448;
-            if ack.check(check(pending, false), Time::ZERO) {
+            if leaves(&mut ack, pending, false) {
                 ack.on_ack_sent();
                 pending = 0;
                 sent.push(n);
@@ -283,7 +300,7 @@ mod tests {
         let mut ack = DelayedAck::new(true);
         ack.on_data(1448, 65_160, 220_000, Time::ZERO);
         ack.quick = 0;
-        assert!(!ack.check(check(1448, false), Time::ZERO));
+        assert!(!leaves(&mut ack, 1448, false));
         assert_eq!(ack.deadline(), Time::ZERO + Span::from_millis(44));
         assert!(ack.on_timer(ack.deadline()));
     }
@@ -294,7 +311,7 @@ mod tests {
         let mut at_once = 0;
         for _ in 0..5 {
             ack.schedule();
-            if ack.check(check(0, true), Time::ZERO) {
+            if leaves(&mut ack, 0, true) {
                 ack.on_ack_sent();
                 at_once += 1;
             }

@@ -30,6 +30,12 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
+    /// Whether an acknowledgement has anything to tell of it.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.count > 0 || self.duplicate.is_some()
+    }
+
     /// Bytes held.
     pub(crate) fn held(&self) -> u64 {
         self.ranges.iter().map(|range| range.1 - range.0).sum()

@@ -22,6 +22,8 @@ pub(crate) struct Receiver {
     pub(crate) reassembly: Reassembly,
     pub(crate) acks: DelayedAck,
     pub(crate) window: ReceiveWindow,
+    /// Nothing has come in since the window was told last, so that it is what it was.
+    window_is_told: bool,
     clock: Clock,
     /// How marks are told; `None` where ECN was not agreed on.
     pub(crate) feedback: Option<Feedback>,
@@ -63,6 +65,7 @@ impl Receiver {
             reassembly: Reassembly::default(),
             acks: DelayedAck::new(config.compress_sack),
             window: ReceiveWindow::new(config),
+            window_is_told: false,
             clock: config.clock,
             feedback: None,
             echo: false,
@@ -76,7 +79,8 @@ impl Receiver {
     }
 
     /// Takes in data. `rtt` is the smoothed one, `rto` the timeout, in microseconds.
-    pub(crate) fn on_data(&mut self, data: Data, rtt: Option<u64>, rto: u64, now: Time) {
+    pub(crate) fn on_data(&mut self, data: &Data, rtt: Option<u64>, rto: u64, now: Time) {
+        self.window_is_told = false;
         if data.len >= self.acks.largest() {
             self.window.sample_rtt(data.echo, &self.clock, now);
         }
@@ -113,20 +117,22 @@ impl Receiver {
         } else {
             self.take_in_order(data, end_with_fin, rto, now);
         }
-        let check = Check {
-            unacknowledged: self.next - self.told,
-            received_to: self.next,
-            gaps: !self.reassembly.is_empty(),
-            rtt,
-            least_rtt8: self.least_rtt8(rtt),
-        };
         if data.start < self.next && (data.push || data.len < self.acks.largest()) {
             self.acks.see_push();
         }
-        self.ack_due |= self.acks.check(check, now) || self.acks.after_read(check.gaps);
+        self.ack_due |= self.acks.is_due(self.next - self.told) || self.leaves_anyway(rtt, now);
     }
 
-    fn take_in_order(&mut self, data: Data, end: u64, rto: u64, now: Time) {
+    /// Whether an acknowledgement that is not due at once leaves nevertheless.
+    #[inline]
+    fn leaves_anyway(&mut self, rtt: Option<u64>, now: Time) -> bool {
+        let gaps = !self.reassembly.is_empty();
+        let check = Check { received_to: self.next, gaps, rtt, least_rtt8: self.least_rtt8(rtt) };
+        self.acks.check(check, now) || self.acks.after_read(gaps)
+    }
+
+    #[inline]
+    fn take_in_order(&mut self, data: &Data, end: u64, rto: u64, now: Time) {
         let start = data.start;
         if start < self.next {
             self.reassembly.note_duplicate(start, self.next);
@@ -233,7 +239,12 @@ impl Receiver {
     }
 
     /// The window to tell now.
+    #[inline]
     pub(crate) fn tell_window(&mut self) -> u32 {
+        if self.window_is_told {
+            return self.window.told();
+        }
+        self.window_is_told = true;
         self.window.tell(self.next, self.held)
     }
 

@@ -135,16 +135,16 @@ impl Scoreboard {
     }
 
     /// Appends a segment that is being sent for the first time.
-    pub(crate) fn push(&mut self, sent: Sent) {
+    #[inline]
+    pub(crate) fn push(&mut self, mut sent: Sent) {
         if self.out() as usize == self.slots.len() {
             self.grow();
         }
         let slot = self.slot(self.next);
+        sent.marks |= LISTED;
         self.slots[slot] = sent;
         self.next += 1;
-        if self.in_order {
-            self.slots[slot].marks |= LISTED;
-        } else {
+        if !self.in_order {
             self.append(slot as u32);
         }
     }
@@ -167,6 +167,7 @@ impl Scoreboard {
         }
     }
 
+    #[cold]
     fn grow(&mut self) {
         let size = (self.slots.len() * 2).max(FIRST_SLOTS);
         let (old_mask, mask) = (self.mask, size - 1);
@@ -237,6 +238,21 @@ impl Scoreboard {
             self.set_waiting(slot, false);
         }
         self.first += 1;
+    }
+
+    /// Whether nothing outstanding is SACKed, lost or was sent again: all segments differ in nothing but their places and times.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.in_order && self.lost == 0
+    }
+
+    /// Takes off the segments of a [plain](Scoreboard::is_plain) board that end at this position or before it. Answers the first
+    /// and the last of them, and how many there are.
+    pub(crate) fn pop_through(&mut self, position: u64) -> Option<(Sent, Sent, u32)> {
+        let from = self.first;
+        while self.first != self.next && self.get(self.first).end() <= position {
+            self.first += 1;
+        }
+        (self.first > from).then(|| (*self.get(from), *self.get(self.first - 1), (self.first - from) as u32))
     }
 
     /// Marks a segment SACKed, with the bookkeeping of Linux `tcp_sacktag_one`. The caller has checked that it was not.

@@ -51,9 +51,15 @@ impl Sender {
         (sent_at + self.rtt.rto()).saturating_sub(micros(now))
     }
 
+    /// Whether the phase allows of tail loss probes.
+    #[inline]
+    pub(crate) fn may_probe(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Reduction)
+    }
+
     /// `tcp_schedule_loss_probe`; `advancing` when the timeout would start anew.
     pub(crate) fn schedule_probe(&mut self, advancing: bool, now: Time) -> bool {
-        if self.board.out() == 0 || !matches!(self.phase, Phase::Open | Phase::Reduction) {
+        if self.board.out() == 0 || !self.may_probe() {
             return false;
         }
         let mut wait = match self.rtt.srtt8() {

@@ -42,10 +42,13 @@ impl Sender {
     }
 
     /// Whether the next new segment may leave now, as far as trains go. Windows have been checked.
+    #[inline]
     pub(crate) fn train_ready(&mut self, now: Time) -> bool {
-        if self.train.left > 0 || self.gso_max_segs == 1 {
-            return true;
-        }
+        self.train.left > 0 || self.gso_max_segs == 1 || self.begin_train(now)
+    }
+
+    /// Begins another train, if it need not wait for more segments.
+    fn begin_train(&mut self, now: Time) -> bool {
         let mss = u64::from(self.mss);
         let cwnd = u64::from(self.cwnd());
         let room = cwnd - u64::from(self.board.in_flight());

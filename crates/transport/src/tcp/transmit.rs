@@ -2,7 +2,7 @@
 //! (`tcp_write_xmit`), as far as the window, the receiver and the pacer allow.
 
 use super::scoreboard::{FIN, SACKED, Sent};
-use super::sender::{Forced, Rexmit, Sender, micros};
+use super::sender::{Forced, Pending, Rexmit, Sender, micros};
 use weir_base::{Bytes, Span, Time};
 use weir_control::{Phase, Restart, Signal};
 
@@ -93,11 +93,11 @@ impl Sender {
     /// Whether nothing waits to be sent and the last burst is settled.
     #[inline]
     pub(crate) fn at_rest(&self) -> bool {
-        self.forced == Forced::Nothing
+        !self.endless
+            && self.forced == Forced::Nothing
             && self.rexmit == Rexmit::Nothing
             && self.burst == 0
             && !self.deferred
-            && !self.endless
             && !self.has_new_data()
     }
 
@@ -184,8 +184,8 @@ impl Sender {
         if sent.start >= self.window_end() && sent.start != self.una {
             return None;
         }
-        if number == self.board.first() && self.pending != super::sender::Pending::Reorder {
-            self.pending = super::sender::Pending::Nothing;
+        if number == self.board.first() && self.pending != Pending::Reorder {
+            self.pending = Pending::Nothing;
             self.rearm_timeout(now);
         }
         let outgoing = self.resend(number, true, now);
@@ -240,12 +240,11 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// The application is woken when a third of the buffer is free, and fills it (`sk_stream_write_space`); a greedy one fills
-    /// it whenever it can.
+    /// The application fills the buffer when it is woken; a greedy one does so whenever it can.
+    #[inline]
     fn fill_buffer(&mut self) {
-        let capacity = self.buffer.capacity();
-        if self.greedy || self.written.saturating_sub(self.una) <= capacity / 3 * 2 {
-            self.written = self.written.max(self.una + capacity);
+        if self.greedy || self.buffer.wakes(self.written.saturating_sub(self.una)) {
+            self.written = self.written.max(self.una + self.buffer.capacity());
         }
     }
 
@@ -262,14 +261,15 @@ impl Sender {
         }
         self.tell_sent(u64::from(len), false, now);
         let mut sent = Sent::new(start, len + u16::from(fin), fin, at);
+        self.next = sent.end();
         self.delivery.on_sent(&mut sent, at, idle);
         self.board.push(sent);
-        self.next = sent.end();
         if len < self.mss {
             self.short_end = self.next;
         }
         self.fin_sent |= fin;
-        if idle || self.pending == super::sender::Pending::Probe {
+        // Where a probe may be due, the end of the burst sets the timer.
+        if (idle || self.pending == Pending::Probe) && !self.may_probe() {
             self.rearm_timeout(now);
         }
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
@@ -280,6 +280,7 @@ impl Sender {
         Outgoing { start, len, fin, new: true, cwr, push }
     }
 
+    #[inline]
     fn tell_sent(&mut self, bytes: u64, retransmission: bool, now: Time) {
         if self.wants_sent {
             let in_flight_before = self.bytes(self.board.in_flight());

@@ -34,6 +34,8 @@ pub(crate) struct ReceiveWindow {
     ratio: u64,
     /// Payload that the buffer holds (`window_clamp`).
     clamp: u64,
+    /// Of that, what data that comes in order may open the window to: beside what waits to be read.
+    clamp_in_order: u64,
     /// Largest window that may be told now (`rcv_ssthresh`).
     limit: u64,
     /// Right edge as told to the peer: it never moves back (RFC 9293, section 3.8.6.2.1).
@@ -62,6 +64,7 @@ impl ReceiveWindow {
             mss: u64::from(config.mss),
             ratio: FIRST_RATIO,
             clamp: 0,
+            clamp_in_order: 0,
             limit: 0,
             edge: 0,
             told: 0,
@@ -74,9 +77,14 @@ impl ReceiveWindow {
             rtt8: 0,
             last_echo: 0,
         };
-        window.clamp = window.payload(buffer).min(UNSCALED << window.scale);
+        window.set_clamp(window.payload(buffer).min(UNSCALED << window.scale));
         window.limit = window.clamp;
         window
+    }
+
+    fn set_clamp(&mut self, clamp: u64) {
+        self.clamp = clamp;
+        self.clamp_in_order = clamp.min(self.payload(self.buffer.saturating_sub(TRUE_SIZE)));
     }
 
     /// Payload that so much memory holds (`tcp_win_from_space`).
@@ -111,7 +119,7 @@ impl ReceiveWindow {
         }
         self.ratio = ratio;
         let before = self.clamp;
-        self.clamp = self.payload(self.buffer);
+        self.set_clamp(self.payload(self.buffer));
         // As `tcp_set_window_clamp` has it.
         self.limit = if self.clamp < before {
             self.limit.min(self.clamp)
@@ -141,6 +149,11 @@ impl ReceiveWindow {
         window as u32
     }
 
+    /// The window as told last.
+    pub(crate) fn told(&self) -> u32 {
+        self.told as u32
+    }
+
     /// First position beyond what was offered.
     pub(crate) fn edge(&self) -> u64 {
         self.edge
@@ -153,7 +166,12 @@ impl ReceiveWindow {
 
     /// Data has come: the window opens by two segments while the buffer has room. What is in order waits to be read beside
     /// the `held` bytes out of order. Answers whether it did, which is worth an acknowledgement (`tcp_grow_window`).
+    #[inline]
     pub(crate) fn open(&mut self, len: u64, held: u64, in_order: bool) -> bool {
+        // Nearly always it is open already.
+        if in_order && self.limit >= self.clamp_in_order {
+            return false;
+        }
         let (waiting, held) = if in_order { (TRUE_SIZE, held) } else { (0, held.saturating_sub(len)) };
         let space = self.payload(self.buffer.saturating_sub(waiting)).saturating_sub(held);
         let room = space.min(self.clamp).saturating_sub(self.limit);
@@ -215,7 +233,7 @@ impl ReceiveWindow {
         let buffer = ((wanted << RATIO_SHIFT) / self.ratio).min(self.most);
         if buffer > self.buffer {
             self.buffer = buffer;
-            self.clamp = self.payload(buffer);
+            self.set_clamp(self.payload(buffer));
         }
     }
 }
