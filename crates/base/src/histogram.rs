@@ -157,6 +157,22 @@ impl Histogram {
         Some(self.max)
     }
 
+    /// [`percentile`](Histogram::percentile) at several shares, ascending, in one pass; empty when nothing was counted.
+    pub fn percentiles(&self, shares: &[f64]) -> Vec<Span> {
+        let mut values = Vec::with_capacity(shares.len());
+        let rank = |share: f64| (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count);
+        let mut seen = 0;
+        for bucket in self.used() {
+            seen += u64::from(self.counts[bucket]);
+            while shares.get(values.len()).is_some_and(|share| rank(*share) <= seen) {
+                values.push(self.middle(bucket));
+            }
+        }
+        // Buckets that were full count less than all.
+        values.resize(if self.count == 0 { 0 } else { shares.len() }, self.max);
+        values
+    }
+
     /// The buckets that hold something: (bucket number, count), ascending. With the exact sum, smallest and largest they
     /// are all of it: see [`Histogram::from_parts`].
     pub fn buckets(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
@@ -241,6 +257,10 @@ mod tests {
         assert!((p99 - 990.0).abs() < 990.0 / 64.0, "{p99}");
         assert_eq!(histogram.percentile(0.0).unwrap().as_millis(), 1);
         assert_eq!(histogram.percentile(1.0), histogram.max());
+        let shares = [0.0, 0.01, 0.5, 0.5, 0.999, 1.0];
+        let each = shares.map(|share| histogram.percentile(share).unwrap());
+        assert_eq!(histogram.percentiles(&shares), each);
+        assert_eq!(Histogram::new().percentiles(&shares), []);
     }
 
     #[test]

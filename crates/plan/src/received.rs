@@ -23,6 +23,7 @@ impl Run {
         named("run", &self.id, LONGEST_ID)?;
         self.network.nodes.iter().try_for_each(|node| named("node", &node.name, LONGEST_NAME))?;
         self.network.links.iter().try_for_each(|link| named("link", &link.name, LONGEST_NAME))?;
+        self.network.stations.iter().try_for_each(|station| named("station", &station.name, LONGEST_NAME))?;
         self.groups.iter().try_for_each(|group| named("group", &group.name, LONGEST_NAME))?;
         self.flows.iter().try_for_each(|flow| named("flow", &flow.name, LONGEST_NAME))?;
         self.check_times()?;
@@ -64,6 +65,10 @@ impl Run {
                 return Err(format!("has a link {} of no rate", link.name));
             }
         }
+        for station in &self.network.stations {
+            within("node", station.at, nodes)?;
+            station.links.iter().try_for_each(|link| within("link", *link, links))?;
+        }
         for group in &self.groups {
             within("node", group.from, nodes)?;
             within("node", group.to, nodes)?;
@@ -89,7 +94,7 @@ mod tests {
     use weir_base::Span;
 
     fn run() -> Run {
-        let text = "format = 1\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n[traffic.a]\nflows = 2\n\
+        let text = "format = 1\n[stations.box]\nat = 'left'\nkind = 'policer'\nrate = '5 Mbit/s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n[traffic.a]\nflows = 2\n\
                     [vary]\n'dumbbell.queue' = ['pie', { kind = 'tail-drop', limit = '1.5 bdp' }]\n";
         Lab::from_str(text, "lab.toml", Path::new("."), &[]).unwrap().runs().pop().unwrap()
     }
@@ -103,10 +108,11 @@ mod tests {
     #[test]
     fn names_that_are_no_names_of_files_are_refused() {
         for bad in ["", "..", "../../../ESC", "a/b", ".hidden", "<b>", "a b", "\u{1b}[31m"] {
-            let changes: [fn(&mut Run, &str); 5] = [
+            let changes: [fn(&mut Run, &str); 6] = [
                 |run, name| run.id = name.into(),
                 |run, name| run.network.nodes[0].name = name.into(),
                 |run, name| run.network.links[0].name = name.into(),
+                |run, name| run.network.stations[0].name = name.into(),
                 |run, name| run.groups[0].name = name.into(),
                 |run, name| run.flows[1].name = name.into(),
             ];
@@ -121,10 +127,12 @@ mod tests {
 
     #[test]
     fn indices_and_times_that_no_lab_gives_are_refused() {
-        let changes: [fn(&mut Run); 8] = [
+        let changes: [fn(&mut Run); 10] = [
             |run| run.flows[0].group = 1,
             |run| run.groups[0].from = 1000,
             |run| run.network.links[0].to = usize::MAX,
+            |run| run.network.stations[0].at = 1000,
+            |run| run.network.stations[0].links = vec![1000],
             |run| run.duration = Span::ZERO,
             |run| run.sample = Span::ZERO,
             |run| run.sample = Span::from_nanos(1),

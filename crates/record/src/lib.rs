@@ -3,6 +3,7 @@
 //! An engine hands its records to a [`Recorder`]: a [`ParquetRecorder`] writes them to a run's folder, [`Gathered`] keeps
 //! them until a [shard](write_shard) of several runs is written, [`Records`] are what is read back. With a [`RunInfo`] beside them, a [`View`] adds them up over a window of time, [`METRICS`] are
 //! computed from that, and [`RunSummary`] is what `summary.json` says of a run. [`series()`] gives the same over time,
+//! [`spreads`] the distributions,
 //! [`compare::compare`] holds two results against each other, [`export`] writes tables that other tools read.
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod records;
 mod seal;
 mod series;
 mod shard;
+mod spread;
 mod summary;
 mod table;
 mod tables;
@@ -39,8 +41,9 @@ pub use metrics::{
 pub use packed::PackedHistogram;
 pub use records::Records;
 pub use seal::{Sealed, read_sealed, read_shard_sealed, seal};
-pub use series::{Series, SeriesLimits, SeriesSet, Subject, series};
+pub use series::{Series, SeriesSet, Subject, flow_series, series};
 pub use shard::{read_shard, write_shard};
+pub use spread::{SHARES, Spread, spreads};
 pub use summary::{
     ClassSummary, FlowSummary, GroupSummary, PairSummary, Part, QueueSummary, RunSummary, StationSummary,
     Summary, WindowSummary,

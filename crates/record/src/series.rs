@@ -10,22 +10,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
 
-/// How much of a run is extracted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SeriesLimits {
-    /// Most points on the grid; at least one.
-    pub points: usize,
-    /// Most flows of each group that get series of their own: the first ones.
-    pub flows_per_group: usize,
-}
-
-impl Default for SeriesLimits {
-    /// Every period of 10 minutes at the default period of 100 ms; ten flows a group.
-    fn default() -> SeriesLimits {
-        SeriesLimits { points: 6000, flows_per_group: 10 }
-    }
-}
-
 /// A run's series, all on one grid.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesSet {
@@ -33,7 +17,7 @@ pub struct SeriesSet {
     pub period: Span,
     /// Points on the grid.
     pub count: usize,
-    /// The series: those of links first, then groups, flows, and internal states.
+    /// The series.
     pub series: Vec<Series>,
 }
 
@@ -74,34 +58,47 @@ impl SeriesSet {
     }
 }
 
-/// Extracts the series of a run. Warm-up is not cut off.
-pub fn series(info: &RunInfo, records: &Records, limits: SeriesLimits) -> SeriesSet {
-    let grid = Grid::new(info, records, limits.points);
+/// Extracts the series of a run's links, groups, queues and stations, on at most so many points. Warm-up is not cut off.
+pub fn series(info: &RunInfo, records: &Records, points: usize) -> SeriesSet {
+    let grid = Grid::new(info, records, points);
     let mut out = SeriesSet { period: grid.period(), count: grid.count(), series: Vec::new() };
     for (index, _) in info.links.iter().enumerate().filter(|(_, link)| link.measured) {
         link_series(&grid, records, index as u32, &mut out.series);
     }
-    let drawn = drawn_flows(info, limits.flows_per_group);
-    flow_series(&grid, info, records, &drawn, &mut out.series);
+    group_series(&grid, info, records, &mut out.series);
     message_series(&grid, info, records, &mut out.series);
-    state_series(&grid, records, &drawn, &mut out.series);
+    let shared = |of: Component| !matches!(of, Component::Controller(_));
+    state_series(&grid, records, shared, &mut out.series);
     out
 }
 
-/// The numbers of the flows that get series of their own, ascending.
-fn drawn_flows(info: &RunInfo, most: usize) -> Vec<u32> {
-    let mut seen = vec![0; info.groups.len()];
-    let mut drawn = Vec::new();
-    for (number, flow) in info.flows.iter().enumerate() {
-        let single = info.groups.get(flow.group as usize).is_some_and(|group| !group.drawn);
-        if let Some(seen) = seen.get_mut(flow.group as usize).filter(|_| single) {
-            *seen += 1;
-            if *seen <= most {
-                drawn.push(number as u32);
-            }
+/// Extracts the series of single flows and their controllers. `flows` are numbers of flows, ascending.
+pub fn flow_series(info: &RunInfo, records: &Records, flows: &[u32], points: usize) -> SeriesSet {
+    let grid = Grid::new(info, records, points);
+    let mut out = SeriesSet { period: grid.period(), count: grid.count(), series: Vec::new() };
+    let mut samples: Vec<Vec<&FlowSample>> = vec![Vec::new(); flows.len()];
+    for sample in &records.flows {
+        if let Ok(place) = flows.binary_search(&sample.flow) {
+            samples[place].push(sample);
         }
     }
-    drawn
+    let mut windows: Vec<Timed> = vec![Vec::new(); flows.len()];
+    for sample in &records.transport {
+        if let Ok(place) = flows.binary_search(&sample.flow) {
+            windows[place].push((sample.at, sample.cwnd));
+        }
+    }
+    for ((&flow, samples), windows) in flows.iter().zip(samples).zip(windows) {
+        let points = grid.gather(samples.into_iter(), |sample| sample.at, FlowSample::merge);
+        rates(&grid, &points, Subject::Flow(flow), &mut out.series);
+        let rtt = values(&grid, &points, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64));
+        for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", grid.means(windows.into_iter()))] {
+            out.series.push(Series { name: name.into(), of: Subject::Flow(flow), values });
+        }
+    }
+    let own = |of: Component| matches!(of, Component::Controller(flow) if flows.binary_search(&flow).is_ok());
+    state_series(&grid, records, own, &mut out.series);
+    out
 }
 
 /// The grid of points.
@@ -261,7 +258,7 @@ fn classes(points: &[Option<LinkSample>]) -> impl Iterator<Item = Ecn> + '_ {
     CODEPOINTS.into_iter().filter(move |&class| arrived(class))
 }
 
-fn flow_series(grid: &Grid, info: &RunInfo, records: &Records, drawn: &[u32], out: &mut Vec<Series>) {
+fn group_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Series>) {
     let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group);
     for group in 0..info.groups.len() as u32 {
         let samples = records.flows.iter().filter(|sample| group_of(sample.flow) == Some(group));
@@ -273,17 +270,6 @@ fn flow_series(grid: &Grid, info: &RunInfo, records: &Records, drawn: &[u32], ou
         let windows = grid.means(windows.map(|sample| (sample.at, sample.cwnd)));
         for (name, values) in [("rtt_ms", mean), ("rtt_p99_ms", p99), ("cwnd_segments", windows)] {
             out.push(Series { name: name.into(), of: Subject::Group(group), values });
-        }
-    }
-    for &flow in drawn {
-        let samples = records.flows.iter().filter(|sample| sample.flow == flow);
-        let points = grid.gather(samples, |sample| sample.at, FlowSample::merge);
-        rates(grid, &points, Subject::Flow(flow), out);
-        let rtt = values(grid, &points, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64));
-        let windows = records.transport.iter().filter(|sample| sample.flow == flow);
-        let windows = grid.means(windows.map(|sample| (sample.at, sample.cwnd)));
-        for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", windows)] {
-            out.push(Series { name: name.into(), of: Subject::Flow(flow), values });
         }
     }
 }
@@ -336,11 +322,12 @@ fn rates(grid: &Grid, points: &[Option<FlowSample>], of: Subject, out: &mut Vec<
 /// Values and their times.
 type Timed = Vec<(Time, f64)>;
 
-fn state_series(grid: &Grid, records: &Records, drawn: &[u32], out: &mut Vec<Series>) {
+/// The internal states of the components that are wanted.
+fn state_series(grid: &Grid, records: &Records, wanted: impl Fn(Component) -> bool, out: &mut Vec<Series>) {
     let mut states: Vec<(Component, &Arc<str>, Timed)> = Vec::new();
     // Each period brings the same states in the same order, so nearly all are found where they are looked for first.
     let mut next = 0;
-    for state in &records.states {
+    for state in records.states.iter().filter(|state| wanted(state.of)) {
         let same = |(of, name, _): &(Component, &Arc<str>, _)| {
             *of == state.of && (Arc::ptr_eq(name, &state.name) || **name == state.name)
         };
@@ -356,13 +343,10 @@ fn state_series(grid: &Grid, records: &Records, drawn: &[u32], out: &mut Vec<Ser
     }
     let mut states: Vec<(Subject, &str, Timed)> = states
         .into_iter()
-        .filter_map(|(of, name, values)| match of {
-            Component::Queue(link) => Some((Subject::QueueState(link), &**name, values)),
-            Component::Controller(flow) => {
-                let single = drawn.binary_search(&flow).is_ok();
-                single.then_some((Subject::ControllerState(flow), &**name, values))
-            }
-            Component::Station(station) => Some((Subject::StationState(station), &**name, values)),
+        .map(|(of, name, values)| match of {
+            Component::Queue(link) => (Subject::QueueState(link), &**name, values),
+            Component::Controller(flow) => (Subject::ControllerState(flow), &**name, values),
+            Component::Station(station) => (Subject::StationState(station), &**name, values),
         })
         .collect();
     states.sort_by_key(|&(of, name, _)| (of, name));
@@ -390,13 +374,11 @@ mod tests {
         }
     }
 
-    fn limits(points: usize) -> SeriesLimits {
-        SeriesLimits { points, ..SeriesLimits::default() }
-    }
-
+    /// Points enough for every period.
+    const ALL: usize = 6000;
     #[test]
     fn every_series_has_a_value_for_each_point_of_the_grid() {
-        let set = series(&info(), &busy_records(), SeriesLimits::default());
+        let set = series(&info(), &busy_records(), ALL);
         assert_eq!((set.period, set.count), (Span::from_millis(100), 50));
         assert!(set.series.iter().all(|series| series.values.len() == 50));
         let mut keys: Vec<_> = set.series.iter().map(|s| (s.of, s.name.clone())).collect();
@@ -407,10 +389,11 @@ mod tests {
 
     #[test]
     fn a_point_is_what_its_period_recorded() {
-        let set = series(&info(), &busy_records(), SeriesLimits::default());
+        let set = series(&info(), &busy_records(), ALL);
         let at = |name, of, point: usize| set.get(name, of).unwrap()[point];
         // Period 5: flow 1 reads 10 segments of 1448 bytes in 100 ms, flows 0 and 1 together 15.
-        assert_eq!(at("goodput_mbps", Subject::Flow(1), 4), Some(1.1584));
+        let flows = flow_series(&info(), &busy_records(), &[1], ALL);
+        assert_eq!(flows.get("goodput_mbps", Subject::Flow(1)).unwrap()[4], Some(1.1584));
         assert_eq!(at("goodput_mbps", Subject::Group(0), 4), Some(1.7376));
         assert_eq!(at("cwnd_segments", Subject::Group(0), 4), Some(2.5));
         assert_eq!(at("backlog_packets", Subject::Link(1), 4), Some(6.0));
@@ -421,35 +404,36 @@ mod tests {
             at("queue_delay_ms", Subject::Link(0), 4)
         );
         assert_eq!(at("queue_delay_ms", Subject::Class(0, Ecn::Ect0), 4), None);
-        assert_eq!(at("alpha_percent", Subject::ControllerState(2), 4), Some(5.0 / 7.0));
         assert_eq!(at("alpha_percent", Subject::QueueState(0), 4), None);
     }
 
     #[test]
     fn fewer_points_merge_periods_exactly() {
         let (info, records) = (info(), busy_records());
-        let (fine, coarse) = (series(&info, &records, limits(50)), series(&info, &records, limits(7)));
+        let (fine, coarse) = (series(&info, &records, 50), series(&info, &records, 7));
         assert_eq!((coarse.period, coarse.count), (Span::from_millis(800), 7));
         let sum = |set: &SeriesSet, name, of| set.get(name, of).unwrap().iter().flatten().sum::<f64>();
         for (name, of) in [("dropped_packets", Subject::Link(0)), ("retransmissions", Subject::Group(0))] {
             assert_eq!(sum(&coarse, name, of), sum(&fine, name, of), "{name}");
         }
         // The last point holds periods 49 and 50: the rate is over 200 ms.
-        let last = coarse.get("goodput_mbps", Subject::Flow(0)).unwrap()[6].unwrap();
+        let flows = flow_series(&info, &records, &[0], 7);
+        let last = flows.get("goodput_mbps", Subject::Flow(0)).unwrap()[6].unwrap();
         assert!((last - 99.0 * 1448.0 * 8.0 / 0.2e6).abs() < 1e-9);
     }
 
     #[test]
-    fn only_the_first_flows_of_a_group_are_drawn() {
-        let few = SeriesLimits { flows_per_group: 1, ..SeriesLimits::default() };
-        let set = series(&info(), &busy_records(), few);
-        let drawn = |flow| set.get("goodput_mbps", Subject::Flow(flow)).is_some();
-        assert_eq!([0, 1, 2].map(drawn), [true, false, true]);
+    fn flows_have_series_of_their_own_where_they_are_asked_for() {
+        let set = flow_series(&info(), &busy_records(), &[0, 2], ALL);
+        let known = |flow| set.get("goodput_mbps", Subject::Flow(flow)).is_some();
+        assert_eq!([0, 1, 2].map(known), [true, false, true]);
+        assert_eq!(set.get("alpha_percent", Subject::ControllerState(2)).unwrap()[4], Some(5.0 / 7.0));
+        assert_eq!(set.get("alpha_percent", Subject::ControllerState(1)), None);
     }
 
     #[test]
     fn a_run_without_records_has_no_points() {
-        let set = series(&info(), &Records::default(), limits(0));
+        let set = series(&info(), &Records::default(), 0);
         assert_eq!(set.count, 0);
         assert!(set.series.iter().all(|series| series.values.is_empty()));
     }

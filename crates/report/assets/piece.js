@@ -25,6 +25,7 @@ document.addEventListener("DOMContentLoaded", () => {
     // Everything in it that comes from a lab was escaped when it was written, as in the pages that are files.
     said.insertAdjacentHTML("afterend", page.b);
     said.remove();
+    weir.sortAll(document);
     weir.plots(document.getElementById("plots"));
   });
 });

@@ -55,6 +55,25 @@ const weir = (() => {
     return size < 1e-6 ? "< 0.000001" : value.toFixed(Math.min(8, 1 - Math.floor(Math.log10(size))));
   }
 
+  // A number for an axis or a field: as short as it can be, never with an exponent.
+  function plain(value) {
+    const size = Math.abs(value);
+    if (!(size > 0)) return "0";
+    return size >= 1e-4 && size < 1e15 ? String(+value.toPrecision(6)) : num(value);
+  }
+  function short(value) {
+    const size = Math.abs(value);
+    if (size >= 1e9) return plain(value / 1e9) + "G";
+    if (size >= 1e6) return plain(value / 1e6) + "M";
+    if (size >= 1e4) return plain(value / 1e3) + "k";
+    return plain(value);
+  }
+  // A count with its thousands set apart, as the tables have it.
+  const count = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  // The number that a cell of a table shows; NaN where there is none.
+  const numberIn = (cell) => (cell.textContent ? parseFloat(cell.textContent.replace(/[^\d.eE+-]/g, "")) : NaN);
+  const average = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
+
   // Student's t at 97.5 %, by degrees of freedom; from thirty on as at thirty, which is a little wide.
   const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101,
     2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042];
@@ -137,6 +156,39 @@ const weir = (() => {
 
   // The colour that a style sheet variable holds under the theme in force.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  // The `place`th of `count` shades of a colour, from darker to lighter.
+  function tint(name, place, count) {
+    const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+    const own = parts(colour(name));
+    const off = count > 1 ? (2 * place) / (count - 1) - 1 : 0;
+    const other = parts(colour(off < 0 ? "ink" : "paper"));
+    const part = Math.abs(off) * (off < 0 ? 0.6 : 0.5);
+    return `rgb(${own.map((value, i) => Math.round(value + (other[i] - value) * part)).join(" ")})`;
+  }
+
+  // Tables whose headings sort their rows: first the largest number or the first word, then the other way round.
+  function sortable(table) {
+    const head = table.tHead.rows[0];
+    [...head.cells].forEach((cell) => {
+      const button = el("button", { type: "button" }, cell.textContent);
+      cell.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const column = [...head.cells].indexOf(cell);
+        const number = cell.classList.contains("n");
+        const down = cell.getAttribute("aria-sort") ? cell.getAttribute("aria-sort") !== "descending" : number;
+        [...head.cells].forEach((other) => other.removeAttribute("aria-sort"));
+        cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const worth = (row) => (number ? numberIn(row.cells[column]) : row.cells[column].textContent);
+        const rows = [...table.tBodies[0].rows].map((row) => [worth(row), row]);
+        const order = number ? (a, b) => a - b : (a, b) => a.localeCompare(b, undefined, { numeric: true });
+        // What has no number stays below, whichever way.
+        rows.sort(([a], [b]) => (number && !Number.isFinite(a) ? (Number.isFinite(b) ? 1 : 0) : number && !Number.isFinite(b) ? -1 : down ? order(b, a) : order(a, b)));
+        table.tBodies[0].append(...rows.map(([, row]) => row));
+      });
+    });
+  }
+  const sortAll = (host) => host.querySelectorAll("table.sorts").forEach(sortable);
+  document.addEventListener("DOMContentLoaded", () => sortAll(document));
 
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? "dark" : "light")) === "dark";
@@ -168,7 +220,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, runs, page, pages, pageOf, el, num, mean, levelName, labelOf, shade, markEvents, href, ticks, colour,
+    lab, run, runs, page, pages, pageOf, el, num, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, labelOf, shade, markEvents, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };

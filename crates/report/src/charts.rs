@@ -1,8 +1,8 @@
 //! The plots of a run's page: which series of the record stand together, under which heading, in which colours.
 
-use crate::model::{Chart, Ink, Line, RunSeries};
-use weir_base::{CODEPOINTS, Ecn};
-use weir_record::{Records, RunInfo, Series, SeriesLimits, SeriesSet, Subject, series};
+use crate::model::{Chart, FlowSeries, Ink, Line, RunSeries, Spread};
+use weir_base::{CODEPOINTS, Ecn, Span};
+use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, flow_series, series, spreads};
 
 /// Most points of a series: about what a screen can show.
 const POINTS: usize = 600;
@@ -18,46 +18,80 @@ const DATA_LINKS: usize = 4;
 const FAR: f64 = 3.0;
 /// Of what a link sent, the part that a class has at least to have a line of its own.
 const CLASS_SHARE: f64 = 0.01;
-/// Flows that are drawn one by one, over all groups.
-const FLOWS: usize = 12;
+/// Most flows that have series of their own: their table has them all.
+const FLOWS: usize = 1000;
+/// The same in a lab of many runs.
+const FLOWS_OF_MANY: usize = 12;
+/// About how many values the series of single flows have together, so that a page of a thousand flows stays below two megabytes.
+const FLOW_VALUES: usize = 120_000;
+/// Fewest points of a flow's series.
+const FLOW_POINTS: usize = 40;
+/// Series that a flow has, about: rates, RTT, window, and what its controller tells.
+const SERIES_OF_A_FLOW: usize = 8;
 
-/// The plots of one run, of a lab that has `runs` of them.
-pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize) -> RunSeries {
-    let points = if runs > MANY_RUNS { POINTS_OF_MANY } else { POINTS };
-    let flows_per_group = (FLOWS / info.groups.len().max(1)).max(1);
-    let set = series(info, records, SeriesLimits { points, flows_per_group });
-    let source = Source { info, set: &set };
+/// The plots of one run, of a lab that has `runs` of them; distributions are those after the run's own warm-up, or another.
+pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize, warmup: Option<Span>) -> RunSeries {
+    let many = runs > MANY_RUNS;
+    let set = series(info, records, if many { POINTS_OF_MANY } else { POINTS });
+    let source = Source { info, set: &set, spreads: spreads(info, records, warmup) };
     let charts = [
         source.goodput(),
         source.delay(),
-        source.of_groups("completion", "Completion time of short flows, mean", "s", "completion_time_s"),
-        source.of_groups("requests", "Request time, mean", "ms", "request_time_ms"),
-        source.of_groups("frames", "Frame delay, mean", "ms", "frame_delay_ms"),
+        source.waits("completion", "Completion time of flows", "s", "completion_time_s"),
+        source.waits("requests", "Request time", "ms", "request_time_ms"),
+        source.waits("frames", "Frame delay", "ms", "frame_delay_ms"),
         source.of_groups("on-time", "Frames on time", "%", "frames_on_time_percent"),
-        source.window(),
-        source.fates(),
         source.rtt(),
+        source.of_groups("window", "Congestion window, mean of the flows", "segments", "cwnd_segments"),
+        source.fates(),
         source.sent_again(),
         source.backlog(),
     ];
     // A plot of nothing is left out.
-    let charts = charts.into_iter().chain(source.states()).filter(|chart| !chart.lines.is_empty());
+    let drawn = |chart: &Chart| !chart.lines.is_empty() || !chart.spreads.is_empty();
     RunSeries {
         period_s: set.period.as_secs_f64(),
         count: set.count,
-        charts: charts.collect(),
+        charts: charts.into_iter().chain(source.states()).filter(drawn).collect(),
+        shares: SHARES.to_vec(),
+        flows: flows(info, records, many),
         events: vec![],
     }
+}
+
+/// The plots of single flows. Flows that were drawn at random have none: nobody looks at single ones.
+fn flows(info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
+    let single = |group: u32| info.groups.get(group as usize).is_some_and(|group| !group.drawn);
+    let numbers = (0..).zip(&info.flows).filter(|(_, flow)| single(flow.group)).map(|(number, _)| number);
+    let numbers: Vec<u32> = numbers.take(if many { FLOWS_OF_MANY } else { FLOWS }).collect();
+    let most = if many { POINTS_OF_MANY } else { POINTS };
+    let points = FLOW_VALUES / (SERIES_OF_A_FLOW * numbers.len().max(1));
+    let set = flow_series(info, records, &numbers, points.clamp(FLOW_POINTS, most));
+    let source = Source { info, set: &set, spreads: vec![] };
+    // Where each group has one flow, its rates are those of the group.
+    let several = info.flows.len() > info.groups.len();
+    let mut charts = vec![];
+    if several {
+        charts.push(chart("flow-goodput", "Goodput", "Mbit/s", source.flows("goodput_mbps")));
+        charts.push(chart("flow-rtt", "Round-trip time, mean", "ms", source.flows("rtt_ms")));
+    }
+    charts.push(chart("flow-window", "Congestion window", "segments", source.flows("cwnd_segments")));
+    charts.push(source.resent("flow-again", source.flows("retransmissions")));
+    charts.extend(source.states());
+    charts.retain(|chart| !chart.lines.is_empty());
+    let (period_s, count) = (set.period.as_secs_f64(), set.count);
+    (!charts.is_empty()).then_some(FlowSeries { period_s, count, charts })
 }
 
 struct Source<'a> {
     info: &'a RunInfo,
     set: &'a SeriesSet,
+    spreads: Vec<weir_record::Spread>,
 }
 
 fn chart(key: &str, title: &str, unit: &str, lines: Vec<Option<Line>>) -> Chart {
     let lines = lines.into_iter().flatten().collect();
-    Chart { key: key.into(), title: title.into(), unit: unit.into(), note: None, lines }
+    Chart { key: key.into(), title: title.into(), unit: unit.into(), lines, ..Chart::default() }
 }
 
 impl Line {
@@ -118,17 +152,28 @@ impl Source<'_> {
         flows.map(one).collect()
     }
 
-    /// Says how many flows are drawn, when it is not all.
-    fn of_some_flows(&self, chart: Chart) -> Chart {
-        let singled = |of: &Series| matches!(of.of, Subject::Flow(_)) && of.name == "goodput_mbps";
-        let drawn = self.set.series.iter().filter(|series| singled(series)).count();
-        // Of drawn flows nobody looks at single ones.
-        let drawn_by_seed = |flow: &&weir_record::FlowInfo| {
-            self.info.groups.get(flow.group as usize).is_some_and(|group| group.drawn)
-        };
-        let all = self.info.flows.iter().filter(|flow| !drawn_by_seed(flow)).count();
-        let note = (drawn < all).then(|| format!("{drawn} of {all} flows are drawn one by one"));
-        Chart { note, ..chart }
+    /// A distribution under a name; none where nothing was measured.
+    fn spread(&self, metric: &str, of: Subject, name: &str, ink: Ink) -> Option<Spread> {
+        let spread = self.spreads.iter().find(|spread| spread.name == metric && spread.of == of)?;
+        Some(Spread { name: name.into(), ink, count: spread.count, values: spread.values.clone() })
+    }
+
+    /// The same distribution of every group.
+    fn spreads_of_groups(&self, metric: &str) -> Vec<Spread> {
+        let groups = self.info.groups.iter().enumerate();
+        groups
+            .filter_map(|(i, group)| {
+                self.spread(metric, Subject::Group(i as u32), &group.name, Ink::Group(i))
+            })
+            .collect()
+    }
+
+    /// A plot of what groups waited for: means over time, and the distribution.
+    fn waits(&self, key: &str, title: &str, unit: &str, series: &str) -> Chart {
+        let mut spreads = self.spreads_of_groups(series);
+        // One value is no distribution.
+        spreads.retain(|spread| spread.count > 1);
+        Chart { spreads, ..chart(key, title, unit, self.groups(series)) }
     }
 
     fn bottleneck(&self) -> Option<(Subject, &str)> {
@@ -153,7 +198,8 @@ impl Source<'_> {
     fn classes(&self, link: u32) -> Vec<Ecn> {
         let sent = |class: Ecn| {
             let of = Subject::Class(link, class);
-            let throughput = |series: &&Series| series.name == "link_throughput_mbps" && series.of == of;
+            let throughput =
+                |series: &&weir_record::Series| series.name == "link_throughput_mbps" && series.of == of;
             let values = self.set.series.iter().find(throughput).map(|series| series.values.iter().flatten());
             values.map_or(0.0, |values| values.sum::<f64>())
         };
@@ -191,18 +237,13 @@ impl Source<'_> {
             let carried = self.line("link_throughput_mbps", of, &format!("carried by link {name}"), ink);
             lines.push(carried.map(Line::thin).map(Line::hidden));
         }
-        if self.info.flows.len() > self.info.groups.len() {
-            lines.extend(
-                self.flows("goodput_mbps").into_iter().map(|line| line.map(Line::thin).map(Line::hidden)),
-            );
-        }
-        self.of_some_flows(chart("goodput", "Goodput", "Mbit/s", lines))
+        chart("goodput", "Goodput", "Mbit/s", lines)
     }
 
     /// The queues of the links that carry data: mean and 99th percentile, L4S packets apart where there are any; those of the
     /// other measured links are there to be switched on.
     fn delay(&self) -> Chart {
-        let mut lines = vec![];
+        let (mut lines, mut spreads) = (vec![], vec![]);
         for (place, (link, name)) in self.data_links().into_iter().enumerate() {
             let classes = self.classes(link);
             for class in &classes {
@@ -212,6 +253,13 @@ impl Source<'_> {
                 };
                 lines.push(line("queue_delay_ms", "mean"));
                 lines.push(line("queue_delay_p99_ms", "p99").map(Line::thin).map(Line::hidden));
+                let (of, ink) = (Subject::Class(link, *class), Ink::Class(*class as usize));
+                let name = format!("link {name}, {}", class_words(*class));
+                spreads.extend(self.spread("queue_delay_ms", of, &name, ink));
+            }
+            if classes.is_empty() {
+                let (of, ink) = (Subject::Link(link), Ink::Plain(place));
+                spreads.extend(self.spread("queue_delay_ms", of, &format!("link {name}"), ink));
             }
             let line = |series: &str, what: &str| {
                 let name = format!("link {name}, {what}");
@@ -222,12 +270,7 @@ impl Source<'_> {
             lines.push(line("queue_delay_p99_ms", "p99").map(Line::thin));
         }
         lines.extend(self.other_links("queue_delay_ms", ", mean"));
-        chart("delay", "Queue delay", "ms", lines)
-    }
-
-    /// Congestion windows as the transports tell them.
-    fn window(&self) -> Chart {
-        self.of_some_flows(chart("window", "Congestion window", "segments", self.flows("cwnd_segments")))
+        Chart { spreads, ..chart("delay", "Queue delay", "ms", lines) }
     }
 
     /// A line of counts a point as one of counts a second.
@@ -258,17 +301,22 @@ impl Source<'_> {
             let line = line?.thin().hidden();
             Some(Line { name: format!("{} p99", line.name), ..line })
         }));
-        chart("rtt", "Round-trip time, mean", "ms", lines)
+        Chart {
+            spreads: self.spreads_of_groups("rtt_ms"),
+            ..chart("rtt", "Round-trip time, mean", "ms", lines)
+        }
     }
 
     fn sent_again(&self) -> Chart {
-        let lines: Vec<Option<Line>> = self
-            .groups("retransmissions")
-            .into_iter()
-            .map(|line| line.map(|line| self.per_second(line)))
-            .collect();
+        self.resent("again", self.groups("retransmissions"))
+    }
+
+    /// Retransmissions a second; a plot of nothing where there were none.
+    fn resent(&self, key: &str, lines: Vec<Option<Line>>) -> Chart {
+        let lines: Vec<Option<Line>> =
+            lines.into_iter().map(|line| line.map(|line| self.per_second(line))).collect();
         let any = lines.iter().flatten().any(Line::happened);
-        chart("again", "Sent again", "segments/s", if any { lines } else { Vec::new() })
+        chart(key, "Retransmissions", "segments/s", if any { lines } else { Vec::new() })
     }
 
     fn backlog(&self) -> Chart {
@@ -352,8 +400,24 @@ fn titled(name: &str) -> (String, &'static str) {
     let ending = UNITS.iter().find_map(|(ending, unit)| Some((name.strip_suffix(ending)?, *unit)));
     let plain = if name.ends_with("probability") { "of 1" } else { "plain number" };
     let (words, unit) = ending.unwrap_or((name, plain));
-    (words.replace('_', " "), unit)
+    match SPOKEN.iter().find(|(known, ..)| *known == name) {
+        Some((_, words, unit)) => ((*words).into(), unit),
+        None => (words.replace('_', " "), unit),
+    }
 }
+
+/// States that kernels name by abbreviations, with the words and the unit that a reader knows.
+const SPOKEN: [(&str, &str, &str); 9] = [
+    ("cnt", "acknowledged segments for one more in the window", "segments"),
+    ("cwnd_cnt", "acknowledged segments since the window last grew", "segments"),
+    ("k_s", "time K to reach the last maximum", "s"),
+    ("w_max_segments", "window before the last reduction, W_max", "segments"),
+    ("origin_segments", "origin of the cubic curve", "segments"),
+    ("hystart_found", "slow start ended by HyStart", "0 or 1"),
+    ("shadow_cwnd", "window that the loss-based rule would have", "segments"),
+    ("css_rounds", "rounds in conservative slow start", "rounds"),
+    ("full_pipe", "path found to be full", "0 or 1"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -411,7 +475,8 @@ mod tests {
 
     /// The values of a line, with the digits that a page is given.
     fn values(series: &RunSeries, key: &str, name: &str) -> Vec<Option<f64>> {
-        let chart = series.charts.iter().find(|chart| chart.key == key).unwrap();
+        let mut charts = series.charts.iter().chain(series.flows.iter().flat_map(|flows| &flows.charts));
+        let chart = charts.find(|chart| chart.key == key).unwrap();
         let line = chart.lines.iter().find(|line| line.name == name).unwrap();
         line.values.iter().map(|value| value.map(crate::number::significant)).collect()
     }
@@ -419,29 +484,34 @@ mod tests {
     #[test]
     fn a_page_shows_what_the_records_hold() {
         let (info, records) = run();
-        let series = charts(&info, &records, 1);
+        let series = charts(&info, &records, 1, None);
         assert_eq!((series.period_s, series.count), (0.1, 10));
         // 12,500 and 25,000 bytes in 100 ms: 1 and 2 Mbit/s.
         assert_eq!(values(&series, "goodput", "a"), [Some(3.0); 10]);
-        assert_eq!(values(&series, "goodput", "b-2"), [Some(4.0); 10]);
+        assert_eq!(values(&series, "flow-goodput", "b-2"), [Some(4.0); 10]);
         assert_eq!(values(&series, "delay", "link forward, mean"), [Some(10.4); 10]);
-        assert_eq!(values(&series, "window", "b-1"), [Some(2.0); 10]);
+        assert_eq!(values(&series, "flow-window", "b-1"), [Some(2.0); 10]);
         assert_eq!(values(&series, "fates", "link forward, dropped")[..2], [Some(10.0), Some(0.0)]);
         assert_eq!(values(&series, "queue-drop_probability", "link forward"), [Some(0.25); 10]);
+        // 99 packets of 10 ms for each of 50 ms: the median is 10, the last share 50, within a bucket of 1/64.
+        let delay = &series.charts.iter().find(|chart| chart.key == "delay").unwrap().spreads[0];
+        let at = |share: f64| delay.values[series.shares.iter().position(|known| *known == share).unwrap()];
+        assert_eq!((delay.name.as_str(), delay.count), ("link forward", 1000));
+        assert!((at(0.5) - 10.0).abs() < 0.16 && (at(1.0) - 50.0).abs() < 0.8, "{delay:?}");
     }
 
     #[test]
     fn what_did_not_happen_has_no_line_and_what_was_not_measured_no_plot() {
         let (info, records) = run();
-        let series = charts(&info, &records, 1);
+        let series = charts(&info, &records, 1, None);
         let keys: Vec<&str> = series.charts.iter().map(|chart| chart.key.as_str()).collect();
         assert_eq!(keys, ["goodput", "delay", "window", "fates", "backlog", "queue-drop_probability"]);
         assert_eq!(series.charts[3].lines.len(), 1, "nothing was marked, nothing lost by the link");
-        assert_eq!(charts(&info, &Records::default(), 1).charts, []);
+        assert_eq!(charts(&info, &Records::default(), 1, None).charts, []);
     }
 
     #[test]
-    fn of_many_flows_some_are_drawn_and_the_plot_says_how_many() {
+    fn a_thousand_flows_have_series_of_their_own_and_a_dozen_in_a_lab_of_many_runs() {
         let (mut info, mut records) = run();
         info.flows = (0..1000)
             .map(|number| FlowInfo {
@@ -453,9 +523,10 @@ mod tests {
         let at = Time::from_nanos(100_000_000);
         (0..1000)
             .for_each(|flow| records.flow(&FlowSample { at, flow, read_bytes: 1, ..FlowSample::default() }));
-        let series = charts(&info, &records, 1);
-        assert_eq!(series.charts[0].note.as_deref(), Some("12 of 1000 flows are drawn one by one"));
-        assert_eq!(values(&series, "goodput", "990").len(), 10);
+        for (runs, drawn) in [(1, 1000), (1000, 12)] {
+            let flows = charts(&info, &records, runs, None).flows.unwrap();
+            assert_eq!((flows.charts[0].key.as_str(), flows.charts[0].lines.len()), ("flow-goodput", drawn));
+        }
     }
 
     #[test]
@@ -467,8 +538,8 @@ mod tests {
             read_bytes: 1,
             ..FlowSample::default()
         });
-        assert_eq!(charts(&info, &records, 1).count, 500);
-        assert_eq!(charts(&info, &records, 1000).count, 200);
+        assert_eq!(charts(&info, &records, 1, None).count, 500);
+        assert_eq!(charts(&info, &records, 1000, None).count, 200);
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Growing {
     /// A run of a large lab joins with its series, so that they need not be read again.
     pub fn join_with_series(&self, run: &FinishedRun, summary: &RunSummary, records: &Records) {
         let numbers = source::numbers(summary, Some(run));
-        let charts = series_of(run, records, self.outline.size());
+        let charts = series_of(run, records, self.outline.size(), None);
         let text = script::series(&numbers, &charts, &self.colours);
         self.series.add(&numbers, text);
         self.joined().insert((numbers.engine.clone(), run.number), numbers);
@@ -120,7 +120,7 @@ impl Growing {
         let wanted = |place: usize| !series.has(&lab.runs[place]);
         let text = |place: usize, run: &FinishedRun, records: &Records| {
             let numbers = &lab.runs[place];
-            let text = script::series(numbers, &series_of(run, records, size), &self.colours);
+            let text = script::series(numbers, &series_of(run, records, size, warmup), &self.colours);
             match lab.is_large() {
                 true => series.add(numbers, text),
                 false => self.out.write(&run_file(numbers, "js"), text.as_bytes())?,
@@ -134,8 +134,8 @@ impl Growing {
 }
 
 /// The series of a run, of a lab that has so many, and what changed within it.
-fn series_of(run: &FinishedRun, records: &Records, runs: usize) -> RunSeries {
-    RunSeries { events: events::events(&run.file.run), ..charts::charts(&run.info, records, runs) }
+fn series_of(run: &FinishedRun, records: &Records, runs: usize, warmup: Option<Span>) -> RunSeries {
+    RunSeries { events: events::events(&run.file.run), ..charts::charts(&run.info, records, runs, warmup) }
 }
 
 /// Writes what pages share.

@@ -102,6 +102,7 @@ pub(crate) struct Table {
     caption: String,
     head: Vec<String>,
     rows: Vec<Vec<Cell>>,
+    class: &'static str,
 }
 
 /// A cell of a table: HTML, and whether it holds a number.
@@ -147,8 +148,14 @@ impl Table {
         Table {
             caption: caption.into(),
             head: head.iter().map(|text| text.to_string()).collect(),
-            rows: Vec::new(),
+            ..Table::default()
         }
+    }
+
+    /// The table with a button in each heading that sorts its rows.
+    pub(crate) fn sorted_by_click(mut self) -> Table {
+        self.class = " class=\"sorts\"";
+        self
     }
 
     /// Adds a row; its first cell names it.
@@ -170,9 +177,9 @@ impl Table {
         let numeric = |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|c| c.number));
         let classes: Vec<&str> =
             (0..self.head.len()).map(|column| if numeric(column) { " class=\"n\"" } else { "" }).collect();
-        let caption = escape(&self.caption);
+        let (caption, class) = (escape(&self.caption), self.class);
         let mut html = format!(
-            "<div class=\"scroll\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table><caption>{caption}</caption><thead><tr>"
+            "<div class=\"scroll\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table{class}><caption>{caption}</caption><thead><tr>"
         );
         for &column in &kept {
             let _ = write!(html, "<th scope=\"col\"{}>{}</th>", classes[column], escape(&self.head[column]));

@@ -63,12 +63,15 @@ pub struct WriteError {
 }
 
 /// What stands in `report/assets/` of every report.
-const ASSETS: [(&str, &str); 9] = [
+const ASSETS: [(&str, &str); 12] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),
     ("compare.js", include_str!("../assets/compare.js")),
     ("pictures.js", include_str!("../assets/pictures.js")),
+    ("save.js", include_str!("../assets/save.js")),
+    ("plot.js", include_str!("../assets/plot.js")),
+    ("flows.js", include_str!("../assets/flows.js")),
     ("run.js", include_str!("../assets/run.js")),
     ("piece.js", include_str!("../assets/piece.js")),
     ("uplot.js", include_str!("../assets/uplot.js")),

@@ -162,6 +162,9 @@ pub struct LinkNumbers {
     pub arrived: u64,
     /// Packets that the queue dropped.
     pub dropped: u64,
+    /// Of those: because it was full, as a signal of the AQM, and because the AQM was overloaded.
+    #[serde(default)]
+    pub drop_reasons: [u64; 3],
     /// The same as a share of those that left it or were dropped.
     #[serde(default)]
     pub dropped_percent: Option<f64>,
@@ -363,9 +366,26 @@ pub struct RunSeries {
     pub count: usize,
     /// The plots, in the order of the page.
     pub charts: Vec<Chart>,
+    /// The shares, in `[0, 1]`, at which distributions are given.
+    #[serde(default)]
+    pub shares: Vec<f64>,
+    /// The plots of single flows, on a grid of their own.
+    #[serde(default)]
+    pub flows: Option<FlowSeries>,
     /// What changed within the run, by time.
     #[serde(default)]
     pub events: Vec<Event>,
+}
+
+/// The series of single flows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowSeries {
+    /// The time between two points.
+    pub period_s: f64,
+    /// How many points there are.
+    pub count: usize,
+    /// A plot for each metric, with a line for each flow.
+    pub charts: Vec<Chart>,
 }
 
 /// Something that changed within a run.
@@ -377,8 +397,8 @@ pub struct Event {
     pub what: String,
 }
 
-/// A plot over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A plot over time, and the distribution of the same where there is one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// What two engines' plots are matched by.
     pub key: String,
@@ -386,10 +406,26 @@ pub struct Chart {
     pub title: String,
     /// The unit of its values.
     pub unit: String,
-    /// What a reader should know of it: how many flows are drawn, how values were averaged.
+    /// What a reader should know of it: how values were averaged.
     pub note: Option<String>,
-    /// Its lines.
+    /// Its lines; none where there is a distribution alone.
     pub lines: Vec<Line>,
+    /// The distributions after the warm-up.
+    #[serde(default)]
+    pub spreads: Vec<Spread>,
+}
+
+/// A distribution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Its name.
+    pub name: String,
+    /// Its colour.
+    pub ink: Ink,
+    /// How many values it is made of.
+    pub count: u64,
+    /// The values at or below which each of [`RunSeries::shares`] lies.
+    pub values: Vec<f64>,
 }
 
 /// A line in a plot.

@@ -16,8 +16,6 @@ use std::fmt::Write;
 use weir_record::Distribution;
 use weir_record::compare::{Compared, Comparison};
 
-/// Flows that a run's page lists openly; more are folded away.
-const OPEN_FLOWS: usize = 12;
 /// Runs whose pages are kept in one piece, in a large lab.
 pub(crate) const PIECE: usize = 100;
 /// Runs that the index lists for readers without scripts.
@@ -210,10 +208,11 @@ impl<'a> Pages<'a> {
         body += &links_table(run);
         body += &crate::windows::tables(run, |name| swatch(self.colour(name), name));
         body += &stations_table(run);
-        body += &self.flows_table(run);
         body += "</section>\n<section id=\"plots\" data-runs=\"";
         body += &escape(&format!("{}/{}", run.engine, run.id));
-        body += "\" aria-label=\"Plots over time\"></section>\n";
+        body += "\" aria-label=\"Plots over time\"></section>\n<section id=\"flows\" aria-label=\"Flows\">";
+        body += &self.flows_table(run);
+        body += "</section>\n";
         body += &how_it_was_run(self.lab, run);
         body += &self.neighbours(place);
         Leaf {
@@ -254,7 +253,7 @@ impl<'a> Pages<'a> {
         let _ = writeln!(
             body,
             "</section>\n<section id=\"plots\" data-runs=\"{}\" data-labels=\"{}\" \
-             aria-label=\"Plots over time, both engines\"></section>",
+             aria-label=\"Plots over time, both engines\"></section>\n<section id=\"flows\" aria-label=\"Flows\"></section>",
             escape(&format!("{}/{} {}/{}", first.engine, first.id, second.engine, second.id)),
             escape(&format!("{},{}", engine_name(&first.engine), engine_name(&second.engine))),
         );
@@ -304,7 +303,7 @@ impl<'a> Pages<'a> {
             body: "<p id=\"run\" class=\"quiet\">The index leads to all runs; this page shows the one that stands in its \
                    address.</p>\n"
                 .into(),
-            scripts: ["uplot.js", "weir.js", "run.js", "piece.js"]
+            scripts: ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "run.js", "piece.js"]
                 .map(|file| format!("report/assets/{file}"))
                 .into(),
         }
@@ -328,11 +327,12 @@ impl<'a> Pages<'a> {
                 "RTT mean, ms",
                 "RTT p99, ms",
                 "window, segments",
-                "sent again, %",
-                "sent again, segments",
+                "retransmitted, %",
+                "retransmissions, segments",
                 "completion, s",
             ],
-        );
+        )
+        .sorted_by_click();
         for group in &run.groups {
             table.row(vec![
                 Cell::html(swatch(self.colour(&group.name), &group.name)),
@@ -359,9 +359,17 @@ impl<'a> Pages<'a> {
             return String::new();
         }
         let mut table = Table::new(
-            "Flows",
-            &["flow", "group", "goodput, Mbit/s", "RTT mean, ms", "sent again, segments", "completion, s"],
-        );
+            "Numbers of each flow",
+            &[
+                "flow",
+                "group",
+                "goodput, Mbit/s",
+                "RTT mean, ms",
+                "retransmissions, segments",
+                "completion, s",
+            ],
+        )
+        .sorted_by_click();
         for flow in &run.flows {
             let group = run.groups.get(flow.group).map_or("", |group| group.name.as_str());
             table.row(vec![
@@ -373,8 +381,7 @@ impl<'a> Pages<'a> {
                 Cell::number(flow.completion_s),
             ]);
         }
-        let open = if run.flows.len() <= OPEN_FLOWS { " open" } else { "" };
-        format!("<details{open}><summary>{} flows</summary>\n{}</details>\n", run.flows.len(), table.render())
+        table.render()
     }
 
     fn side_by_side(&self, first: &RunNumbers, second: &RunNumbers) -> String {
@@ -413,7 +420,7 @@ impl<'a> Pages<'a> {
                 other.and_then(|g| g.rtt_ms).map(|d| d.mean),
             );
             row(
-                name("sent again, %"),
+                name("retransmitted, %"),
                 group.retransmitted_percent,
                 other.and_then(|g| g.retransmitted_percent),
             );
@@ -505,8 +512,8 @@ fn distinct_cells(lab: &Lab) -> usize {
 }
 
 fn run_scripts(runs: &[&RunNumbers]) -> Vec<String> {
-    let mut scripts: Vec<String> =
-        ["uplot.js", "weir.js", "run.js"].map(|file| format!("report/assets/{file}")).into();
+    let own = ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "run.js"];
+    let mut scripts: Vec<String> = own.map(|file| format!("report/assets/{file}")).into();
     scripts.extend(runs.iter().map(|run| run_file(run, "js")));
     scripts
 }

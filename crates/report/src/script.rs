@@ -1,7 +1,7 @@
 //! What the pages' scripts are given: the lab's table for the index and the comparison, and each run's series. Pages open
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
-use crate::model::{ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries, WaitNumbers};
+use crate::model::{Chart, ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries, WaitNumbers};
 use crate::number::{compact, push_compact, rounded};
 use crate::pages::PIECE;
 use crate::sentence;
@@ -139,39 +139,60 @@ fn distribution(of: Option<Distribution>) -> Option<[f64; 6]> {
 
 /// `report/<engine>/<id>.js`: the series of one run.
 pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<String, usize>) -> String {
-    let mut script = format!(
-        "weir.run({},{{\"p\":{},\"n\":{},\"w\":{},\"ev\":{},\"charts\":[",
-        json!(format!("{}/{}", run.engine, run.id)),
-        compact(Some(series.period_s)),
-        series.count,
-        compact(Some(run.warmup_s)),
-        json!(series.events.iter().map(|event| json!([event.at_s, event.what])).collect::<Vec<_>>()),
-    );
-    for chart in &series.charts {
-        let head = json!({ "k": chart.key, "t": chart.title, "u": chart.unit, "note": chart.note });
-        let head = head.to_string();
-        let _ = write!(script, "\n{},\"lines\":[", head.trim_end_matches('}'));
-        for line in &chart.lines {
-            let _ = write!(
-                script,
-                "\n{{\"n\":{},\"i\":\"{}\",\"thin\":{},\"off\":{},\"cap\":{},\"v\":[",
-                json!(line.name),
-                ink(line.ink, run, colours),
-                u8::from(line.thin),
-                u8::from(line.hidden),
-                u8::from(line.bound)
-            );
-            for (place, value) in line.values.iter().enumerate() {
-                if place > 0 {
-                    script.push(',');
-                }
-                push_compact(*value, &mut script);
-            }
-            script += "]},";
-        }
-        script += "]},";
+    let name = json!(format!("{}/{}", run.engine, run.id));
+    let events: Vec<Value> = series.events.iter().map(|event| json!([event.at_s, event.what])).collect();
+    let mut script = format!("weir.run({name},{{");
+    push_grid(series.period_s, series.count, &mut script);
+    let _ = write!(script, ",\"w\":{},\"ev\":{},\"sh\":[", compact(Some(run.warmup_s)), json!(events));
+    push_values(series.shares.iter().copied().map(Some), &mut script);
+    script += "],\"charts\":[";
+    series.charts.iter().for_each(|chart| push_chart(chart, run, colours, &mut script));
+    script += "]";
+    if let Some(flows) = &series.flows {
+        script += ",\"flows\":{";
+        push_grid(flows.period_s, flows.count, &mut script);
+        script += ",\"charts\":[";
+        flows.charts.iter().for_each(|chart| push_chart(chart, run, colours, &mut script));
+        script += "]}";
     }
-    script + "]});\n"
+    script + "});\n"
+}
+
+/// The grid of times: its period and the number of its points.
+fn push_grid(period_s: f64, count: usize, script: &mut String) {
+    let _ = write!(script, "\"p\":{},\"n\":{count}", compact(Some(period_s)));
+}
+
+fn push_values(values: impl Iterator<Item = Option<f64>>, script: &mut String) {
+    for (place, value) in values.enumerate() {
+        if place > 0 {
+            script.push(',');
+        }
+        push_compact(value, script);
+    }
+}
+
+fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut String) {
+    let head = json!({ "k": chart.key, "t": chart.title, "u": chart.unit, "note": chart.note }).to_string();
+    let _ = write!(script, "\n{},\"lines\":[", head.trim_end_matches('}'));
+    for line in &chart.lines {
+        let (name, ink) = (json!(line.name), ink(line.ink, run, colours));
+        let [thin, off, cap] = [line.thin, line.hidden, line.bound].map(u8::from);
+        let _ = write!(
+            script,
+            "\n{{\"n\":{name},\"i\":\"{ink}\",\"thin\":{thin},\"off\":{off},\"cap\":{cap},\"v\":["
+        );
+        push_values(line.values.iter().copied(), script);
+        script.push_str("]},");
+    }
+    script.push_str("],\"d\":[");
+    for spread in &chart.spreads {
+        let (name, ink) = (json!(spread.name), ink(spread.ink, run, colours));
+        let _ = write!(script, "\n{{\"n\":{name},\"i\":\"{ink}\",\"c\":{},\"v\":[", spread.count);
+        push_values(spread.values.iter().copied().map(Some), script);
+        script.push_str("]},");
+    }
+    script.push_str("]},");
 }
 
 /// The name of a colour in the style sheet.

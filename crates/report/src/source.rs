@@ -121,6 +121,8 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         delay_ms: distribution(&queue.metrics, "queue_delay_ms"),
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),
+        drop_reasons: ["dropped_full_packets", "dropped_signal_packets", "dropped_overload_packets"]
+            .map(counted),
         marked: counted("marked_packets"),
         dropped_percent: number(&queue.metrics, "drop_probability_percent"),
         marked_percent: number(&queue.metrics, "mark_probability_percent"),

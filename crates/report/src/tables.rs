@@ -2,7 +2,7 @@
 
 use crate::html::{Cell, Table, escape};
 use crate::model::{Lab, RunNumbers};
-use crate::number::{number, rough_with};
+use crate::number::{count, number, rough_with};
 use crate::sentence::{engine_name, spelled};
 use crate::verdict::Said;
 use weir_record::Distribution;
@@ -25,8 +25,9 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
             "p99",
             "arrived, packets",
             "dropped, %",
+            "dropped because, packets",
             "marked, %",
-            "lost",
+            "lost by the link, packets",
         ],
     );
     for link in &run.links {
@@ -45,6 +46,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
             delay(|d| d.p99),
             Cell::count(Some(link.arrived)),
             Cell::number(link.dropped_percent),
+            Cell::text(&drop_reasons(link.drop_reasons)),
             Cell::number(link.marked_percent),
             Cell::count(Some(link.lost)),
         ]);
@@ -65,6 +67,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
                     delay(|d| d.p99),
                     Cell::count(Some(class.arrived)),
                     Cell::number(class.dropped_percent),
+                    Cell::text(""),
                     Cell::number(class.marked_percent),
                     Cell::count(None),
                 ]);
@@ -74,12 +77,28 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
     table.render()
 }
 
+/// Why a queue dropped packets, and how many for each reason.
+fn drop_reasons(packets: [u64; 3]) -> String {
+    let reasons = ["queue full", "signal of the AQM", "AQM overloaded"];
+    let told = reasons.into_iter().zip(packets).filter(|(_, packets)| *packets > 0);
+    told.map(|(reason, packets)| format!("{reason} {}", count(packets))).collect::<Vec<_>>().join(", ")
+}
+
 /// The stations of a run; nothing where there are none.
 pub(crate) fn stations_table(run: &RunNumbers) -> String {
     if run.stations.is_empty() {
         return String::new();
     }
-    let head = ["station", "kind", "at", "seen, packets", "discarded", "made", "held", "its own account"];
+    let head = [
+        "station",
+        "kind",
+        "at router",
+        "packets seen",
+        "discarded",
+        "made",
+        "held at the end",
+        "what else it counted",
+    ];
     let mut table = Table::new("Stations, from the start of the run", &head);
     for station in &run.stations {
         let said = |(name, value): &(String, f64)| format!("{} {}", name.replace('_', " "), number(*value));

@@ -6,6 +6,7 @@ mod sample;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use weir_report::model::{Chart, FlowNumbers, FlowSeries, Ink, Line, RunNumbers, RunSeries};
 
 /// What a browser made of a page.
 struct Seen {
@@ -116,11 +117,11 @@ fn every_kind_of_page_draws_and_keeps_the_console_clean() {
 
     for engine in ["sim", "live"] {
         let run = open(&browser, &report.join(format!("{engine}/{id}.html")));
-        assert_sound("a run's page", &run, sample::series(&lab.runs[0]).charts.len());
+        assert_sound("a run's page", &run, sample::plots(&lab.runs[0]));
         assert_eq!(run.count("class=\"line g0"), 3, "lines of the first group");
     }
     let both = open(&browser, &report.join(format!("both/{id}.html")));
-    assert_sound("the page of both engines", &both, sample::series(&lab.runs[0]).charts.len());
+    assert_sound("the page of both engines", &both, sample::plots(&lab.runs[0]));
     assert!(both.count("dashed") >= 9, "the second engine's lines are dashed");
 }
 
@@ -214,10 +215,69 @@ fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
         found.push(before !== document.documentElement.dataset.theme);
         const numbers = document.querySelector('details.data');
         numbers.open = true; numbers.dispatchEvent(new Event('toggle'));
-        found.push(numbers.querySelectorAll('tbody tr').length);";
+        found.push(numbers.querySelectorAll('tbody:not(.over) tr').length, numbers.querySelectorAll('tbody.over tr').length);
+        inputs[0].value = 10; inputs[1].value = 12; inputs[1].dispatchEvent(new Event('change')); await rest();
+        found.push(numbers.querySelectorAll('tbody:not(.over) tr').length);
+        whole.click(); mouse('mousemove', 0.5, over); await rest();
+        found.push(document.querySelector('.tip:not([hidden]) b').textContent.replace(' ', '_'));
+        const log = document.querySelector('.spread .scale');
+        log.click();
+        found.push(log.getAttribute('aria-pressed'));";
     let seen = open(&browser, &with_script(&page, script));
-    assert_sound("the page of both engines", &seen, sample::series(&lab.runs[0]).charts.len());
-    assert_eq!(found(&seen), "5 30 true true 2 4 0 30 15 45 false true 300");
+    assert_sound("the page of both engines", &seen, sample::plots(&lab.runs[0]));
+    assert_eq!(found(&seen), "5 30 true true 2 4 0 30 15 45 false true 75 3 20 15_s true");
+}
+
+#[test]
+fn flows_are_found_ranked_picked_and_sorted() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = sample::lab(&["sim"], 1);
+    lab.runs.truncate(1);
+    lab.runs[0].flows = (0..40)
+        .map(|i| FlowNumbers {
+            name: format!("{}-{}", ["a", "b"][i / 20], i % 20 + 1),
+            group: i / 20,
+            goodput_mbps: Some(((i * 7) % 40) as f64),
+            ..FlowNumbers::default()
+        })
+        .collect();
+    let of_flows = |run: &RunNumbers| {
+        let line = |flow: &FlowNumbers| Line {
+            name: flow.name.clone(),
+            ink: Ink::Group(flow.group),
+            thin: false,
+            hidden: false,
+            bound: false,
+            values: vec![flow.goodput_mbps; 10],
+        };
+        let lines = run.flows.iter().map(line).collect();
+        let (key, title, unit) = ("flow-goodput".into(), "Goodput".into(), "Mbit/s".into());
+        let charts = vec![Chart { key, title, unit, lines, ..Chart::default() }];
+        RunSeries { flows: Some(FlowSeries { period_s: 3.0, count: 10, charts }), ..sample::series(run) }
+    };
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(of_flows(run))).unwrap();
+    let page = folder.path().join(format!("report/sim/{}.html", lab.runs[0].id));
+    let script = "
+        const drawn = () => [...document.querySelectorAll('#flows button.line')].map((line) => line.textContent);
+        const press = (text) => [...document.querySelectorAll('#flows button')].find((button) => button.textContent === text).click();
+        found.push(drawn().length);
+        press('Top 5');
+        found.push(drawn().length, drawn().includes('b-18'));
+        press('Bottom 5');
+        found.push(drawn().includes('a-1'));
+        const find = document.querySelector('#flows input[type=search]');
+        find.value = 'b-1'; find.dispatchEvent(new Event('input'));
+        press('Draw those found');
+        found.push(drawn().length, new Set([...document.querySelectorAll('#flows button.line')].map((line) => line.style.getPropertyValue('--own'))).size);
+        document.querySelector('#flows input[aria-label=\"Draw b-1\"]').click();
+        found.push(drawn().length);
+        press('goodput, Mbit/s');
+        found.push(document.querySelector('#flows tbody th').textContent, document.querySelector('#flows th[aria-sort]').getAttribute('aria-sort'));";
+    let seen = open(&browser, &with_script(&page, script));
+    assert_eq!(seen.console, [] as [String; 0]);
+    // 7 i mod 40 is 39, 38, 37, 36 and 35 at i = 17, 34, 11, 28 and 5: b-18, at i = 37, is none of them. It is 0 at i = 0, a-1.
+    assert_eq!(found(&seen), "12 5 false true 11 11 10 a-18 descending");
 }
 
 #[test]
@@ -316,7 +376,7 @@ fn a_run_of_a_large_lab_is_shown_from_its_piece() {
     assert!(!report.join("sim").exists(), "no files run by run");
     let run = |part: &str| open_part(&browser, &report.join("run.html"), part, "1280,1000");
     let seen = run("#1/sim/cell-150");
-    assert_sound("a run in a piece", &seen, sample::series(&lab.runs[150]).charts.len());
+    assert_sound("a run in a piece", &seen, sample::plots(&lab.runs[150]));
     let sentence = weir_report::sentence::run(&lab.runs[150]);
     assert!(seen.dom.contains(&format!("<h1>{}</h1>", sentence.replace('\u{a0}', "&nbsp;"))), "{}", seen.dom);
     assert!(seen.dom.contains("href=\"run.html#1/sim/cell-151\""), "the next run");

@@ -5,7 +5,8 @@
 use weir_record::compare::{Bound, Comparison, Estimate};
 use weir_record::{Distribution, ParamInfo};
 use weir_report::model::{
-    Chart, ClassNumbers, Event, FlowNumbers, GroupNumbers, Ink, Lab, Line, LinkNumbers, RunNumbers, RunSeries,
+    Chart, ClassNumbers, Event, FlowNumbers, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers,
+    RunNumbers, RunSeries, Spread,
 };
 
 const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
@@ -150,6 +151,7 @@ fn one(
                 delay_ms: Some(delay),
                 arrived,
                 dropped: arrived / 170,
+                drop_reasons: [arrived / 170, 0, 0],
                 dropped_percent: Some(100.0 / 170.0),
                 marked: if queue.1 == "pie" { arrived / 140 } else { 0 },
                 marked_percent: (queue.1 == "pie").then_some(100.0 / 140.0),
@@ -210,6 +212,19 @@ fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
     ]
 }
 
+/// A distribution whose values rise evenly from nothing to twice the mean.
+fn spread_of(name: &str, mean: f64) -> Spread {
+    let values = (0..=100).map(|percent| 0.02 * mean * f64::from(percent)).collect();
+    Spread { name: name.into(), ink: Ink::Plain(0), count: 1000, values }
+}
+
+/// How many plots the page of a run has: one for each chart, and one more for its distribution.
+pub(crate) fn plots(run: &RunNumbers) -> usize {
+    let series = series(run);
+    let flows = series.flows.iter().flat_map(|flows| &flows.charts);
+    series.charts.iter().chain(flows).map(|chart| 1 + usize::from(!chart.spreads.is_empty())).sum()
+}
+
 /// Series for a run: sawtooth windows, the rates and delays that go with them.
 pub(crate) fn series(run: &RunNumbers) -> RunSeries {
     let count = 300;
@@ -230,11 +245,10 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
         key: key.into(),
         title: title.into(),
         unit: unit.into(),
-        note: None,
         lines,
+        ..Chart::default()
     };
-    let mut flow = line("a-1", Ink::Group(0), &|i| rate * 0.25 * saw(i, 40.0, 0.6));
-    (flow.thin, flow.hidden) = (true, true);
+    let flow = line("a-1", Ink::Group(0), &|i| rate * 0.25 * saw(i, 40.0, 0.6));
     let mut tail = line("p99", Ink::Plain(0), &|i| delay * (1.1 + 0.6 * saw(i, 57.0, 0.5)));
     tail.thin = true;
     let mut gap = line("b-1", Ink::Group(1), &|i| 30.0 * saw(i, 63.0, 0.7));
@@ -242,6 +256,20 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
     RunSeries {
         period_s: 0.1,
         count,
+        shares: (0..=100).map(|percent| f64::from(percent) / 100.0).collect(),
+        flows: Some(FlowSeries {
+            period_s: 0.1,
+            count,
+            charts: vec![
+                chart("flow-goodput", "Goodput", "Mbit/s", vec![flow]),
+                chart(
+                    "flow-window",
+                    "Congestion window",
+                    "segments",
+                    vec![line("a-1", Ink::Group(0), &|i| 22.0 * saw(i, 40.0, 0.5)), gap],
+                ),
+            ],
+        }),
         events: vec![Event { at_s: 12.0, what: "link forward: 5 Mbit/s".into() }],
         charts: vec![
             chart(
@@ -251,21 +279,17 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
                 vec![
                     line("a", Ink::Group(0), &|i| rate * 0.5 * saw(i, 40.0, 0.6)),
                     line("b", Ink::Group(1), &|i| rate * (0.94 - 0.5 * saw(i, 40.0, 0.6))),
-                    flow,
                 ],
             ),
-            chart(
-                "delay",
-                "Queue delay",
-                "ms",
-                vec![line("mean", Ink::Plain(0), &|i| delay * saw(i, 57.0, 0.5) * 1.2), tail],
-            ),
-            chart(
-                "window",
-                "Congestion window",
-                "segments",
-                vec![line("a-1", Ink::Group(0), &|i| 22.0 * saw(i, 40.0, 0.5)), gap],
-            ),
+            Chart {
+                spreads: vec![spread_of("link forward", delay)],
+                ..chart(
+                    "delay",
+                    "Queue delay",
+                    "ms",
+                    vec![line("mean", Ink::Plain(0), &|i| delay * saw(i, 57.0, 0.5) * 1.2), tail],
+                )
+            },
             chart(
                 "fate",
                 "Marks and drops",

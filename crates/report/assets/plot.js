@@ -1,0 +1,359 @@
+// A plot over time with its crosshair, its legend, the numbers behind it and, where there is one, the distribution of the same
+// beside it. Plots of one group share their time axis: what is zoomed in one is zoomed in all.
+"use strict";
+
+// A group of plots. `end` is the end of time, `begin` where plots begin, `cut` what is shaded as warm-up.
+weir.zoomGroup = ({ begin, end, cut, events }) => {
+  const plots = [];
+  const followers = [];
+  let busy = false;
+  let shown = [begin, end];
+  function zoom(low, high) {
+    if (busy || !(high > low)) return;
+    busy = true;
+    shown = [low, high];
+    plots.forEach((plot) => plot.setScale("x", { min: low, max: high }));
+    busy = false;
+    followers.forEach((call) => call(low, high));
+  }
+  // What is drawn now takes the range that is shown.
+  function join(make) {
+    const [low, high] = shown;
+    busy = true;
+    const plot = make();
+    plot.setScale("x", { min: low, max: high });
+    busy = false;
+    plots.push(plot);
+    return plot;
+  }
+  function leave(plot) {
+    const place = plots.indexOf(plot);
+    if (place >= 0) plots.splice(place, 1);
+    plot.destroy();
+  }
+  const group = { begin, end, cut, events, zoom, join, leave, shown: () => shown, follow: (call) => followers.push(call), key: "weir" };
+  return group;
+};
+
+// The fields by which a range of time is typed, and the buttons for the usual ones.
+weir.zoomFields = (group) => {
+  const { el } = weir;
+  const { begin, end } = group;
+  const field = (value, label) => el("input", { type: "number", min: 0, max: end, step: "any", value, "aria-label": label });
+  const [from, to] = [field(begin, "From, seconds"), field(end, "To, seconds")];
+  group.follow((low, high) => ([from.value, to.value] = [+low.toFixed(3), +high.toFixed(3)]));
+  const typed = () => group.zoom(Math.max(0, +from.value), Math.min(end, +to.value));
+  [from, to].forEach((one) => one.addEventListener("change", typed));
+  return el("div", { class: "window" }, el("label", null, "From ", from), el("label", null, " to ", to, " s"),
+    begin > 0 ? el("button", { type: "button", onclick: () => group.zoom(begin, end) }, "After warm-up") : null,
+    el("button", { type: "button", onclick: () => group.zoom(0, end) }, "Whole run"));
+};
+
+weir.plotParts = (() => {
+  const { el, num } = weir;
+  const MOST_TOLD = 12;
+  const font = () => `12px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = (extra) => ({ stroke: () => weir.colour("quiet"), font: font(), labelFont: font(), grid: { stroke: () => weir.colour("grid"), width: 1 },
+    ticks: { stroke: () => weir.colour("grid"), width: 1, size: 4 }, ...extra });
+  const size = (box) => ({ width: Math.max(200, box.clientWidth), height: box.clientWidth < 520 ? 220 : 260 });
+  const colourOf = (line) => (line.colour ? line.colour() : weir.colour(line.ink));
+  const dashOf = (line) => (line.cap ? [2, 3] : line.dashed ? [6, 4] : undefined);
+
+  // What stands beside the crosshair: a heading and the lines' values, the largest first. It is told of by `heading(plot, x)`
+  // and `rows(plot)`, which gives [line, text, value].
+  function crosshair(heading, rows) {
+    let box = null;
+    return {
+      init: [(plot) => {
+        box = el("div", { class: "tip", hidden: true });
+        plot.over.append(box);
+      }],
+      setCursor: [(plot) => {
+        const { left, top, idx } = plot.cursor;
+        if (!(left >= 0) || idx === null || idx === undefined) {
+          box.hidden = true;
+          return;
+        }
+        const told = rows(plot).sort((a, b) => b[2] - a[2]);
+        const more = told.length - MOST_TOLD;
+        box.replaceChildren(el("b", null, heading(plot)), ...told.slice(0, MOST_TOLD).map(([line, text]) => {
+          const key = el("i", null);
+          key.style.background = colourOf(line);
+          return el("span", null, key, line.name, el("b", null, text));
+        }), ...(more > 0 ? [el("span", null, `and ${more} more`)] : []));
+        box.hidden = false;
+        const [width, height] = [box.offsetWidth, box.offsetHeight];
+        box.style.left = Math.max(0, left + 14 + width > plot.over.clientWidth ? left - width - 14 : left + 14) + "px";
+        box.style.top = Math.max(0, Math.min(Math.max(0, top) + 10, plot.over.clientHeight - height)) + "px";
+      }],
+    };
+  }
+
+  // The arrow keys move the crosshair of a plot that has the focus.
+  function keys(plot, box) {
+    box.tabIndex = 0;
+    box.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      const { data, over } = plot;
+      const [low, high] = [plot.scales.x.min, plot.scales.x.max];
+      const inside = data[0].map((_, i) => i).filter((i) => data[0][i] >= low && data[0][i] <= high);
+      const now = inside.indexOf(plot.cursor.idx);
+      const next = inside[Math.min(inside.length - 1, Math.max(0, now < 0 ? 0 : now + by * (event.shiftKey ? 10 : 1)))];
+      if (next !== undefined) plot.setCursor({ left: plot.valToPos(data[0][next], "x"), top: over.clientHeight / 3 });
+    });
+  }
+
+  // Fingers zoom too: a horizontal drag selects, vertical ones scroll the page.
+  function touch(plot, zoom) {
+    const over = plot.over;
+    let start = null;
+    const place = (event) => Math.min(Math.max(0, event.clientX - over.getBoundingClientRect().left), over.clientWidth);
+    over.style.touchAction = "pan-y";
+    over.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch") start = place(event);
+    });
+    over.addEventListener("pointermove", (event) => {
+      if (start === null) return;
+      const now = place(event);
+      plot.setSelect({ left: Math.min(start, now), width: Math.abs(now - start), top: 0, height: over.clientHeight }, false);
+    });
+    const done = (event) => {
+      if (start === null) return;
+      const now = place(event);
+      const [low, high] = [Math.min(start, now), Math.max(start, now)];
+      start = null;
+      plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+      if (high - low > 12 && event.type === "pointerup") zoom(plot.posToVal(low, "x"), plot.posToVal(high, "x"));
+    };
+    over.addEventListener("pointerup", done);
+    over.addEventListener("pointercancel", done);
+  }
+
+  // From zero, with a little room above.
+  function room(low, high) {
+    if (low === null || high === null) return [0, 1];
+    const bottom = Math.min(0, low);
+    return [bottom, high > bottom ? high + (high - bottom) * 0.06 : bottom + 1];
+  }
+
+  // A plot that keeps the width of its box and the colours of the theme.
+  function keep(plot, box, redrawn) {
+    let waiting = 0;
+    new ResizeObserver(() => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const wanted = size(box);
+        if (redrawn() === plot && wanted.width !== plot.width) plot.setSize(wanted);
+      }, 60);
+    }).observe(box);
+    weir.onTheme(() => redrawn() === plot && plot.redraw(false, true));
+  }
+
+  return { el, num, axis, size, colourOf, dashOf, crosshair, keys, touch, room, keep };
+})();
+
+// A plot over time. `chart` is `{ key, title, unit, note, times, lines, spreads, shares }`; a line has a name, values and an ink or a
+// colour of its own. Gives the card.
+weir.timePlot = (group, chart) => {
+  const { el, num, axis, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
+  const { times, lines } = chart;
+  const inside = (i) => times[i] > group.shown()[0] && times[i] <= group.shown()[1];
+  const box = el("div", { class: "plot", role: "img", "data-drawn": "false" });
+  let plot = null;
+
+  // What a plot shows, in words.
+  function words() {
+    const [low, high] = group.shown();
+    const said = lines.filter((line) => !line.off).slice(0, 8).map((line) => {
+      const values = line.values.filter((value, i) => Number.isFinite(value) && inside(i));
+      return values.length ? `${line.name}: mean ${num(weir.average(values))}, from ${num(Math.min(...values))} to ${num(Math.max(...values))}` : `${line.name}: nothing measured`;
+    });
+    return `${chart.title} in ${chart.unit} from ${weir.plain(low)} to ${weir.plain(high)} seconds. ${said.join("; ")}.`;
+  }
+
+  const buttons = lines.map((line, i) => {
+    const button = el("button", { type: "button", "aria-pressed": String(!line.off), class: `line ${line.ink || ""}${line.dashed ? " dashed" : ""}${line.thin ? " thin" : ""}${line.cap ? " cap" : ""}` }, line.name);
+    if (line.colour) button.style.setProperty("--own", line.colour());
+    button.addEventListener("click", () => {
+      line.off = button.getAttribute("aria-pressed") === "true";
+      button.setAttribute("aria-pressed", String(!line.off));
+      plot.setSeries(i + 1, { show: !line.off });
+      fill();
+    });
+    return button;
+  });
+
+  // The numbers of the lines that are on, within what is shown.
+  const details = el("details", { class: "data" }, el("summary", null, "Numbers of this plot"));
+  const rowsOf = () => {
+    const on = lines.filter((line) => !line.off);
+    return [on, times.map((time, i) => [time, ...on.map((line) => line.values[i])]).filter((_, i) => inside(i))];
+  };
+  function fill() {
+    box.setAttribute("aria-label", words());
+    if (!details.open) return;
+    const [on, rows] = rowsOf();
+    const cell = (value) => el("td", { class: "n" }, Number.isFinite(value) ? num(value) : "");
+    const over = (name, of) => el("tr", null, el("th", { scope: "row", class: "n" }, name), on.map((_, i) => {
+      const values = rows.map((row) => row[i + 1]).filter(Number.isFinite);
+      return cell(values.length ? of(values) : NaN);
+    }));
+    const head = el("tr", null, el("th", { scope: "col", class: "n" }, "time, s"), on.map((line) => el("th", { scope: "col", class: "n" }, `${line.name}, ${chart.unit}`)));
+    const table = el("table", null, el("thead", null, head), el("tbody", { class: "over" }, over("mean", weir.average), over("least", (v) => Math.min(...v)), over("most", (v) => Math.max(...v))),
+      el("tbody", null, rows.map(([time, ...values]) => el("tr", null, el("th", { scope: "row", class: "n" }, String(time)), values.map(cell)))));
+    details.replaceChildren(details.firstChild, el("div", { class: "scroll tall", role: "region", tabindex: 0, "aria-label": `Numbers of ${chart.title}` }, table));
+  }
+  details.addEventListener("toggle", fill);
+  let later = 0;
+  group.follow(() => {
+    clearTimeout(later);
+    later = setTimeout(fill, 60);
+  });
+
+  const label = `${chart.title.split(": ").pop().split(",")[0].toLowerCase()}, ${chart.unit}`;
+  const drawing = () => {
+    const [low, high] = group.shown();
+    const on = lines.filter((line) => !line.off);
+    const most = Math.max(...on.flatMap((line) => line.values.filter((value, i) => Number.isFinite(value) && inside(i))));
+    const least = Math.min(0, ...on.flatMap((line) => line.values.filter((value, i) => Number.isFinite(value) && inside(i))));
+    const [bottom, top] = room(least, Number.isFinite(most) ? most : 1);
+    return weir.save.drawLines({ title: `${chart.title}, ${chart.unit}`, x: { label: "time, s", low, high }, y: { label, low: bottom, high: top },
+      lines: on.map((line) => ({ name: line.name, colour: colourOf(line), dash: dashOf(line), width: line.thin ? 1 : 2, points: times.map((time, i) => [time, line.values[i]]) })) });
+  };
+  const csv = () => {
+    const [on, rows] = rowsOf();
+    return [["time_s", ...on.map((line) => `${line.name} (${chart.unit})`)], ...rows];
+  };
+
+  const caption = el("figcaption", null, el("h3", null, chart.title, el("span", { class: "quiet" }, ` ${chart.unit}`)), weir.save.buttons(chart.title, drawing, csv), chart.note ? el("p", { class: "quiet" }, chart.note) : null);
+  const legend = el("div", { class: "lines", role: "group", "aria-label": `Lines of ${chart.title}` }, buttons);
+  const spread = (chart.spreads || []).length ? weir.spreadPlot(chart) : null;
+  const parts = lines.length ? el("div", { class: "over-time" }, legend, box, details) : null;
+  const card = el("figure", { class: "card", "data-key": chart.key }, caption, el("div", { class: "pair" + (spread && parts ? " both" : "") }, parts, spread && spread.node));
+
+  function draw() {
+    if (spread) spread.draw();
+    if (!parts) return;
+    const tip = crosshair((plot) => `${weir.plain(+times[plot.cursor.idx].toPrecision(6))} s`, (plot) => lines.filter((line) => !line.off && Number.isFinite(line.values[plot.cursor.idx])).map((line) => {
+      const value = line.values[plot.cursor.idx];
+      return [line, `${num(value)} ${chart.unit}`, value];
+    }));
+    plot = group.join(() => new uPlot({
+      ...size(box),
+      legend: { show: false },
+      padding: [8, 18, 0, 0],
+      cursor: { sync: { key: group.key, setSeries: false }, drag: { x: true, y: false }, points: { size: 6 } },
+      scales: { x: { time: false, range: (_, low, high) => [low === times[0] ? 0 : low, high] }, y: { range: (_, low, high) => room(low, high) } },
+      axes: [axis({ label: "time, s", labelSize: 18, size: 30 }), axis({ label, labelSize: 18, size: 52, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) })],
+      series: [{}, ...lines.map((line) => ({
+        label: line.name, show: !line.off, stroke: () => colourOf(line), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1, dash: dashOf(line), points: { show: false }, spanGaps: Boolean(chart.joined),
+      }))],
+      hooks: {
+        init: tip.init,
+        drawClear: [(plot) => weir.shade(plot, group.cut)],
+        draw: [(plot) => {
+          weir.markEvents(plot, group.events, true);
+          const any = lines.some((line) => line.values.some((value) => Number.isFinite(value)));
+          if (any && plot.bbox.width > 0) box.dataset.drawn = "true";
+        }],
+        setScale: [(plot, key) => {
+          if (key === "x") group.zoom(plot.scales.x.min, plot.scales.x.max);
+        }],
+        setCursor: tip.setCursor,
+      },
+    }, [times, ...lines.map((line) => line.values)], box));
+    touch(plot, group.zoom);
+    keys(plot, box);
+    keep(plot, box, () => plot);
+    fill();
+  }
+  return { node: card, draw, gone: () => plot && group.leave(plot) };
+};
+
+// The distribution of what a chart shows: of each line the share of values at or below each value. The scale of values may be
+// logarithmic; of zeros it then shows nothing.
+weir.spreadPlot = (chart) => {
+  const { el, num, axis, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
+  void touch, room;
+  const { shares } = chart;
+  const box = el("div", { class: "plot", role: "img", "data-drawn": "false" });
+  let log = false;
+  let plot = null;
+  const lines = chart.spreads;
+  const told = lines.map((line) => `${line.name}: half at or below ${num(line.values[shares.indexOf(0.5)])}, 99 % at or below ${num(line.values[shares.indexOf(0.99)])}, of ${weir.count(line.count)} values`);
+  box.setAttribute("aria-label", `Distribution of ${chart.title} in ${chart.unit}. ${told.join("; ")}.`);
+
+  // Points with ascending values: where several shares have one value, the largest.
+  const pointsOf = (line) => {
+    const points = [];
+    line.values.forEach((value, i) => {
+      if (log && !(value > 0)) return;
+      if (points.length && points[points.length - 1][0] === value) points[points.length - 1][1] = 100 * shares[i];
+      else points.push([value, 100 * shares[i]]);
+    });
+    return points;
+  };
+  // The share at or below a value, in percent.
+  const shareAt = (line, value) => {
+    const after = line.values.findIndex((known) => known > value);
+    if (after === 0) return 0;
+    if (after < 0) return 100;
+    const [a, b] = [line.values[after - 1], line.values[after]];
+    return 100 * (shares[after - 1] + (shares[after] - shares[after - 1]) * ((value - a) / (b - a)));
+  };
+  const toggle = el("button", { type: "button", class: "scale", "aria-pressed": "false", title: "Logarithmic scale of values", onclick: () => {
+    log = !log;
+    toggle.setAttribute("aria-pressed", String(log));
+    draw();
+  } }, "log");
+  const drawing = () => {
+    const points = lines.map(pointsOf);
+    const all = points.flat().map(([value]) => value);
+    const high = Math.max(...all) || 1;
+    const low = log ? Math.min(...all) : Math.min(0, ...all);
+    return weir.save.drawLines({ title: `Distribution of ${chart.title}`, x: { label: `${chart.title}, ${chart.unit}`, low, high: high > low ? high : low + 1, log }, y: { label: "at or below, %", low: 0, high: 100 },
+      lines: lines.map((line, i) => ({ name: line.name, colour: colourOf(line), dash: dashOf(line), width: 2, points: points[i] })) });
+  };
+  const csv = () => [["share", ...lines.map((line) => `${line.name} (${chart.unit})`)], ...shares.map((share, i) => [share, ...lines.map((line) => line.values[i])])];
+  const legend = chart.lines && chart.lines.length ? null : el("div", { class: "lines still" }, lines.map((line) => {
+    const key = el("span", { class: "line " + (line.ink || "") }, line.name);
+    if (line.colour) key.style.setProperty("--own", line.colour());
+    return key;
+  }));
+  const node = el("div", { class: "spread" }, el("div", { class: "bar" }, el("h4", null, "Distribution after the warm-up"), toggle, weir.save.buttons("distribution of " + chart.title, drawing, csv)), legend, box);
+
+  function draw() {
+    if (plot) plot.destroy();
+    const data = uPlot.join(lines.map((line) => {
+      const points = pointsOf(line);
+      return [points.map((point) => point[0]), points.map((point) => point[1])];
+    }));
+    const tip = crosshair((plot) => `${num(plot.posToVal(plot.cursor.left, "x"))} ${chart.unit}`, (plot) => lines.map((line) => {
+      const share = shareAt(line, plot.posToVal(plot.cursor.left, "x"));
+      return [line, `${num(share)} % at or below`, share];
+    }));
+    plot = new uPlot({
+      ...size(box),
+      legend: { show: false },
+      padding: [8, 18, 0, 0],
+      cursor: { drag: { x: true, y: false }, points: { show: false } },
+      scales: { x: { time: false, distr: log ? 3 : 1, range: (_, low, high) => (log ? [low, high > low ? high : low * 2] : [Math.min(0, low), high || 1]) }, y: { range: () => [0, 100] } },
+      axes: [axis({ label: `${chart.title.split(",")[0].toLowerCase()}, ${chart.unit}`, labelSize: 18, size: 30, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) }),
+        axis({ label: "at or below, %", labelSize: 18, size: 46 })],
+      series: [{}, ...lines.map((line) => ({ label: line.name, stroke: () => colourOf(line), width: 2, dash: dashOf(line), points: { show: false }, spanGaps: true }))],
+      hooks: {
+        init: tip.init,
+        setCursor: tip.setCursor,
+        draw: [(plot) => {
+          if (plot.bbox.width > 0 && lines.some((line) => line.values.length)) box.dataset.drawn = "true";
+        }],
+      },
+    }, data, box);
+    keys(plot, box);
+    const own = plot;
+    keep(own, box, () => plot);
+  }
+  return { node, draw };
+};
