@@ -42,13 +42,14 @@ accuracy: build
 	scripts/accuracy
 
 ## soak: what `make test` does a few times, as root: the kernel controls loaded, unloaded and killed a hundred times; two hundred commands under
-## them in storms of twenty, and two hundred that are killed at random points; result folders and live runs killed two hundred times each;
+## them in storms of twenty, and two hundred that are killed at random points; result folders, live runs and circuits that are set up, killed two hundred times each;
 ## and ten thousand labs at random on the simulator
 soak: need-build
 	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test random
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
 	WEIR_REQUIRE_LIVE=1 WEIR_STORMS=10 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test kernel storms
 	WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test kills
+	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test circuit_up killed
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
 
 ## kernel-cost: what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md

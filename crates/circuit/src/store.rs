@@ -217,6 +217,27 @@ impl Store {
         .map(|(circuits, _)| circuits)
     }
 
+    /// Gives a reservation another rate, if that fits beside all others, and answers what it is then.
+    ///
+    /// # Errors
+    /// It is not there, the rate does not fit, or the file cannot be written; then nothing has changed.
+    pub fn change(&mut self, number: u64, rate: Rate, card: &Card, now: Utc) -> Result<Circuit, StoreError> {
+        self.write(now, |calendar, state, transaction| {
+            let old = calendar.remove(number).ok_or(StoreError::Unknown(number))?;
+            let new = Circuit { rate, ..old.clone() };
+            calendar.admit(&new, card)?;
+            let digest_of_new = digest(number, &new);
+            state.digest ^= digest(number, &old) ^ digest_of_new;
+            let columns =
+                [rate.bits_per_sec().cast_signed(), digest_of_new.cast_signed(), number.cast_signed()];
+            transaction
+                .execute("UPDATE reservation SET rate_bit_per_s = ?1, digest = ?2 WHERE number = ?3", columns)
+                .map(|_| new)
+                .map_err(Failure::Sqlite)
+        })
+        .map(|(circuit, _)| circuit)
+    }
+
     /// One change, whole or not at all; and how far the clock is behind.
     fn write<T>(
         &mut self,

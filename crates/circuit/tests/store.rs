@@ -74,6 +74,29 @@ fn what_does_not_fit_changes_nothing_and_says_which_is_in_the_way() {
 }
 
 #[test]
+fn a_reservation_takes_another_rate_where_that_fits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("circuits.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    for to in 1..=3 {
+        store.reserve(&circuit(to, 100, 200), &card(), at(50)).unwrap();
+    }
+    let mbits = Rate::from_mbit_per_sec;
+    // 200 Mbit/s are the others'.
+    assert_eq!(
+        store.change(2, mbits(800), &card(), at(150)).unwrap(),
+        Circuit { rate: mbits(800), ..circuit(2, 100, 200) }
+    );
+    let full = store.change(1, mbits(101), &card(), at(150)).unwrap_err();
+    assert!(matches!(full, StoreError::Conflict(Conflict::Full { with, .. }) if with == [2, 3]));
+    assert!(matches!(store.change(4, mbits(1), &card(), at(150)), Err(StoreError::Unknown(4))));
+    drop(store);
+    let (calendar, _) = Store::open_existing(&path).unwrap().calendar().unwrap();
+    let rates: Vec<Rate> = calendar.circuits().map(|(_, circuit)| circuit.rate).collect();
+    assert_eq!(rates, [mbits(100), mbits(800), mbits(100)]);
+}
+
+#[test]
 fn after_the_clock_was_set_back_everything_still_counts() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("circuits.sqlite")).unwrap();

@@ -75,15 +75,16 @@ pub fn unload(name: &str) -> Result<Vec<String>, Problem> {
     let control = control(name).ok_or_else(|| Problem::Unknown(name.to_owned()))?;
     let _lock = Lock::exclusive().map_err(Problem::forbidden)?;
     let mut notes = restrict()?;
-    if !is_pinned(control) {
+    // A process that was killed while it pinned has left what it pinned first.
+    let pins = pins_of(control, Path::new(FOLDER));
+    if pins.is_empty() {
         unmount_if_empty();
         return Err(match is_registered(control) {
             true => Problem::HeldElsewhere { control: control.kernel, holders: links::holders(control)? },
             false => Problem::NotLoaded(control.kernel),
         });
     }
-    pins_of(control, Path::new(FOLDER))
-        .iter()
+    pins.iter()
         .try_for_each(fs::remove_file)
         .map_err(Problem::failed(format!("cannot unpin {}", control.kernel)))?;
     unmount_if_empty();

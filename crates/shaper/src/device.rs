@@ -52,6 +52,14 @@ impl Device {
         self.index
     }
 
+    /// Its largest IP packet in bytes, and how many packets wait at it unless something else is said.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn sizes(&mut self) -> Result<(u32, u32), Problem> {
+        self.netlink.sizes(self.index).map_err(|error| self.failed("cannot read its MTU", error))
+    }
+
     /// Makes a pair of devices of which one has this name and is otherwise like another, to try something out on. The namespace should
     /// be a new one, with which it goes.
     ///

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Only its owner opens the folder, so nobody else can hold its lock.
@@ -21,17 +21,51 @@ pub struct Journals {
 }
 
 impl Journals {
-    /// Makes the folder if it is not there, and waits until nobody else has it.
+    /// Makes the folder if it is not there, and waits until nobody else has it. When it is let go and empty it is removed, and the folder
+    /// around it if that is empty too.
     ///
     /// # Errors
     /// It cannot be made or opened.
     pub fn lock(path: &Path) -> Result<Journals, Problem> {
         let failed = |error| Problem::Failed { what: format!("cannot lock {}", path.display()), error };
-        DirBuilder::new().recursive(true).mode(PRIVATE).create(path).map_err(failed)?;
-        let folder = File::open(path).map_err(failed)?;
-        rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))
-            .map_err(|error| failed(error.into()))?;
-        Ok(Journals { path: path.to_owned(), folder })
+        loop {
+            DirBuilder::new().recursive(true).mode(PRIVATE).create(path).map_err(failed)?;
+            let folder = match File::open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(failed)?,
+            };
+            rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))
+                .map_err(|error| failed(error.into()))?;
+            let journals = Journals { path: path.to_owned(), folder };
+            // One that was removed meanwhile is locked in vain: another process may have made and locked a new one.
+            if journals.is_at_its_place() {
+                journals.remove_drafts();
+                return Ok(journals);
+            }
+        }
+    }
+
+    /// A process that was killed may have left one half written.
+    fn remove_drafts(&self) {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let drafts =
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "draft"));
+        drafts.for_each(|draft| drop(fs::remove_file(draft)));
+    }
+
+    /// Removes the folder around it if nothing else is there, unless somebody has locked that.
+    fn remove_parent(&self) {
+        let Some(parent) = self.path.parent() else { return };
+        let Ok(opened) = File::open(parent) else { return };
+        if rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_dir(parent);
+        }
+    }
+
+    fn is_at_its_place(&self) -> bool {
+        let same =
+            |found: fs::Metadata, open: fs::Metadata| (found.ino(), found.dev()) == (open.ino(), open.dev());
+        fs::metadata(&self.path).is_ok_and(|found| self.folder.metadata().is_ok_and(|open| same(found, open)))
     }
 
     /// The names of all journals.
@@ -99,6 +133,15 @@ impl Journals {
     }
 }
 
+impl Drop for Journals {
+    fn drop(&mut self) {
+        // A folder that is not empty stays.
+        if self.is_at_its_place() && fs::remove_dir(&self.path).is_ok() {
+            self.remove_parent();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,13 +154,20 @@ mod tests {
         assert_eq!(journals.read::<Vec<u8>>("a").unwrap(), None);
         journals.write("a", &vec![1, 2]).unwrap();
         journals.write("b", &vec![3]).unwrap();
-        // What a killed process left half written is no journal.
+        // What a killed process left half written is no journal, and goes.
         fs::write(place.join("c.draft"), "[1,").unwrap();
+        assert_eq!(journals.names().unwrap(), ["a", "b"]);
+        drop(journals);
+        let journals = Journals::lock(&place).unwrap();
+        assert!(!place.join("c.draft").exists());
         assert_eq!(journals.names().unwrap(), ["a", "b"]);
         assert_eq!(journals.read("a").unwrap(), Some(vec![1, 2]));
         journals.remove("a").unwrap();
         journals.remove("a").unwrap();
         assert_eq!(journals.names().unwrap(), ["b"]);
+        journals.remove("b").unwrap();
+        drop(journals);
+        assert!(!folder.path().join("one").exists(), "a folder without journals goes");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! An rtnetlink socket for traffic control. Every request waits for the kernel's answer.
 
-use crate::message::{Message, push, word};
+use crate::message::{Message, attributes, push, word};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
     NLMSG_DONE, NLMSG_ERROR,
@@ -13,6 +13,7 @@ use std::io;
 #[repr(u16)]
 pub(crate) enum Kind {
     NewLink = 16,
+    GetLink = 18,
     NewQdisc = 36,
     DeleteQdisc = 37,
     GetQdisc = 38,
@@ -37,6 +38,10 @@ pub(crate) enum How {
 
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
+/// Length of `struct ifinfomsg`; IFLA_MTU and IFLA_TXQLEN (include/uapi/linux/if_link.h).
+const LINK: usize = 16;
+const MTU: u16 = 4;
+const QUEUE: u16 = 13;
 /// How often a list is asked for again when it changed while it was read.
 const ATTEMPTS: usize = 10;
 
@@ -82,16 +87,27 @@ impl Netlink {
         Err(io::Error::other("the shapers of the device change while they are read"))
     }
 
+    /// The largest IP packet and the length of queue of a device.
+    pub(crate) fn sizes(&mut self, index: u32) -> io::Result<(u32, u32)> {
+        let mut body = vec![0; LINK];
+        body[4..8].copy_from_slice(&index.to_ne_bytes());
+        self.send(Kind::GetLink, NLM_F_ACK, &body)?;
+        let mut told = vec![];
+        self.receive(&mut |bytes| told.extend(bytes.get(LINK..).map(attributes)))?;
+        let of = |kind: u16| {
+            let (_, value) = told.iter().flatten().find(|(has, _)| *has == kind)?;
+            word(value, 0)
+        };
+        of(MTU).zip(of(QUEUE)).ok_or_else(|| io::Error::other("the kernel tells no MTU of the device"))
+    }
+
     /// Makes a pair of veth devices in this namespace, with this length of queue and MTU, to try something out on.
     pub(crate) fn add_scratch(&mut self, name: &str, queue: u32, mtu: u32) -> io::Result<()> {
-        /// IFLA_IFNAME, IFLA_MTU, IFLA_TXQLEN, IFLA_LINKINFO with IFLA_INFO_KIND (include/uapi/linux/if_link.h).
+        /// IFLA_IFNAME, IFLA_LINKINFO with IFLA_INFO_KIND (include/uapi/linux/if_link.h).
         const NAME: u16 = 3;
-        const MTU: u16 = 4;
-        const QUEUE: u16 = 13;
         const INFO: u16 = 18;
         const INFO_KIND: u16 = 1;
-        // `struct ifinfomsg`.
-        let mut body = vec![0; 16];
+        let mut body = vec![0; LINK];
         push(&mut body, NAME, &[name.as_bytes(), b"\0"].concat());
         push(&mut body, MTU, &mtu.to_ne_bytes());
         push(&mut body, QUEUE, &queue.to_ne_bytes());

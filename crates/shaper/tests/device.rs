@@ -132,6 +132,7 @@ fn a_step_does_what_its_tc_command_does() {
 fn a_class_that_is_taken_away_leaves_no_trace() {
     inside(|| {
         let mut a = Device::open("a").unwrap();
+        assert_eq!(a.sizes().unwrap(), (1500, 1000));
         let default = a.snapshot().unwrap();
         assert_eq!(default.root(), None);
         let one = apply(&mut a, &[tree(), htb(1, 500), leaf(1, 1_000_000), filter("10.1.0.0", 16, None, 1)]);

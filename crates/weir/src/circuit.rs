@@ -1,18 +1,25 @@
-//! `weir circuit`: plans for paths whose rate is reserved, and the reservations of this host.
+//! `weir circuit`: plans for paths whose rate is reserved, the reservations of this host, and the circuits that are up.
 
 mod args;
+mod entry;
+mod host;
+mod shaped;
+mod up;
+mod watch;
 
 pub(crate) use args::CircuitArgs;
 
 use crate::doctor::folded;
 use crate::failure::{Failure, terminal_width};
 use crate::{print, print_json, say};
-use args::{CircuitAction, PlanArgs, ReserveArgs};
+use args::{Asked, CircuitAction, PlanArgs, ReserveArgs};
+use entry::Up;
+use host::Host;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::SystemTime;
-use weir_base::Rate;
+use weir_base::{Rate, Span};
 use weir_circuit::{
     Calendar, Card, Circuit, Conflict, Guarantee, Plan, Refusal, Request, Store, StoreError, Timers, Utc,
 };
@@ -25,6 +32,10 @@ pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
     match action {
         CircuitAction::Plan(args) => plan(args),
         CircuitAction::Reserve(args) => reserve(args),
+        CircuitAction::Up(args) => up::up(args),
+        CircuitAction::Down(args) => up::down(args),
+        CircuitAction::Change(args) => up::change(args),
+        CircuitAction::Watch(args) => watch::watch(args),
         CircuitAction::List { all, store, json } => list(*all, &store.store, *json),
         CircuitAction::Cancel { numbers, store } => cancel(numbers, &store.store),
     }
@@ -80,23 +91,33 @@ fn now() -> Utc {
     Utc::from_secs(since_1970.map_or(0, |since| since.as_secs()))
 }
 
-fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
-    let rate = args.rate;
-    // The plan says what is wrong with a rate or a round trip.
-    Request { card: args.card, ..Request::new(rate, args.rtt) }.check()?;
-    let card = Card { rate: card_rate(args)?, background: args.background.unwrap_or_default() };
-    let now = now();
+/// A request of which only rate, round trip and card matter: the plan says what is wrong with them.
+fn request(rate: Rate, rtt: Span, card: Option<Rate>) -> Request {
+    Request { card, ..Request::new(rate, rtt) }
+}
+
+/// The circuit that is asked for, and the card that is to carry it.
+fn asked(args: &Asked, now: Utc) -> Result<(Circuit, Card), Failure> {
+    request(args.rate, args.rtt, args.card).check()?;
+    let card =
+        Card { rate: card_rate(&args.device, args.card)?, background: args.background.unwrap_or_default() };
     let from = args.from.unwrap_or(now);
     let until = args.until.or_else(|| args.lasts.map(|lasts| from.after(lasts))).unwrap_or(from);
     let circuit = Circuit {
         device: args.device.clone(),
         destination: args.to,
-        rate,
+        rate: args.rate,
         rtt: args.rtt,
         guarantee: if args.semi { Guarantee::Semi } else { Guarantee::Full },
         from,
         until,
     };
+    Ok((circuit, card))
+}
+
+fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
+    let now = now();
+    let (circuit, card) = asked(&args.asked, now)?;
     let path = &args.store.store;
     if path == Path::new(STORE) {
         make_folder(path)?;
@@ -109,21 +130,20 @@ fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
         ));
     }
     if args.json {
-        return print_json(&row(reserved.number, &circuit, now));
+        return print_json(&row(reserved.number, &circuit, now, None));
     }
     print(&format!("{}\n", told(reserved.number, &circuit)))
 }
 
 /// The card's rate: what was given, or what the device says.
-fn card_rate(args: &ReserveArgs) -> Result<Rate, Failure> {
-    let device = &args.device;
+fn card_rate(device: &str, given: Option<Rate>) -> Result<Rate, Failure> {
     // dev_valid_name in net/core/dev.c: at most 15 bytes, no slash, no colon, no space.
     let unfit = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
     if device.is_empty() || device.len() > 15 || device == "." || device == ".." || device.contains(unfit) {
         let message = format!("{device:?} cannot be the name of a device");
         return Err(Failure::bad_input(message, "`ip link` lists the devices"));
     }
-    if let Some(rate) = args.card {
+    if let Some(rate) = given {
         return Ok(rate);
     }
     // Megabits a second, or -1 where the device has none (Documentation/ABI/testing/sysfs-class-net).
@@ -176,15 +196,16 @@ fn told(number: u64, circuit: &Circuit) -> String {
 }
 
 /// Where an instant is in a reservation's time.
-fn state(circuit: &Circuit, now: Utc) -> &'static str {
+fn state(circuit: &Circuit, now: Utc, up: Option<&Up>) -> &'static str {
     match () {
+        () if up.is_some() => "up",
         () if now >= circuit.until => "over",
         () if now >= circuit.from => "now",
         () => "to come",
     }
 }
 
-fn row(number: u64, circuit: &Circuit, now: Utc) -> Value {
+fn row(number: u64, circuit: &Circuit, now: Utc, up: Option<&Up>) -> Value {
     json!({
         "number": number,
         "device": circuit.device,
@@ -194,11 +215,18 @@ fn row(number: u64, circuit: &Circuit, now: Utc) -> Value {
         "guarantee": circuit.guarantee,
         "from": circuit.from,
         "until": circuit.until,
-        "state": state(circuit, now),
+        "state": state(circuit, now, up),
+        "class": up.map(|up| up.handle().to_string()),
     })
 }
 
 fn list(all: bool, path: &Path, as_json: bool) -> Result<(), Failure> {
+    let host = Host::look()?;
+    let host = host.map(|(host, notes)| {
+        up::tell(&notes);
+        host
+    });
+    let up = |number: u64| host.as_ref().and_then(|host| host.find(number, path)).map(|(_, up)| up);
     let (calendar, latest) = match Store::open_existing(path) {
         // Before the first reservation there is no file.
         Err(StoreError::Failed { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -214,16 +242,23 @@ fn list(all: bool, path: &Path, as_json: bool) -> Result<(), Failure> {
         calendar.circuits().filter(|(_, circuit)| all || now < circuit.until).collect();
     shown.sort_by_key(|(number, circuit)| (circuit.from, *number));
     if as_json {
-        let rows: Vec<_> = shown.iter().map(|(number, circuit)| row(*number, circuit, now)).collect();
+        let rows: Vec<_> =
+            shown.iter().map(|(number, circuit)| row(*number, circuit, now, up(*number))).collect();
         return print_json(&rows);
     }
-    let lines = shown
-        .iter()
-        .map(|(number, circuit)| format!("{:8} {}\n", state(circuit, now), told(*number, circuit)));
+    let lines = shown.iter().map(|(number, circuit)| {
+        format!("{:8} {}\n", state(circuit, now, up(*number)), told(*number, circuit))
+    });
     print(&lines.collect::<String>())
 }
 
 fn cancel(numbers: &[u64], path: &Path) -> Result<(), Failure> {
+    if let Some((host, _)) = Host::look()?
+        && let Some(number) = numbers.iter().find(|number| host.find(**number, path).is_some())
+    {
+        let message = format!("circuit {number} is up");
+        return Err(Failure::bad_input(message, format!("take it down first: `weir circuit down {number}`")));
+    }
     let mut store = Store::open_existing(path)?;
     let cancelled = store.cancel(numbers, now())?;
     let lines = numbers.iter().zip(&cancelled);

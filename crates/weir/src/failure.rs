@@ -106,6 +106,14 @@ impl From<weir_kernel::Problem> for Failure {
     }
 }
 
+impl From<weir_shaper::Problem> for Failure {
+    fn from(problem: weir_shaper::Problem) -> Failure {
+        use weir_shaper::Problem::{Failed, NotRestored};
+        let status = if matches!(problem, Failed { .. } | NotRestored(_)) { 1 } else { 2 };
+        Failure { status, message: problem.to_string(), help: Some(problem.help()) }
+    }
+}
+
 impl From<weir_report::ReportError> for Failure {
     fn from(error: weir_report::ReportError) -> Failure {
         Failure::failed(error.to_string())

@@ -11,7 +11,9 @@ Examples:
   weir circuit plan --rate 4gbit --rtt 26ms
   weir circuit plan --rate 500mbit --rtt 50ms --case multiple --json
   weir circuit reserve --to 10.1.0.0/16 --device eth0 --rate 4gbit --rtt 26ms --from 2026-11-23T10:00Z --for 2h
-  weir circuit list
+  weir circuit up 3
+  weir circuit watch
+  weir circuit down 3
   weir circuit cancel 3
 
 A plan changes nothing on this machine. Reservations are kept in /var/lib/weir/circuits.sqlite (--store); they are admitted
@@ -27,7 +29,16 @@ pub(crate) enum CircuitAction {
     Plan(PlanArgs),
     /// Reserve a circuit from a device of this host
     Reserve(ReserveArgs),
-    /// List the reservations
+    /// Set a circuit up: a class, a queue and a filter at its device, and the window of its destination
+    Up(UpArgs),
+    /// Take circuits down; with the last of a device that is put back as it was
+    Down(DownArgs),
+    /// Give a circuit another rate, also while a transfer runs
+    Change(ChangeArgs),
+    /// Tell each second what the circuits carry, and what they refuse
+    Watch(WatchArgs),
+    /// List the reservations, and which are up
+    #[command(after_help = "Example:\n  weir circuit list --all --json")]
     List {
         /// Also those that are over
         #[arg(long)]
@@ -39,6 +50,7 @@ pub(crate) enum CircuitAction {
         json: bool,
     },
     /// Take reservations out
+    #[command(after_help = "Example:\n  weir circuit cancel 3")]
     Cancel {
         /// Their numbers, as `list` tells them
         #[arg(required = true)]
@@ -123,6 +135,9 @@ fn mtu(text: &str) -> Result<Bytes, String> {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir circuit plan --rate 500mbit --rtt 50ms --case multiple --mtu 9000")]
 pub(crate) struct PlanArgs {
     /// The circuit's rate, for example 4gbit
     #[arg(long)]
@@ -165,13 +180,14 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     /// The file of reservations
-    #[arg(long, value_name = "FILE", default_value = super::STORE)]
+    #[arg(long, value_name = "FILE", default_value = super::STORE, value_parser = |text: &str| std::path::absolute(text))]
     pub store: PathBuf,
 }
 
+/// A circuit that is asked for.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("end").required(true)))]
-pub(crate) struct ReserveArgs {
+pub(crate) struct Asked {
     /// Where the circuit leads: an address or a prefix
     #[arg(long, value_name = "DESTINATION")]
     pub to: Destination,
@@ -202,9 +218,101 @@ pub(crate) struct ReserveArgs {
     /// What leaves the device besides circuits, on average
     #[arg(long, value_name = "RATE")]
     pub background: Option<Rate>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir circuit reserve --to 10.1.0.0/16 --device eth0 --rate 4gbit --rtt 26ms --from 2026-11-23T10:00Z --for 2h")]
+pub(crate) struct ReserveArgs {
+    #[command(flatten)]
+    pub asked: Asked,
     #[command(flatten)]
     pub store: StoreArgs,
     /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_args(|arg| arg.required(false)), mut_group("end", |group| group.required(false)))]
+#[command(after_help = "\
+Examples:
+  weir circuit up 3                        set up what was reserved
+  weir circuit up --to 10.1.0.0/16 --device eth0 --rate 500mbit --rtt 26ms --for 2h
+  weir circuit up 3 --dry-run              print the commands, change nothing
+
+The device gets a class of HTB for each circuit, with a queue and a filter; connections under weir_ctcp get the circuit's window.
+`weir circuit send` uses it by itself, other programs by `weir kernel use ctcp -- COMMAND`. A circuit whose time is over is taken
+down by the next command. As root: CAP_NET_ADMIN, and for the control CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.")]
+pub(crate) struct UpArgs {
+    /// The reservation, as `list` tells it; without one the circuit is reserved too
+    #[arg(conflicts_with = "Asked")]
+    pub number: Option<u64>,
+    #[command(flatten)]
+    pub asked: Option<Asked>,
+    /// Who comes first on a semi-guaranteed circuit
+    #[arg(long, default_value = "transfer")]
+    pub priority: PriorityName,
+    /// Shape only: leave the congestion control to others
+    #[arg(long)]
+    pub no_control: bool,
+    /// Put weir's shaper in the place of one that somebody else has set, and put that back afterwards
+    #[arg(long)]
+    pub replace: bool,
+    /// Print the commands that would do the same, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir circuit down 3
+  weir circuit down --all")]
+pub(crate) struct DownArgs {
+    /// The circuits, as `list` numbers them
+    #[arg(required_unless_present = "all")]
+    pub numbers: Vec<u64>,
+    /// All that are up in this network namespace
+    #[arg(long, conflicts_with = "numbers")]
+    pub all: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir circuit change 3 --rate 300mbit     the transfer goes on, at the new rate")]
+pub(crate) struct ChangeArgs {
+    /// The reservation
+    pub number: u64,
+    /// Its new rate
+    #[arg(long)]
+    pub rate: Rate,
+    /// The card's rate [default: what the device says]
+    #[arg(long, value_name = "RATE")]
+    pub card: Option<Rate>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir circuit watch
+  weir circuit watch --seconds 10 --json | jq .goodput_bit_per_s")]
+pub(crate) struct WatchArgs {
+    /// Stop after so many seconds
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<u64>,
+    /// Print a JSON document a line
     #[arg(long)]
     pub json: bool,
 }

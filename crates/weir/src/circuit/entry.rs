@@ -1,0 +1,156 @@
+//! A circuit that is up: what its host has set for it, which follows from its plan.
+
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use weir_base::{Bytes, Rate, Span};
+use weir_circuit::{Case, Circuit, Control, Destination, Guarantee, Plan, Priority, Refusal, Request, Store};
+use weir_shaper::{Class, Device, Handle, Match, Step};
+
+/// The discipline of a device that has circuits.
+pub(crate) const ROOT: Handle = Handle::new(0x7765, 0);
+/// Most packets of others that wait at a device: Linux's usual length of queue.
+const DIRECT: u32 = 1000;
+/// Bytes that a class sends in its turn; it counts only for what is borrowed, and none borrows (the most that the kernel takes by itself).
+const QUANTUM: Bytes = Bytes::new(200_000);
+
+/// A circuit that is up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Up {
+    /// Its reservation, and the file that keeps it.
+    pub number: u64,
+    pub store: PathBuf,
+    /// Number of its class.
+    pub class: u16,
+    /// Where it leads.
+    pub destination: String,
+    pub rate_bit_per_s: u64,
+    pub rtt_ns: u64,
+    /// When it is over.
+    pub until_s: u64,
+    /// Largest IP packet in bytes.
+    pub mtu: u64,
+    /// It is admitted by the average use of its links; others come first.
+    pub semi: bool,
+    pub background: bool,
+    /// Whether connections to its destination get a congestion control of weir's.
+    pub controlled: bool,
+}
+
+impl Up {
+    pub(crate) fn destination(&self) -> Result<Destination, Failure> {
+        self.destination.parse().map_err(|error| Failure::failed(format!("a journal is damaged: {error}")))
+    }
+
+    /// What its host sets.
+    pub(crate) fn plan(&self) -> Result<Plan, Refusal> {
+        let (rate, rtt) = (Rate::from_bits_per_sec(self.rate_bit_per_s), Span::from_nanos(self.rtt_ns));
+        let ip = match self.destination.contains(':') {
+            true => weir_circuit::Ip::V6,
+            false => weir_circuit::Ip::V4,
+        };
+        Plan::of(&Request {
+            case: if self.semi { Case::Semi } else { Case::Multiple },
+            priority: if self.background { Priority::Background } else { Priority::Transfer },
+            mtu: Bytes::new(self.mtu),
+            ip,
+            ..Request::new(rate, rtt)
+        })
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        Handle::new(ROOT.major(), self.class)
+    }
+
+    /// Its class and queue; both are changed where they are there.
+    pub(crate) fn shape(&self, plan: &Plan) -> [Step; 2] {
+        let (rate, burst) = (plan.shaper_rate, plan.burst);
+        let class = Class {
+            handle: self.handle(),
+            parent: ROOT,
+            rate,
+            ceil: rate,
+            burst,
+            cburst: burst,
+            quantum: QUANTUM,
+            prio: 0,
+        };
+        let leaf =
+            Step::Bfifo { handle: Handle::new(self.class, 0), parent: class.handle, limit: plan.limit };
+        [Step::Class(class), leaf]
+    }
+
+    pub(crate) fn filter(&self) -> Result<Step, Failure> {
+        let destination = self.destination()?;
+        let matches = Match { address: destination.address(), length: destination.length(), port: None };
+        Ok(Step::Filter { parent: ROOT, matches, class: self.handle() })
+    }
+
+    /// Its window, for the control.
+    pub(crate) fn window(&self, plan: &Plan) -> Result<Option<weir_kernel::Circuit>, Failure> {
+        if !self.controlled || plan.control != Control::Ctcp {
+            return Ok(None);
+        }
+        let destination = self.destination()?;
+        let parameters = serde_json::json!({
+            "rate": plan.shaper_rate,
+            "rtt": plan.request.rtt,
+            "window_percent": plan.request.window_percent,
+            "header_bytes": plan.headers.of_frame().get(),
+        });
+        let ctcp = control(Control::Ctcp)?;
+        let config = weir_kernel::configure(ctcp, parameters.as_object().cloned().unwrap_or_default())?;
+        Ok(Some(weir_kernel::Circuit {
+            address: destination.address(),
+            length: destination.length(),
+            config,
+        }))
+    }
+
+    /// Sets class, queue and window as the reservation says now.
+    pub(crate) fn make_again(&mut self, device: &mut Device) -> Result<(), Failure> {
+        let kept = Store::open_existing(&self.store).and_then(|mut store| store.calendar());
+        if let Ok((calendar, _)) = kept
+            && let Some((_, circuit)) = calendar.circuits().find(|(number, _)| *number == self.number)
+        {
+            self.rate_bit_per_s = circuit.rate.bits_per_sec();
+        }
+        let plan = self.plan()?;
+        self.shape(&plan).iter().try_for_each(|step| device.apply(step))?;
+        if let Some(window) = self.window(&plan)? {
+            weir_kernel::set_circuit(&window)?;
+        }
+        Ok(())
+    }
+}
+
+/// The control of a plan, as the kernel has it.
+pub(crate) fn control(of: Control) -> Result<&'static weir_kernel::Control, Failure> {
+    let name = match of {
+        Control::Ctcp => "ctcp",
+        Control::Htcp => "htcp",
+    };
+    weir_kernel::control(name).ok_or_else(|| weir_kernel::Problem::Unknown(name.to_owned()).into())
+}
+
+/// The tree of a device that has circuits. What is not for a circuit goes unshaped.
+pub(crate) fn tree() -> Step {
+    Step::Htb { handle: ROOT, parent: Handle::ROOT, default: 0, direct_limit: DIRECT }
+}
+
+/// A circuit as it will be up.
+pub(crate) fn wanted(number: u64, store: &Path, circuit: &Circuit, mtu: u32) -> Up {
+    Up {
+        number,
+        store: store.to_owned(),
+        class: 0,
+        destination: circuit.destination.to_string(),
+        rate_bit_per_s: circuit.rate.bits_per_sec(),
+        rtt_ns: circuit.rtt.as_nanos(),
+        until_s: circuit.until.as_secs(),
+        mtu: mtu.into(),
+        semi: circuit.guarantee == Guarantee::Semi,
+        background: false,
+        controlled: true,
+    }
+}

@@ -1,0 +1,391 @@
+//! The circuits that are up on this host: for each a class of HTB with a queue and a filter, and a window in the running kernel. What is
+//! up is written in a journal, one for each network namespace, before anything is changed; [`Host::settle`] makes the kernel be as the
+//! journal says, so that whatever a killed process left half done is undone by the next command.
+
+use super::entry::{Up, control, tree};
+use super::now;
+use super::shaped::{Shaped, is_ours};
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use weir_circuit::{Circuit, Store, Utc};
+use weir_live::namespace::{set_sysctl, sysctl};
+use weir_shaper::{Device, Journals};
+
+/// Where journals are: gone with the kernel's state when the machine restarts.
+const FOLDER: &str = "/run/weir/circuits";
+/// Classes are numbered from 1, and their queues' handles as they.
+const MOST_CLASSES: u16 = 0x7000;
+/// Bytes that a sender's buffer has at first and at most.
+const WMEM: &str = "ipv4.tcp_wmem";
+
+/// A reservation that is made together with its circuit, and goes if that does not come up.
+#[derive(Debug, Serialize, Deserialize)]
+struct Reserving {
+    store: PathBuf,
+    device: String,
+    destination: String,
+    from_s: u64,
+    until_s: u64,
+    /// It has a higher number than all that were made before.
+    after: u64,
+}
+
+/// A sysctl that was changed.
+#[derive(Debug, Serialize, Deserialize)]
+struct Changed {
+    was: String,
+    set: String,
+}
+
+/// What is up in a network namespace, and what is being changed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Journal {
+    devices: Vec<Shaped>,
+    reserving: Option<Reserving>,
+    /// Controls that are in the kernel for circuits only.
+    controls: Vec<String>,
+    wmem: Option<Changed>,
+}
+
+impl Journal {
+    fn circuits(&self) -> impl Iterator<Item = &Up> {
+        self.devices.iter().flat_map(|device| &device.circuits)
+    }
+
+    fn is_settled(&self, now: Utc) -> bool {
+        let settled = |device: &Shaped| {
+            let over = device.circuits.iter().any(|up| up.until_s <= now.as_secs());
+            device.doubtful.is_empty() && !device.circuits.is_empty() && !over && device.is_in_place()
+        };
+        let nothing_up = self.devices.is_empty() && !self.controls.is_empty();
+        self.reserving.is_none() && !nothing_up && self.devices.iter().all(settled)
+    }
+}
+
+impl Journal {
+    /// Removes the journals of network namespaces that are gone, and the windows of their circuits; the kernel has taken everything else
+    /// away but the controls, which are this namespace's to unload then.
+    fn forget_the_dead(&mut self, journals: &Journals, own: &str) -> Result<Vec<String>, Failure> {
+        let others: Vec<String> = journals.names()?.into_iter().filter(|name| name != own).collect();
+        if others.is_empty() {
+            return Ok(vec![]);
+        }
+        let alive = namespaces();
+        let mut notes = vec![];
+        for name in others.into_iter().filter(|name| !alive.contains(name)) {
+            let mut dead: Journal = journals.read(&name)?.unwrap_or_default();
+            dead.devices.iter_mut().try_for_each(Shaped::forget)?;
+            self.controls.append(&mut dead.controls);
+            journals.write(own, self)?;
+            notes.push("the circuits of a network namespace that is gone went with it".to_owned());
+            journals.remove(&name)?;
+        }
+        Ok(notes)
+    }
+}
+
+/// The circuits of this network namespace; nobody else changes any for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Host {
+    journals: Journals,
+    name: String,
+    journal: Journal,
+}
+
+impl Host {
+    /// Waits for other commands, and undoes what a killed one left. Tells what a person should know.
+    ///
+    /// # Errors
+    /// The folder of journals cannot be opened, or what is there cannot be undone.
+    pub(crate) fn lock() -> Result<(Host, Vec<String>), Failure> {
+        let journals = Journals::lock(Path::new(FOLDER))?;
+        let namespace = fs::metadata("/proc/thread-self/ns/net")
+            .map_err(|error| Failure::failed(format!("cannot tell the network namespace: {error}")))?;
+        let name = namespace.ino().to_string();
+        let mut journal: Journal = journals.read(&name)?.unwrap_or_default();
+        let mut notes = journal.forget_the_dead(&journals, &name)?;
+        let mut host = Host { journals, name, journal };
+        notes.extend(host.settle()?);
+        Ok((host, notes))
+    }
+
+    /// The same, where anything is up; none where nothing is, or this user may not look.
+    pub(crate) fn look() -> Result<Option<(Host, Vec<String>)>, Failure> {
+        if !may_look() || !Path::new(FOLDER).exists() { Ok(None) } else { Host::lock().map(Some) }
+    }
+
+    /// What is up.
+    pub(crate) fn devices(&self) -> &[Shaped] {
+        &self.journal.devices
+    }
+
+    /// A circuit that is up, and its device.
+    pub(crate) fn find(&self, number: u64, store: &Path) -> Option<(&Shaped, &Up)> {
+        let of = |device: &'_ Shaped| {
+            device.circuits.iter().position(|it| it.number == number && it.store == store)
+        };
+        self.journal.devices.iter().find_map(|device| of(device).map(|at| (device, &device.circuits[at])))
+    }
+
+    /// The lowest number of a class that is free at a device.
+    pub(crate) fn free_class(&self, device: &str) -> Result<u16, Failure> {
+        let taken: Vec<u16> = match self.journal.devices.iter().find(|it| it.name == device) {
+            Some(device) => device.circuits.iter().map(|up| up.class).collect(),
+            None => vec![],
+        };
+        let full = || Failure::bad_input(format!("{device} has {MOST_CLASSES} circuits"), "take some down");
+        (1..=MOST_CLASSES).find(|class| !taken.contains(class)).ok_or_else(full)
+    }
+
+    /// Refuses a destination that has a circuit: the kernel keeps one window for each, whichever device its packets leave by.
+    pub(crate) fn check_destination(&self, destination: &str) -> Result<(), Failure> {
+        for name in self.journals.names()? {
+            let other: Option<Journal>;
+            let journal = match name == self.name {
+                true => &self.journal,
+                false => {
+                    other = self.journals.read(&name)?;
+                    let Some(other) = &other else { continue };
+                    other
+                }
+            };
+            if let Some(up) = journal.circuits().find(|up| up.destination == destination) {
+                let message =
+                    format!("a circuit to {destination} is up already, of reservation {}", up.number);
+                return Err(Failure::bad_input(
+                    message,
+                    format!("`weir circuit down {}` takes it down", up.number),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a device has weir's discipline by what this host has up.
+    pub(crate) fn has_circuits_on(&self, device: &Device) -> bool {
+        self.journal.devices.iter().any(|it| it.name == device.name() && it.index == device.index())
+    }
+
+    /// Sets a circuit up: class, queue, filter, control and window. `reserve` is called when the journal is written, and gives the number
+    /// of its reservation. What fails is undone.
+    pub(crate) fn raise(
+        &mut self,
+        device: &mut Device,
+        up: Up,
+        reserving: Option<&Circuit>,
+        reserve: impl FnOnce() -> Result<u64, Failure>,
+    ) -> Result<Up, Failure> {
+        let work = || -> Result<Up, Failure> {
+            self.begin(device, &up, reserving)?;
+            let up = Up { number: reserve()?, ..up.clone() };
+            self.make(device, &up)?;
+            if let Some(shaped) = self.shaped(device.name()) {
+                shaped.doubtful.clear();
+                shaped.circuits.push(up.clone());
+            }
+            self.journal.reserving = None;
+            self.write()?;
+            Ok(up)
+        };
+        let done = work();
+        if done.is_err() {
+            // The first error is the one to tell; what cannot be undone now is tried again by the next command.
+            drop(self.settle());
+        }
+        done
+    }
+
+    fn begin(&mut self, device: &mut Device, up: &Up, reserving: Option<&Circuit>) -> Result<(), Failure> {
+        if !self.has_circuits_on(device) {
+            let (name, index, before) = (device.name().to_owned(), device.index(), device.snapshot()?);
+            self.journal.devices.push(Shaped { name, index, before, circuits: vec![], doubtful: vec![] });
+        }
+        if let Some(shaped) = self.shaped(device.name()) {
+            shaped.doubtful.push(up.doubtful());
+        }
+        self.journal.reserving = reserving.map(|circuit| Reserving::new(&up.store, circuit)).transpose()?;
+        let plan = up.plan()?;
+        if up.controlled {
+            let control = control(plan.control)?.name;
+            let pinned = weir_kernel::running()?.iter().any(|it| it.control.name == control && it.pinned);
+            if !pinned && !self.journal.controls.iter().any(|name| name == control) {
+                self.journal.controls.push(control.to_owned());
+            }
+        }
+        if let Some(set) = raised(&sysctl(WMEM).unwrap_or_default(), plan.tcp_wmem) {
+            let was = self.journal.wmem.take().map(|it| it.was).or_else(|| sysctl(WMEM)).unwrap_or_default();
+            self.journal.wmem = Some(Changed { was, set });
+        }
+        self.write()
+    }
+
+    /// Makes what the journal says is about to be made.
+    fn make(&mut self, device: &mut Device, up: &Up) -> Result<(), Failure> {
+        let plan = up.plan()?;
+        if let Some(changed) = &self.journal.wmem {
+            set_sysctl(WMEM, &changed.set).map_err(|error| Failure::failed(error.to_string()))?;
+        }
+        if up.controlled {
+            match weir_kernel::load(control(plan.control)?, &serde_json::Map::new(), &[]) {
+                Ok(_) | Err(weir_kernel::Problem::Loaded(_)) => {}
+                Err(problem) => return Err(problem.into()),
+            }
+        }
+        if !is_ours(&device.snapshot()?) {
+            device.apply(&tree())?;
+        }
+        up.shape(&plan).iter().chain([&up.filter()?]).try_for_each(|step| device.apply(step))?;
+        if let Some(window) = up.window(&plan)? {
+            weir_kernel::set_circuit(&window)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a circuit that is up another rate; `change` is called when the journal is written, and changes the reservation.
+    pub(crate) fn change(
+        &mut self,
+        number: u64,
+        store: &Path,
+        change: impl FnOnce() -> Result<Circuit, Failure>,
+    ) -> Result<(), Failure> {
+        let Some((shaped, up)) = self.find(number, store) else { return change().map(drop) };
+        let (name, doubtful) = (shaped.name.clone(), up.doubtful());
+        if let Some(shaped) = self.shaped(&name) {
+            shaped.doubtful.push(doubtful);
+        }
+        self.write()?;
+        let changed = change();
+        // The kernel is made as the reservation says, whichever of the two it says now.
+        let settled = self.settle();
+        changed?;
+        settled.map(drop)
+    }
+
+    /// Takes circuits down.
+    pub(crate) fn lower(&mut self, numbers: &[(u64, PathBuf)]) -> Result<Vec<String>, Failure> {
+        let is_one =
+            |up: &Up| numbers.iter().any(|(number, store)| up.number == *number && up.store == *store);
+        for device in &mut self.journal.devices {
+            device.give_up(is_one);
+        }
+        self.write()?;
+        self.settle()
+    }
+
+    fn shaped(&mut self, device: &str) -> Option<&mut Shaped> {
+        self.journal.devices.iter_mut().find(|it| it.name == device)
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        Ok(self.journals.write(&self.name, &self.journal)?)
+    }
+
+    /// Makes the kernel be as the journal says: what is in doubt is taken away, or made as its reservation says; what is over is taken
+    /// down; a device without circuits, and what was set for circuits, is put back. Tells what a person should know.
+    fn settle(&mut self) -> Result<Vec<String>, Failure> {
+        let now = now();
+        let mut notes = vec![];
+        if self.journal.is_settled(now) {
+            return Ok(notes);
+        }
+        for device in &mut self.journal.devices {
+            device.give_up(|up| up.until_s <= now.as_secs());
+        }
+        self.write()?;
+        for device in &mut self.journal.devices {
+            device.settle(&mut notes)?;
+        }
+        self.journal.devices.retain(|device| !device.circuits.is_empty());
+        if let Some(reserving) = &self.journal.reserving {
+            reserving.cancel(now);
+        }
+        self.journal.reserving = None;
+        if !self.journal.devices.is_empty() {
+            self.write()?;
+            return Ok(notes);
+        }
+        if let Some(Changed { was, set }) = &self.journal.wmem
+            && sysctl(WMEM).is_some_and(|is| is == *set)
+        {
+            set_sysctl(WMEM, was).map_err(|error| Failure::failed(error.to_string()))?;
+        }
+        self.hand_over_controls(&mut notes)?;
+        self.journal = Journal::default();
+        self.journals.remove(&self.name)?;
+        Ok(notes)
+    }
+
+    /// Unloads the controls that are there for circuits only, unless another namespace has circuits: then they are its.
+    fn hand_over_controls(&self, notes: &mut Vec<String>) -> Result<(), Failure> {
+        for name in self.journals.names()?.into_iter().filter(|name| *name != self.name) {
+            if let Some(mut other) = self.journals.read::<Journal>(&name)? {
+                other.controls.extend(self.journal.controls.clone());
+                other.controls.sort();
+                other.controls.dedup();
+                return Ok(self.journals.write(&name, &other)?);
+            }
+        }
+        for control in &self.journal.controls {
+            match weir_kernel::unload(control) {
+                Ok(told) => notes.extend(told),
+                Err(weir_kernel::Problem::NotLoaded(_) | weir_kernel::Problem::HeldElsewhere { .. }) => {}
+                Err(problem) => return Err(problem.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reserving {
+    fn new(store: &Path, circuit: &Circuit) -> Result<Reserving, Failure> {
+        let (calendar, _) = Store::open(store)?.calendar()?;
+        Ok(Reserving {
+            store: store.to_owned(),
+            device: circuit.device.clone(),
+            destination: circuit.destination.to_string(),
+            from_s: circuit.from.as_secs(),
+            until_s: circuit.until.as_secs(),
+            after: calendar.circuits().last().map_or(0, |(number, _)| number),
+        })
+    }
+
+    /// Cancels the reservation if it was made. What cannot be cancelled stays listed, for a person to cancel.
+    fn cancel(&self, now: Utc) {
+        let Ok(mut store) = Store::open_existing(&self.store) else { return };
+        let Ok((calendar, _)) = store.calendar() else { return };
+        let is_it = |circuit: &Circuit| {
+            circuit.device == self.device
+                && circuit.destination.to_string() == self.destination
+                && (circuit.from.as_secs(), circuit.until.as_secs()) == (self.from_s, self.until_s)
+        };
+        if let Some((number, _)) = calendar.circuits().find(|(number, it)| *number > self.after && is_it(it))
+        {
+            drop(store.cancel(&[number], now));
+        }
+    }
+}
+
+/// `tcp_wmem` as a plan needs it, nothing lowered; none if it is enough as it is.
+pub(crate) fn raised(is: &str, need: [u64; 3]) -> Option<String> {
+    let has: Vec<u64> = is.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [least, first, most] = has[..] else { return None };
+    let (first_needed, most_needed) = (first.max(need[1]), most.max(need[2]));
+    ((first, most) != (first_needed, most_needed)).then(|| format!("{least} {first_needed} {most_needed}"))
+}
+
+/// The network namespaces that a process is in, or that have a name.
+fn namespaces() -> Vec<String> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let of_processes = processes.map(|process| process.path().join("ns/net"));
+    let named = fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|entry| entry.path());
+    let inode = |path: PathBuf| fs::metadata(path).ok().map(|found| found.ino().to_string());
+    of_processes.chain(named).filter_map(inode).collect()
+}
+
+fn may_look() -> bool {
+    fs::read_dir("/run/weir")
+        .map_or_else(|error| error.kind() != std::io::ErrorKind::PermissionDenied, |_| true)
+}

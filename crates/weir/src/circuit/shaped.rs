@@ -1,0 +1,129 @@
+//! A device that has circuits: what it was before, what is up at it, and what is in doubt.
+
+use super::entry::{ROOT, Up};
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use weir_circuit::Destination;
+use weir_live::namespace::Namespace;
+use weir_shaper::{Device, Handle, Problem, Snapshot, Step};
+
+/// What the kernel calls the discipline of a device that has circuits.
+const KIND: &str = "htb";
+
+/// A class that may be there or not, or be half changed, and the destination of its circuit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Doubtful {
+    class: u16,
+    destination: String,
+}
+
+impl Up {
+    pub(crate) fn doubtful(&self) -> Doubtful {
+        Doubtful { class: self.class, destination: self.destination.clone() }
+    }
+}
+
+/// A device that has circuits, or is about to.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Shaped {
+    pub name: String,
+    pub index: u32,
+    /// What it was before.
+    pub before: Snapshot,
+    pub circuits: Vec<Up>,
+    pub doubtful: Vec<Doubtful>,
+}
+
+impl Shaped {
+    /// Puts circuits in doubt that are no longer wanted.
+    pub(crate) fn give_up(&mut self, unwanted: impl Fn(&Up) -> bool) {
+        let gone: Vec<Up> = self.circuits.extract_if(.., |up| unwanted(up)).collect();
+        self.doubtful.extend(gone.iter().map(Up::doubtful));
+    }
+
+    /// The device, if it is the one that the journal means.
+    fn open(&self) -> Option<Device> {
+        Device::open(&self.name).ok().filter(|device| device.index() == self.index)
+    }
+
+    /// Whether weir's shaper is still there.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.open().is_some_and(|mut device| device.snapshot().is_ok_and(|snapshot| is_ours(&snapshot)))
+    }
+
+    /// Makes the device be as the journal says.
+    pub(crate) fn settle(&mut self, notes: &mut Vec<String>) -> Result<(), Failure> {
+        let Some(mut device) = self.open() else {
+            notes.push(format!("{} is gone, and its circuits with it", self.name));
+            return self.forget();
+        };
+        let is = device.snapshot()?;
+        if is_ours(&is) {
+            for Doubtful { class, destination } in std::mem::take(&mut self.doubtful) {
+                match self.circuits.iter_mut().find(|up| up.class == class) {
+                    Some(up) => up.make_again(&mut device)?,
+                    None => {
+                        forget_window(&destination)?;
+                        let handle = Handle::new(ROOT.major(), class);
+                        device.apply(&Step::RemoveFilters { parent: ROOT, class: handle })?;
+                        device.apply(&Step::RemoveClass { handle })?;
+                    }
+                }
+            }
+            if self.circuits.is_empty() {
+                device.restore(&self.before)?;
+            }
+            return Ok(());
+        }
+        if !self.circuits.is_empty() {
+            notes.push(format!(
+                "somebody else has taken the circuits' shaper off {}: they are down",
+                self.name
+            ));
+        }
+        // Killed between taking weir's away and putting the older one back.
+        if is.root().is_none() {
+            device.restore(&self.before)?;
+        }
+        self.forget()
+    }
+
+    /// Takes the windows of all its circuits away.
+    pub(crate) fn forget(&mut self) -> Result<(), Failure> {
+        self.give_up(|_| true);
+        self.doubtful.drain(..).try_for_each(|it| forget_window(&it.destination))
+    }
+}
+
+/// Whether the root discipline is weir's.
+pub(crate) fn is_ours(snapshot: &Snapshot) -> bool {
+    snapshot.root().is_some_and(|root| root == (ROOT, KIND))
+}
+
+/// Takes the window of a destination away, where the control is in the kernel at all.
+fn forget_window(destination: &str) -> Result<(), Failure> {
+    let Ok(destination) = destination.parse::<Destination>() else { return Ok(()) };
+    match weir_kernel::remove_circuit(destination.address(), destination.length()) {
+        Ok(_) | Err(weir_kernel::Problem::NotLoaded(_) | weir_kernel::Problem::NotBuilt) => Ok(()),
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+/// Whether what somebody else has set at a device can be put back: tried in a namespace that goes at once.
+pub(crate) fn check_replaceable(device: &mut Device, before: &Snapshot) -> Result<(), Failure> {
+    let (mtu, queue) = device.sizes()?;
+    let tried = Namespace::new().and_then(|namespace| {
+        namespace.inside(|| {
+            let scratch = Device::scratch("weir-try", queue, mtu);
+            Ok(scratch.and_then(|mut scratch| scratch.can_hold(before)))
+        })
+    });
+    let tried =
+        tried.map_err(|error| Failure::failed(format!("cannot try out how to put it back: {error}")))?;
+    let kind = before.root().map_or_else(String::new, |(_, kind)| kind.to_owned());
+    if tried? {
+        Ok(())
+    } else {
+        Err(Problem::Irreplaceable { device: device.name().to_owned(), kind }.into())
+    }
+}
