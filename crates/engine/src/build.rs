@@ -41,6 +41,7 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
         corrupt: link.corrupt,
         outages: link.outages.iter().map(|outage| (outage.at, outage.length)).collect(),
         overhead: link.overhead,
+        mtu: link.mtu,
         queue: link.queue.clone(),
         drop: link.drop.clone(),
         hold: link.hold.iter().map(|hold| (hold.packet, hold.by)).collect(),
@@ -60,14 +61,14 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
         flows: run
             .flows
             .iter()
-            .map(|flow| {
-                let group = &run.groups[flow.group];
-                fabric::Flow { from: group.from, to: group.to, group: flow.group }
+            .enumerate()
+            .map(|(number, flow)| {
+                let pair = run.pair(number);
+                fabric::Flow { from: pair.from, to: pair.to, group: flow.group }
             })
             .collect(),
         groups: run.groups.len(),
         base_rtt: run.network.base_rtt,
-        mtu: run.network.mtu,
         round_trips: run.round_trips,
         seed: run.seed,
     }

@@ -20,7 +20,10 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         measured: link.measured,
         groups: (0..)
             .zip(&run.groups)
-            .filter(|(_, group)| link.measured && paths.crosses(group.from, group.to, index))
+            .filter(|(_, group)| {
+                let crosses = |pair: &weir_plan::Pair| paths.crosses(pair.from, pair.to, index);
+                link.measured && group.pairs.iter().any(crosses)
+            })
             .map(|(number, _)| number)
             .collect(),
     };
@@ -29,7 +32,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         controller: group.controller().map(|controller| controller.name().into()),
         transport: group.transport.as_ref().map_or("command", |transport| transport.name()).into(),
         workload: group.workload.name().into(),
-        rtt: group.rtt,
+        rtt: group.rtt(),
         way: way(run, &paths, group),
         drawn: group.workload.is_drawn(),
     };
@@ -110,16 +113,27 @@ fn way(run: &Run, paths: &Paths, group: &weir_plan::Group) -> WayInfo {
         };
         links.iter().fold(Span::ZERO, |sum, link| sum + least(link))
     };
-    let (there, back) = (links(group.from, group.to), links(group.to, group.from));
     let twice = |link: &weir_plan::Link| {
         link.duplicate > 0.0 || link.schedule.iter().any(|change| change.duplicate.is_some())
     };
-    WayInfo {
-        rate: there.iter().filter_map(|link| fastest(link)).min(),
-        there: delay(&there),
-        back: delay(&back),
-        duplicates: there.iter().any(|link| twice(link)),
-    }
+    let of_pair = |pair: &weir_plan::Pair| {
+        let (there, back) = (links(pair.from, pair.to), links(pair.to, pair.from));
+        WayInfo {
+            rate: there.iter().filter_map(|link| fastest(link)).min(),
+            there: delay(&there),
+            back: delay(&back),
+            duplicates: there.iter().any(|link| twice(link)),
+        }
+    };
+    // Of several the best: a rate that is not bounded, and the least delays.
+    let best = |one: WayInfo, other: WayInfo| WayInfo {
+        rate: one.rate.zip(other.rate).map(|(one, other)| one.max(other)),
+        there: one.there.min(other.there),
+        back: one.back.min(other.back),
+        duplicates: one.duplicates || other.duplicates,
+    };
+    let ways = group.pairs.iter().map(of_pair).reduce(best);
+    ways.unwrap_or(WayInfo { rate: None, there: Span::ZERO, back: Span::ZERO, duplicates: false })
 }
 
 /// The greatest rate that a link ever has; none where a recording says how fast it is, whose bursts no rate bounds.
@@ -132,8 +146,12 @@ fn fastest(link: &weir_plan::Link) -> Option<Rate> {
 /// The measured link that the run's own queue metrics are about: the slowest one that a group's data crosses, the first of
 /// several equals.
 fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
-    let crossed: HashSet<usize> =
-        run.groups.iter().flat_map(|group| paths.links(group.from, group.to)).collect();
+    let crossed: HashSet<usize> = run
+        .groups
+        .iter()
+        .flat_map(|group| &group.pairs)
+        .flat_map(|pair| paths.links(pair.from, pair.to))
+        .collect();
     let candidates = run.measured_links().filter(|(index, _)| crossed.contains(index));
     // A link without a rate has no queue to speak of: any other is slower.
     let slowness = |link: &weir_plan::Link| (link.rate.is_none(), link.rate);

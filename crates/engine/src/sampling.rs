@@ -144,6 +144,14 @@ pub fn record_notice(recorder: &mut dyn Recorder, flow: usize, notice: &Notice, 
             took: Some(*took),
         }),
         Notice::Frame(frame) => recorder.message(&frame_message(number, *frame, now)),
+        Notice::Echo(echo) => recorder.message(&Message {
+            at: now,
+            flow: number,
+            kind: MessageKind::Echo,
+            number: echo.number.into(),
+            fate: if echo.took.is_some() { MessageFate::Done } else { MessageFate::Lost },
+            took: echo.took,
+        }),
     }
 }
 

@@ -20,8 +20,6 @@ pub struct Config {
     pub groups: usize,
     /// RTT that limits in BDP are computed from.
     pub base_rtt: Option<Span>,
-    /// Largest IP packet.
-    pub mtu: Bytes,
     /// What gives an RTT sample.
     pub round_trips: RoundTrips,
     /// Seed of every random stream.
@@ -78,6 +76,8 @@ pub struct Link {
     pub from: usize,
     /// Where it ends.
     pub to: usize,
+    /// Largest IP packet that it carries.
+    pub mtu: Bytes,
     /// Rate, of a trace its mean; none is no limit, and no queue.
     pub rate: Option<Rate>,
     /// What says how fast it is, instead of a constant rate.

@@ -159,7 +159,7 @@ impl<P: Wire> Link<P> {
         let place = weir_queue::Link {
             rate: config.rate.unwrap_or(Rate::from_bits_per_sec(u64::MAX)),
             base_rtt: whole.base_rtt,
-            mtu: whole.mtu,
+            mtu: config.mtu,
         };
         let queue = config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64));
         let pacing = Pacing::new(index, config, whole, !queue.is_work_conserving());

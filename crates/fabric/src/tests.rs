@@ -98,6 +98,7 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
         duplicate: 0.0,
         corrupt: 0.0,
         outages: vec![],
+        mtu: Bytes::new(1500),
         overhead: Bytes::ZERO,
         queue: "tail-drop".parse().unwrap(),
         drop: vec![],
@@ -121,7 +122,6 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
         flows: vec![Flow { from: 0, to: 2, group: 0 }],
         groups: 1,
         base_rtt: None,
-        mtu: Bytes::new(1500),
         round_trips: RoundTrips::Segments,
         seed: 1,
     }

@@ -73,6 +73,7 @@ fn network(text: &str) -> Config {
             duplicate: 0.0,
             corrupt: 0.0,
             outages: vec![],
+            mtu: Bytes::new(1500),
             overhead: Bytes::new(4),
             queue: weir_queue::Config::with_parameters("tail-drop", limit).unwrap(),
             drop: vec![],
@@ -84,7 +85,6 @@ fn network(text: &str) -> Config {
         ways: vec![],
         groups: 1,
         base_rtt: None,
-        mtu: Bytes::new(1500),
         round_trips: RoundTrips::Segments,
         seed: 1,
     }

@@ -141,7 +141,7 @@ fn echo() -> Result<Value, Failure> {
     if times.len() < usize::from(ECHOES) {
         return Err(format!("of {ECHOES} echoes {} came back", times.len()).into());
     }
-    let above = times.iter().map(|time| time.as_millis_f64() - run.groups[0].rtt.as_millis_f64());
+    let above = times.iter().map(|time| time.as_millis_f64() - run.groups[0].rtt().as_millis_f64());
     // Nearest rank among the times themselves: a histogram's buckets are 0.26 ms wide at 20 ms.
     let above = Distribution::of(above);
     Ok(json!({ "p50": above.map(|above| above.p50), "p99": above.map(|above| above.p99) }))

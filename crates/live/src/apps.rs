@@ -152,7 +152,8 @@ impl<'a> Apps<'a> {
             .map(|(index, ((flow, sockets), application))| {
                 let group = &run.groups[flow.group];
                 let role = group.workload.role();
-                let listening = if role == Role::RequestResponse { group.from } else { group.to };
+                let pair = run.pair(index);
+                let listening = if role == Role::RequestResponse { pair.from } else { pair.to };
                 FlowState {
                     sockets,
                     target: SocketAddr::new(address_of(listening, group.ip), port_of(index)),
@@ -196,7 +197,7 @@ impl<'a> Apps<'a> {
         match self.flows[flow].role {
             Role::Datagrams(datagrams) => datagrams.exact,
             Role::Command => true,
-            Role::OneWay | Role::RequestResponse => false,
+            Role::OneWay | Role::RequestResponse | Role::Echo(_) => false,
         }
     }
 
@@ -227,7 +228,7 @@ impl<'a> Apps<'a> {
                 }
             }
         }
-        self.settle_frames(Time::ZERO + self.run.duration);
+        self.settle_messages(Time::ZERO + self.run.duration);
         self.report.gap_error = self.shared.gap_error;
         Ok(self.report)
     }
@@ -339,7 +340,7 @@ impl<'a> Apps<'a> {
                     let group = &self.run.groups[group].name;
                     self.report.troubles.push(format!("group {group}: flow {name} {trouble}"));
                 }
-                Notice::Started | Notice::Answered(..) | Notice::Frame(_) => {}
+                Notice::Started | Notice::Answered(..) | Notice::Frame(_) | Notice::Echo(_) => {}
             }
         }
     }
@@ -399,10 +400,10 @@ impl<'a> Apps<'a> {
             let Some(socket) = state.sockets.end(end).as_mut() else { continue };
             let reads = match state.role {
                 Role::OneWay | Role::Datagrams(_) => end == End::Receiver,
-                Role::RequestResponse => true,
+                Role::RequestResponse | Role::Echo(_) => true,
                 Role::Command => false,
             };
-            let is_there = socket.opened || matches!(state.role, Role::Datagrams(_));
+            let is_there = socket.opened || state.role.datagrams().is_some();
             let mut wanted = EventFlags::empty();
             wanted.set(EventFlags::IN, reads && is_there && !socket.ended);
             wanted.set(EventFlags::OUT, application.wants_room(flow - first, end));
@@ -427,8 +428,8 @@ impl<'a> Apps<'a> {
         }
     }
 
-    /// Tells of the frames that are given up by now.
-    fn settle_frames(&mut self, now: Time) {
+    /// Tells of the messages that are given up by now.
+    fn settle_messages(&mut self, now: Time) {
         for Driven { application, flows } in &mut self.driven {
             let relay = &mut self.relay;
             application.settle(now, &mut |flow, notice| {
@@ -442,7 +443,7 @@ impl<'a> Apps<'a> {
         if now < self.next_sample {
             return;
         }
-        self.settle_frames(now.min(Time::ZERO + self.run.duration - Span::from_nanos(1)));
+        self.settle_messages(now.min(Time::ZERO + self.run.duration - Span::from_nanos(1)));
         let before = thread_time();
         for flow in 0..self.flows.len() {
             if self.flows[flow].opened && !self.flows[flow].over {

@@ -96,10 +96,10 @@ impl Commanded<'_> {
         stop: &AtomicBool,
         relay: &mut Relay,
     ) -> io::Result<Option<(ExitStatus, String)>> {
-        let group = &self.run.groups[self.run.flows[self.flow].group];
+        let pair = self.run.pair(self.flow);
         let (own, other) = match self.config.host {
-            Host::Sender => (group.from, group.to),
-            Host::Receiver => (group.to, group.from),
+            Host::Sender => (pair.from, pair.to),
+            Host::Receiver => (pair.to, pair.from),
         };
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -202,11 +202,11 @@ impl Commanded<'_> {
 
     fn values(&self) -> [(&'static str, String); 6] {
         let flow = &self.run.flows[self.flow];
-        let group = &self.run.groups[flow.group];
+        let (group, pair) = (&self.run.groups[flow.group], self.run.pair(self.flow));
         let end = flow.stop.unwrap_or(self.run.duration).min(self.run.duration);
         [
-            ("sender", address_of(group.from, group.ip).to_string()),
-            ("receiver", address_of(group.to, group.ip).to_string()),
+            ("sender", address_of(pair.from, group.ip).to_string()),
+            ("receiver", address_of(pair.to, group.ip).to_string()),
             ("port", port_of(self.flow).to_string()),
             ("flow", flow.name.clone()),
             ("seed", self.run.seed.to_string()),

@@ -111,7 +111,7 @@ impl Session<'_> {
         let run = self.run;
         raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
-        let (ring, sender) = self.testbed.open_sockets(run.network.mtu.get() as usize)?;
+        let (ring, sender) = self.testbed.open_sockets(run.network.mtu().get() as usize)?;
         let read: Vec<AtomicU64> = run.flows.iter().map(|_| AtomicU64::new(0)).collect();
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let (records, inbox) = channel();
@@ -461,7 +461,7 @@ fn check_buffers(run: &Run) -> Result<(), EngineError> {
 fn check_hosts(run: &Run) -> Result<(), EngineError> {
     let stream = |group: &&Group| group.tcp().is_some();
     for group in run.groups.iter().filter(stream) {
-        for node in [group.from, group.to] {
+        for node in group.pairs.iter().flat_map(|pair| [pair.from, pair.to]) {
             let mine = settings_of(std::slice::from_ref(group), node);
             if settings_of(&run.groups, node) != mine {
                 return Err(unable(
@@ -491,7 +491,7 @@ pub(crate) fn unable(what: String, help: &str) -> EngineError {
 
 /// The RTT that lateness is judged by: the shortest that the lab speaks of, the network's own or a group's.
 fn base_rtt(run: &Run) -> Span {
-    run.groups.iter().map(|group| group.rtt).chain(run.network.base_rtt).min().unwrap_or(Span::ZERO)
+    run.groups.iter().map(Group::rtt).chain(run.network.base_rtt).min().unwrap_or(Span::ZERO)
 }
 
 /// The smallest delay target of any queue in the run. Every AQM that has one calls it `target`.

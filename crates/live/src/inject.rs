@@ -48,8 +48,8 @@ impl Injector {
             }
             let sender = |flow| Sender {
                 flow,
-                from: group.from,
-                to: group.to,
+                from: run.pair(flow).from,
+                to: run.pair(flow).to,
                 ip: group.ip,
                 ecn: datagrams.ecn,
                 frame: vec![],

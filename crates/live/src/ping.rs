@@ -39,10 +39,11 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
     let group =
         run.groups.first().ok_or_else(|| io::Error::other("a run without groups has no hosts to ping"))?;
+    let pair = group.pairs.first().ok_or_else(|| io::Error::other("the first group has no hosts"))?;
     let testbed = Testbed::build(run)?;
-    let host = testbed.hosts.iter().find(|host| host.node == group.from);
+    let host = testbed.hosts.iter().find(|host| host.node == pair.from);
     let host = host.ok_or_else(|| io::Error::other("the first group does not begin at a host"))?;
-    let (ring, sender) = testbed.open_sockets(run.network.mtu.get() as usize)?;
+    let (ring, sender) = testbed.open_sockets(run.network.mtu().get() as usize)?;
     let run = Run { flows: vec![], duration: Span::from_secs(3600), ..run.clone() };
     let clock = Clock::starting_in(Span::from_millis(20));
     let stop = AtomicBool::new(false);
@@ -60,7 +61,7 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
     };
     std::thread::scope(|scope| {
         let pumping = std::thread::Builder::new().spawn_scoped(scope, || pump(setup)).map_err(not_started)?;
-        let target = SocketAddr::new(address_of(group.to, group.ip), 0);
+        let target = SocketAddr::new(address_of(pair.to, group.ip), 0);
         let times = host.namespace.inside(|| echo(target, count, pause, clock));
         stop.store(true, Ordering::Release);
         pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")))?;

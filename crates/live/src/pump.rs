@@ -171,7 +171,7 @@ impl<'a> Pump<'a> {
             sender: setup.sender,
             node_of_device,
             device_of_node,
-            pool: Pool::new(directory, run.network.mtu.get() as usize),
+            pool: Pool::new(directory, run.network.mtu().get() as usize),
             relabels: run.flows.iter().map(|flow| sends_ect1(&run.groups[flow.group])).collect(),
             fabric: weir_engine::fabric(run),
             injector: Injector::new(run),
@@ -358,7 +358,7 @@ fn commands(run: &Run) -> Vec<Option<FlowId>> {
     for (number, flow) in (0..).zip(&run.flows) {
         let group = &run.groups[flow.group];
         if group.workload.command().is_some() {
-            for node in [group.from, group.to] {
+            for node in group.pairs.iter().flat_map(|pair| [pair.from, pair.to]) {
                 commands[node].get_or_insert(FlowId(number));
             }
         }
@@ -368,7 +368,8 @@ fn commands(run: &Run) -> Vec<Option<FlowId>> {
 
 /// The least delay of any way between two hosts that exchange packets, whatever the schedules do to it.
 fn shortest_way(run: &Run) -> Span {
-    let ways = run.groups.iter().flat_map(|group| [(group.from, group.to), (group.to, group.from)]);
+    let pairs = run.groups.iter().flat_map(|group| &group.pairs);
+    let ways = pairs.flat_map(|pair| [(pair.from, pair.to), (pair.to, pair.from)]);
     ways.map(|(from, to)| least_delay(run, from, to)).min().unwrap_or(Span::ZERO)
 }
 

@@ -11,7 +11,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
-use weir_plan::{Flow, Group, Ip, Run, Settings};
+use weir_base::Ecn;
+use weir_plan::{Group, Run, Settings};
 use weir_workload::{Datagrams, End, Role};
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
@@ -60,7 +61,7 @@ pub(crate) fn open(run: &Run, testbed: &Testbed) -> io::Result<Vec<FlowSockets>>
 /// As [`open`].
 pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Result<Vec<FlowSockets>> {
     let mut opened: Vec<FlowSockets> = flows.iter().map(|_| FlowSockets::default()).collect();
-    let ends = |flow: usize| &run.groups[run.flows[flow].group];
+    let ends = |flow: usize| run.pair(flow);
     for host in &testbed.hosts {
         let here = |flow: &usize| [ends(*flow).from, ends(*flow).to].contains(&host.node);
         if !flows.iter().any(here) {
@@ -68,8 +69,8 @@ pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Re
         }
         host.namespace.inside(|| {
             for (&index, sockets) in flows.iter().zip(&mut opened).filter(|(flow, _)| here(flow)) {
-                let (flow, group) = (&run.flows[index], ends(index));
-                open_ends(index, flow, run, host.node == group.from, host.node == group.to, sockets)
+                let (flow, pair) = (&run.flows[index], ends(index));
+                open_ends(index, run, host.node == pair.from, host.node == pair.to, sockets)
                     .map_err(|error| io::Error::new(error.kind(), format!("flow {}: {error}", flow.name)))?;
             }
             Ok(())
@@ -81,53 +82,54 @@ pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Re
 /// Opens those ends of a flow that are at the host whose namespace the calling thread is in.
 fn open_ends(
     index: usize,
-    flow: &Flow,
     run: &Run,
     sends: bool,
     receives: bool,
     sockets: &mut FlowSockets,
 ) -> io::Result<()> {
-    let group = &run.groups[flow.group];
+    let (group, pair) = (&run.groups[run.flows[index].group], run.pair(index));
     let place = |node: usize| SocketAddr::new(address_of(node, group.ip), port_of(index));
     let settings = || group.tcp().ok_or(io::ErrorKind::Unsupported);
     match group.workload.role() {
         Role::OneWay => {
             if sends {
-                sockets.sender = Some(KernelSocket::stream(stream_sender(settings()?, place(group.from))?));
+                sockets.sender = Some(KernelSocket::stream(stream_sender(settings()?, place(pair.from))?));
             }
             if receives {
                 // What is accepted inherits the controller.
-                let listener = stream_receiver(group, place(group.to))?;
+                let listener = stream_receiver(group, place(pair.to))?;
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
             }
         }
         Role::Datagrams(Datagrams { ecn, exact }) => {
             if sends && !exact {
-                let socket = datagram_socket(place(group.from))?;
-                match group.ip {
-                    Ip::V4 => sockopt::set_ip_tos(&socket, ecn as u8)?,
-                    Ip::V6 => sockopt::set_ipv6_tclass(&socket, ecn as u32)?,
-                }
-                rustix::net::connect(&socket, &place(group.to))?;
-                sockets.sender = Some(KernelSocket::datagrams(socket));
+                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn)?);
             }
             if receives {
-                let socket = datagram_socket(place(group.to))?;
+                let socket = datagram_socket(place(pair.to))?;
                 let _ = sockopt::set_socket_recv_buffer_size_force(&socket, DATAGRAM_BUFFER)
                     .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER));
                 sockets.receiver = Some(KernelSocket::datagrams(socket));
             }
         }
+        Role::Echo(Datagrams { ecn, .. }) => {
+            if sends {
+                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn)?);
+            }
+            if receives {
+                sockets.receiver = Some(connected(place(pair.to), place(pair.from), ecn)?);
+            }
+        }
         // What a listening socket is set to, those that it accepts inherit: the server sends by the group's controller.
         Role::RequestResponse => {
             if sends {
-                let listener = stream_sender(settings()?, place(group.from))?;
+                let listener = stream_sender(settings()?, place(pair.from))?;
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
             }
             if receives {
-                sockets.receiver = Some(KernelSocket::stream(stream_receiver(group, place(group.to))?));
+                sockets.receiver = Some(KernelSocket::stream(stream_receiver(group, place(pair.to))?));
             }
         }
         Role::Command => {}
@@ -169,6 +171,17 @@ fn stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
     rustix::net::bind(&socket, &address)?;
     Ok(socket)
+}
+
+/// A socket for datagrams to one other, with this codepoint.
+fn connected(own: SocketAddr, peer: SocketAddr, ecn: Ecn) -> io::Result<KernelSocket> {
+    let socket = datagram_socket(own)?;
+    match own {
+        SocketAddr::V4(_) => sockopt::set_ip_tos(&socket, ecn as u8)?,
+        SocketAddr::V6(_) => sockopt::set_ipv6_tclass(&socket, ecn as u32)?,
+    }
+    rustix::net::connect(&socket, &peer)?;
+    Ok(KernelSocket::datagrams(socket))
 }
 
 fn datagram_socket(address: SocketAddr) -> io::Result<OwnedFd> {

@@ -107,12 +107,12 @@ impl Testbed {
     /// What the kernel refused.
     pub(crate) fn build(run: &Run) -> io::Result<Testbed> {
         let fabric = Namespace::new()?;
-        let mtu = u32::try_from(run.network.mtu.get()).map_err(io::Error::other)?;
         let mut hosts = vec![];
         fabric.inside(|| {
             // A kernel without IPv6 has nothing to switch off.
             WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
-            for (node, _) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
+            for (node, host) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
+                let mtu = u32::try_from(host.mtu.get()).map_err(io::Error::other)?;
                 hosts.push(add_host(node, settings_of(&run.groups, node), mtu)?);
             }
             Ok(())
@@ -150,7 +150,7 @@ impl Testbed {
 pub(crate) fn settings_of(groups: &[Group], node: usize) -> HostSettings {
     let mut settings =
         HostSettings { ip: Ip::V4, send: None, receive: None, ecn: None, window_scaling: None };
-    for group in groups.iter().filter(|group| group.from == node || group.to == node) {
+    for group in groups.iter().filter(|group| group.is_at(node)) {
         settings.ip = group.ip;
         let Some(asked) = &group.settings else { continue };
         settings.ecn = Some(asked.ecn);

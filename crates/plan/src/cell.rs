@@ -2,12 +2,13 @@
 //! is found here, with its place.
 
 use crate::diagnostic::{Fault, Origin};
+use crate::each::Times;
 use crate::file::{Bottleneck, EcnChoice, Timing, Traffic};
 use crate::host::{self, Nic};
 use crate::limits;
 use crate::network;
 use crate::read::read;
-use crate::route::Routes;
+use crate::route::{Route, Routes};
 use crate::run::{Flow, Group, Network, Param, Run};
 use crate::schema;
 use crate::shape::Beside;
@@ -15,7 +16,7 @@ use crate::station;
 use crate::traces::Traces;
 use crate::tree::{Entry, Item, Node, Table};
 use crate::window::{self, Window};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
 use weir_transport::{Buffer, Settings};
@@ -29,10 +30,26 @@ pub(crate) struct Cell {
     pub(crate) windows: Vec<Window>,
     pub(crate) network: Network,
     pub(crate) groups: Vec<Group>,
-    /// For each group: how many flows, when they start and when they stop.
-    pub(crate) flows: Vec<(u64, Span, Option<Span>)>,
+    /// The flows of each group.
+    pub(crate) flows: Vec<Flows>,
     /// For each group: the measured links that its data passes.
     pub(crate) paths: Vec<Vec<usize>>,
+}
+
+/// How many flows a group has, and when and between which hosts they run.
+#[derive(Debug, Clone)]
+pub(crate) struct Flows {
+    pub(crate) count: u64,
+    pub(crate) start: Times,
+    pub(crate) stop: Option<Span>,
+    /// For each flow the pair of its hosts; empty where all flows have the first.
+    pub(crate) pairs: Vec<u32>,
+}
+
+impl Flows {
+    fn pair(&self, flow: u64) -> usize {
+        self.pairs.get(flow as usize).map_or(0, |pair| *pair as usize)
+    }
 }
 
 /// Linux's `tcp_wmem` (Documentation/networking/ip-sysctl.rst): 4 KiB, 16 KiB, 4 MiB.
@@ -173,6 +190,11 @@ impl Cell {
         for (name, traffic) in groups {
             cell.attach(&mut reader, &name, traffic, &routes, &cards);
         }
+        for group in &cell.groups {
+            let ends = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]);
+            let mtu = ends.map(|node| cell.network.nodes[node].mtu).min().unwrap_or_default();
+            limits::workload(&mut reader, &group.name, &group.workload, group.ip, mtu);
+        }
         cell.windows = window::windows(&mut reader, &cell);
         limits::cell(&mut reader, &cell);
         if reader.faults.is_empty() { Ok(cell) } else { Err(reader.faults) }
@@ -187,20 +209,14 @@ impl Cell {
         routes: &Routes,
         cards: &BTreeMap<String, Nic>,
     ) {
-        let Some(route) = routes.find(reader, name, &traffic) else { return };
-        let rtt = traffic.rtt.unwrap_or(route.rtt);
-        if rtt < route.rtt {
-            let message = format!("the group's rtt of {rtt} is shorter than that of its path, {}", route.rtt);
-            let help = format!("write {} or more, or shorten the path", route.rtt);
-            reader.wrong(&["traffic", name, "rtt"], message, help);
-        }
-        let extra = rtt.saturating_sub(route.rtt);
+        let Some(found) = routes.find_all(reader, name, &traffic, &self.network.stations) else { return };
+        let (ways, of_flows) = ways(reader, name, &traffic, &found);
         let host = traffic.host.as_ref().map(|host| (host.as_str(), cards.get(host)));
         if let Some((host, _)) = host {
             limits::host(reader, name, host);
         }
-        let attached = network::attach(&mut self.network, name, host, &route, extra, self.timing.host_jitter);
-        let Some((from, to)) = attached else {
+        let attached = network::attach(&mut self.network, name, host, &ways, self.timing.host_jitter);
+        let Some(pairs) = attached else {
             let message = "groups that share a host send from the same router, over ways that do not contradict each other";
             reader.wrong(&["traffic", name, "host"], message, "give the group a host of its own");
             return;
@@ -211,11 +227,16 @@ impl Cell {
             role == Role::Command || transport.as_ref().is_some_and(|transport| !transport.keys().is_empty());
         let settings = uses_settings.then(|| settings(reader, name, &traffic));
         let ip = traffic.ip.unwrap_or(self.timing.ip);
-        limits::datagrams(reader, name, &traffic.workload, ip);
+        let to_station = found.iter().any(|route| route.to_station);
+        limits::receivers(reader, name, &traffic.workload, to_station, pairs.len());
+        let count = traffic.flows();
         let workload = traffic.workload;
-        self.groups.push(Group { name: name.into(), from, to, ip, workload, transport, settings, rtt });
-        self.flows.push((traffic.flows, traffic.start, traffic.stop));
-        self.paths.push(route.links);
+        self.groups.push(Group { name: name.into(), pairs, ip, workload, transport, settings });
+        self.flows.push(Flows { count, start: traffic.start, stop: traffic.stop, pairs: of_flows });
+        let mut passed: Vec<usize> = found.into_iter().flat_map(|route| route.links).collect();
+        passed.sort_unstable();
+        passed.dedup();
+        self.paths.push(passed);
     }
 
     /// How many flows a run of it has.
@@ -225,16 +246,20 @@ impl Cell {
 
     /// How many flows of a group a run has, about, where they are drawn.
     fn flows_of(&self, group: usize) -> u64 {
-        let (count, ..) = self.flows[group];
+        let Flows { count, .. } = self.flows[group];
         let expected = self.groups[group].workload.expected_arrivals(self.time_of(group));
         expected.map_or(count, |expected| expected.saturating_mul(count))
     }
 
-    /// How long the applications of a group send.
+    /// How long the applications of a group send, at most.
     fn time_of(&self, group: usize) -> Span {
-        let (_, start, stop) = self.flows[group];
+        self.end_of(group).saturating_sub(self.flows[group].start.least())
+    }
+
+    /// When the applications of a group stop.
+    fn end_of(&self, group: usize) -> Span {
         let run = self.timing.duration;
-        stop.unwrap_or(run).min(run).saturating_sub(start)
+        self.flows[group].stop.unwrap_or(run).min(run)
     }
 
     /// The run of one repeat.
@@ -261,19 +286,23 @@ impl Cell {
     /// The flows of all groups, each with its start drawn from a stream of its own.
     fn draw_flows(&self, seed: u64) -> Vec<Flow> {
         let mut flows = Vec::new();
-        for (group, (count, start, stop)) in self.flows.iter().enumerate() {
+        for (group, of_group) in self.flows.iter().enumerate() {
+            let Flows { count, start, stop, .. } = of_group;
             let name = &self.groups[group].name;
             let workload = &self.groups[group].workload;
             if workload.is_drawn() {
                 let arrivals = (0..*count).flat_map(|source| {
                     let mut random = Random::stream_of(seed, &format!("arrivals of {name}"), source);
-                    workload.arrivals(*start, *start + self.time_of(group), &mut random)
+                    let arrivals =
+                        workload.arrivals(start.of(source, *count), self.end_of(group), &mut random);
+                    arrivals.into_iter().map(move |arrival| (arrival, of_group.pair(source)))
                 });
                 let mut arrivals: Vec<_> = arrivals.collect();
-                arrivals.sort_by_key(|arrival| arrival.at);
-                flows.extend((1..).zip(arrivals).map(|(number, arrival)| Flow {
+                arrivals.sort_by_key(|(arrival, _)| arrival.at);
+                flows.extend((1..).zip(arrivals).map(|(number, (arrival, pair))| Flow {
                     name: format!("{name}-{number}"),
                     group,
+                    pair,
                     start: arrival.at,
                     // No new ones come after the group's stop; those that have begun send what they have.
                     stop: None,
@@ -285,7 +314,9 @@ impl Cell {
                 let jitter =
                     Random::stream_of(seed, "start", flows.len() as u64).within(self.timing.start_jitter);
                 let name = if *count == 1 { name.clone() } else { format!("{name}-{number}") };
-                flows.push(Flow { name, group, start: *start + jitter, stop: *stop, size: None });
+                let pair = of_group.pair(number - 1);
+                let start = start.of(number - 1, *count) + jitter;
+                flows.push(Flow { name, group, pair, start, stop: *stop, size: None });
             }
         }
         flows
@@ -301,7 +332,7 @@ impl Cell {
         let groups = self.groups.iter().enumerate().filter(|(_, group)| group.workload.is_drawn() == drawn);
         let flows = groups.map(|(number, group)| {
             let each = group.workload.expected_arrivals(self.time_of(number)).unwrap_or(1);
-            self.flows[number].0.saturating_mul(each)
+            self.flows[number].count.saturating_mul(each)
         });
         flows.fold(0, u64::saturating_add)
     }
@@ -316,14 +347,14 @@ impl Cell {
     /// About how many data packets a run sends over the lab's links: what they can carry, or what the workloads want.
     pub(crate) fn packets(&self) -> u64 {
         let run = self.timing.duration;
-        let mtu = self.network.mtu;
         let carried = |link: usize| -> u64 {
+            let mtu = self.network.links[link].mtu;
             let rate = self.network.links[link].rate.unwrap_or(Rate::from_bits_per_sec(0));
             let users = self.paths.iter().enumerate().filter(|(_, path)| path.contains(&link));
             let wanted = users.map(|(group, _)| {
                 let (time, workload) = (self.time_of(group), &self.groups[group].workload);
                 match workload.wanted(time) {
-                    Some(bytes) => self.flows[group].0.saturating_mul(bytes.get()),
+                    Some(bytes) => self.flows[group].count.saturating_mul(bytes.get()),
                     None => rate.bytes_in(time).get(),
                 }
             });
@@ -331,6 +362,43 @@ impl Cell {
         };
         (0..self.network.links.len()).filter(|link| self.network.links[*link].measured).map(carried).sum()
     }
+}
+
+/// The ways of a group's flows, each with the delay that its hosts add to it, and for each flow which one is its; that is left out
+/// where all have the first.
+fn ways<'a>(
+    reader: &mut Reader<'_>,
+    name: &str,
+    traffic: &Traffic,
+    found: &'a [Route],
+) -> (Vec<(&'a Route, Span)>, Vec<u32>) {
+    let (mut ways, mut of_flows) = (Vec::new(), Vec::new());
+    let mut known: HashMap<(usize, Span), u32> = HashMap::new();
+    let mut told = false;
+    let count = traffic.flows();
+    for flow in 0..count.max(1) {
+        let place = (flow % found.len() as u64) as usize;
+        let route = &found[place];
+        let rtt = traffic.rtt.as_ref().map_or(route.rtt, |rtt| rtt.of(flow, count));
+        if rtt < route.rtt && !std::mem::replace(&mut told, true) {
+            let message = format!("the group's rtt of {rtt} is shorter than that of its path, {}", route.rtt);
+            let help = format!("write {} or more, or shorten the path", route.rtt);
+            reader.wrong(&["traffic", name, "rtt"], message, help);
+        }
+        let way = *known.entry((place, rtt)).or_insert_with(|| {
+            ways.push((route, rtt.saturating_sub(route.rtt)));
+            ways.len() as u32 - 1
+        });
+        of_flows.push(way);
+        // Without lists and ranges all are alike.
+        if traffic.listed() == 1 {
+            break;
+        }
+    }
+    if ways.len() == 1 {
+        of_flows.clear();
+    }
+    (ways, of_flows)
 }
 
 /// How a group's connections are set up, with Linux's defaults for what the lab leaves out.

@@ -27,9 +27,11 @@ pub(crate) fn of(cells: &[Cell]) -> Vec<Commanded> {
 
 fn of_group(cell: &Cell, group: &crate::run::Group) -> Vec<Commanded> {
     let Some(Config { run, host, peer, environment, .. }) = group.workload.command() else { return vec![] };
+    // A command has one pair of hosts.
+    let pair = group.pairs[0];
     let (own, other) = match host {
-        Host::Sender => (group.from, group.to),
-        Host::Receiver => (group.to, group.from),
+        Host::Sender => (pair.from, pair.to),
+        Host::Receiver => (pair.to, pair.from),
     };
     let commanded = |node: usize, command: &String| Commanded {
         group: group.name.clone(),

@@ -2,6 +2,7 @@
 //! schema's descriptions and the help in diagnostics.
 
 use crate::claims::{Words, Written as Claim};
+use crate::each::{Places, Times};
 use crate::host::Nic;
 use crate::link::{Jitters, Losses, Outage, Speed};
 use crate::plot::Plot;
@@ -295,6 +296,8 @@ pub(crate) struct Bottleneck {
     pub(crate) hold: Option<Ways<Vec<Held>>>,
     /// Bytes that each packet costs beside its IP length (14 for an Ethernet header).
     pub(crate) overhead: Option<Ways<Bytes>>,
+    /// Largest IP packet that it carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths carry.
+    pub(crate) mtu: Option<Bytes>,
     /// Changes of rate, delay, loss, jitter, duplication or corruption over time. Plain: down only.
     pub(crate) schedule: Option<Ways<Vec<Change>>>,
 }
@@ -333,8 +336,8 @@ pub(crate) struct Change {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Traffic {
-    /// How many flows, or none.
-    pub(crate) flows: u64,
+    /// How many flows; by default as many as the longest list of `rtt`, `start` and `to` has entries, or one.
+    pub(crate) flows: Option<u64>,
     /// What the application does.
     pub(crate) workload: weir_workload::Config,
     /// What carries its data (`weir list transports`); by default TCP for streams and UDP for datagrams.
@@ -355,8 +358,9 @@ pub(crate) struct Traffic {
     /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card. By default each group
     /// has one of its own.
     pub(crate) host: Option<String>,
-    /// The group's base round-trip time, at least the path's own: the rest is delay between sender and router.
-    pub(crate) rtt: Option<Span>,
+    /// The base round-trip time of its flows, at least the path's own: the rest is delay between a host and its router. A time for
+    /// all, a list that the flows go through in turn (`["10 ms", "40 ms"]`), or a range (`{ from = "10 ms", to = "100 ms" }`).
+    pub(crate) rtt: Option<Times>,
     /// Send buffer: a size that is fixed, or Linux's `tcp_wmem` `{ min, initial, max }`, autotuned; by default 4 KiB,
     /// 16 KiB and 4 MiB.
     pub(crate) send_buffer: Option<Memory>,
@@ -371,14 +375,16 @@ pub(crate) struct Traffic {
     pub(crate) sender_clock: Option<Clock>,
     /// The same of the receiving host.
     pub(crate) receiver_clock: Option<Clock>,
-    /// When its flows start.
-    pub(crate) start: Span,
+    /// When its flows start: a time for all, a list that they go through in turn, or a range, such as
+    /// `{ from = "0 s", to = "9 s" }`.
+    pub(crate) start: Times,
     /// When its applications stop sending; by default at the end of the run.
     pub(crate) stop: Option<Span>,
     /// Where its data enters the network: a router or host by name. By default the first router of a chain or parking lot.
     pub(crate) from: Option<String>,
-    /// Where its data leaves the network. By default the last router of a chain or parking lot.
-    pub(crate) to: Option<String>,
+    /// Where its data leaves the network: a router or host, or a station that answers. By default the last router of a chain or
+    /// parking lot. A list has a receiver at each, and the flows go to them in turn.
+    pub(crate) to: Option<Places>,
     /// The one link of a chain or parking lot that its data passes, by its number from 1, instead of `from` and `to`.
     pub(crate) hop: Option<u64>,
     /// Links and routers of a graph that its data passes, in this order, each by its name; between them it takes the way of
@@ -391,10 +397,23 @@ pub(crate) struct Traffic {
     pub(crate) ip: Option<Ip>,
 }
 
+impl Traffic {
+    /// How many flows it takes for each entry of its lists to be used.
+    pub(crate) fn listed(&self) -> u64 {
+        let places = self.to.as_ref().map_or(1, |Places(names)| names.len() as u64);
+        self.rtt.as_ref().map_or(1, Times::flows).max(self.start.flows()).max(places)
+    }
+
+    /// How many flows it has.
+    pub(crate) fn flows(&self) -> u64 {
+        self.flows.unwrap_or_else(|| self.listed())
+    }
+}
+
 impl Default for Traffic {
     fn default() -> Traffic {
         Traffic {
-            flows: 1,
+            flows: None,
             workload: weir_workload::Config::Bulk(Default::default()),
             transport: None,
             cc: None,
@@ -409,7 +428,7 @@ impl Default for Traffic {
             pacing: None,
             sender_clock: None,
             receiver_clock: None,
-            start: Span::ZERO,
+            start: Times::One(Span::ZERO),
             stop: None,
             from: None,
             to: None,

@@ -7,7 +7,7 @@ use crate::run::{Card, Link};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use weir_base::Rate;
+use weir_base::{Bytes, Rate};
 
 /// The network card of a host: what all that the host sends passes first.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -15,6 +15,9 @@ use weir_base::Rate;
 pub(crate) struct Nic {
     /// How fast it sends.
     pub(crate) rate: Rate,
+    /// Largest IP packet that it sends or takes; by default the largest that all links on the paths of its groups carry.
+    #[serde(default)]
+    pub(crate) mtu: Option<Bytes>,
     /// The queue before it; by default tail drop of 1000 packets, as Linux has it.
     #[serde(default)]
     pub(crate) queue: Option<weir_queue::Config>,
@@ -48,6 +51,9 @@ pub(crate) fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
         limits::name(reader, "host", &["nic", &name]);
         if let Some(nic) = reader.section::<Nic>(&["nic", &name]) {
             limits::rate(reader, &["nic", &name, "rate"], nic.rate);
+            if let Some(mtu) = nic.mtu {
+                limits::mtu(reader, &["nic", &name, "mtu"], mtu);
+            }
             cards.insert(name, nic);
         }
     }

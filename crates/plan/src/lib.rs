@@ -11,6 +11,7 @@ mod cell;
 mod claims;
 mod commands;
 mod diagnostic;
+mod each;
 mod file;
 mod graph;
 mod host;
@@ -46,7 +47,7 @@ pub use diagnostic::{Diagnostics, Problem};
 pub use lab::{Form, Lab, Tree};
 pub use plot::{Axis, Plot};
 pub use run::{
-    Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Param, Run, Station, Trace, Way,
+    Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Pair, Param, Run, Station, Trace, Way,
 };
 pub use schema::{describe_setting, schema};
 pub use template::template;

@@ -2,10 +2,11 @@
 
 mod wifi;
 
-use crate::cell::{Cell, Reader};
+use crate::cell::{Cell, Flows, Reader};
+use crate::each::Times;
 use crate::file::{Timing, Traffic};
 use crate::link::LONGEST_DELAY;
-use crate::network::MTU;
+use crate::network::LARGEST_MTU;
 use crate::run::{Change, Ip, Link, Outage, UDP_HEADER};
 use std::collections::{HashMap, HashSet};
 use weir_base::{Bytes, Rate, Span};
@@ -21,6 +22,10 @@ pub(crate) const MOST_PERIODS: u64 = 10_000_000;
 pub(crate) const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
 const MOST_FLOWS: u64 = 1_000_000;
+/// What every IPv4 host takes (RFC 791, section 3.1).
+const SMALLEST_MTU: Bytes = Bytes::new(576);
+/// What every link that carries IPv6 must carry (RFC 8200, section 5).
+const SMALLEST_MTU_V6: Bytes = Bytes::new(1280);
 const LARGEST_OVERHEAD: Bytes = Bytes::new(1500);
 /// About what Linux can be told: `tcp_wmem` and `tcp_rmem` are numbers of 32 bits with a sign.
 const LARGEST_BUFFER: Bytes = Bytes::new(2047 << 20);
@@ -116,7 +121,16 @@ pub(crate) fn link(reader: &mut Reader<'_>, path: &[&str], way: &str, link: &Lin
     check("drop", &mut |reader, path| script(reader, path, &link.drop));
     check("hold", &mut |reader, path| holds(reader, path, link));
     check("schedule", &mut |reader, path| schedule(reader, path, link));
-    check("queue", &mut |reader, path| queue(reader, path, &link.queue));
+    check("queue", &mut |reader, path| queue(reader, path, &link.queue, link.mtu));
+    mtu(reader, &[path, &["mtu"]].concat(), link.mtu);
+}
+
+/// Checks the largest packet of a link or host.
+pub(crate) fn mtu(reader: &mut Reader<'_>, path: &[&str], mtu: Bytes) {
+    if !(SMALLEST_MTU..=LARGEST_MTU).contains(&mtu) {
+        let help = format!("write from {SMALLEST_MTU} to {LARGEST_MTU}");
+        reader.wrong(path, format!("an MTU cannot be {mtu}"), help);
+    }
 }
 
 fn script(reader: &mut Reader<'_>, path: &[&str], packets: &[u64]) {
@@ -214,7 +228,7 @@ fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec
     if reader.has(&both) { both } else { [path, &[name]].concat() }
 }
 
-fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
+fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config, mtu: Bytes) {
     let section = path[0];
     if section != "dumbbell" && !reader.has(&[section, "base_rtt"]) {
         let value = serde_json::to_value(queue).unwrap_or_default();
@@ -244,11 +258,11 @@ fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config) {
         Some(Limit::Bytes(bytes)) if bytes > Bytes::new(1 << 40) => {
             reader.wrong(&path, format!("a queue cannot hold {bytes}"), "write at most 1024 GiB");
         }
-        Some(Limit::Bytes(bytes)) if bytes < MTU => {
+        Some(Limit::Bytes(bytes)) if bytes < mtu => {
             reader.wrong(
                 &path,
                 format!("a queue of {bytes} holds no packet"),
-                format!("write at least {MTU}"),
+                format!("write at least {mtu}"),
             );
         }
         Some(Limit::Time(time)) => delay(reader, &path, time),
@@ -309,17 +323,26 @@ pub(crate) fn bad_name(what: &str, name: &str) -> Option<(String, String)> {
 /// Checks a traffic group's own settings.
 pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, timing: &Timing) {
     let at = |key: &'static str| ["traffic", name, key];
-    if traffic.flows > MOST_FLOWS {
-        let message = format!("a group cannot have {} flows", traffic.flows);
+    let flows = traffic.flows();
+    if flows > MOST_FLOWS {
+        let message = format!("a group cannot have {flows} flows");
         reader.wrong(&at("flows"), message, format!("write a number from 0 to {MOST_FLOWS}"));
     }
-    delay(reader, &at("rtt"), traffic.rtt.unwrap_or(Span::ZERO));
-    let last_start = traffic.start + timing.start_jitter;
+    for rtt in traffic.rtt.iter().flat_map(Times::written) {
+        delay(reader, &at("rtt"), rtt);
+    }
+    let listed = traffic.listed();
+    if let Some(given) = traffic.flows.filter(|given| (1..listed).contains(given)) {
+        let message = format!("the group has {given} flows, and a list or range of it names {listed}");
+        let help = format!("write flows = {listed} or more, or leave `flows` out");
+        reader.wrong(&at("flows"), message, help);
+    }
+    let start = traffic.start.most();
+    let last_start = start + timing.start_jitter;
     if timing.duration.is_zero() {
         // Told already.
-    } else if traffic.start >= timing.duration {
-        let message =
-            format!("the group starts at {}, and the run ends at {}", traffic.start, timing.duration);
+    } else if start >= timing.duration {
+        let message = format!("the group starts at {start}, and the run ends at {}", timing.duration);
         reader.wrong(&at("start"), message, "start it earlier, or lengthen run.duration");
     } else if last_start > timing.duration {
         let message =
@@ -327,8 +350,8 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
         reader.wrong(&at("start"), message, "shorten run.start_jitter, or lengthen run.duration");
     }
     if let Some(stop) = traffic.stop {
-        if stop <= traffic.start {
-            let message = format!("the group stops at {stop}, not after its start at {}", traffic.start);
+        if stop <= start {
+            let message = format!("the group stops at {stop}, not after its start at {start}");
             reader.wrong(&at("stop"), message, "stop it later, or leave stop out");
         } else if stop < last_start {
             let message =
@@ -336,7 +359,6 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
             reader.wrong(&at("stop"), message, "stop it later, or shorten run.start_jitter");
         }
     }
-    workload(reader, name, &traffic.workload);
 }
 
 /// Checks the name of a sending host: it may be that of no group's own hosts.
@@ -364,11 +386,11 @@ pub(crate) fn transport(
     let given = traffic.transport.clone();
     let transport = match role {
         Role::Command => None,
-        Role::Datagrams(_) => given.clone().or(Some(Config::Udp(Default::default()))),
+        Role::Datagrams(_) | Role::Echo(_) => given.clone().or(Some(Config::Udp(Default::default()))),
         Role::OneWay | Role::RequestResponse => given.clone().or(Some(Config::Tcp(Default::default()))),
     };
     if let Some(given) = given {
-        let datagrams = matches!(role, Role::Datagrams(_));
+        let datagrams = role.datagrams().is_some();
         let fault = match role {
             Role::Command => Some(format!("the command of `{workload}` opens connections of its own")),
             _ if given.carries_datagrams() == datagrams => None,
@@ -405,8 +427,43 @@ pub(crate) fn transport(
     transport
 }
 
-fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config) {
-    for weir_workload::Fault { key, message, help } in workload.faults(MTU) {
+/// Checks that echo requests go to who answers them, and commands from one host to one other.
+pub(crate) fn receivers(
+    reader: &mut Reader<'_>,
+    name: &str,
+    workload: &weir_workload::Config,
+    to_station: bool,
+    pairs: usize,
+) {
+    let role = workload.role();
+    if to_station && !matches!(role, Role::Echo(_)) {
+        let help = "write workload = \"ping\", or a router or host in `to`";
+        let message =
+            format!("the station in `to` answers echo requests and takes nothing of `{}`", workload.name());
+        reader.wrong(&["traffic", name, "to"], message, help);
+    }
+    if role == Role::Command && pairs > 1 {
+        let key = if reader.has(&["traffic", name, "rtt"]) { "rtt" } else { "to" };
+        let message = "a command runs between one pair of hosts";
+        reader.wrong(&["traffic", name, key], message, "write one value, and a group for each further pair");
+    }
+}
+
+/// Checks a group's workload, whose packets are `mtu` long at most.
+pub(crate) fn workload(
+    reader: &mut Reader<'_>,
+    name: &str,
+    workload: &weir_workload::Config,
+    ip: Ip,
+    mtu: Bytes,
+) {
+    if ip == Ip::V6 && mtu < SMALLEST_MTU_V6 {
+        let message = format!("the group speaks IPv6 over a path with an MTU of {mtu}");
+        let help = format!("write ip = 4, or an mtu of {SMALLEST_MTU_V6} or more for its links");
+        reader.wrong(&["traffic", name], message, help);
+    }
+    datagrams(reader, name, workload, ip, mtu);
+    for weir_workload::Fault { key, message, help } in workload.faults(mtu) {
         let path = ["traffic", name, "workload", key];
         // What is left out is told where the workload stands.
         let path = if reader.has(&path) { &path[..] } else { &path[..3] };
@@ -415,21 +472,14 @@ fn workload(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Confi
 }
 
 /// Checks what a group's datagrams need of IPv6.
-pub(crate) fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config, ip: Ip) {
-    let (packet, payload) = match workload {
-        weir_workload::Config::Udp(udp) => (udp.packet, 0),
-        weir_workload::Config::OnOff(onoff) => (onoff.packet, 0),
-        weir_workload::Config::Frames(frames) => {
-            (frames.packet, weir_workload::frames::PART_HEADER as u32 + 1)
-        }
-        _ => return,
-    };
-    let least = |ip: Ip| Bytes::new((ip.header() + UDP_HEADER + payload).into());
+fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config, ip: Ip, mtu: Bytes) {
+    let Some((packet, payload)) = workload.smallest_packet() else { return };
+    let least = |ip: Ip| Bytes::new((ip.header() + UDP_HEADER).into()) + payload;
     let smallest = least(ip);
     // What does not fit into IPv4 either is the workload's own fault, and told already.
     if (least(Ip::V4)..smallest).contains(&packet) {
         let message = format!("an IP packet with UDP cannot be {packet} long");
-        let help = format!("write from {smallest} to {MTU}, headers included");
+        let help = format!("write from {smallest} to {mtu}, headers included");
         reader.wrong(&["traffic", name, "workload", "packet"], message, help);
     }
 }
@@ -475,7 +525,7 @@ pub(crate) fn clocks(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
 /// Checks what only the groups together show.
 pub(crate) fn cell<'a>(reader: &mut Reader<'_>, cell: &'a Cell) {
     let flows = cell.flow_count();
-    if flows > MOST_FLOWS && cell.flows.iter().all(|(count, ..)| *count <= MOST_FLOWS) {
+    if flows > MOST_FLOWS && cell.flows.iter().all(|flows| flows.count <= MOST_FLOWS) {
         reader.wrong(
             &["traffic"],
             format!("{flows} flows in one run are too many"),
@@ -484,8 +534,8 @@ pub(crate) fn cell<'a>(reader: &mut Reader<'_>, cell: &'a Cell) {
         return;
     }
     // How many there are when they are drawn, the seed decides.
-    let count_of = |(group, (count, ..)): (&'a crate::run::Group, &(u64, Span, Option<Span>))| {
-        (group.name.as_str(), if group.workload.is_drawn() { u64::MAX } else { *count })
+    let count_of = |(group, flows): (&'a crate::run::Group, &Flows)| {
+        (group.name.as_str(), if group.workload.is_drawn() { u64::MAX } else { flows.count })
     };
     let counts: HashMap<&str, u64> = cell.groups.iter().zip(&cell.flows).map(count_of).collect();
     for other in &cell.groups {

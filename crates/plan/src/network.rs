@@ -11,13 +11,15 @@ use crate::limits;
 use crate::link::{Jitters, Losses, Speed};
 use crate::probability::Probability;
 use crate::route::{Place, Route, Routes, Shape};
-use crate::run::{self, Hold, Link, Network, Node, Way};
+use crate::run::{self, Hold, Link, Network, Node, Pair, Way};
 use crate::shape::Chain;
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::Loss;
 
-/// Largest IP packet: Ethernet's (RFC 894).
+/// Largest IP packet, where a lab says nothing: Ethernet's (RFC 894).
 pub(crate) const MTU: Bytes = Bytes::new(1500);
+/// Largest IP packet that there can be: its length has 16 bits (RFC 791, section 3.1).
+pub(crate) const LARGEST_MTU: Bytes = Bytes::new(65_535);
 /// What a TUN device puts before each packet (`struct tun_pi` of linux/if_tun.h): flags and protocol.
 const TUN_HEADER: Bytes = Bytes::new(4);
 
@@ -50,7 +52,9 @@ pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
 fn check_queues(reader: &mut Reader<'_>, section: &str, base_rtt: Option<Span>, links: &[Drawing]) {
     for link in links.iter().flat_map(|drawing| std::iter::once(&drawing.down).chain(&drawing.up)) {
         let Some(rate) = link.rate else { continue };
-        let Some(fault) = link.queue.fault(&weir_queue::Link { rate, base_rtt, mtu: MTU }) else { continue };
+        let Some(fault) = link.queue.fault(&weir_queue::Link { rate, base_rtt, mtu: link.mtu }) else {
+            continue;
+        };
         let name = link.name.trim_end_matches("-up");
         let paths = [vec![section, "links", name, "queue", fault.key], vec![section, "queue", fault.key]];
         let path = paths.into_iter().find(|path| reader.has(path)).unwrap_or(vec![section]);
@@ -146,14 +150,21 @@ fn assemble(
     nodes: Vec<Place>,
     drawings: Vec<Drawing>,
 ) -> (Network, Routes) {
-    let node = |place: &Place| Node { name: place.name.clone(), host: false, jitter: Span::ZERO, card: None };
+    // Routers take what any link carries.
+    let largest = drawings.iter().map(|drawing| drawing.down.mtu).max().unwrap_or(MTU);
+    let node = |place: &Place| Node {
+        name: place.name.clone(),
+        host: false,
+        jitter: Span::ZERO,
+        mtu: largest,
+        card: None,
+    };
     let mut network = Network {
         nodes: nodes.iter().map(node).collect(),
         links: Vec::new(),
         ways: Vec::new(),
         stations: Vec::new(),
         base_rtt,
-        mtu: MTU,
     };
     for Drawing { from, to, down, up } in drawings {
         network.links.push(Link { from, to, ..down });
@@ -233,6 +244,7 @@ pub(crate) fn directions(
             outages: outages_of(outages[side].take().unwrap_or_default()),
             // Mahimahi's opportunities count what a TUN device puts before each packet.
             overhead: overheads[side].unwrap_or(if opportunities { TUN_HEADER } else { Bytes::ZERO }),
+            mtu: link.mtu.unwrap_or(MTU),
             queue: queues[side].take().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
             drop: sorted(drops[side].take().unwrap_or_default()),
             hold: holds_of(holds[side].take().unwrap_or_default()),
@@ -297,72 +309,113 @@ fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<run::Change> {
     changes
 }
 
-/// Adds a group's two hosts and their access links; answers their indices. `extra` is what the group's base RTT is longer
-/// than its path's: it lies between the sender and its router, half of it each way, or at the receiver where the sender is shared.
-/// `host` names a sender that groups share, with its card; `None` is answered where it cannot be shared as the group asks.
+/// Adds a group's hosts, for each of its ways a receiver unless a station stands there, and puts the delay that a way has beside
+/// its links on a host's access: the sender's where there is one way, otherwise the receivers'. `None` where a host that is shared
+/// does not fit.
 pub(crate) fn attach(
     network: &mut Network,
     group: &str,
     host: Option<(&str, Option<&Nic>)>,
-    route: &Route,
-    extra: Span,
+    ways: &[(&Route, Span)],
     jitter: HostJitter,
-) -> Option<(usize, usize)> {
+) -> Option<Vec<Pair>> {
+    let slowest = ways.iter().map(|(route, _)| route.serialisation).max()?;
     let jitter = match jitter {
-        HostJitter::Auto => route.serialisation,
+        HostJitter::Auto => slowest,
         HostJitter::Within(span) => span,
     };
-    let back = Span::from_nanos(extra.as_nanos() / 2);
-    let extra = [extra - back, back];
-    let (at_sender, at_receiver) =
-        if host.is_some() { ([Span::ZERO; 2], extra) } else { (extra, [Span::ZERO; 2]) };
-    let shared = host.and_then(|(name, _)| network.nodes.iter().position(|node| node.name == name));
-    let sender = match shared {
-        Some(sender) => {
-            let is_there = |link: &Link| link.from == sender && link.to == route.from;
-            if !network.links.iter().any(is_there) {
-                return None;
-            }
-            sender
-        }
-        None => {
-            let (name, nic) = match host {
-                Some((name, nic)) => (name.to_owned(), nic),
-                None => (format!("{group}-sender"), None),
-            };
-            // A card that has a queue of its own spaces packets itself.
-            let jitter = if nic.is_some() { Span::ZERO } else { jitter };
-            let sender = add_host(
-                network,
-                name,
-                jitter,
-                route.from,
-                host.map_or(group, |(name, _)| name),
-                "sender",
-                at_sender,
-            );
-            if let Some((name, nic)) = host.and_then(|(name, nic)| Some((name, nic?))) {
-                network.nodes[sender].card = Some(nic.card());
-                let out = network.links.len() - 2;
-                nic.fit(name, &mut network.links[out]);
-            }
-            sender
-        }
-    };
-    let receiver =
-        add_host(network, format!("{group}-receiver"), Span::ZERO, route.to, group, "receiver", at_receiver);
-    // In a graph there may be several ways, so each group's is spelled out; elsewhere there is but one.
-    if route.given {
-        let contradicts = |way: &Way| way.to == sender && way.links != route.back;
-        if network.ways.iter().any(contradicts) {
+    let (first, extra) = *ways.first()?;
+    let by_sender = host.is_none() && ways.len() == 1 || first.to_station;
+    let at_sender = if by_sender { halves(extra) } else { [Span::ZERO; 2] };
+    let sender = sender(network, group, host, first.from, at_sender, jitter)?;
+    let mut pairs = Vec::new();
+    for (number, (route, extra)) in (1..).zip(ways) {
+        if route.from != first.from {
             return None;
         }
-        network.ways.push(Way { to: receiver, links: route.links.clone() });
-        if shared.is_none() {
-            network.ways.push(Way { to: sender, links: route.back.clone() });
+        let to = match route.to_station {
+            true => route.to,
+            false => {
+                let at_receiver = if by_sender { [Span::ZERO; 2] } else { halves(*extra) };
+                let end = if number == 1 { "receiver".into() } else { format!("receiver-{number}") };
+                let name = format!("{group}-{end}");
+                add_host(network, name, Span::ZERO, route.to, group, &end, at_receiver)
+            }
+        };
+        let card = host.and_then(|(_, nic)| nic?.mtu).unwrap_or(LARGEST_MTU);
+        bound(network, sender, card.min(route.mtu));
+        bound(network, to, route.mtu);
+        // In a graph there may be several ways, so each group's is spelled out; elsewhere there is but one.
+        if route.given {
+            give_way(network, to, &route.links)?;
+            give_way(network, sender, &route.back)?;
+        }
+        pairs.push(Pair { from: sender, to, rtt: route.rtt + *extra });
+    }
+    Some(pairs)
+}
+
+/// What a delay there and back is each way.
+fn halves(rtt: Span) -> [Span; 2] {
+    let back = Span::from_nanos(rtt.as_nanos() / 2);
+    [rtt - back, back]
+}
+
+/// The sending host of a group: a new one, or the one that other groups have under its name. `None` where that stands elsewhere.
+fn sender(
+    network: &mut Network,
+    group: &str,
+    host: Option<(&str, Option<&Nic>)>,
+    router: usize,
+    delays: [Span; 2],
+    jitter: Span,
+) -> Option<usize> {
+    let shared = host.and_then(|(name, _)| network.nodes.iter().position(|node| node.name == name));
+    if let Some(sender) = shared {
+        let is_there = network.links.iter().any(|link| link.from == sender && link.to == router);
+        return is_there.then_some(sender);
+    }
+    let Some((name, nic)) = host else {
+        return Some(add_host(network, format!("{group}-sender"), jitter, router, group, "sender", delays));
+    };
+    // A card that has a queue of its own spaces packets itself.
+    let jitter = if nic.is_some() { Span::ZERO } else { jitter };
+    let sender = add_host(network, name.to_owned(), jitter, router, name, "sender", delays);
+    if let Some(nic) = nic {
+        network.nodes[sender].card = Some(nic.card());
+        let out = network.links.len() - 2;
+        nic.fit(name, &mut network.links[out]);
+    }
+    Some(sender)
+}
+
+/// A host sends and takes no larger packets than this.
+fn bound(network: &mut Network, host: usize, mtu: Bytes) {
+    let mtu = network.nodes[host].mtu.min(mtu);
+    network.nodes[host].mtu = mtu;
+    if network.nodes[host].host {
+        for link in network.links.iter_mut().filter(|link| link.from == host || link.to == host) {
+            link.mtu = link.mtu.min(mtu);
         }
     }
-    Some((sender, receiver))
+}
+
+/// Adds a way. `None` where it leaves a node by another link than a way to the same node that is there already.
+fn give_way(network: &mut Network, to: usize, links: &[usize]) -> Option<()> {
+    let known = || network.ways.iter().filter(|way| way.to == to);
+    let leaves = |link: usize| network.links[link].from;
+    let contradicts = |way: &Way| {
+        way.links
+            .iter()
+            .any(|&there| links.iter().any(|&here| there != here && leaves(there) == leaves(here)))
+    };
+    if known().any(contradicts) {
+        return None;
+    }
+    if !known().any(|way| way.links == links) {
+        network.ways.push(Way { to, links: links.to_vec() });
+    }
+    Some(())
 }
 
 /// Adds a host at a router, with the links to it and from it; answers its index. The link from the host comes first.
@@ -376,7 +429,7 @@ fn add_host(
     [out, back]: [Span; 2],
 ) -> usize {
     let host = network.nodes.len();
-    network.nodes.push(Node { name, host: true, jitter, card: None });
+    network.nodes.push(Node { name, host: true, jitter, mtu: LARGEST_MTU, card: None });
     for (way, from, to, delay) in [("out", host, router, out), ("in", router, host, back)] {
         network.links.push(Link {
             name: format!("{owner}-{end}-{way}"),
@@ -392,6 +445,7 @@ fn add_host(
             corrupt: 0.0,
             outages: Vec::new(),
             overhead: Bytes::ZERO,
+            mtu: LARGEST_MTU,
             queue: weir_queue::Config::TailDrop(Default::default()),
             drop: Vec::new(),
             hold: Vec::new(),

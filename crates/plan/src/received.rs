@@ -44,7 +44,7 @@ impl Run {
         }
         let late = |at: &Span| *at > LONGEST_RUN;
         let starts = self.flows.iter().map(|flow| flow.start);
-        let rtts = self.groups.iter().map(|group| group.rtt);
+        let rtts = self.groups.iter().flat_map(|group| group.pairs.iter().map(|pair| pair.rtt));
         let delays = self.network.links.iter().map(|link| link.delay);
         match starts.chain(rtts).chain(delays).find(late) {
             Some(time) => Err(format!("speaks of a time of {time}")),
@@ -69,15 +69,18 @@ impl Run {
             within("node", station.at, nodes)?;
             station.links.iter().try_for_each(|link| within("link", *link, links))?;
         }
-        for group in &self.groups {
-            within("node", group.from, nodes)?;
-            within("node", group.to, nodes)?;
+        for pair in self.groups.iter().flat_map(|group| &group.pairs) {
+            within("node", pair.from, nodes)?;
+            within("node", pair.to, nodes)?;
         }
         for Way { to, links: way } in &self.network.ways {
             within("node", *to, nodes)?;
             way.iter().try_for_each(|link| within("link", *link, links))?;
         }
-        self.flows.iter().try_for_each(|flow| within("group", flow.group, groups))
+        self.flows.iter().try_for_each(|flow| {
+            within("group", flow.group, groups)?;
+            within("pair", flow.pair, self.groups[flow.group].pairs.len())
+        })
     }
 }
 
@@ -127,9 +130,10 @@ mod tests {
 
     #[test]
     fn indices_and_times_that_no_lab_gives_are_refused() {
-        let changes: [fn(&mut Run); 10] = [
+        let changes: [fn(&mut Run); 11] = [
             |run| run.flows[0].group = 1,
-            |run| run.groups[0].from = 1000,
+            |run| run.groups[0].pairs[0].from = 1000,
+            |run| run.flows[0].pair = 1,
             |run| run.network.links[0].to = usize::MAX,
             |run| run.network.stations[0].at = 1000,
             |run| run.network.stations[0].links = vec![1000],

@@ -2,9 +2,10 @@
 
 use crate::cell::Reader;
 use crate::diagnostic::suggest;
+use crate::each::Places;
 use crate::file::{Direction, Traffic};
-use crate::network::MTU;
-use crate::run::Link;
+use crate::network::LARGEST_MTU;
+use crate::run::{Link, Station};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_base::{Bytes, Rate, Span};
@@ -51,6 +52,7 @@ struct Hop {
     rate: Option<Rate>,
     delay: Span,
     overhead: Bytes,
+    mtu: Bytes,
 }
 
 /// The way of a group's data, and the way back.
@@ -67,6 +69,10 @@ pub(crate) struct Route {
     pub(crate) back: Vec<usize>,
     /// Whether there may be others.
     pub(crate) given: bool,
+    /// Whether it ends at a station, which answers itself.
+    pub(crate) to_station: bool,
+    /// Largest IP packet that all its links carry, there and back.
+    pub(crate) mtu: Bytes,
 }
 
 /// The length of a way: delay in nanoseconds, then links.
@@ -102,12 +108,43 @@ impl Routes {
             rate: link.rate,
             delay: link.delay,
             overhead: link.overhead,
+            mtu: link.mtu,
         };
         Routes { shape, places, hops: links.iter().map(hop).collect() }
     }
 
+    /// The ways of a group's data, one to each place that it names, or to the one that it does not.
+    pub(crate) fn find_all(
+        &self,
+        reader: &mut Reader<'_>,
+        name: &str,
+        traffic: &Traffic,
+        stations: &[Station],
+    ) -> Option<Vec<Route>> {
+        let Some(Places(names)) = &traffic.to else {
+            return Some(vec![self.find(reader, name, traffic, None, stations)?]);
+        };
+        if names.len() > 1 && traffic.direction == Direction::Up {
+            let message = "direction = \"up\" turns the data round, and then `to` is where it comes from";
+            reader.wrong(
+                &["traffic", name, "direction"],
+                message,
+                "name one place in `to`, or remove direction",
+            );
+            return None;
+        }
+        names.iter().map(|to| self.find(reader, name, traffic, Some(to), stations)).collect()
+    }
+
     /// The way of a group's data through the lab's links, and the way back.
-    pub(crate) fn find(&self, reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Option<Route> {
+    fn find(
+        &self,
+        reader: &mut Reader<'_>,
+        name: &str,
+        traffic: &Traffic,
+        to: Option<&String>,
+        stations: &[Station],
+    ) -> Option<Route> {
         if self.shape != Shape::Graph {
             for key in ["via", "back"] {
                 if reader.has(&["traffic", name, key]) {
@@ -116,8 +153,24 @@ impl Routes {
                 }
             }
         }
-        let (from, to) = self.ends(reader, name, traffic)?;
-        let (from, to) = if traffic.direction == Direction::Down { (from, to) } else { (to, from) };
+        let station = to.and_then(|to| stations.iter().find(|station| station.name == *to));
+        if let Some(station) = station.filter(|station| !station.station.answers()) {
+            let message = format!("the station `{}` answers nothing that is sent to it", station.name);
+            reader.wrong(
+                &["traffic", name, "to"],
+                message,
+                "name a station of kind = \"echo\", a router or a host",
+            );
+            return None;
+        }
+        let (from, to) = match station {
+            // Requests go to the station, whichever way that is.
+            Some(station) => (self.ends(reader, name, traffic, None, Some(station.at))?.0, station.at),
+            None => {
+                let (from, to) = self.ends(reader, name, traffic, to, None)?;
+                if traffic.direction == Direction::Down { (from, to) } else { (to, from) }
+            }
+        };
         if from == to {
             let key = if traffic.to.is_some() { "to" } else { "from" };
             let help = suggest("", self.places.iter().map(|place| place.name.as_str()));
@@ -145,8 +198,9 @@ impl Routes {
         let delay = |links: &[usize]| links.iter().fold(Span::ZERO, |sum, &link| sum + self.hops[link].delay);
         let time = |&link: &usize| {
             let hop = &self.hops[link];
-            hop.rate.map_or(Span::ZERO, |rate| rate.time_to_send(MTU + hop.overhead))
+            hop.rate.map_or(Span::ZERO, |rate| rate.time_to_send(hop.mtu + hop.overhead))
         };
+        let mtu = links.iter().chain(&back).map(|&link| self.hops[link].mtu).fold(LARGEST_MTU, Bytes::min);
         Some(Route {
             from,
             to,
@@ -155,17 +209,26 @@ impl Routes {
             links,
             back,
             given: self.shape == Shape::Graph,
+            to_station: station.is_some(),
+            mtu,
         })
     }
 
     /// Where a group's data enters and leaves, as far as its direction leaves them.
-    fn ends(&self, reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Option<(usize, usize)> {
+    fn ends(
+        &self,
+        reader: &mut Reader<'_>,
+        name: &str,
+        traffic: &Traffic,
+        to: Option<&String>,
+        station: Option<usize>,
+    ) -> Option<(usize, usize)> {
         let at = |key: &'static str| ["traffic", name, key];
         let last = self.places.len() - 1;
         if let Some(hop) = traffic.hop {
             return self.hop(reader, name, traffic, hop);
         }
-        let mut end = |key: &'static str, named: &Option<String>, default: usize| match named {
+        let mut end = |key: &'static str, named: Option<&String>, default: usize| match named {
             Some(_) if self.shape == Shape::Dumbbell => {
                 let help = "remove it, or spell the network out as a [chain]; direction = \"up\" turns the data round";
                 reader.wrong(&at(key), "only a chain has routers to choose from", help);
@@ -191,7 +254,12 @@ impl Routes {
             }
             None => Some(default),
         };
-        let (from, to) = (end("from", &traffic.from, 0), end("to", &traffic.to, last));
+        let first = if station.is_some() && traffic.direction == Direction::Up { last } else { 0 };
+        let from = end("from", traffic.from.as_ref(), first);
+        let to = match station {
+            Some(station) => Some(station),
+            None => end("to", to, last),
+        };
         from.zip(to)
     }
 

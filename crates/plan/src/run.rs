@@ -1,5 +1,6 @@
 //! A run, fully spelled out: what an engine is handed. Nothing in it needs a default, a unit or a draw any more.
 
+use crate::network::MTU;
 use crate::window::Window;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_fabric::{Jitter, Loss, RoundTrips, Wifi};
 use weir_transport::{Settings, Setup};
-use weir_workload::{Application, FrameLog, Role};
+use weir_workload::{Application, Log};
 
 /// One cell of a lab's tree, in one repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,8 +71,6 @@ pub struct Network {
     pub stations: Vec<Station>,
     /// The dumbbell's base RTT, or what the lab gives for one: what `bdp` is computed from.
     pub base_rtt: Option<Span>,
-    /// Largest IP packet.
-    pub mtu: Bytes,
 }
 
 /// A host or a router.
@@ -83,6 +82,9 @@ pub struct Node {
     pub host: bool,
     /// Most that a packet is held at this host before it leaves, drawn for each packet, order preserved.
     pub jitter: Span,
+    /// Largest IP packet that it sends or takes; Ethernet's where it is not written.
+    #[serde(default = "usual_mtu", skip_serializing_if = "is_usual_mtu")]
+    pub mtu: Bytes,
     /// The host's network card, where the lab gives it one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<Card>,
@@ -98,6 +100,11 @@ pub struct Card {
 }
 
 impl Network {
+    /// The largest IP packet that any of its links carries.
+    pub fn mtu(&self) -> Bytes {
+        self.links.iter().map(|link| link.mtu).max().unwrap_or(Bytes::ZERO)
+    }
+
     /// Whether packets may come from a node and be for it: it is a host, or has a station.
     pub fn is_addressed(&self, node: usize) -> bool {
         self.nodes[node].host || self.stations.iter().any(|station| station.at == node)
@@ -162,6 +169,9 @@ pub struct Link {
     pub outages: Vec<Outage>,
     /// Bytes that each packet costs beside its IP length.
     pub overhead: Bytes,
+    /// Largest IP packet that it carries; Ethernet's where it is not written.
+    #[serde(default = "usual_mtu", skip_serializing_if = "is_usual_mtu")]
+    pub mtu: Bytes,
     /// The queue before it.
     pub queue: weir_queue::Config,
     /// Packets that are lost on arrival at the link, by their number in order of arrival, from 1; ascending.
@@ -211,6 +221,14 @@ pub struct Outage {
     pub length: Span,
 }
 
+fn usual_mtu() -> Bytes {
+    MTU
+}
+
+fn is_usual_mtu(mtu: &Bytes) -> bool {
+    *mtu == MTU
+}
+
 fn is_zero(probability: &f64) -> bool {
     *probability == 0.0
 }
@@ -256,15 +274,24 @@ impl Link {
     }
 }
 
-/// A traffic group: flows of one kind between one pair of hosts.
+/// Two hosts between which flows of a group run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The sending host: index of a node.
+    pub from: usize,
+    /// The receiving host, or the node of a station that answers: index of a node.
+    pub to: usize,
+    /// Base RTT between them, without queues and serialisation.
+    pub rtt: Span,
+}
+
+/// A traffic group: flows of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// The sending host: index of a node.
-    pub from: usize,
-    /// The receiving host: index of a node.
-    pub to: usize,
+    /// The hosts between which its flows run: one pair, unless they differ in receiver or RTT. Never empty.
+    pub pairs: Vec<Pair>,
     /// What its hosts speak.
     #[serde(default, skip_serializing_if = "Ip::is_default")]
     pub ip: Ip,
@@ -276,11 +303,19 @@ pub struct Group {
     /// How its connections are set up, and of a command the TCP of its hosts; `None` where the transport has no use for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
-    /// Base RTT between its hosts, without queues and serialisation.
-    pub rtt: Span,
 }
 
 impl Group {
+    /// The shortest base RTT of its pairs.
+    pub fn rtt(&self) -> Span {
+        self.pairs.iter().map(|pair| pair.rtt).min().unwrap_or_default()
+    }
+
+    /// Whether a node is an end of one of its flows.
+    pub fn is_at(&self, node: usize) -> bool {
+        self.pairs.iter().any(|pair| pair.from == node || pair.to == node)
+    }
+
     /// The congestion controller of its connections, where they have one.
     pub fn controller(&self) -> Option<&weir_control::Config> {
         let settings = self.settings.as_ref().filter(|_| self.transport.is_some())?;
@@ -358,6 +393,10 @@ fn is_usual(round_trips: &RoundTrips) -> bool {
     *round_trips == RoundTrips::default()
 }
 
+fn is_first(index: &usize) -> bool {
+    *index == 0
+}
+
 /// One flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
@@ -365,6 +404,9 @@ pub struct Flow {
     pub name: String,
     /// Index of its group.
     pub group: usize,
+    /// Its hosts: index of a pair of the group.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub pair: usize,
     /// When it starts, jitter included.
     pub start: Span,
     /// When its application stops sending; the end of the run if none.
@@ -375,55 +417,65 @@ pub struct Flow {
 }
 
 impl Run {
+    /// The hosts of a flow.
+    pub fn pair(&self, flow: usize) -> Pair {
+        let Flow { group, pair, .. } = self.flows[flow];
+        self.groups[group].pairs[pair]
+    }
+
+    /// The largest IP packet that a flow's hosts exchange.
+    pub fn mtu(&self, flow: usize) -> Bytes {
+        let Pair { from, to, .. } = self.pair(flow);
+        self.network.nodes[from].mtu.min(self.network.nodes[to].mtu)
+    }
+
     /// The applications, none of which has started, and the flows that each drives: one, or all flows of a group.
     pub fn applications(&self) -> Vec<(Application, Range<usize>)> {
         let mut applications: Vec<(Application, Range<usize>)> = Vec::new();
         for (number, flow) in self.flows.iter().enumerate() {
             let workload = &self.groups[flow.group].workload;
-            let (plan, frames) = self.part_of(number);
+            let (plan, log) = self.part_of(number);
             match applications.last_mut() {
                 Some((application, flows))
                     if workload.is_shared() && self.flows[flows.start].group == flow.group =>
                 {
-                    application.add(plan, frames);
+                    application.add(plan, log);
                     flows.end += 1;
                 }
                 _ => {
-                    let headers = Bytes::new(u64::from(self.groups[flow.group].ip.header() + UDP_HEADER));
+                    let headers = plan.headers;
                     let random = Random::stream_of(self.seed, "workload", number as u64);
                     let workload = workload.build(flow.size, headers, random);
-                    applications.push((Application::new(workload, plan, frames), number..number + 1));
+                    applications.push((Application::new(workload, plan, log), number..number + 1));
                 }
             }
         }
         applications
     }
 
-    /// When a flow's application works, and what keeps account of its frames.
-    fn part_of(&self, flow: usize) -> (weir_workload::Plan, Option<FrameLog>) {
+    /// When a flow's application works, and what keeps account of its messages.
+    fn part_of(&self, flow: usize) -> (weir_workload::Plan, Option<Log>) {
         let Flow { group, start, stop, .. } = self.flows[flow];
         let workload = &self.groups[group].workload;
         let end = Time::ZERO + self.duration;
         let plan = weir_workload::Plan {
             role: workload.role(),
+            headers: Bytes::new(u64::from(self.groups[group].ip.header() + UDP_HEADER)),
             start: Time::ZERO + start,
             stop: stop.map_or(end, |stop| end.min(Time::ZERO + stop)),
         };
-        let frames = workload.frame_log(plan.start, plan.stop, end);
-        (plan, frames)
+        let log = workload.log(plan.start, plan.stop, end);
+        (plan, log)
     }
 
     /// The two ends of a flow's connection, neither of them open: at the sending host and at the receiving one. `None` for commands.
     pub fn ends(&self, flow: usize) -> Option<[weir_transport::End; 2]> {
         let group = &self.groups[self.flows[flow].group];
-        let ecn = match group.workload.role() {
-            Role::Datagrams(datagrams) => datagrams.ecn,
-            Role::OneWay | Role::RequestResponse | Role::Command => Ecn::NotEct,
-        };
+        let ecn = group.workload.role().datagrams().map_or(Ecn::NotEct, |datagrams| datagrams.ecn);
         let setup = Setup {
             settings: group.settings.as_ref(),
             ecn,
-            mtu: self.network.mtu,
+            mtu: self.mtu(flow),
             ip_header: group.ip.header(),
             seed: self.seed,
             flow: flow as u64,

@@ -262,7 +262,10 @@ mod tests {
 
     #[test]
     fn a_key_is_described_wherever_it_stands() {
-        assert_eq!(describe(&["traffic", "any", "flows"]).unwrap(), "How many flows, or none.");
+        assert_eq!(
+            describe(&["traffic", "any", "flows"]).unwrap(),
+            "How many flows; by default as many as the longest list of `rtt`, `start` and `to` has entries, or one."
+        );
         assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay, loss"));
         assert!(describe(&["chain", "links", "any", "rate", "down"]).is_some());
         assert_eq!(describe(&["dumbbell", "nothing"]), None);

@@ -104,7 +104,7 @@ pub(crate) fn windows(reader: &mut Reader<'_>, cell: &Cell) -> Vec<Window> {
         let start = match &written.of {
             None => Span::ZERO,
             Some(of) => match cell.groups.iter().position(|group| group.name == *of) {
-                Some(group) => cell.flows[group].1,
+                Some(group) => cell.flows[group].start.least(),
                 None => {
                     let help = suggest(of, cell.groups.iter().map(|group| group.name.as_str()));
                     let path = ["run", "windows", name.as_str(), "of"];

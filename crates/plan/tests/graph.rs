@@ -29,7 +29,7 @@ fn way(run: &Run, host: usize) -> Vec<&str> {
 /// A group's way there and back.
 fn ways<'a>(run: &'a Run, group: &str) -> (Vec<&'a str>, Vec<&'a str>) {
     let group = run.groups.iter().find(|other| other.name == group).unwrap();
-    (way(run, group.to), way(run, group.from))
+    (way(run, group.pairs[0].to), way(run, group.pairs[0].from))
 }
 
 /// A phone with two accesses, a server behind two routers, and a link by satellite that leads down only.
@@ -104,9 +104,9 @@ fn groups_take_the_way_of_least_delay_and_its_slowest_link_is_theirs() {
     // Down: 1 + 10 + 5 = 16 ms by wifi against 1 + 5 + 20 = 26 by lte; up: 16 against 31.
     let (there, back) = ways(&run, "a");
     assert_eq!((there, back), (vec!["hosting", "dsl", "wifi"], vec!["wifi-up", "dsl-up", "hosting-up"]));
-    assert_eq!(run.groups[0].rtt, Span::from_millis(32));
+    assert_eq!(run.groups[0].pairs[0].rtt, Span::from_millis(32));
     // 1500 bytes at 40 Mbit/s.
-    assert_eq!(run.network.nodes[run.groups[0].from].jitter, Span::from_micros(300));
+    assert_eq!(run.network.nodes[run.groups[0].pairs[0].from].jitter, Span::from_micros(300));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_group_on_a_host_with_several_links_chooses_by_via_and_comes_back_the_same_w
     assert_eq!(there, ["lte-up", "backhaul-up", "hosting-up"]);
     assert_eq!(back, ["hosting", "backhaul", "lte"]);
     // 25 + 5 + 1 there, 1 + 5 + 20 back.
-    assert_eq!(run.groups[1].rtt, Span::from_millis(57));
+    assert_eq!(run.groups[1].pairs[0].rtt, Span::from_millis(57));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn ways_there_and_back_may_differ() {
     let (there, back) = ways(&run, "sat");
     assert_eq!(there, ["hosting", "satellite", "wifi"]);
     assert_eq!(back, ["wifi-up", "dsl-up", "hosting-up"]);
-    assert_eq!(run.groups[0].rtt, Span::from_millis(256 + 16));
+    assert_eq!(run.groups[0].pairs[0].rtt, Span::from_millis(256 + 16));
     let (there, back) = ways(&run, "mixed");
     assert_eq!(there, ["hosting", "dsl", "wifi"]);
     assert_eq!(back, ["lte-up", "backhaul-up", "hosting-up"]);
@@ -178,7 +178,7 @@ fn many_stops_are_found_as_fast_as_few() {
         nodes.join(", "),
         hops.join(", ")
     ));
-    assert_eq!((run.network.ways[0].links.len(), run.groups[0].rtt), (40, Span::from_millis(80)));
+    assert_eq!((run.network.ways[0].links.len(), run.groups[0].pairs[0].rtt), (40, Span::from_millis(80)));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_parking_lot_is_a_chain_of_equal_links_and_groups_pass_all_or_the_one_they_s
     );
     let names: Vec<&str> = run.measured_links().map(|(_, link)| link.name.as_str()).collect();
     assert_eq!(names, ["hop1", "hop1-up", "hop2", "hop2-up", "hop3", "hop3-up"]);
-    let rtts: Vec<u64> = run.groups.iter().map(|group| group.rtt.as_millis()).collect();
+    let rtts: Vec<u64> = run.groups.iter().map(|group| group.rtt().as_millis()).collect();
     assert_eq!(rtts, [30, 10, 30, 20, 10]);
     let hop = link(&run, "hop3");
     assert_eq!((node(&run, hop.from), node(&run, hop.to)), ("n2", "n3"));
@@ -212,7 +212,7 @@ fn a_chains_hops_have_numbers_too() {
         "[chain.links.lan]\nrate = '10 Mbit/s'\ndelay = '1 ms'\n[chain.links.wan]\nrate = '5 Mbit/s'\ndelay = '7 ms'\n\
          [traffic.a]\nhop = 2\n",
     );
-    assert_eq!(run.groups[0].rtt, Span::from_millis(14));
+    assert_eq!(run.groups[0].pairs[0].rtt, Span::from_millis(14));
 }
 
 #[test]
@@ -225,7 +225,10 @@ fn a_star_has_a_hub_and_arms() {
     assert_eq!(names, ["arm1", "arm1-up", "arm2", "arm2-up", "arm3", "arm3-up"]);
     let arm = link(&run, "arm2");
     assert_eq!((node(&run, arm.from), node(&run, arm.to)), ("hub", "leaf2"));
-    assert_eq!((run.groups[0].rtt, run.groups[1].rtt), (Span::from_millis(20), Span::from_millis(10)));
+    assert_eq!(
+        (run.groups[0].pairs[0].rtt, run.groups[1].pairs[0].rtt),
+        (Span::from_millis(20), Span::from_millis(10))
+    );
 }
 
 #[test]
@@ -242,5 +245,5 @@ fn hosts_speak_ipv4_unless_the_run_or_their_group_says_otherwise() {
     assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
     let datagrams = "workload = { kind = 'udp', rate = '1 Mbit/s', packet = '48 B' }\n";
     let run = only(&format!("{net}[traffic.a]\nip = 6\n{datagrams}"));
-    assert_eq!(run.network.mtu, Bytes::new(1500));
+    assert_eq!(run.network.mtu(), Bytes::new(1500));
 }

@@ -23,7 +23,7 @@ fn a_station_has_a_name_a_node_links_and_a_kind_with_parameters() {
     let written = serde_json::to_value(&cop.station).unwrap();
     assert_eq!((&written["kind"], &written["rate"]), (&"policer".into(), &"5 Mbit/s".into()));
     assert_eq!((bleacher.station.name(), bleacher.links.len()), ("ecn-bleacher", 0));
-    assert!(run.network.is_addressed(cop.at) && run.network.is_addressed(run.groups[0].from));
+    assert!(run.network.is_addressed(cop.at) && run.network.is_addressed(run.groups[0].pairs[0].from));
     let read: Run = serde_json::from_str(&serde_json::to_string(&run).unwrap()).unwrap();
     assert_eq!(read, run);
 }

@@ -107,10 +107,16 @@ fn a_dumbbell_is_two_measured_links_and_four_access_links_for_each_group() {
     assert_eq!((link("down").queue.name(), link("up").queue.name()), ("pie", "pie"));
     assert_eq!((node(link("down").from), node(link("down").to)), ("left", "right"));
     // The group that sends up has its sender at the right; what its base RTT is longer lies at the sender, half each way.
-    assert_eq!((link("b-sender-out").from, link("b-sender-out").to), (run.groups[1].from, link("down").to));
+    assert_eq!(
+        (link("b-sender-out").from, link("b-sender-out").to),
+        (run.groups[1].pairs[0].from, link("down").to)
+    );
     assert_eq!(link("b-sender-out").delay + link("b-sender-in").delay, Span::from_millis(30));
     assert_eq!(link("b-receiver-out").rate, None);
-    assert_eq!((run.groups[0].rtt, run.groups[1].rtt), (Span::from_millis(20), Span::from_millis(50)));
+    assert_eq!(
+        (run.groups[0].pairs[0].rtt, run.groups[1].pairs[0].rtt),
+        (Span::from_millis(20), Span::from_millis(50))
+    );
 }
 
 #[test]
@@ -130,8 +136,8 @@ fn directions_may_differ_and_what_disturbs_goes_down() {
     assert_eq!(down.schedule.iter().map(|change| change.at.as_millis()).collect::<Vec<_>>(), [2000, 5000]);
     assert!(up.schedule.is_empty());
     // One serialisation time of a packet and its overhead at 8 Mbit/s; hosts that only acknowledge hold nothing back.
-    assert_eq!(run.network.nodes[run.groups[0].from].jitter, Span::from_micros(1514));
-    assert_eq!(run.network.nodes[run.groups[0].to].jitter, Span::ZERO);
+    assert_eq!(run.network.nodes[run.groups[0].pairs[0].from].jitter, Span::from_micros(1514));
+    assert_eq!(run.network.nodes[run.groups[0].pairs[0].to].jitter, Span::ZERO);
 }
 
 #[test]
@@ -144,10 +150,10 @@ fn a_chain_has_routers_in_a_row_and_groups_enter_and_leave_anywhere() {
     );
     let names: Vec<&str> = run.measured_links().map(|(_, link)| link.name.as_str()).collect();
     assert_eq!(names, ["lan", "lan-up", "wan", "wan-up", "home", "home-up"]);
-    let rtts: Vec<u64> = run.groups.iter().map(|group| group.rtt.as_millis()).collect();
+    let rtts: Vec<u64> = run.groups.iter().map(|group| group.rtt().as_millis()).collect();
     assert_eq!(rtts, [30, 20, 26]);
     assert_eq!(run.network.base_rtt, Some(Span::from_millis(40)));
-    let jitter = |group: usize| run.network.nodes[run.groups[group].from].jitter.as_micros();
+    let jitter = |group: usize| run.network.nodes[run.groups[group].pairs[0].from].jitter.as_micros();
     assert_eq!((jitter(0), jitter(1), jitter(2)), (1200, 1200, 1200));
 }
 

@@ -273,7 +273,7 @@ impl FlowEventKind {
     }
 }
 
-/// A piece of an application's work that has an end: a request and its answer, or a media frame.
+/// A piece of an application's work that has an end: a request and its answer, a media frame, or an echo request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Message {
     /// When its fate was known: when the last byte was read, or when it was given up.
@@ -297,15 +297,17 @@ pub enum MessageKind {
     Request,
     /// A media frame.
     Frame,
+    /// An echo request and its answer.
+    Echo,
 }
 
 impl MessageKind {
     /// All of them.
-    pub const ALL: [MessageKind; 2] = [MessageKind::Request, MessageKind::Frame];
+    pub const ALL: [MessageKind; 3] = [MessageKind::Request, MessageKind::Frame, MessageKind::Echo];
 
     /// Its name in tables and reports.
     pub fn name(self) -> &'static str {
-        ["request", "frame"][self as usize]
+        ["request", "frame", "echo"][self as usize]
     }
 }
 

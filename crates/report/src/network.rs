@@ -45,7 +45,7 @@ pub(crate) fn network(runs: &[Run]) -> String {
             "{}, {}, {count}, base RTT {}",
             same(controller(group), others().map(controller), "controller"),
             group.workload.name(),
-            same(group.rtt.to_string(), others().map(|group| group.rtt.to_string()), "RTT"),
+            same(rtts(group), others().map(rtts), "RTT"),
         );
         let _ = write!(list, "<div><dt>traffic {}</dt><dd>{}</dd></div>", escape(&group.name), escape(&text));
     }
@@ -55,6 +55,15 @@ pub(crate) fn network(runs: &[Run]) -> String {
         false => list,
     };
     html
+}
+
+/// The base RTT of a group's flows, or the shortest and the longest.
+fn rtts(group: &weir_plan::Group) -> String {
+    let rtts = || group.pairs.iter().map(|pair| pair.rtt);
+    match (rtts().min(), rtts().max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+        _ => group.rtt().to_string(),
+    }
 }
 
 fn plural(count: usize, what: &str) -> String {

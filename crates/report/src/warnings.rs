@@ -67,7 +67,7 @@ fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
     let text = limit.as_str()?.to_owned();
     let rate = planned.rate?.bits_per_sec() as f64 / 8.0;
     let bytes = match text.split_once(' ') {
-        Some((number, "packets" | "packet")) => number.parse::<f64>().ok()? * run.network.mtu.get() as f64,
+        Some((number, "packets" | "packet")) => number.parse::<f64>().ok()? * planned.mtu.get() as f64,
         Some((number, "bdp")) => number.parse::<f64>().ok()? * rate * run.network.base_rtt?.as_secs_f64(),
         _ => match (text.parse::<weir_base::Bytes>(), text.parse::<weir_base::Span>()) {
             (Ok(bytes), _) => bytes.get() as f64,
@@ -75,7 +75,7 @@ fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
             _ => return None,
         },
     };
-    let packets = bytes / run.network.mtu.get() as f64;
+    let packets = bytes / planned.mtu.get() as f64;
     (packets <= SHORT_PACKETS && !link.carries.is_empty()).then(|| {
         format!(
             "The queue of link {} holds {text}, no more than {} packets: what arrives in a burst is dropped, however little is \
@@ -96,7 +96,7 @@ fn acknowledgements(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Opti
         link.capacity_mbps? * link.utilisation_percent? / 100.0 * (numbers.duration_s - numbers.warmup_s);
     let mean_bytes = sent_mbit * 1e6 / 8.0 / link.arrived.saturating_sub(link.dropped).max(1) as f64;
     let name = &link.name;
-    (mean_bytes < SMALL * run.network.mtu.get() as f64).then(|| {
+    (mean_bytes < SMALL * run.network.mtu().get() as f64).then(|| {
         format!(
             "Most packets at link {name} are acknowledgements ({} a packet on average), and its queue drops {} of all: where a \
              queue counts packets, they take the room of data.",

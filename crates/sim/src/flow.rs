@@ -2,9 +2,9 @@
 
 use crate::packet::Way;
 use weir_base::{Bytes, Time};
-use weir_plan::{Card, Run};
+use weir_plan::{Card, Pair, Run};
 use weir_transport::{Counts, Endpoint, Message, Stream};
-use weir_workload::{End, Received, Role, Socket, Sockets, Trouble, Writes};
+use weir_workload::{End, Received, Socket, Sockets, Trouble, Writes};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u64 = 8;
@@ -47,10 +47,8 @@ impl InCard {
 impl Flow {
     pub(crate) fn new(run: &Run, number: usize, application: usize) -> Flow {
         let group = &run.groups[run.flows[number].group];
-        let exact = match group.workload.role() {
-            Role::Datagrams(datagrams) => datagrams.exact,
-            Role::OneWay | Role::RequestResponse | Role::Command => false,
-        };
+        let exact = group.workload.role().datagrams().is_some_and(|datagrams| datagrams.exact);
+        let Pair { from, to, .. } = run.pair(number);
         let way = |from: usize, to: usize| Way {
             flow: number as u32,
             from: from as u16,
@@ -58,12 +56,12 @@ impl Flow {
             ip: group.ip,
         };
         Flow {
-            ways: [way(group.from, group.to), way(group.to, group.from)],
+            ways: [way(from, to), way(to, from)],
             application: application as u32,
             datagrams: group.tcp().is_none(),
             exact,
             drawn: group.workload.is_drawn(),
-            card: run.network.nodes[group.from].card.map(InCard::new),
+            card: run.network.nodes[from].card.map(InCard::new),
             ends: None,
             told: Counts::default(),
         }

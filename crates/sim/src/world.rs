@@ -39,8 +39,8 @@ pub(crate) struct World<'a> {
     driven: Vec<Driven>,
     /// The first thing that an application could not do: the run fails with it.
     trouble: Option<String>,
-    /// The applications that keep account of frames, by their place in `driven`.
-    of_frames: Vec<usize>,
+    /// The applications that keep account of messages, by their place in `driven`.
+    with_log: Vec<usize>,
     timers: EventQueue,
     /// For each timer, the time for which it is in the queue; [`Time::NEVER`] when it is not.
     armed: Vec<Time>,
@@ -76,12 +76,6 @@ pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
             "a run may have 65,535 nodes",
         );
     }
-    if run.network.mtu.get() > u64::from(u16::MAX) {
-        return unable(
-            format!("an MTU of {} is too large", run.network.mtu),
-            "an IP packet has at most 65,535 bytes",
-        );
-    }
     Ok(())
 }
 
@@ -100,7 +94,7 @@ impl<'a> World<'a> {
             fabric: weir_engine::fabric(run),
             pool: Pool::default(),
             trouble: None,
-            of_frames: (0..driven.len()).filter(|index| driven[*index].application.has_frames()).collect(),
+            with_log: (0..driven.len()).filter(|index| driven[*index].application.has_log()).collect(),
             flows,
             driven,
             timers: EventQueue::new(timers + 1),
@@ -158,7 +152,7 @@ impl<'a> World<'a> {
                 read - std::mem::replace(&mut last_read[flow], read)
             });
             self.sample_transports(now);
-            self.settle_frames(now);
+            self.settle_messages(now);
             if let Some(log) = &log {
                 log.drain(self.recorder);
             }
@@ -361,7 +355,7 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[number];
         let (way, datagrams) = (flow.way(End::Sender), flow.datagrams);
         let (from, to) = (usize::from(way.from), usize::from(way.to));
-        let mtu = self.run.network.mtu.get() as u32;
+        let mtu = self.run.mtu(number).get() as u32;
         loop {
             let Some((endpoint, in_card)) = flow.sender_and_card() else { return };
             let Card { refuses, small_queues } = in_card.card;
@@ -417,8 +411,8 @@ impl<'a> World<'a> {
         }
     }
 
-    fn settle_frames(&mut self, now: Time) {
-        for &index in &self.of_frames {
+    fn settle_messages(&mut self, now: Time) {
+        for &index in &self.with_log {
             let Driven { application, flows } = &mut self.driven[index];
             let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, flows.start, now);
             application.settle(now, tell);

@@ -17,7 +17,7 @@ fn go(card: &str) -> (Records, Outcome) {
          [traffic.a]\nhost = \"dtn\"\n[traffic.b]\nhost = \"dtn\"\n"
     );
     let run = Lab::from_str(&text, "hosts.toml", Path::new("."), &[]).unwrap().runs().remove(0);
-    assert_eq!(run.groups[0].from, run.groups[1].from);
+    assert_eq!(run.groups[0].pairs[0].from, run.groups[1].pairs[0].from);
     let mut records = Records::default();
     let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
     let outcome = Simulator.run(&run, &mut records, &watch).unwrap();

@@ -23,6 +23,10 @@ macro_rules! stations {
         }
 
         impl Config {
+            /// Whether it answers echo requests that are addressed to it.
+            pub fn answers(&self) -> bool {
+                matches!(self, Config::Echo(_))
+            }
             /// Builds the station.
             pub fn build<P: Wire + 'static>(&self) -> Box<dyn Station<P>> {
                 match self {

@@ -101,6 +101,7 @@ pub(crate) fn past(
         duplicate: 0.0,
         corrupt: 0.0,
         outages: vec![],
+        mtu: Bytes::new(1500),
         overhead: Bytes::ZERO,
         queue: "tail-drop".parse().unwrap(),
         drop: vec![],
@@ -115,7 +116,6 @@ pub(crate) fn past(
         flows: vec![Flow { from: 0, to, group: 0 }],
         groups: 1,
         base_rtt: None,
-        mtu: Bytes::new(1500),
         round_trips: RoundTrips::Segments,
         seed: 1,
     };

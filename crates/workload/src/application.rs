@@ -6,7 +6,7 @@
 
 use crate::lane::{Lane, Plan, Waiting};
 use crate::socket::{End, Received, Socket, Sockets, Trouble};
-use crate::{Action, Event, FrameLog, FrameRecord, Part, Role, Workload};
+use crate::{Action, EchoRecord, Event, FrameRecord, Log, Part, Role, Workload};
 use weir_base::{Span, Time};
 
 /// What has happened to a flow, for the records.
@@ -20,6 +20,8 @@ pub enum Notice {
     Answered(u64, Span),
     /// The fate of a frame is known.
     Frame(FrameRecord),
+    /// The fate of an echo request is known.
+    Echo(EchoRecord),
     /// The receiving application has read everything.
     Completed,
     /// It goes no further.
@@ -36,13 +38,13 @@ pub struct Application {
 
 impl Application {
     /// An application with one flow.
-    pub fn new(workload: Box<dyn Workload>, plan: Plan, frames: Option<FrameLog>) -> Application {
-        Application { workload, first: Lane::new(plan, frames), others: Vec::new() }
+    pub fn new(workload: Box<dyn Workload>, plan: Plan, log: Option<Log>) -> Application {
+        Application { workload, first: Lane::new(plan, log), others: Vec::new() }
     }
 
     /// Adds a flow; its number follows that of the last one.
-    pub fn add(&mut self, plan: Plan, frames: Option<FrameLog>) {
-        self.others.push(Lane::new(plan, frames));
+    pub fn add(&mut self, plan: Plan, log: Option<Log>) {
+        self.others.push(Lane::new(plan, log));
     }
 
     #[inline]
@@ -67,9 +69,9 @@ impl Application {
         self.lane(flow).waiting == Waiting::Start
     }
 
-    /// Whether it keeps account of frames, so that [`Application::settle`] has something to tell.
-    pub fn has_frames(&self) -> bool {
-        self.first.frames.is_some()
+    /// Whether it keeps account of messages, so that [`Application::settle`] has something to tell.
+    pub fn has_log(&self) -> bool {
+        self.first.log.is_some()
     }
 
     /// Whether [`Application::on_socket`] may do anything at this end: an application that waits for nothing there need not be called.
@@ -196,7 +198,10 @@ impl Application {
         tell: &mut dyn FnMut(usize, Notice),
     ) {
         match (self.lane(flow).plan.role, end) {
-            (Role::Datagrams(_), End::Receiver) => self.read_datagrams(flow, now, sockets, tell),
+            (Role::Datagrams(_), End::Receiver) | (Role::Echo(_), End::Sender) => {
+                self.read_datagrams(flow, end, now, sockets, tell);
+            }
+            (Role::Echo(_), End::Receiver) => self.echo(flow, now, sockets, tell),
             (Role::RequestResponse, End::Sender) => self.serve(flow, now, sockets, tell),
             (Role::RequestResponse, End::Receiver) => {
                 if let Some(received) = self.take(flow, end, now, sockets, tell) {
@@ -231,24 +236,47 @@ impl Application {
     fn read_datagrams<S: Sockets>(
         &mut self,
         flow: usize,
+        end: End,
         now: Time,
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
         let lane = self.lane_mut(flow);
-        let frames = &mut lane.frames;
+        let mut log = lane.log.as_deref_mut();
         let mut datagram = |head: &[u8], _| {
-            if let Some(frames) = frames
-                && let Some(frame) = Part::read(head).and_then(|part| frames.read(part, now))
-            {
-                tell(flow, Notice::Frame(frame));
-            }
+            let (Some(log), Some(part)) = (log.as_deref_mut(), Part::read(head)) else { return };
+            let notice = match log {
+                Log::Frames(log) => log.read(part, now).map(Notice::Frame),
+                Log::Echoes(log) => log.answered(part.frame, now).map(Notice::Echo),
+            };
+            notice.into_iter().for_each(|notice| tell(flow, notice));
         };
-        let Some(read) = sockets.at(flow, End::Receiver).map(|mut socket| socket.read(&mut datagram)) else {
+        let Some(read) = sockets.at(flow, end).map(|mut socket| socket.read(&mut datagram)) else {
             return;
         };
         match read {
-            Ok(received) => lane.read += received.bytes,
+            // What comes back to the sender is counted by its peer.
+            Ok(received) if end == End::Receiver => lane.read += received.bytes,
+            Ok(_) => {}
+            Err(trouble) => self.fail(flow, trouble, now, sockets, tell),
+        }
+    }
+
+    /// The receiving end sends each datagram back.
+    fn echo<S: Sockets>(
+        &mut self,
+        flow: usize,
+        now: Time,
+        sockets: &mut S,
+        tell: &mut dyn FnMut(usize, Notice),
+    ) {
+        let lane = self.lane_mut(flow);
+        let echoed = match sockets.at(flow, End::Receiver) {
+            Some(mut socket) => lane.echo(&mut socket, now),
+            None => return,
+        };
+        match echoed {
+            Ok(bytes) => lane.read += bytes,
             Err(trouble) => self.fail(flow, trouble, now, sockets, tell),
         }
     }
@@ -402,11 +430,13 @@ impl Application {
         }
     }
 
-    /// Tells of the frames that are given up by now.
+    /// Tells of the messages that are given up by now.
     pub fn settle(&mut self, now: Time, tell: &mut dyn FnMut(usize, Notice)) {
         for (flow, lane) in std::iter::once(&mut self.first).chain(&mut self.others).enumerate() {
-            if let Some(frames) = &mut lane.frames {
-                frames.settle(now, |frame| tell(flow, Notice::Frame(frame)));
+            match lane.log.as_deref_mut() {
+                Some(Log::Frames(log)) => log.settle(now, |frame| tell(flow, Notice::Frame(frame))),
+                Some(Log::Echoes(log)) => log.settle(now, |echo| tell(flow, Notice::Echo(echo))),
+                None => {}
             }
         }
     }

@@ -12,7 +12,7 @@ pub use log::{FrameFate, FrameLog, FrameRecord};
 
 use crate::checks::{self, Fault, UDP_HEADERS};
 use crate::udp::Source;
-use crate::{Action, Bytes, Datagrams, Ecn, Event, Parameters, Random, Role, Span, Time, Workload};
+use crate::{Action, Bytes, Datagrams, Ecn, Event, Log, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -180,8 +180,11 @@ impl Parameters for Config {
         let frame = self.size.get() as f64 + parts * HEADERS.get() as f64;
         Some(Bytes::new((self.fps * time.as_secs_f64() * frame) as u64))
     }
-    fn frame_log(&self, start: Time, stop: Time, end: Time) -> Option<FrameLog> {
-        Some(FrameLog::new(self.fps, self.deadline, start, stop, end))
+    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+        Some((self.packet, Bytes::new(PART_HEADER as u64 + 1)))
+    }
+    fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {
+        Some(Log::Frames(FrameLog::new(self.fps, self.deadline, start, stop, end)))
     }
 }
 

@@ -1,9 +1,10 @@
 //! One flow of an application: what it waits for, and what it does at the socket that its workload drives.
 
 use crate::exchange::Exchange;
+use crate::frames::PART_HEADER;
 use crate::socket::{End, Socket, Trouble};
-use crate::{Action, Event, FrameLog, Role, Workload, Writes};
-use weir_base::{Span, Time};
+use crate::{Action, Event, Log, Part, Role, Workload, Writes};
+use weir_base::{Bytes, Span, Time};
 
 /// How long an application that keeps its socket full by hand waits before it tops it up again: at 100 Mbit/s eight packets leave in
 /// that time, where Linux wakes a writer when a third of the buffer is free.
@@ -33,6 +34,8 @@ pub(crate) enum Waiting {
 pub struct Plan {
     /// What its ends do.
     pub role: Role,
+    /// Length of the IP and UDP headers before a datagram's payload.
+    pub headers: Bytes,
     /// When it starts.
     pub start: Time,
     /// When it stops sending.
@@ -55,13 +58,15 @@ pub(crate) struct Lane {
     pub(crate) failed: bool,
     /// The request under way; boxed, since few flows have one.
     pub(crate) exchange: Option<Box<Exchange>>,
-    pub(crate) frames: Option<Box<FrameLog>>,
+    pub(crate) log: Option<Box<Log>>,
+    /// Datagrams on their way back: the first bytes of each, and the length of its payload.
+    pub(crate) echoes: Vec<([u8; PART_HEADER], u64)>,
     /// Bytes that the receiving application has read.
     pub(crate) read: u64,
 }
 
 impl Lane {
-    pub(crate) fn new(plan: Plan, frames: Option<FrameLog>) -> Lane {
+    pub(crate) fn new(plan: Plan, log: Option<Log>) -> Lane {
         Lane {
             plan,
             waiting: Waiting::Start,
@@ -72,7 +77,8 @@ impl Lane {
             completed: false,
             failed: false,
             exchange: (plan.role == Role::RequestResponse).then(Box::default),
-            frames: frames.map(Box::new),
+            log: log.map(Box::new),
+            echoes: Vec::new(),
             read: 0,
         }
     }
@@ -111,6 +117,9 @@ impl Lane {
                 exchange.ask(socket, now)?;
             }
             Action::Send(length, part) => {
+                if let (Some(Log::Echoes(log)), Some(Part { frame, .. })) = (self.log.as_deref_mut(), part) {
+                    log.sent(frame, now);
+                }
                 match part {
                     Some(part) => socket.send(length, &part.header(), self.due)?,
                     None => socket.send(length, &[], self.due)?,
@@ -176,5 +185,18 @@ impl Lane {
         }
         self.waiting = Waiting::Nothing;
         Ok(Some(Event::Answered))
+    }
+
+    /// Sends each datagram back that has arrived. Answers how many bytes that were.
+    pub(crate) fn echo(&mut self, socket: &mut impl Socket, now: Time) -> Result<u64, Trouble> {
+        let echoes = &mut self.echoes;
+        let received = socket.read(&mut |head, length| {
+            // Beyond what a request begins with there are zeros.
+            echoes.push((head.first_chunk().copied().unwrap_or_default(), length));
+        })?;
+        for (head, length) in self.echoes.drain(..) {
+            socket.send(self.plan.headers + Bytes::new(length), &head, now)?;
+        }
+        Ok(received.bytes)
     }
 }

@@ -14,6 +14,7 @@ pub mod frames;
 mod http;
 mod lane;
 mod onoff;
+mod ping;
 mod requests;
 mod sizes;
 mod socket;
@@ -27,6 +28,7 @@ pub use bulk::Writes;
 pub use checks::Fault;
 pub use frames::{FrameFate, FrameLog, FrameRecord, Part};
 pub use lane::Plan;
+pub use ping::{EchoLog, EchoRecord};
 pub use sizes::{Listed, Pareto, Sizes};
 pub use socket::{End, Received, Socket, Sockets, Trouble};
 pub use times::Times;
@@ -115,6 +117,8 @@ pub enum Role {
     RequestResponse,
     /// The sending host sends datagrams; the receiving host reads them.
     Datagrams(Datagrams),
+    /// The sending host sends datagrams; the receiving host, or a station, sends each back.
+    Echo(Datagrams),
     /// Whatever the command does that runs inside a host.
     Command,
 }
@@ -133,6 +137,25 @@ impl Role {
     pub fn is_stream(self) -> bool {
         matches!(self, Role::OneWay | Role::RequestResponse)
     }
+}
+
+impl Role {
+    /// How its datagrams are sent; `None` for streams and commands.
+    pub fn datagrams(self) -> Option<Datagrams> {
+        match self {
+            Role::Datagrams(datagrams) | Role::Echo(datagrams) => Some(datagrams),
+            Role::OneWay | Role::RequestResponse | Role::Command => None,
+        }
+    }
+}
+
+/// What keeps account of the messages of a flow whose fate is not known yet.
+#[derive(Debug, Clone)]
+pub enum Log {
+    /// Media frames, at the receiver.
+    Frames(FrameLog),
+    /// Echo requests, at the sender.
+    Echoes(EchoLog),
 }
 
 /// A flow that was drawn.
@@ -171,9 +194,13 @@ trait Parameters {
         let _ = (from, to, random);
         Vec::new()
     }
-    /// What keeps account of frames at the receiver, for a flow of these times in a run that ends then.
-    fn frame_log(&self, start: Time, stop: Time, end: Time) -> Option<FrameLog> {
+    /// What keeps account of its messages, for a flow of these times in a run that ends then.
+    fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {
         let _ = (start, stop, end);
+        None
+    }
+    /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
+    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
         None
     }
     /// Whether one application drives all flows of a group.
@@ -215,6 +242,7 @@ workloads! {
     Udp(udp) = "udp": "UDP at a constant rate, deaf to congestion";
     OnOff(onoff) = "onoff" | "on-off": "UDP at a constant rate that is on for a while and off for a while";
     Frames(frames) = "frames": "media frames over UDP, each of several packets with a deadline";
+    Ping(ping) = "ping": "echo requests over UDP: round-trip time and loss over time";
     Command(command) = "command": "any command inside a host (live only)";
 }
 
@@ -248,9 +276,13 @@ impl Config {
     pub fn arrivals(&self, from: Span, to: Span, random: &mut Random) -> Vec<Arrival> {
         self.parameters().arrivals(from, to, random)
     }
-    /// What keeps account of frames at the receiver, for a flow of these times in a run that ends then.
-    pub fn frame_log(&self, start: Time, stop: Time, end: Time) -> Option<FrameLog> {
-        self.parameters().frame_log(start, stop, end)
+    /// What keeps account of its messages, for a flow of these times in a run that ends then.
+    pub fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {
+        self.parameters().log(start, stop, end)
+    }
+    /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
+    pub fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+        self.parameters().smallest_packet()
     }
     /// Whether one application drives all flows of a group.
     pub fn is_shared(&self) -> bool {

@@ -72,6 +72,9 @@ impl Parameters for Config {
         .flatten()
         .collect()
     }
+    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+        Some((self.packet, Bytes::ZERO))
+    }
     fn wanted(&self, time: Span) -> Option<Bytes> {
         let (on, off) = (self.on.as_nanos(), self.off.as_nanos());
         let share = on as f64 / (on + off).max(1) as f64;

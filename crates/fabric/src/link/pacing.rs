@@ -93,7 +93,7 @@ impl<P> Pacing<P> {
             trace: config.trace.clone().map(|play| Played::new(play, Time::ZERO)),
             radio: config.wifi.map(|wifi| Box::new(Radio::new(wifi, whole.seed, index as u64))),
             queue_waits,
-            mtu: whole.mtu.get(),
+            mtu: config.mtu.get(),
             ..Pacing::plain(Time::NEVER)
         }))
     }

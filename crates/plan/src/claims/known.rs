@@ -32,9 +32,9 @@ impl<'a> Known<'a> {
         let mut windows = BTreeSet::new();
         for cell in cells {
             windows.extend(cell.windows.iter().map(|window| window.name.as_str()));
-            for (group, (count, ..)) in cell.groups.iter().zip(&cell.flows) {
+            for (group, flows) in cell.groups.iter().zip(&cell.flows) {
                 groups.insert(group.name.as_str());
-                if *count != 1 {
+                if flows.count != 1 {
                     not_alone.insert(group.name.as_str());
                 }
             }

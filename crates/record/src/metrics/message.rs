@@ -1,4 +1,4 @@
-//! What applications waited for: answers to requests, and media frames. These metrics are there only where a group sends
+//! What applications waited for: answers to requests, media frames, and echoes. These metrics are there only where a group sends
 //! such.
 
 use super::value::{Distribution, Value, percent, ratio};
@@ -53,6 +53,38 @@ pub(super) const REQUESTS_PER_SECOND: Metric = Metric {
         let answered: usize = f.messages().map(|sums| sums.requests.len()).sum();
         let span = f.active().filter(|_| answered > 0);
         Value::from(span.and_then(|span| ratio(answered as f64, span.as_secs_f64())))
+    }),
+};
+
+/// How long answers to echo requests took.
+pub(super) const ECHO_TIME: Metric = Metric {
+    name: "echo_time_ms",
+    title: "Echo time",
+    unit: "ms",
+    of: OF,
+    definition: "From the application sending an echo request to its having read the answer, of requests that were answered within their timeout.",
+    source: "RFC 2681 (round-trip delay), as the application sees it",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.echoes.as_slice()))),
+};
+
+/// How many echo requests had no answer.
+pub(super) const ECHOES_LOST: Metric = Metric {
+    name: "echoes_lost_percent",
+    title: "Echoes lost",
+    unit: "%",
+    of: OF,
+    definition: "Echo requests without an answer within their timeout, as a share of the requests whose fate was known in the window.",
+    source: "RFC 6673 (round-trip loss)",
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| {
+        let counts = |(lost, all): (u64, u64), sums: &MessageSums| {
+            (lost + sums.unanswered, all + sums.unanswered + sums.echoes.len() as u64)
+        };
+        let (lost, all) = f.messages().fold((0, 0), counts);
+        Value::from(percent(lost, all))
     }),
 };
 

@@ -80,6 +80,8 @@ pub const METRICS: &[Metric] = &[
     completion::SLOWDOWN,
     message::REQUEST_TIME,
     message::REQUESTS_PER_SECOND,
+    message::ECHO_TIME,
+    message::ECHOES_LOST,
     message::FRAME_DELAY,
     message::FRAMES_ON_TIME,
     message::FRAMES_LOST,

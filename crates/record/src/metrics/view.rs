@@ -186,6 +186,9 @@ pub(super) struct FlowView {
 pub(super) struct MessageSums {
     /// How long each request took.
     pub(super) requests: Vec<Span>,
+    /// How long each answer to an echo request took, and how many had none.
+    pub(super) echoes: Vec<Span>,
+    pub(super) unanswered: u64,
     /// How long each frame took that arrived whole.
     pub(super) delays: Vec<Span>,
     /// Frames on time.
@@ -373,6 +376,8 @@ impl<'a> View<'a> {
                     sums.on_time += u64::from(message.fate == MessageFate::Done);
                 }
                 (MessageKind::Frame, None) => sums.lost += 1,
+                (MessageKind::Echo, Some(took)) => sums.echoes.push(took),
+                (MessageKind::Echo, None) => sums.unanswered += 1,
             }
             if message.kind == MessageKind::Frame {
                 let second = self.window.second(message.at);

@@ -58,7 +58,7 @@ fn at(millis: u64) -> Time {
 }
 
 fn plan(role: Role) -> Plan {
-    Plan { role, start: at(10), stop: at(1000) }
+    Plan { role, headers: Bytes::new(28), start: at(10), stop: at(1000) }
 }
 
 /// An application with the workload of this name, and its sockets.

@@ -1,0 +1,120 @@
+//! Flows of one group that differ in RTT, start or receiver, and the largest packets of links and hosts.
+#![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
+
+use weir_base::{Bytes, Span};
+use weir_plan::{Lab, Run};
+
+fn read(text: &str) -> Result<Run, String> {
+    let text = format!("format = 1\n{text}\n");
+    let lab = Lab::from_str(&text, "lab.toml", std::path::Path::new("."), &[]);
+    lab.map(|lab| lab.runs().remove(0)).map_err(|error| error.to_string())
+}
+
+fn run(text: &str) -> Run {
+    read(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const DUMBBELL: &str =
+    "[run]\nduration = \"20 s\"\nstart_jitter = \"0 s\"\n[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"10 ms\"\n";
+const CHAIN: &str = "[run]\nduration = \"20 s\"\n[chain.links]\n\
+    a = { rate = \"10 Mbit/s\", delay = \"1 ms\" }\nb = { rate = \"5 Mbit/s\", delay = \"2 ms\" }\n";
+
+fn rtts(run: &Run) -> Vec<u64> {
+    (0..run.flows.len()).map(|flow| run.pair(flow).rtt.as_millis()).collect()
+}
+
+#[test]
+fn flows_go_through_a_list_of_rtts_in_turn_and_share_the_hosts_of_equal_ones() {
+    let run = run(&format!("{DUMBBELL}[traffic.a]\nflows = 3\nrtt = [\"10 ms\", \"40 ms\"]"));
+    assert_eq!(rtts(&run), [10, 40, 10]);
+    assert_eq!(run.groups[0].rtt(), Span::from_millis(10));
+    let pairs: Vec<_> = run.flows.iter().map(|flow| flow.pair).collect();
+    assert_eq!(pairs, [0, 1, 0]);
+    // One sender, and a receiver for each RTT, behind which the rest of the delay lies.
+    let names: Vec<_> = run.network.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["left", "right", "a-sender", "a-receiver", "a-receiver-2"]);
+    let delay =
+        |name: &str| run.network.links.iter().find(|link| link.name == name).unwrap().delay.as_millis();
+    assert_eq!((delay("a-receiver-out"), delay("a-receiver-2-out"), delay("a-receiver-2-in")), (0, 15, 15));
+}
+
+#[test]
+fn a_range_is_divided_evenly_and_a_list_makes_the_number_of_flows() {
+    let run = run(&format!(
+        "{DUMBBELL}[traffic.a]\nflows = 4\nrtt = {{ from = \"10 ms\", to = \"40 ms\" }}\n\
+         [traffic.b]\nstart = [\"0 s\", \"5 s\", \"7 s\"]"
+    ));
+    assert_eq!(rtts(&run), [10, 20, 30, 40, 10, 10, 10]);
+    let starts: Vec<_> = run.flows[4..].iter().map(|flow| flow.start.as_millis()).collect();
+    assert_eq!(starts, [0, 5000, 7000]);
+}
+
+#[test]
+fn flows_go_to_several_receivers_in_turn_from_one_sender() {
+    let run = run(&format!("{CHAIN}[traffic.a]\nflows = 4\nto = [\"n1\", \"n2\"]"));
+    // 1 ms and 3 ms each way.
+    assert_eq!(rtts(&run), [2, 6, 2, 6]);
+    assert_eq!(run.pair(0).from, run.pair(1).from);
+    assert_ne!(run.pair(0).to, run.pair(1).to);
+}
+
+#[test]
+fn in_a_graph_the_ways_back_to_one_sender_may_meet_but_not_part() {
+    let graph = "[graph]\nrouters = [\"x\", \"y\", \"z\"]\n[graph.links]\n\
+         xy = { from = \"x\", to = \"y\", rate = \"9 Mbit/s\", delay = \"1 ms\" }\n\
+         yz = { from = \"y\", to = \"z\", rate = \"9 Mbit/s\", delay = \"1 ms\" }\n\
+         xz = { from = \"x\", to = \"z\", rate = \"9 Mbit/s\", delay = \"9 ms\" }\n";
+    let both = |more: &str| read(&format!("{graph}[traffic.a]\nfrom = \"x\"\nto = [\"y\", \"z\"]\n{more}"));
+    assert_eq!(rtts(&both("").unwrap()), [2, 4]);
+    // Both ways back over xz: from y it is 1 ms to z first.
+    assert_eq!(rtts(&both("back = [\"xz\"]").unwrap()), [1 + 10, 2 + 9]);
+}
+
+#[test]
+fn hosts_send_no_larger_packets_than_their_paths_and_cards_carry() {
+    let run = run("[graph]\nrouters = [\"x\", \"y\", \"z\"]\n[graph.links]\n\
+         wide = { from = \"x\", to = \"y\", rate = \"1 Gbit/s\", delay = \"1 ms\", mtu = \"9000 B\" }\n\
+         thin = { from = \"y\", to = \"z\", rate = \"1 Gbit/s\", delay = \"1 ms\" }\n\
+         [traffic.jumbo]\nfrom = \"x\"\nto = \"y\"\n[traffic.usual]\nfrom = \"x\"\nto = \"z\"\n\
+         [traffic.card]\nfrom = \"x\"\nto = \"y\"\nhost = \"dtn\"\n\
+         [nic.dtn]\nrate = \"1 Gbit/s\"\nmtu = \"4000 B\"\n");
+    let mtus: Vec<_> = (0..3).map(|flow| run.mtu(flow)).collect();
+    assert_eq!(mtus, [9000, 1500, 4000].map(Bytes::new));
+    assert_eq!(run.network.mtu(), Bytes::new(9000));
+}
+
+#[test]
+fn what_contradicts_itself_is_told() {
+    let told = |text: &str| read(text).unwrap_err();
+    let two_of_three =
+        told(&format!("{DUMBBELL}[traffic.a]\nflows = 2\nrtt = [\"10 ms\", \"20 ms\", \"30 ms\"]"));
+    assert!(two_of_three.contains("a list or range of it names 3"), "{two_of_three}");
+    let short = told(&format!("{DUMBBELL}[traffic.a]\nrtt = [\"10 ms\", \"5 ms\"]"));
+    assert!(short.contains("shorter than that of its path, 10 ms"), "{short}");
+    let tiny = told(&DUMBBELL.replace("rtt =", "mtu = \"100 B\"\nrtt ="));
+    assert!(tiny.contains("an MTU cannot be 100 B"), "{tiny}");
+    let big = told(&format!("{DUMBBELL}[traffic.a]\nworkload = {{ kind = \"udp\", packet = \"2000 B\" }}"));
+    assert!(big.contains("cannot be 2 kB long"), "{big}");
+    let empty = told(&format!("{DUMBBELL}[traffic.a]\nstart = []"));
+    assert!(empty.contains("start"), "{empty}");
+    let up = told(&format!("{CHAIN}[traffic.a]\ndirection = \"up\"\nto = [\"n1\", \"n2\"]"));
+    assert!(up.contains("turns the data round"), "{up}");
+    let command = told(&format!(
+        "{DUMBBELL}[traffic.a]\nrtt = [\"10 ms\", \"20 ms\"]\nworkload = {{ kind = \"command\", run = \"true\" }}"
+    ));
+    assert!(command.contains("one pair of hosts"), "{command}");
+}
+
+#[test]
+fn only_echo_requests_go_to_a_station_and_only_to_one_that_answers() {
+    let at = |kind: &str, workload: &str| {
+        read(&format!(
+            "{DUMBBELL}[stations.box]\nat = \"right\"\nkind = \"{kind}\"\n[traffic.a]\nto = \"box\"\nworkload = \"{workload}\""
+        ))
+    };
+    let run = at("echo", "ping").unwrap();
+    assert_eq!(run.network.nodes[run.pair(0).to].name, "right");
+    assert_eq!(run.network.nodes.len(), 3, "no receiving host");
+    assert!(at("echo", "bulk").unwrap_err().contains("answers echo requests"));
+    assert!(at("policer", "ping").unwrap_err().contains("answers nothing"));
+}
