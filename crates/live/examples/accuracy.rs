@@ -35,7 +35,7 @@ struct Bar {
     key: &'static str,
 }
 
-const BARS: [Bar; 7] = [
+const BARS: [Bar; 9] = [
     Bar {
         name: "100 Mbit/s, 20 ms, one CUBIC: goodput, Mbit/s",
         bound: 94.0,
@@ -45,6 +45,13 @@ const BARS: [Bar; 7] = [
     Bar { name: "the same: lateness p99, us", bound: 100.0, more: false, key: "hundred.p99" },
     Bar { name: "the same: lateness p99.9, us", bound: 1000.0, more: false, key: "hundred.p999" },
     Bar { name: "idle echo: p99 above the configured 20 ms, ms", bound: 0.3, more: false, key: "echo.p99" },
+    Bar {
+        name: "workload ping to a host: median away from the kernel's own echo, %",
+        bound: 5.0,
+        more: false,
+        key: "echo.host_off",
+    },
+    Bar { name: "the same to an echo station, %", bound: 5.0, more: false, key: "echo.station_off" },
     Bar {
         name: "1 Gbit/s, 20 ms, 16 CUBIC, 10 s: throughput, Mbit/s",
         bound: 900.0,
@@ -144,7 +151,36 @@ fn echo() -> Result<Value, Failure> {
     let above = times.iter().map(|time| time.as_millis_f64() - run.groups[0].rtt().as_millis_f64());
     // Nearest rank among the times themselves: a histogram's buckets are 0.26 ms wide at 20 ms.
     let above = Distribution::of(above);
-    Ok(json!({ "p50": above.map(|above| above.p50), "p99": above.map(|above| above.p99) }))
+    let kernel = Distribution::of(times.iter().map(|time| time.as_millis_f64()));
+    let kernel = kernel.map_or(f64::NAN, |kernel| kernel.p50);
+    let [host, station] = ping_workload()?;
+    let off = |median: f64| (median / kernel - 1.0).abs() * 100.0;
+    Ok(json!({
+        "p50": above.map(|above| above.p50),
+        "p99": above.map(|above| above.p99),
+        "host_off": off(host),
+        "station_off": off(station),
+    }))
+}
+
+/// The median echo times of the ping workload, in milliseconds: to a host and to an echo station over the same link.
+fn ping_workload() -> Result<[f64; 2], Failure> {
+    let text = format!(
+        "format = 1\n[run]\nduration = \"5 s\"\nhost_jitter = \"0 s\"\n[dumbbell]\nrate = \"100 Mbit/s\"\nrtt = \"20 ms\"\n\
+         [stations.responder]\nat = \"right\"\nkind = \"echo\"\n\
+         [traffic.host]\nworkload = {{ kind = \"ping\", interval = \"{PAUSE}\" }}\n\
+         [traffic.station]\nto = \"responder\"\nworkload = {{ kind = \"ping\", interval = \"{PAUSE}\" }}\n"
+    );
+    let lab = Lab::from_str(&text, "accuracy.toml", ".".as_ref(), &[]).map_err(|e| e.render(false, 100))?;
+    let run = lab.runs().into_iter().next().ok_or("a lab without runs")?;
+    let mut tally = Tally::new(&run);
+    let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
+    Live.run(&run, &mut tally, &watch)?;
+    let median = |flow: usize| {
+        let times = tally.flows[flow].messages.iter().filter_map(|message| message.took);
+        Distribution::of(times.map(|time| time.as_millis_f64())).map_or(f64::NAN, |times| times.p50)
+    };
+    Ok([median(0), median(1)])
 }
 
 /// The measurement at 100 Mbit/s by a process of user `nobody`.

@@ -21,7 +21,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 35] = [
+const TESTS: [Test; 36] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -46,6 +46,7 @@ const TESTS: [Test; 35] = [
     ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
     ("requests_are_answered_over_one_connection", exchanges::requests_are_answered),
     ("a_resource_is_fetched_over_http_and_both_ends_close", exchanges::a_resource_is_fetched),
+    ("echo_requests_are_answered_by_a_host_and_by_a_station", exchanges::echoes_are_answered),
     ("requests_and_answers_are_ect1_as_the_lab_says", exchanges::ect1_both_ways),
     ("a_client_echoes_each_mark_to_a_dctcp_server", exchanges::marks_are_echoed),
     ("frames_arrive_whole_whoever_sends_them_and_a_dropped_packet_loses_one", frames_arrive_whole),

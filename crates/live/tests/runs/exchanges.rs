@@ -48,6 +48,27 @@ pub(crate) fn a_resource_is_fetched() {
     );
 }
 
+pub(crate) fn echoes_are_answered() {
+    let run = lab(&format!(
+        "{DUMBBELL}drop = [1, 2]\n[stations.responder]\nat = \"right\"\nkind = \"echo\"\n\
+         [traffic.host]\nworkload = {{ kind = \"ping\", interval = \"50 ms\", timeout = \"1 s\" }}\n\
+         [traffic.station]\nto = \"responder\"\nworkload = {{ kind = \"ping\", interval = \"50 ms\", timeout = \"1 s\" }}\n\
+         [traffic.host6]\nip = 6\nworkload = {{ kind = \"ping\", interval = \"50 ms\", timeout = \"1 s\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!(outcome.audit.lost, 2);
+    let mut lost = 0;
+    for flow in &tally.flows {
+        let answered = flow.messages.iter().filter(|message| message.fate == MessageFate::Done).count();
+        lost += flow.messages.len() - answered;
+        // 60 requests in 3 s, of which the last and a dropped one or two have no answer.
+        assert!((56..=60).contains(&answered), "{answered} answers");
+        assert!(flow.messages.iter().all(|message| message.kind == MessageKind::Echo));
+        assert!(flow.messages.iter().all(|message| message.took.is_none_or(|took| took.as_millis() >= 20)));
+    }
+    assert_eq!(lost, 2, "both dropped requests have run out of time");
+}
+
 /// A run, and what its links carried, by name, as captures in raw IP.
 fn captured(run: &Run, link: &str) -> (Tally, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
