@@ -41,6 +41,8 @@ pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize, warmup: Opt
         source.waits("requests", "Request time", "ms", "request_time_ms"),
         source.waits("frames", "Frame delay", "ms", "frame_delay_ms"),
         source.of_groups("on-time", "Frames on time", "%", "frames_on_time_percent"),
+        source.waits("echoes", "Echo time", "ms", "echo_time_ms"),
+        source.of_groups("echoes-lost", "Echoes lost", "%", "echoes_lost_percent"),
         source.rtt(),
         source.of_groups("window", "Congestion window, mean of the flows", "segments", "cwnd_segments"),
         source.fates(),
