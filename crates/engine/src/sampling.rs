@@ -84,7 +84,7 @@ impl Sampler {
 /// What a station did, as part of its state: its counters run from the start, as its own do.
 fn sample_station<P: Wire>(fabric: &Fabric<P>, number: usize, now: Time, recorder: &mut dyn Recorder) {
     let of = Component::Station(number as u32);
-    let mut report = |name, value| recorder.state(&StateSample { at: now, of, name, value });
+    let mut report = |name: &str, value| recorder.state(&StateSample { at: now, of, name, value });
     let StationCounters { packets, discarded, made, held } = fabric.station(number);
     report("seen_packets", packets as f64);
     report("discarded_packets", discarded as f64);

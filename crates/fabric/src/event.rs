@@ -19,7 +19,6 @@ pub struct EventQueue {
     /// The bits of a key that are the source's number.
     source_mask: u64,
     /// Time of the last event taken off, to see that time never goes back.
-    #[cfg(debug_assertions)]
     now: u64,
 }
 
@@ -34,7 +33,6 @@ impl EventQueue {
             len: 0,
             source_bits,
             source_mask: (1 << source_bits) - 1,
-            #[cfg(debug_assertions)]
             now: 0,
         }
     }
@@ -46,7 +44,6 @@ impl EventQueue {
 
     #[inline]
     fn key(&self, at: Time, source: usize) -> u64 {
-        #[cfg(debug_assertions)]
         assert!(at.as_nanos() >= self.now, "time goes back: {} after {}", at.as_nanos(), self.now);
         debug_assert!(at <= self.horizon() && source >> self.source_bits == 0);
         (at.as_nanos() << self.source_bits) | source as u64
@@ -125,10 +122,7 @@ impl EventQueue {
     /// The soonest event goes.
     #[inline]
     fn passed(&mut self) {
-        #[cfg(debug_assertions)]
-        {
-            self.now = self.keys[0] >> self.source_bits;
-        }
+        self.now = self.keys[0] >> self.source_bits;
     }
 
     /// Puts a key in the place of the root, and down to where it belongs.
@@ -215,7 +209,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(debug_assertions)]
     #[should_panic(expected = "time goes back")]
     fn time_going_back_is_refused() {
         let mut queue = EventQueue::new(2);

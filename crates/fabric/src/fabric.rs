@@ -451,7 +451,7 @@ impl<P: Wire> Fabric<P> {
     }
 
     /// The internal state of a link's queue, as of `now`.
-    pub fn queue_state(&mut self, link: usize, now: Time, report: &mut dyn FnMut(&'static str, f64)) {
+    pub fn queue_state(&mut self, link: usize, now: Time, report: &mut dyn FnMut(&str, f64)) {
         self.links[link].settle(now);
         self.links[link].queue().state(report);
     }
@@ -462,7 +462,7 @@ impl<P: Wire> Fabric<P> {
     }
 
     /// The internal state of a station.
-    pub fn station_state(&self, number: usize, report: &mut dyn FnMut(&'static str, f64)) {
+    pub fn station_state(&self, number: usize, report: &mut dyn FnMut(&str, f64)) {
         self.stations.state(number, report);
     }
 

@@ -40,7 +40,7 @@ pub trait Station<P: Wire>: Debug {
     }
 
     /// Its internal state, name and value each, for the records. Names carry their unit; counters run from the start.
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let _ = report;
     }
 }
@@ -132,7 +132,7 @@ impl<P: Wire> Stations<P> {
         })
     }
 
-    pub(crate) fn state(&self, number: usize, report: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn state(&self, number: usize, report: &mut dyn FnMut(&str, f64)) {
         if let Some(station) = &self.seats[number].station {
             station.state(report);
         }

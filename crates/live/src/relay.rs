@@ -1,5 +1,6 @@
 //! Records on their way from the threads that measure to the one that writes: measuring must never wait for a disk.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use weir_base::Time;
 use weir_record::{
@@ -15,7 +16,7 @@ pub(crate) enum Record {
     Flow(FlowSample),
     Rtt(RttSample),
     Transport(TransportSample),
-    State(StateSample),
+    State(StateSample<Arc<str>>),
     Event(FlowEvent),
     Message(Message),
     Packet(PacketRecord),
@@ -45,7 +46,9 @@ impl Record {
             Record::Flow(record) => recorder.flow(record),
             Record::Rtt(record) => recorder.rtt(record),
             Record::Transport(record) => recorder.transport(record),
-            Record::State(record) => recorder.state(record),
+            Record::State(StateSample { at, of, name, value }) => {
+                recorder.state(&StateSample { at: *at, of: *of, name, value: *value });
+            }
             Record::Event(record) => recorder.event(record),
             Record::Message(record) => recorder.message(record),
             Record::Packet(record) => recorder.packet(record),
@@ -79,8 +82,9 @@ impl Recorder for Relay {
     fn transport(&mut self, sample: &TransportSample) {
         self.pass(Record::Transport(*sample));
     }
-    fn state(&mut self, sample: &StateSample) {
-        self.pass(Record::State(sample.clone()));
+    fn state(&mut self, sample: &StateSample<&str>) {
+        let StateSample { at, of, name, value } = *sample;
+        self.pass(Record::State(StateSample { at, of, name: name.into(), value }));
     }
     fn event(&mut self, event: &FlowEvent) {
         self.pass(Record::Event(*event));

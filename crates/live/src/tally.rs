@@ -143,7 +143,7 @@ impl Recorder for Tally {
         flow.windows.push(sample.cwnd);
         flow.last = *sample;
     }
-    fn state(&mut self, sample: &StateSample) {
+    fn state(&mut self, sample: &StateSample<&str>) {
         self.see(sample.at);
     }
     fn event(&mut self, event: &FlowEvent) {

@@ -121,7 +121,7 @@ impl<P: Packet> Queue<P> for AdaptiveRed<P> {
         self.red.backlog()
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         self.red.state(report);
         report("largest_drop_probability", self.red.detector.max_p);
     }

@@ -3,8 +3,6 @@
 
 use crate::{Backlog, Config, Discipline, Fate, Limit, Link, Queue, tail_drop};
 use serde::{Deserialize, Deserializer, de::Error};
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 use weir_base::{Ecn, Packet, Random, Time};
 
 /// Most bands of a queue.
@@ -94,25 +92,13 @@ impl<P: Packet> Bands<P> {
     }
 
     /// What each band holds and its queue's state, named after the band: `band1_packets`, `band1_drop_probability`.
-    pub(crate) fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         for (index, (_, queue)) in self.bands.iter().enumerate() {
-            report(name(index, "packets"), f64::from(queue.backlog().packets));
-            queue.state(&mut |inner, value| report(name(index, inner), value));
+            let mut told = |inner: &str, value| report(&format!("band{}_{inner}", index + 1), value);
+            told("packets", f64::from(queue.backlog().packets));
+            queue.state(&mut told);
         }
     }
-}
-
-/// The name of a band's value. Names are made once and kept: there are as many as there are bands times values.
-fn name(band: usize, inner: &str) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let name = format!("band{}_{inner}", band + 1);
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(name.as_str()) {
-        return known;
-    }
-    let name: &'static str = Box::leak(name.into_boxed_str());
-    names.insert(name);
-    name
 }
 
 /// Reads a list of bands, and refuses none and too many.

@@ -239,7 +239,7 @@ impl<P: Packet> Queue<P> for Codel<P> {
         self.inner.backlog
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let variables = &self.inner.variables;
         report("delay_ms", variables.delay.as_millis_f64());
         report("dropping", f64::from(u8::from(variables.dropping)));

@@ -145,7 +145,7 @@ impl<P: Packet> Queue<P> for Drr<P> {
         self.bands.backlog()
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         self.bands.state(report);
     }
 }

@@ -138,7 +138,7 @@ impl<P: Packet> Queue<P> for FqCodel<P> {
         self.flows.backlog()
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let (new, old) = self.flows.active();
         report("delay_ms", self.delay.as_millis_f64());
         report("new_flows", f64::from(new));

@@ -139,7 +139,7 @@ impl<P: Packet> Queue<P> for FqPie<P> {
     }
 
     /// Probabilities are those of the last time that each bucket was touched.
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let (new, old) = self.flows.active();
         let largest = self.flows.listed().map(|(state, _)| state.probability()).fold(0.0, f64::max);
         report("delay_ms", self.delay.as_millis_f64());

@@ -67,7 +67,7 @@ pub trait Queue<P: Packet> {
     /// What it holds.
     fn backlog(&self) -> Backlog;
     /// Its internal state, name and value each, for the records. Names carry their unit (`drop_probability`, `delay_ms`).
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let _ = report;
     }
 }
@@ -199,7 +199,7 @@ macro_rules! queues {
             fn backlog(&self) -> Backlog {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::backlog(queue),)+ }
             }
-            fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+            fn state(&self, report: &mut dyn FnMut(&str, f64)) {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::state(queue, report),)+ }
             }
         }

@@ -135,7 +135,7 @@ impl<P: Packet> Queue<P> for Pi2<P> {
         self.backlog
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         report("base_probability", self.pi.probability());
         report("drop_probability", self.pi.squared());
         report("mark_probability", self.coupled());

@@ -322,7 +322,7 @@ impl<P: Packet> Queue<P> for Pie<P> {
         self.backlog
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         report("drop_probability", self.variables.probability());
         report("delay_ms", self.variables.delay.as_millis_f64());
         report("burst_allowance_ms", self.variables.burst_left.as_millis_f64());

@@ -278,7 +278,7 @@ impl<P: Packet> Queue<P> for Red<P> {
         self.backlog
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let average = self.detector.average(self.now);
         report("average_packets", self.detector.average_packets(self.now));
         report("drop_probability", self.detector.share(average));

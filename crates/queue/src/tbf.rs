@@ -276,7 +276,7 @@ impl<P: Packet> Queue<P> for Tbf<P> {
         }
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         // As of the last departure.
         report("tokens_ms", self.rate.tokens as f64 / 1e6);
         if let Some(peak) = &self.peak {

@@ -83,7 +83,7 @@ impl Recorder for Gathered {
         self.batches[Table::Transport as usize].push(sample);
     }
     #[inline]
-    fn state(&mut self, sample: &StateSample) {
+    fn state(&mut self, sample: &StateSample<&str>) {
         self.batches[Table::States as usize].push(sample);
     }
     #[inline]

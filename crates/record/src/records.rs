@@ -49,7 +49,7 @@ impl Recorder for Records {
     fn transport(&mut self, sample: &TransportSample) {
         self.transport.push(*sample);
     }
-    fn state(&mut self, sample: &StateSample) {
+    fn state(&mut self, sample: &StateSample<&str>) {
         let StateSample { at, of, name, value } = *sample;
         self.states.push(StateSample { at, of, name: name.into(), value });
     }

@@ -389,7 +389,7 @@ impl Field for Histogram {
     }
 }
 
-impl Field for &'static str {
+impl Field for &str {
     fn columns(name: &str, out: &mut Vec<Column>) {
         <Arc<str>>::columns(name, out);
     }

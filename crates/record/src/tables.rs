@@ -79,7 +79,7 @@ impl Table {
             Table::Flows => FlowSample::columns(),
             Table::Rtts => <RttSample>::columns(),
             Table::Transport => TransportSample::columns(),
-            Table::States => <StateSample>::columns(),
+            Table::States => <StateSample<&str>>::columns(),
             Table::Events => FlowEvent::columns(),
             Table::Messages => Message::columns(),
             Table::Packets => PacketRecord::columns(),
@@ -105,7 +105,7 @@ impl Table {
             Table::Flows => FlowSample::described(),
             Table::Rtts => <RttSample>::described(),
             Table::Transport => TransportSample::described(),
-            Table::States => <StateSample>::described(),
+            Table::States => <StateSample<&str>>::described(),
             Table::Events => FlowEvent::described(),
             Table::Messages => Message::described(),
             Table::Packets => PacketRecord::described(),
@@ -249,7 +249,7 @@ table!(TransportSample {
     timeouts: Option<u64> = "timeouts_total": "Retransmission timeouts since the start, where known.",
 });
 
-table!(StateSample<&'static str, Arc<str>> {
+table!(StateSample<&str, Arc<str>> {
     at: weir_base::Time = "at_ns": "When the state was read, from the start of the run.",
     of: crate::Component = "component": "Whose state it is: the queue of a link, or the controller of a flow, with its place in run.json.",
     name: Arc<str> = "name": "The state's name, with the unit.",

@@ -203,7 +203,7 @@ pub struct TransportSample {
 
 /// A value of the internal state of a queue, a controller or a station.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StateSample<N = &'static str> {
+pub struct StateSample<N> {
     /// When.
     pub at: Time,
     /// Whose.
@@ -403,7 +403,7 @@ pub trait Recorder {
     /// A transport's state.
     fn transport(&mut self, sample: &TransportSample);
     /// The internal state of a queue, a controller or a station.
-    fn state(&mut self, sample: &StateSample);
+    fn state(&mut self, sample: &StateSample<&str>);
     /// Something that happened to a flow.
     fn event(&mut self, event: &FlowEvent);
     /// A request was answered, or a frame's fate is known.

@@ -222,7 +222,7 @@ impl Recorder for ParquetRecorder {
         self.rows.transport(sample);
         self.pushed(Table::Transport);
     }
-    fn state(&mut self, sample: &StateSample) {
+    fn state(&mut self, sample: &StateSample<&str>) {
         self.rows.state(sample);
         self.pushed(Table::States);
     }

@@ -26,7 +26,7 @@ impl Recorder for Count {
     fn flow(&mut self, _: &FlowSample) {}
     fn rtt(&mut self, _: &RttSample) {}
     fn transport(&mut self, _: &TransportSample) {}
-    fn state(&mut self, _: &StateSample) {}
+    fn state(&mut self, _: &StateSample<&str>) {}
     fn event(&mut self, _: &FlowEvent) {}
     fn message(&mut self, _: &Message) {}
     fn packet(&mut self, _: &PacketRecord) {}

@@ -56,7 +56,7 @@ impl<P: Wire> Station<P> for Bleacher {
         net.forward(packet);
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         for ecn in CODEPOINTS.into_iter().filter(|ecn| self.becomes[*ecn as usize] != *ecn) {
             report(NAMES[ecn as usize], self.rewritten[ecn as usize] as f64);
         }

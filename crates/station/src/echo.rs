@@ -34,7 +34,7 @@ impl<P: Wire> Station<P> for Echo {
         }
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         report("answered_packets", self.answered as f64);
     }
 }

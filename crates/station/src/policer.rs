@@ -134,7 +134,7 @@ impl<P: Wire> Station<P> for Policer {
         if self.red.packets > red_before { net.discard(packet) } else { net.forward(packet) }
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         report("green_packets", self.green.packets as f64);
         report("yellow_packets", self.yellow.packets as f64);
         report("red_packets", self.red.packets as f64);

@@ -211,7 +211,7 @@ impl Station<Datagram> for Feeds {
     fn held(&self) -> u64 {
         self.waiting.len() as u64
     }
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         report("told", self.told as f64);
     }
 }

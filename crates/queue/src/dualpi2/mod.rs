@@ -352,7 +352,7 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
         }
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         report("base_probability", self.pi.probability());
         report("drop_probability", self.root(false) * self.root(false));
         if let Some(separate) = &self.separate {

@@ -479,7 +479,7 @@ impl<P: Packet> Queue<P> for Htb<P> {
         self.backlog
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let mut classes = [0.0; 3];
         for class in self.classes.iter().flatten().filter(|class| class.is_leaf() && class.active != 0) {
             classes[class.mode as usize] += 1.0;
