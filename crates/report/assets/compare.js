@@ -1,13 +1,15 @@
-// The comparison: one metric over the tree. A column is a leaf (a cell with its repeats), the axis below names the levels,
-// and levels can be put in another order or narrowed to one value. Only the columns in sight are drawn.
+// The comparison of a lab's cells. The first view has a column for each leaf (a cell with its repeats), the axis below names the
+// levels, and levels can be put in another order or narrowed to one value; only the columns in sight are drawn. Further views
+// lay chosen cells over each other, and show a metric as bars, along a level or over two. What is chosen is in the address.
 "use strict";
 weir.onLab((head, all) => {
-  const { el, num, href, ticks } = weir;
+  const { el, num } = weir;
   const host = document.getElementById("compare");
-  const HEIGHT = 300;
-  const TOP = 14;
-  const LABEL = 22;
-  const LETTER = 7.3;
+  const MOST_CHOSEN = 6;
+  const MOST_LISTED = 200;
+  const VIEWS = [["cells", "All cells"], ["overlay", "Over time and distribution"], ["bars", "Bars"], ["lines", "Along a level"], ["heat", "Heat map"]];
+  const STATS = ["mean", "p1", "p25", "p50", "p75", "p99"];
+  const base = host.dataset.base;
   const engineName = { sim: "simulator", live: "live Linux" };
   const className = { "not-ect": "Not-ECT", ect0: "ECT(0)", ect1: "ECT(1)", ce: "CE" };
 
@@ -38,7 +40,7 @@ weir.onLab((head, all) => {
     { key: "rate-ratio", name: "Rate ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("rate ratio", (run) => run.rr) },
     { key: "window-ratio", name: "Window ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("window ratio", (run) => run.wr) },
     { key: "jain", name: "Jain’s index", unit: "1 is even", kind: "dot", ceiling: 1, series: () => one("Jain’s index", (run) => run.j) },
-    { key: "again", name: "Segments sent again", unit: "%", kind: "dot", series: () => byGroup(3) },
+    { key: "again", name: "Segments retransmitted", unit: "%", kind: "dot", series: () => byGroup(3) },
     { key: "window", name: "Congestion window by group", unit: "segments", kind: "dot", series: () => byGroup(5) },
     ...[["completion", "flows", 2, "Completion time", "s", "box"], ["requests", "requests", 2, "Request time", "ms", "box"],
       ["request-rate", "requests", 3, "Requests answered", "1/s", "dot"], ["frames", "frames", 2, "Frame delay", "ms", "box"],
@@ -48,6 +50,21 @@ weir.onLab((head, all) => {
         return (waits.find((wait) => wait[0] === what) || [])[place];
       } })) })),
   ];
+
+  // Every further metric of the registry, of whatever it is: loaded when one of them is asked for.
+  const more = new Map();
+  weir.metrics = (list) => list.forEach(({ m, title, unit, of, name, v }) => {
+    const values = new Map(all.map((run, i) => [run, v[i]]));
+    const key = `${of}:${name}:${m}`;
+    const whole = `${title}${name ? ` of ${of} ${name}` : " of the run"}`;
+    more.set(key, { key, name: whole, unit, kind: v.some(Array.isArray) ? "box" : "dot", of, series: () => [{ name: name || "the run", ink: "n0", of: (run) => values.get(run) }] });
+  });
+  let asked = null;
+  const loadMore = () => (asked ??= new Promise((done) => {
+    const script = el("script", { src: base + "metrics.js" });
+    script.onload = script.onerror = done;
+    document.head.append(script);
+  }));
 
   // Metrics of a link say which; those of groups do not need one.
   const OF_LINKS = ["delay", "used", "drop", "mark", "aqm"];
@@ -64,6 +81,15 @@ weir.onLab((head, all) => {
     only: head.levels.map(() => null),
     engines: head.engines.map(() => true),
     log: false,
+    view: "cells",
+    cells: [],
+    stat: "mean",
+    along: null,
+    by: null,
+    facet: null,
+    of: null,
+    chart: null,
+    line: null,
   };
   // A level is called by as much of its name as no other has, from the end.
   const shortName = head.levels.map((name) => {
@@ -81,12 +107,46 @@ weir.onLab((head, all) => {
   }
   if (!offered.some((metric) => metric.key === state.metric)) state.metric = offered[0].key;
 
+  // The cells that are laid over each other: those in the address, else the first ones.
+  const keyOf = (run) => [...run.p.map((v, level) => head.values[level][v]), ...(head.engines.length > 1 ? [head.engines[run.e]] : [])].join("|");
+  const cellOf = new Map();
+  all.forEach((run) => cellOf.set(keyOf(run), [...(cellOf.get(keyOf(run)) || []), run]));
+  const shortLabel = (run) => weir.labelOf(head, run);
+  // Of chosen cells: what tells them apart, and nothing that all have.
+  function apart(keys) {
+    const runs = keys.map((key) => cellOf.get(key)[0]);
+    const differs = (of) => new Set(runs.map(of)).size > 1;
+    const told = head.levels.map((_, level) => level).filter((level) => differs((run) => run.p[level]));
+    return runs.map((run) => [...told.map((level) => `${weir.levelName(head, level)} ${head.values[level][run.p[level]]}`), ...(differs((run) => run.e) ? [engineName[head.engines[run.e]]] : [])].join(" · ") || shortLabel(run));
+  }
+  const inUnit = (metric) => (metric.unit ? ` in ${metric.unit}` : "");
+  // Levels with more than one value: others say nothing.
+  const varied = head.levels.map((_, level) => level).filter((level) => head.values[level].length > 1);
+  state.cells = [...cellOf.keys()].slice(0, Math.min(MOST_CHOSEN, Math.max(2, cellOf.size)));
+  const isNumeric = (level) => head.values[level].every((label) => weir.views.numeric(label) !== null);
+  state.along = varied.find(isNumeric) ?? varied[0] ?? null;
+  state.by = varied.find((level) => level !== state.along) ?? null;
+
   // Controls.
+  const views = el("div", { class: "pick views", role: "group", "aria-label": "View" }, VIEWS.filter(([key]) => (key !== "lines" || varied.length > 0) && (key !== "heat" || varied.length > 1)).map(([key, name]) =>
+    el("button", { type: "button", "data-view": key, onclick: () => set({ view: key }) }, name)));
   const pick = el("div", { class: "pick", role: "group", "aria-label": "Metric" }, offered.map((metric) =>
     el("button", { type: "button", "data-key": metric.key, onclick: () => set({ metric: metric.key }) }, metric.name)));
   const levels = el("div", { class: "levels" });
   const figure = el("figure", { class: "card" });
-  host.append(pick, levels, figure);
+  const list = el("details", { class: "chosen" });
+  const overlaid = el("div", null);
+  const others = el("select", { "aria-label": "Every metric", onfocus: () => offerMore(), onmousedown: () => offerMore(), onchange: (event) => event.target.value && set({ metric: event.target.value }) }, el("option", { value: "" }, "every metric …"));
+  if (head.metrics) pick.append(others);
+  async function offerMore() {
+    await loadMore();
+    if (others.options.length > 1) return;
+    const kinds = new Map();
+    more.forEach((metric) => kinds.set(metric.of, [...(kinds.get(metric.of) || []), metric]));
+    kinds.forEach((metrics, of) => others.append(el("optgroup", { label: `of a ${of}` }, metrics.map((metric) => el("option", { value: metric.key }, `${metric.name}${metric.unit ? ", " + metric.unit : ""}`)))));
+    others.value = more.has(state.metric) ? state.metric : "";
+  }
+  host.append(views, pick, levels, list, overlaid, figure);
 
   // What is chosen stands in the address, so that a link leads to the same picture.
   function written() {
@@ -96,20 +156,33 @@ weir.onLab((head, all) => {
     state.only.forEach((value, level) => value !== null && parts.set("only." + head.levels[level], head.values[level][value]));
     state.engines.forEach((on, i) => on || parts.append("without", head.engines[i]));
     if (state.log) parts.set("log", "1");
-    return "#" + state.metric + ([...parts].length ? "&" + parts : "");
+    if (state.view !== "cells") parts.set("view", state.view);
+    if (["overlay", "bars"].includes(state.view)) state.cells.forEach((cell) => parts.append("cell", cell));
+    if (["bars", "lines", "heat"].includes(state.view) && state.stat !== "mean") parts.set("stat", state.stat);
+    if (["lines", "heat"].includes(state.view)) ["along", "by", "facet"].forEach((name) => state[name] !== null && parts.set(name, head.levels[state[name]]));
+    if (state.view === "heat" && state.of) parts.set("of", state.of);
+    if (state.view === "overlay") ["chart", "line"].forEach((name) => state[name] && parts.set(name, state[name]));
+    return "#" + encodeURIComponent(state.metric) + ([...parts].length ? "&" + parts : "");
   }
   function read() {
     const [metric, ...rest] = location.hash.slice(1).split("&");
-    if (!offered.some((one) => one.key === metric)) return;
+    const name = decodeURIComponent(metric);
+    if (!offered.some((one) => one.key === name) && !/^(run|link|class|group):/.test(name)) return;
     const parts = new URLSearchParams(rest.join("&"));
     const place = (list, name) => (list.includes(name) ? list.indexOf(name) : null);
-    state.metric = metric;
+    state.metric = name;
     state.link = place(head.links, parts.get("link")) ?? state.link;
     const order = (parts.get("order") || "").split(",").map((name) => head.levels.indexOf(name));
     if (order.length === head.levels.length && head.levels.every((_, level) => order.includes(level))) state.order = order;
     state.only = head.levels.map((name, level) => place(head.values[level], parts.get("only." + name)));
     state.engines = head.engines.map((name) => !parts.getAll("without").includes(name));
     state.log = parts.get("log") === "1";
+    state.view = VIEWS.some(([key]) => key === parts.get("view")) ? parts.get("view") : "cells";
+    const chosen = parts.getAll("cell").filter((cell) => cellOf.has(cell)).slice(0, MOST_CHOSEN);
+    if (chosen.length) state.cells = chosen;
+    state.stat = STATS.includes(parts.get("stat")) ? parts.get("stat") : "mean";
+    if (parts.has("along")) ["along", "by", "facet"].forEach((name) => (state[name] = place(head.levels, parts.get(name))));
+    [state.chart, state.line, state.of] = ["chart", "line", "of"].map((name) => parts.get(name));
   }
   read();
   window.addEventListener("hashchange", () => {
@@ -128,23 +201,68 @@ weir.onLab((head, all) => {
     order.splice(place + by, 0, level);
     set({ order });
   }
+  const choices = (list, chosen, change, label) => el("select", { "aria-label": label, onchange: (event) => change(event.target.value) },
+    list.map(([value, text]) => el("option", { value, selected: String(value) === String(chosen) }, text)));
   function controls() {
+    views.querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.view === state.view)));
+    if (more.has(state.metric)) offerMore();
+    pick.hidden = state.view === "overlay";
+    levels.hidden = state.view === "overlay";
+    list.hidden = !["overlay", "bars"].includes(state.view);
+    overlaid.hidden = state.view !== "overlay";
+    figure.hidden = state.view === "overlay";
     pick.querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.key === state.metric)));
-    const choices = (list, chosen, change, label) => el("select", { "aria-label": label, onchange: (event) => change(event.target.value) },
-      list.map(([value, text]) => el("option", { value, selected: String(value) === String(chosen) }, text)));
+    const free = ["cells", "lines", "heat"].includes(state.view);
+    const taken = { lines: [state.along, state.by, state.facet], heat: [state.along, state.by, state.facet] }[state.view] || [];
+    const axes = { lines: [["along", "Along"], ["by", "A line for each"], ["facet", "A plot for each"]], heat: [["along", "Across"], ["by", "Down"], ["facet", "A map for each"]] }[state.view] || [];
     levels.replaceChildren(
-      ...state.order.map((level, place) => el("span", { class: "level-control" },
+      ...axes.map(([key, name]) => el("span", { class: "level-control" }, el("span", { class: "quiet" }, name),
+        choices([...(key === "along" || (key === "by" && state.view === "heat") ? [] : [["", "nothing"]]), ...varied.map((level) => [level, head.levels[level]])], state[key] ?? "", (value) => {
+          const level = value === "" ? null : +value;
+          // A level that stood elsewhere changes places.
+          const other = axes.map(([one]) => one).find((one) => one !== key && level !== null && state[one] === level);
+          set({ ...(other ? { [other]: state[key] } : {}), [key]: level });
+        }, name))),
+      ...(free ? state.order : []).filter((level) => !taken.includes(level) && (state.view === "cells" || varied.includes(level))).map((level, place) => el("span", { class: "level-control" },
         el("span", { class: "quiet" }, head.levels[level]),
         choices([["", "all"], ...head.values[level].map((value, i) => [i, value])], state.only[level] ?? "",
           (value) => set({ only: state.only.map((old, i) => (i === level ? (value === "" ? null : +value) : old)) }), `Only this ${head.levels[level]}`),
-        state.order.length > 1 ? el("button", { type: "button", disabled: place === 0, "aria-label": `Move ${head.levels[level]} outwards`, onclick: () => move(place, -1) }, "‹") : null,
-        state.order.length > 1 ? el("button", { type: "button", disabled: place === state.order.length - 1, "aria-label": `Move ${head.levels[level]} inwards`, onclick: () => move(place, 1) }, "›") : null)),
-      ...(head.links.length > 1 ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "link"),
+        state.view === "cells" && state.order.length > 1 ? el("button", { type: "button", disabled: place === 0, "aria-label": `Move ${head.levels[level]} outwards`, onclick: () => move(place, -1) }, "‹") : null,
+        state.view === "cells" && state.order.length > 1 ? el("button", { type: "button", disabled: place === state.order.length - 1, "aria-label": `Move ${head.levels[level]} inwards`, onclick: () => move(place, 1) }, "›") : null)),
+      ...(head.links.length > 1 && OF_LINKS.includes(state.metric) ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "link"),
         choices(linkOrder.map((i) => [i, head.links[i] + (carries(i) ? "" : " (acknowledgements)")]), state.link, (value) => set({ link: +value }), "Link"))] : []),
-      ...(head.engines.length > 1 ? head.engines.map((name, i) => el("button", { type: "button", class: "engine " + name, "aria-pressed": String(state.engines[i]),
-        onclick: () => set({ engines: state.engines.map((on, j) => (i === j ? !on : on)) }) }, engineName[name] || name)) : []),
-      el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: "Logarithmic scale; stacks come apart", onclick: () => set({ log: !state.log }) }, "log"),
+      ...(state.view === "heat" && members().length > 1 ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "of"), choices(members().map(({ name }) => [name, name]), state.of, (of) => set({ of }), "Of"))] : []),
+      ...(state.view !== "cells" && boxed() ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "value"), choices(STATS.map((stat) => [stat, stat]), state.stat, (stat) => set({ stat }), "Value"))] : []),
+      ...(head.engines.length > 1 && free ? head.engines.map((name, i) => el("button", { type: "button", class: "engine " + name, "aria-pressed": String(state.view === "cells" ? state.engines[i] : i === engineOn()),
+        onclick: () => set({ engines: state.engines.map((on, j) => (state.view === "cells" ? (i === j ? !on : on) : i === j)) }) }, engineName[name] || name)) : []),
+      ...(state.view === "cells" ? [el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: "Logarithmic scale; stacks come apart", onclick: () => set({ log: !state.log }) }, "log")] : []),
     );
+    if (!list.hidden) chooser();
+  }
+
+  // The cells, of which up to six may be chosen. Of very many, those are listed that the field finds.
+  let searched = "";
+  function chooser() {
+    const box = (key) => {
+      const input = el("input", { type: "checkbox", checked: state.cells.includes(key), onchange: () => {
+        const cells = input.checked ? [...state.cells, key].slice(-MOST_CHOSEN) : state.cells.filter((cell) => cell !== key);
+        if (cells.length) set({ cells });
+        else input.checked = true;
+      } });
+      return el("label", null, input, " ", shortLabel(cellOf.get(key)[0]));
+    };
+    const rows = el("div", { class: "cells" });
+    const fill = () => {
+      const words = searched.toLowerCase().split(/\s+/).filter(Boolean);
+      const found = [...cellOf.keys()].filter((key) => state.cells.includes(key) || words.every((word) => shortLabel(cellOf.get(key)[0]).toLowerCase().includes(word)));
+      rows.replaceChildren(...found.slice(0, MOST_LISTED).map(box), ...(found.length > MOST_LISTED ? [el("p", { class: "quiet" }, `${found.length - MOST_LISTED} more: type a part of their names.`)] : []));
+    };
+    const find = el("input", { type: "search", value: searched, autocomplete: "off", placeholder: "part of a name", "aria-label": "Find cells", oninput: () => {
+      searched = find.value;
+      fill();
+    } });
+    list.replaceChildren(el("summary", null, `${state.cells.length} of ${cellOf.size} cells (at most ${MOST_CHOSEN})`), ...(cellOf.size > 8 ? [find] : []), rows);
+    fill();
   }
 
   // The leaves in the order of the levels, each with its runs by engine.
@@ -172,71 +290,146 @@ weir.onLab((head, all) => {
     return Array.isArray(values[0]) ? values[0].map((_, i) => average(values.map((value) => value[i]))) : average(values);
   }
 
-  let redraw = () => {};
+  const metricOf = (key) => offered.find((metric) => metric.key === key) || more.get(key);
+  // What a metric is told of, where anything was measured.
+  const members = () => metricOf(state.metric).series().filter((one) => all.some((run) => filled(one.of(run))));
+  const boxed = () => state.view !== "overlay" && (metricOf(state.metric) || {}).kind === "box";
+  // One number of a run: of a distribution the part that is chosen.
+  const single = (value) => (Array.isArray(value) ? value[STATS.indexOf(state.stat)] : value);
+  const meanOf = (runs, one) => weir.mean(runs.filter((run) => !run.x || runs.every((other) => other.x)).map((run) => single(one.of(run))).filter(Number.isFinite));
+
+  const engineOn = () => Math.max(0, state.engines.indexOf(true));
+
+  function overlay() {
+    const names = apart(state.cells);
+    const cells = state.cells.map((key, i) => ({ name: names[i], run: cellOf.get(key).find((run) => !run.x) || cellOf.get(key)[0] }));
+    const chart = state.chart || { delay: "delay", goodput: "goodput", rtt: "rtt", again: "again", window: "window", completion: "completion", requests: "requests", frames: "frames", "on-time": "on-time" }[state.metric];
+    weir.overlay.draw({ host: overlaid, head, base, cells, chosen: { chart, line: state.line }, choose: (chosen) => set(chosen), said: (text) => (document.querySelector("h1").textContent = text) });
+  }
+
+  // Bars, lines along a level, and heat maps: drawings with their numbers.
+  function drawing(metric, series) {
+    const width = Math.max(240, figure.clientWidth - 36);
+    const engine = head.engines.length > 1 && state.view !== "bars" ? `, ${engineName[head.engines[engineOn()]]}` : "";
+    const stat = (metric.kind === "box" ? `, ${state.stat}` : "") + engine;
+    if (state.view === "bars") {
+      const names = apart(state.cells);
+      const cells = state.cells.map((key, i) => ({ name: names[i], values: series.map((one) => ({ ...one, value: meanOf(cellOf.get(key), one) })) }));
+      const rows = cells.flatMap((cell) => cell.values.map(({ name, value }) => [cell.name, name, value.mean, value.half]));
+      return { figures: [["", weir.views.bars({ width, cells, unit: metric.unit })]], keys: series, rows, columns: ["cell", "of"], stat };
+    }
+    const { along, by, facet } = state;
+    const facets = facet === null ? [null] : head.values[facet].map((_, i) => i);
+    // Engines are never averaged: of several, the first that is on.
+    const runs = all.filter((run) => run.e === engineOn() && state.only.every((value, level) => value === null || [along, by, facet].includes(level) || run.p[level] === value));
+    const at = (x, y, z, one) => {
+      const members = runs.filter((run) => run.p[along] === x && (y === null || run.p[by] === y) && (z === null || run.p[facet] === z));
+      const value = meanOf(members, one);
+      // Repeats of one cell have an interval; a mean over other levels has none that means something.
+      return new Set(members.map(keyOf)).size > 1 ? { ...value, half: null } : value;
+    };
+    const width3 = facets.length > 1 ? Math.max(260, Math.min(width, (width - 24) / 2)) : width;
+    const rows = [];
+    const labels = head.values[along];
+    const named = (z) => (z === null ? "" : `${weir.levelName(head, facet)} ${head.values[facet][z]}`);
+    if (state.view === "heat") {
+      const one = series.find((one) => one.name === state.of) || series[0];
+      const maps = facets.map((z) => head.values[by].map((_, y) => labels.map((_, x) => at(x, y, z, one))));
+      const known = maps.flat(2).map((value) => value.mean).filter(Number.isFinite);
+      const figures = maps.map((values, i) => {
+        values.forEach((row, y) => row.forEach((value, x) => rows.push([named(facets[i]), head.values[by][y], labels[x], value.mean, value.half])));
+        return [named(facets[i]), weir.views.heat({ width: width3, rows: head.values[by], columns: labels, values, low: Math.min(...known, 0), high: Math.max(...known), unit: metric.unit, label: head.levels[along] })];
+      });
+      return { figures, keys: [], rows, columns: ["plot", head.levels[by], head.levels[along]], stat: `${series.length > 1 ? ` of ${one.name}` : ""}${stat}` };
+    }
+    const lines = facets.map((z) => (by === null ? [null] : head.values[by].map((_, i) => i)).flatMap((y, i) => series.map((one, s) => ({
+      name: [y === null ? null : head.values[by][y], series.length > 1 || y === null ? one.name : null].filter(Boolean).join(", "), ink: y === null ? one.ink : "g" + (i % 8), dash: y !== null && s > 0 ? "6 4" : null,
+      values: labels.map((_, x) => at(x, y, z, one)) }))));
+    const high = Math.max(...lines.flat().flatMap((line) => line.values.map(({ mean, half }) => (mean || 0) + (half || 0)))) * 1.06 || 1;
+    const figures = lines.map((list, i) => {
+      list.forEach((line) => line.values.forEach((value, x) => rows.push([named(facets[i]), line.name, labels[x], value.mean, value.half])));
+      return [named(facets[i]), weir.views.lines({ width: width3, labels, lines: list, high, label: head.levels[along], unit: metric.unit })];
+    });
+    return { figures, keys: lines[0].filter((line) => line.values.some((value) => value.mean !== null)), rows, columns: ["plot", "line", head.levels[along]], stat };
+  }
+
+  function view(metric) {
+    const series = members();
+    const { figures, keys, rows, columns, stat } = drawing(metric, series);
+    const title = `${titleOf(metric)}${stat}`;
+    const head95 = [...columns, ["mean", metric.unit].filter(Boolean).join(", "), "95 % interval, ±"];
+    const written = rows.filter((row) => row[row.length - 2] !== null);
+    const drawn = () => weir.save.drawCopies(`${title}, ${metric.unit}`, figures.map(([, svg]) => svg), keys.map((key) => [key.name, weir.colour(key.ink)]));
+    const pooled = ["lines", "heat"].includes(state.view) ? varied.filter((level) => ![state.along, state.by, state.facet].includes(level) && state.only[level] === null).map((level) => head.levels[level]) : [];
+    const note = ["means over repeats, with their 95 % intervals", pooled.length ? `and over all values of ${pooled.join(" and ")}, then without intervals` : ""].filter(Boolean).join(", ");
+    figure.replaceChildren(el("figcaption", null, el("h2", null, title, el("span", { class: "quiet" }, " " + metric.unit)), weir.save.buttons(title, drawn, () => [head95, ...written]), el("p", { class: "quiet" }, note[0].toUpperCase() + note.slice(1) + ".")),
+      el("div", { class: "lines still" }, keys.map((key) => el("span", { class: "line " + key.ink + (key.dash ? " dashed" : "") }, key.name))),
+      el("div", { class: figures.length > 1 ? "facets" : "" }, figures.map(([name, svg]) => el("div", { class: "scroll-x", tabindex: 0, role: "group", "aria-label": `${title} ${name}` }, name ? el("h3", null, name) : null, svg))),
+      numbers(title, head95, written));
+    figure.dataset.drawn = String(written.length > 0);
+    const known = written.map((row) => [row[row.length - 2], row.slice(0, -2).filter(Boolean).join(", ")]).sort((a, b) => a[0] - b[0]);
+    document.querySelector("h1").textContent = !known.length ? `${title}: nothing measured.`
+      : state.view === "bars" && written.length < 4 ? `${title}${inUnit(metric)}: ${written.map((row) => `${series.length > 1 ? row.slice(0, 2).join(", ") : row[0]} ${num(row[2])}`).join("; ")}.`
+        : `${title}${inUnit(metric)}: lowest ${num(known[0][0])} (${known[0][1]}), highest ${num(known[known.length - 1][0])} (${known[known.length - 1][1]}).`;
+  }
+  function numbers(title, columns, rows) {
+    const details = el("details", { class: "data" }, el("summary", null, "Numbers of this plot"));
+    details.addEventListener("toggle", () => {
+      if (!details.open || details.children.length > 1) return;
+      const cell = (value, i) => (i < columns.length - 2 ? el("td", null, value) : el("td", { class: "n" }, Number.isFinite(value) ? num(value) : ""));
+      details.append(el("div", { class: "scroll tall", role: "region", tabindex: 0, "aria-label": `Numbers of ${title}` }, el("table", null,
+        el("thead", null, el("tr", null, columns.map((name, i) => el("th", { scope: "col", class: i < columns.length - 2 ? null : "n" }, name)))), el("tbody", null, rows.map((row) => el("tr", null, row.map(cell)))))));
+    });
+    return details;
+  }
+
   function render() {
+    if (!metricOf(state.metric)) {
+      // A metric that is not loaded yet, or that is none.
+      loadMore().then(() => {
+        if (!more.has(state.metric)) state.metric = offered[0].key;
+        render();
+      });
+      return;
+    }
     controls();
-    const chosen = offered.find((metric) => metric.key === state.metric);
+    const chosen = metricOf(state.metric);
+    if (state.view === "overlay") return overlay();
+    if (state.view !== "cells") return view(chosen);
+    delete figure.dataset.drawn;
     // Logarithms do not add up: what is stacked stands side by side.
     const metric = state.log && chosen.kind === "stack" ? { ...chosen, kind: "dot" } : chosen;
     const series = metric.series().filter((series) => all.some((run) => filled(series.of(run)) && (metric.kind !== "stack" || series.of(run) > 0)));
     const list = leaves();
     const shown = head.engines.map((_, i) => i).filter((i) => state.engines[i]);
     const cells = list.map((leaf) => shown.map((engine) => series.map((one) => pooled(leaf.runs[engine], one))));
-    const scale = scaleOf(metric, list, cells, series, shown);
+    const tree = weir.tree({ head, state, shortName, engineName, filled, labelOf, pageOf, summary, figure });
+    const scale = tree.scaleOf(metric, list, cells, series, shown);
     figure.replaceChildren();
     const legend = el("div", { class: "lines still" }, series.map((one) => el("span", { class: "line " + one.ink }, one.name)),
       shown.length > 1 ? shown.map((e) => el("span", { class: "key " + head.engines[e] }, engineName[head.engines[e]] || head.engines[e])) : null);
     const repeats = Math.max(1, ...list.flatMap((leaf) => leaf.runs.map((runs) => runs.length)));
     const note = [
       metric.kind === "box" ? "Whiskers p1 and p99, box p25 to p75, line p50, dot mean" : "",
-      repeats > 1 ? `mean over up to ${repeats} repeats${metric.kind === "dot" ? ", each a small dot" : ""}` : "",
+      repeats > 1 ? `mean over up to ${repeats} repeats${metric.kind === "dot" ? ", each a small dot, with its 95 % interval" : ""}` : "",
     ].filter(Boolean).join("; ");
-    figure.append(el("figcaption", null, el("h2", null, titleOf(metric), el("span", { class: "quiet" }, " " + metric.unit)), note ? el("p", { class: "quiet" }, note + ".") : null), legend);
+    const whole = () => {
+      tree.redraw(true);
+      const drawn = weir.save.drawCopies(`${titleOf(metric)}, ${metric.unit}`, [...figure.querySelectorAll(".tree-plot svg")], series.map((one) => [one.name, weir.colour(one.ink)]));
+      tree.redraw();
+      return drawn;
+    };
+    const table95 = () => [[...state.order.map((level) => head.levels[level]), "engine", "of", ...(metric.kind === "box" ? STATS : ["mean"])], ...list.flatMap((leaf, i) => shown.flatMap((engine, e) => series.map((one, s) =>
+      [...state.order.map((level) => head.values[level][leaf.p[level]]), head.engines[engine], one.name, ...[cells[i][e][s]].flat()])))];
+    figure.append(el("figcaption", null, el("h2", null, titleOf(metric), el("span", { class: "quiet" }, " " + metric.unit)), weir.save.buttons(titleOf(metric), whole, table95), note ? el("p", { class: "quiet" }, note + ".") : null), legend);
     if (!list.length || !series.length || !shown.length) {
       figure.append(el("p", { class: "quiet" }, "Nothing to draw with this choice."));
-      redraw = () => {};
       return;
     }
     // The headline follows the choice.
     document.querySelector("h1").textContent = summary(metric, series, list, cells);
-    chart(metric, series, list, cells, scale, shown);
-    figure.append(table(metric, series, list, cells, shown));
-  }
-
-  function scaleOf(metric, list, cells, series, shown) {
-    let low = Infinity;
-    let high = -Infinity;
-    let least = Infinity;
-    const see = (value) => {
-      if (!Number.isFinite(value) || (metric.log && value <= 0)) return;
-      low = Math.min(low, value);
-      if (value > 0) least = Math.min(least, value);
-      high = Math.max(high, value);
-    };
-    cells.flat().forEach((row) => {
-      if (metric.kind === "stack") see(row.reduce((sum, value) => sum + (value || 0), 0));
-      else row.forEach((value) => (Array.isArray(value) ? value.forEach(see) : see(value)));
-    });
-    if (metric.kind === "dot") list.forEach((leaf) => shown.forEach((e) => leaf.runs[e].forEach((run) => series.forEach((one) => see(one.of(run))))));
-    if (!Number.isFinite(high)) [low, high] = [0, 1];
-    if (metric.log) {
-      // Even above and below one, and at least a factor of two.
-      const reach = Math.max(2, high, 1 / low) * 1.1;
-      const y = (value) => TOP + (HEIGHT - TOP) * (0.5 - Math.log(Math.max(value, 1 / reach)) / Math.log(reach) / 2);
-      const marks = [1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 64].filter((value) => value >= 1 / reach && value <= reach);
-      return { y, ticks: marks, write: (value) => (value < 1 ? `1/${1 / value}` : String(value)), base: y(1) };
-    }
-    if (state.log && high > 0) {
-      // Whole decades, no more than four below the highest value; what is less, nothing too, lies on the ground.
-      const ends = [Math.floor(Math.log10(Math.max(least, high / 1e4))), Math.ceil(Math.log10(high))];
-      if (ends[0] === ends[1]) ends[0] -= 1;
-      const y = (value) => HEIGHT - (HEIGHT - TOP) * Math.max(0, (Math.log10(Math.max(value, 1e-300)) - ends[0]) / (ends[1] - ends[0]));
-      const marks = Array.from({ length: ends[1] - ends[0] + 1 }, (_, i) => 10 ** (ends[0] + i));
-      return { y, ticks: marks, write: (value) => String(+value.toPrecision(1)), base: HEIGHT };
-    }
-    const top = metric.ceiling && high <= metric.ceiling ? metric.ceiling : high * 1.05 || 1;
-    const y = (value) => HEIGHT - (HEIGHT - TOP) * (value / top);
-    return { y, ticks: ticks(0, top, 5), write: (value) => String(value), base: HEIGHT };
+    tree.chart(metric, series, list, cells, scale, shown);
+    figure.append(tree.table(metric, series, list, cells, shown));
   }
 
   // How a leaf is called, and where it leads.
@@ -245,9 +438,8 @@ weir.onLab((head, all) => {
     const engines = leaf.runs.map((runs, i) => (runs.length ? i : -1)).filter((i) => i >= 0);
     const first = leaf.runs[engines[0]][0];
     const both = engines.length > 1 && leaf.runs[engines[1]].some((run) => run.id === first.id);
-    return weir.pageOf(head, first, both ? "both" : head.engines[engines[0]]);
+    return base + weir.pageOf(head, first, both ? "both" : head.engines[engines[0]]);
   }
-  const said = (value) => (Array.isArray(value) ? `mean ${num(value[0])}, p1 ${num(value[1])}, p50 ${num(value[3])}, p99 ${num(value[5])}` : num(value));
 
   function summary(metric, series, list, cells) {
     const worth = (c) => {
@@ -258,159 +450,7 @@ weir.onLab((head, all) => {
     const known = values.map((value, i) => [value, i]).filter(([value]) => Number.isFinite(value)).sort((a, b) => a[0] - b[0]);
     if (!known.length) return `${titleOf(metric)}: nothing measured.`;
     const [low, high] = [known[0], known[known.length - 1]];
-    return `${titleOf(metric)} in ${metric.unit} over ${list.length} cells: lowest ${num(low[0])} (${labelOf(list[low[1]]) || "the only cell"}), highest ${num(high[0])} (${labelOf(list[high[1]]) || "the only cell"}).`;
-  }
-
-  function chart(metric, series, list, cells, scale, shown) {
-    const marksIn = metric.kind === "stack" ? shown.length : shown.length * series.length;
-    const box = el("div", { class: "tree-plot", "data-drawn": "false" });
-    const scroll = el("div", { class: "tree-scroll", tabindex: 0, role: "group", "aria-label": summary(metric, series, list, cells) });
-    const left = Math.min(110, Math.max(58, ...shortName.map((name) => name.length * LETTER + 14)));
-    figure.append(box);
-    box.append(scroll);
-    const room = Math.max(160, box.clientWidth - left);
-    const inner = state.order[state.order.length - 1];
-    const longest = inner === undefined ? 0 : Math.max(...list.map((leaf) => head.values[inner][leaf.p[inner]].length));
-    const narrow = Math.max(20, marksIn * 13 + 8);
-    const wide = Math.min(340, Math.max(narrow, room / list.length));
-    const tilted = longest * LETTER > wide - 4;
-    const leafRow = inner === undefined ? 0 : tilted ? Math.min(130, longest * LETTER + 10) : LABEL;
-    const depth = state.order.length;
-    const height = HEIGHT + 6 + leafRow + Math.max(0, depth - 1) * LABEL + 6;
-    const width = Math.ceil(wide * list.length);
-
-    const axis = el("svg", { width: left, height, class: "y-axis", "aria-hidden": "true" });
-    scale.ticks.forEach((tick) => axis.append(el("text", { x: left - 8, y: scale.y(tick) + 4, "text-anchor": "end" }, scale.write(tick))));
-    axis.append(el("text", { class: "unit", transform: `translate(12 ${(HEIGHT + TOP) / 2}) rotate(-90)`, "text-anchor": "middle" }, `${metric.name.toLowerCase()}, ${metric.unit}`.slice(0, 44)));
-    state.order.forEach((level, place) => {
-      const y = HEIGHT + 6 + leafRow + (depth - 2 - place) * LABEL + 14;
-      axis.append(el("text", { class: "level-name", x: left - 8, y: place === depth - 1 ? HEIGHT + 20 : y, "text-anchor": "end" }, fit(shortName[level], left - 10), el("title", null, head.levels[level])));
-    });
-    box.prepend(axis);
-    const svg = el("svg", { width, height });
-    scroll.append(svg);
-
-    let drawn = "";
-    redraw = () => {
-      const first = Math.max(0, Math.floor(scroll.scrollLeft / wide) - 2);
-      const last = Math.min(list.length, Math.ceil((scroll.scrollLeft + scroll.clientWidth) / wide) + 2);
-      const now = `${first} ${last}`;
-      if (now === drawn) return;
-      drawn = now;
-      const nodes = scale.ticks.map((tick) => el("line", { class: "grid", x1: first * wide, x2: last * wide, y1: scale.y(tick), y2: scale.y(tick) }));
-      let marks = 0;
-      for (let i = first; i < last; i += 1) {
-        const drawnHere = column(metric, series, list[i], cells[i], scale, shown, i * wide, wide, nodes);
-        marks += drawnHere;
-      }
-      axisBelow(nodes, list, first, last, wide, leafRow, tilted, depth);
-      svg.replaceChildren(...nodes);
-      box.dataset.drawn = String(marks > 0);
-    };
-    scroll.addEventListener("scroll", () => requestAnimationFrame(() => redraw()), { passive: true });
-    redraw();
-  }
-
-  // One leaf: its marks, and over them a link with all its numbers.
-  function column(metric, series, leaf, cell, scale, shown, x, wide, nodes) {
-    let marks = 0;
-    const group = el("g", null);
-    const slots = metric.kind === "stack" ? shown.length : shown.length * series.length;
-    const slot = Math.min(30, (wide - 6) / slots);
-    const begin = x + wide / 2 - (slot * slots) / 2;
-    shown.forEach((engine, e) => {
-      const live = head.engines[engine] !== "sim" && head.engines.length > 1 ? " live" : "";
-      let sum = 0;
-      series.forEach((one, s) => {
-        const value = cell[e][s];
-        if (!filled(value)) return;
-        const place = metric.kind === "stack" ? e : s * shown.length + e;
-        const middle = begin + (place + 0.5) * slot;
-        const half = Math.max(2.5, slot * 0.36);
-        if (metric.kind === "stack") {
-          const [high, low] = [scale.y(sum + value), scale.y(sum)];
-          group.append(el("rect", { class: `bar ${one.ink}${live}`, x: middle - half, width: 2 * half, y: high, height: Math.max(0, low - high) }));
-          sum += value;
-        } else if (metric.kind === "box") {
-          boxAt(group, `${one.ink}${live}`, value, middle, half, scale.y);
-        } else {
-          leaf.runs[engine].forEach((run, r, runs) => {
-            const own = one.of(run);
-            if (runs.length > 1 && filled(own)) group.append(el("circle", { class: `repeat ${one.ink}`, cx: middle, cy: scale.y(own), r: 1.8 }));
-          });
-          group.append(el("circle", { class: `dot ${one.ink}${live}`, cx: middle, cy: scale.y(value), r: 4.5 }));
-        }
-        marks += 1;
-      });
-    });
-    const spoiled = leaf.runs.flat().some((run) => run.x);
-    if (spoiled) group.append(el("text", { class: "spoiled", x: x + wide / 2, y: TOP - 3, "text-anchor": "middle" }, "spoiled"));
-    const lines = [labelOf(leaf), ...shown.map((engine, e) => series.map((one, s) =>
-      `${engineName[head.engines[engine]] || head.engines[engine]}, ${one.name}: ${said(cell[e][s])} ${metric.unit}`).join("\n"))];
-    nodes.push(group, el("a-svg", { href: pageOf(leaf) },
-      el("rect", { class: "over", x, width: wide, y: 0, height: HEIGHT }, el("title", null, lines.join("\n")))));
-    return marks;
-  }
-
-  function boxAt(group, ink, [mean, p1, p25, p50, p75, p99], x, half, y) {
-    const line = (x1, x2, y1, y2) => el("line", { class: "whisker " + ink, x1, x2, y1, y2 });
-    group.append(
-      line(x, x, y(p1), y(p25)), line(x, x, y(p75), y(p99)), line(x - half / 2, x + half / 2, y(p1), y(p1)), line(x - half / 2, x + half / 2, y(p99), y(p99)),
-      el("rect", { class: "box " + ink, x: x - half, width: 2 * half, y: y(p75), height: Math.max(1, y(p25) - y(p75)) }),
-      el("line", { class: "median " + ink, x1: x - half, x2: x + half, y1: y(p50), y2: y(p50) }),
-      el("circle", { class: "mean " + ink, cx: x, cy: y(mean), r: 2.6 }),
-    );
-  }
-
-  function fit(text, width) {
-    const room = Math.floor(width / LETTER);
-    return text.length <= room ? text : room > 1 ? text.slice(0, room - 1) + "…" : "";
-  }
-
-  function axisBelow(nodes, list, first, last, wide, leafRow, tilted, depth) {
-    const prefix = (leaf, place) => state.order.slice(0, place + 1).map((level) => leaf.p[level]).join(" ");
-    for (let place = 0; place < depth; place += 1) {
-      const inner = place === depth - 1;
-      const level = state.order[place];
-      const y = inner ? HEIGHT + 6 : HEIGHT + 6 + leafRow + (depth - 2 - place) * LABEL;
-      for (let from = first; from < last; ) {
-        let to = from + 1;
-        while (to < last && prefix(list[to], place) === prefix(list[from], place)) to += 1;
-        const text = head.values[level][list[from].p[level]];
-        const [x1, x2] = [from * wide, to * wide];
-        const middle = (x1 + x2) / 2;
-        if (inner && tilted) {
-          nodes.push(el("text", { transform: `translate(${middle + 4} ${y + 4}) rotate(-90)`, "text-anchor": "end" }, fit(text, leafRow - 4), el("title", null, text)));
-        } else {
-          nodes.push(el("text", { x: middle, y: y + 14, "text-anchor": "middle" }, fit(text, x2 - x1 - 4), el("title", null, text)));
-        }
-        if (!inner) nodes.push(el("line", { class: "bracket", x1: x1 + 4, x2: x2 - 4, y1: y + 1, y2: y + 1 }));
-        const edge = to < list.length && prefix(list[to], place) !== prefix(list[to - 1], place);
-        if (!inner && edge) nodes.push(el("line", { class: "divide", x1: x2, x2, y1: TOP, y2: y + LABEL }));
-        from = to;
-      }
-    }
-  }
-
-  function table(metric, series, list, cells, shown) {
-    const details = el("details", { class: "data" }, el("summary", null, "Numbers of this plot"));
-    details.addEventListener("toggle", () => {
-      if (!details.open || details.children.length > 1) return;
-      const parts = metric.kind === "box" ? ["mean", "p1", "p25", "p50", "p75", "p99"] : [""];
-      const names = shown.flatMap((e) => series.flatMap((one) => parts.map((part) =>
-        [one.name, shown.length > 1 ? engineName[head.engines[e]] || head.engines[e] : "", part].filter(Boolean).join(", "))));
-      const top = el("tr", null, state.order.map((level) => el("th", { scope: "col" }, head.levels[level])), names.map((name) => el("th", { scope: "col", class: "n" }, `${name}, ${metric.unit}`)));
-      const rows = list.map((leaf, i) => el("tr", null,
-        state.order.map((level) => el("th", { scope: "row" }, head.values[level][leaf.p[level]])),
-        shown.flatMap((_, e) => series.flatMap((_, s) => parts.map((_, part) => {
-          const value = cells[i][e][s];
-          const number = Array.isArray(value) ? value[part] : value;
-          return el("td", { class: "n" }, Number.isFinite(number) ? num(number) : "");
-        })))));
-      details.append(el("div", { class: "scroll tall", role: "region", tabindex: 0, "aria-label": `Numbers of ${metric.name}` },
-        el("table", null, el("thead", null, top), el("tbody", null, rows))));
-    });
-    return details;
+    return `${titleOf(metric)}${inUnit(metric)} over ${list.length} cells: lowest ${num(low[0])} (${labelOf(list[low[1]]) || "the only cell"}), highest ${num(high[0])} (${labelOf(list[high[1]]) || "the only cell"}).`;
   }
 
   render();

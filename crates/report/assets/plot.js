@@ -357,3 +357,28 @@ weir.spreadPlot = (chart) => {
   }
   return { node, draw };
 };
+
+// The charts of several runs: those with the same key become one, on a grid of times that all have. Each source is
+// `{ series: { p, n, charts }, shares, name(text), dashed, colour(line) }`; without the last, lines have their own inks.
+weir.gather = (sources) => {
+  const grid = (series) => Array.from({ length: series.n }, (_, i) => +((i + 1) * series.p).toPrecision(9));
+  const same = sources.every(({ series }) => series.p === sources[0].series.p);
+  const grids = sources.map(({ series }) => grid(series));
+  const times = same ? grids.reduce((a, b) => (b.length > a.length ? b : a), []) : [...new Set(grids.flat())].sort((a, b) => a - b);
+  function onGrid(which, values) {
+    if (same) return times.map((_, i) => (i < values.length ? values[i] : null));
+    const own = new Map(values.map((value, i) => [grids[which][i], value]));
+    return times.map((time) => (own.has(time) ? own.get(time) : undefined));
+  }
+  const charts = new Map();
+  sources.forEach(({ series, shares, name, dashed, colour }, which) => {
+    for (const chart of series.charts) {
+      if (!charts.has(chart.k)) charts.set(chart.k, { key: chart.k, title: chart.t, unit: chart.u, note: chart.note, times, shares: shares || [], joined: !same, lines: [], spreads: [] });
+      const all = charts.get(chart.k);
+      const style = (line) => ({ name: name(line.n), plain: line.n, ink: line.i, dashed, ...(colour ? { colour: colour(line) } : {}) });
+      for (const line of chart.lines) all.lines.push({ ...style(line), thin: line.thin, cap: line.cap, off: Boolean(line.off), values: onGrid(which, line.v) });
+      for (const line of chart.d || []) all.spreads.push({ ...style(line), count: line.c, values: line.v });
+    }
+  });
+  return [...charts.values()];
+};

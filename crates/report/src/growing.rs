@@ -8,7 +8,7 @@
 use crate::folder::Folder;
 use crate::model::{Lab, RunNumbers, RunSeries};
 use crate::pages::{PIECE, Pages, both_file, run_file};
-use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, events, scatter, script, source};
+use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script, source};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -112,6 +112,7 @@ impl Growing {
             levels: levels.unwrap_or_default(),
             runs,
             agreement: source::agreement(summary),
+            has_columns: true,
             scatters: scatter::scatters(&results.lab, summary),
             ..self.outline
         };
@@ -129,6 +130,7 @@ impl Growing {
         };
         let tables = &Table::ALL[..Table::Packets as usize];
         results.each(tables, wanted, text)?;
+        self.out.write("report/metrics.js", columns::script(summary).as_bytes())?;
         write_pages(&self.out, &lab, &series)
     }
 }

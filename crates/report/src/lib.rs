@@ -4,6 +4,7 @@
 
 mod charts;
 mod claims;
+mod columns;
 mod environment;
 mod events;
 mod fit;
@@ -63,10 +64,13 @@ pub struct WriteError {
 }
 
 /// What stands in `report/assets/` of every report.
-const ASSETS: [(&str, &str); 12] = [
+const ASSETS: [(&str, &str); 15] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),
+    ("views.js", include_str!("../assets/views.js")),
+    ("overlay.js", include_str!("../assets/overlay.js")),
+    ("tree.js", include_str!("../assets/tree.js")),
     ("compare.js", include_str!("../assets/compare.js")),
     ("pictures.js", include_str!("../assets/pictures.js")),
     ("save.js", include_str!("../assets/save.js")),

@@ -37,6 +37,9 @@ pub struct Lab {
     /// Two metrics against each other, where the lab asks for it.
     #[serde(default)]
     pub scatters: Vec<Scatter>,
+    /// Whether every metric of the registry stands in a file beside the pages, for the comparison to load.
+    #[serde(default)]
+    pub has_columns: bool,
     /// How far the simulator agrees with the live engine, where both ran; the live engine is the reference.
     pub agreement: Option<Compared>,
 }

@@ -173,7 +173,7 @@ impl<'a> Pages<'a> {
         let lab = self.lab;
         let mut body: String = lab.scatters.iter().map(scatter::section).collect();
         body += &self.legend();
-        body += "<section id=\"compare\" aria-label=\"Comparison of all cells\"></section>\n";
+        body += "<section id=\"compare\" data-base=\"\" aria-label=\"Comparison of cells\"></section>\n";
         if let Some(compared) = &lab.agreement {
             let said = escape(&sentence::agreement(&compared.rows, ENGINES));
             let _ = writeln!(body, "<section id=\"agreement\"><h2>{said}</h2>");
@@ -188,11 +188,7 @@ impl<'a> Pages<'a> {
             eyebrow: "Comparison".into(),
             sentence: sentence::comparison(lab),
             body,
-            scripts: vec![
-                "report/assets/weir.js".into(),
-                "report/assets/compare.js".into(),
-                "report/lab.js".into(),
-            ],
+            scripts: comparison_scripts(),
         }
         .render()
     }
@@ -509,6 +505,14 @@ pub(crate) fn two_results(compared: &Compared, names: [&str; 2]) -> String {
 
 fn distinct_cells(lab: &Lab) -> usize {
     lab.runs.iter().map(|run| &run.params).collect::<std::collections::HashSet<_>>().len()
+}
+
+fn comparison_scripts() -> Vec<String> {
+    let own =
+        ["uplot.js", "weir.js", "save.js", "plot.js", "views.js", "overlay.js", "tree.js", "compare.js"];
+    let mut scripts: Vec<String> = own.map(|file| format!("report/assets/{file}")).into();
+    scripts.push("report/lab.js".into());
+    scripts
 }
 
 fn run_scripts(runs: &[&RunNumbers]) -> Vec<String> {

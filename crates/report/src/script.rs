@@ -22,7 +22,7 @@ pub(crate) fn lab(lab: &Lab) -> String {
     let head = json!({
         "lab": lab.name, "levels": lab.levels, "values": values, "groups": groups, "engines": engines, "links": links,
         "classes": CODEPOINTS.map(|class| class.name()), "piece": lab.is_large().then_some(PIECE),
-        "growing": u8::from(lab.growing),
+        "growing": u8::from(lab.growing), "metrics": u8::from(lab.has_columns),
     });
     let mut script = format!("weir.lab({head},[\n");
     for run in &runs {

@@ -348,6 +348,44 @@ fn the_index_sorts_and_finds_and_the_tree_turns() {
 }
 
 #[test]
+fn chosen_cells_are_laid_over_each_other_and_levels_make_lines_and_maps() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let lab = sample::lab(&["sim"], 2);
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+    let page = folder.path().join("report/compare.html");
+    let cell = |queue: &str| format!("&cell=10%20Mbit/s%7C{queue}%7Cnewreno%20v%20cubic");
+    let at = |part: &str, script: &str| {
+        let seen = open_part(&browser, &with_script(&page, script), part, "1280,1000");
+        assert_eq!(seen.console, [] as [String; 0], "console of {part}");
+        assert_eq!(seen.count("data-drawn=\"false\""), 0, "{part}");
+        found(&seen)
+    };
+    let two = format!("#delay&view=overlay{}{}", cell("pie"), cell("tail-drop%202%20bdp"));
+    let names = "found.push(...[...document.querySelectorAll('.over-time button.line')].map((line) => line.textContent.replace(/ /g, '_')));
+        found.push(document.querySelectorAll('[data-drawn=true]').length, decodeURIComponent(location.hash).split('&cell=').length);
+        found.push(document.querySelector('h1').textContent.includes('queue pie'));";
+    assert_eq!(
+        at(&two, names),
+        "queue_pie queue_tail-drop_2_bdp 2 3 true",
+        "a line for each cell, in their order"
+    );
+    // Two groups of two cells.
+    let bars = format!("#goodput&view=bars{}{}", cell("pie"), cell("tail-drop%202%20bdp"));
+    let counts = "found.push(...['rect.bar', '.interval', 'circle.dot', 'path.along', 'rect.heat'].map((mark) => document.querySelectorAll(mark).length));";
+    assert_eq!(at(&bars, counts), "4 4 0 0 0");
+    // Two plots, each of three queues at two rates; then two maps of three by two.
+    let levels = "&along=rate&by=queue&facet=cc";
+    assert_eq!(at(&format!("#jain&view=lines{levels}"), counts), "0 0 12 6 0");
+    assert_eq!(at(&format!("#jain&view=heat{levels}"), counts), "0 0 0 0 12");
+    // A choice of what is along a level changes places with what stood there, and is in the address.
+    let turned = "const along = document.querySelector('select[aria-label=Along]');
+        along.value = '1'; along.dispatchEvent(new Event('change'));
+        found.push(location.hash.includes('along=queue'), location.hash.includes('by=rate'), document.querySelectorAll('path.along').length);";
+    assert_eq!(at(&format!("#jain&view=lines{levels}"), turned), "true true 4");
+}
+
+#[test]
 fn an_index_of_five_thousand_runs_draws_only_what_is_in_sight() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();

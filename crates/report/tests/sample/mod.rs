@@ -249,7 +249,7 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
         ..Chart::default()
     };
     let flow = line("a-1", Ink::Group(0), &|i| rate * 0.25 * saw(i, 40.0, 0.6));
-    let mut tail = line("p99", Ink::Plain(0), &|i| delay * (1.1 + 0.6 * saw(i, 57.0, 0.5)));
+    let mut tail = line("link forward, p99", Ink::Plain(0), &|i| delay * (1.1 + 0.6 * saw(i, 57.0, 0.5)));
     tail.thin = true;
     let mut gap = line("b-1", Ink::Group(1), &|i| 30.0 * saw(i, 63.0, 0.7));
     gap.values[120..150].fill(None);
@@ -287,7 +287,10 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
                     "delay",
                     "Queue delay",
                     "ms",
-                    vec![line("mean", Ink::Plain(0), &|i| delay * saw(i, 57.0, 0.5) * 1.2), tail],
+                    vec![
+                        line("link forward, mean", Ink::Plain(0), &|i| delay * saw(i, 57.0, 0.5) * 1.2),
+                        tail,
+                    ],
                 )
             },
             chart(
