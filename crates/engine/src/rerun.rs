@@ -245,7 +245,7 @@ fn is_ours(name: &str) -> Owner {
         ["traces", folder] if digest(folder) => Owner::Mixed,
         ["traces", folder, _] => ours(digest(folder)),
         ["report", "assets" | "sim" | "live" | "both" | "pages" | "series"] => Owner::Mixed,
-        ["report", "lab.js" | "compare.html" | "run.html"] => Owner::Weir,
+        ["report", "lab.js" | "metrics.js" | "compare.html" | "run.html"] => Owner::Weir,
         ["report", "assets", file] => ours(page(file) || file.ends_with(".css") || file == "uplot-LICENSE"),
         ["report", "sim" | "live" | "both" | "pages" | "series", file] => ours(page(file)),
         _ => Owner::Other,

@@ -15,6 +15,7 @@ pub mod model;
 mod network;
 mod number;
 mod pages;
+pub mod plot;
 mod scatter;
 mod script;
 pub mod sentence;

@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Lay two results, or the two engines of one result, side by side, with verdicts
     Compare(CompareArgs),
+    /// Draw a metric of a result as an SVG or PNG file
+    Plot(PlotArgs),
     /// Run the labs of a study and hold what was published against what is measured
     Reproduce(ReproduceArgs),
     /// List what a lab can name
@@ -171,6 +173,59 @@ pub(crate) struct CompareArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a plot shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlotKind {
+    /// A line over time for each cell
+    Time,
+    /// The share of values at or below each value, a line for each cell
+    Cdf,
+    /// A bar with its 95 % interval for each label of a level
+    Bars,
+    /// Means with 95 % intervals along a level of numbers, a line for each label of another
+    Lines,
+    /// Means over two levels
+    Heat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir plot results/web --metric queue_delay_ms --by queue --kind cdf -o delay.svg
+  weir plot results/web --metric goodput_mbps --of bulk --kind bars -o goodput.png
+  weir plot results/grid --metric rtt_ms --of web --along rate --by queue --kind lines --only rtt='40 ms' -o rtt.svg
+
+Time and CDF are of one run of each cell, the first that is not spoiled; means are over all repeats that are not. Of two engines
+bars, lines and heat maps show the simulator.")]
+pub(crate) struct PlotArgs {
+    /// A result folder
+    pub folder: PathBuf,
+    /// The metric, as `weir list metrics` names it
+    #[arg(long, value_name = "METRIC")]
+    pub metric: String,
+    /// The link or the group that it is taken of [default: the run's own, else the only one that has it]
+    #[arg(long, value_name = "NAME")]
+    pub of: Option<String>,
+    /// The level whose labels have a line, a bar or a row each; its full name or the last part of it [default: the first that varies]
+    #[arg(long, value_name = "LEVEL")]
+    pub by: Option<String>,
+    /// The level along which lines go, or that has the columns [default: the next that varies]
+    #[arg(long, value_name = "LEVEL")]
+    pub along: Option<String>,
+    /// Plot only what has this label on this level. Several labels of a level widen the choice, several levels narrow it
+    #[arg(long, value_name = "LEVEL=LABEL")]
+    pub only: Vec<String>,
+    /// What the plot shows
+    #[arg(long, value_enum)]
+    pub kind: PlotKind,
+    /// A logarithmic axis of values, of a CDF
+    #[arg(long)]
+    pub log: bool,
+    /// The file to write: its name ends in .svg or .png
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod failure;
 mod identity;
 mod kernel;
 mod list;
+mod plot;
 mod progress;
 mod reproduce;
 mod results;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => results::report(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Plot(args) => plot::plot(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::List(args) => list::list(&args),
         Command::Describe(args) => list::describe(&args),

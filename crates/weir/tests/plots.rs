@@ -1,0 +1,92 @@
+//! `weir plot` draws what a result holds, in both formats, and says what can be asked for where it cannot.
+#![allow(clippy::unwrap_used, reason = "what is not as expected fails the test")]
+
+mod place;
+
+use place::{Place, status, text};
+
+const LAB: &str = "format = 1\nname = 'grid'\n[run]\nduration = '3 s'\nwarmup = '1 s'\nrepeats = 3\n\
+    [dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\nqueue = 'pie'\n[traffic.bulk]\n[traffic.other]\n\
+    [vary]\n'dumbbell.rate' = ['5 Mbit/s', '10 Mbit/s']\n'dumbbell.queue' = ['pie', 'codel', 'tail-drop']\n";
+
+fn result() -> Place {
+    let place = Place::new();
+    std::fs::write(place.path("grid.toml"), LAB).unwrap();
+    let output = place.weir(&["run", "grid.toml", "--out", "out", "--no-report"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    place
+}
+
+fn svg(place: &Place, args: &[&str]) -> String {
+    let output = place.weir(&[&["plot", "out", "-o", "plot.svg"], args].concat());
+    assert_eq!(status(&output), 0, "{args:?}: {}", text(&output.stderr));
+    std::fs::read_to_string(place.path("plot.svg")).unwrap()
+}
+
+/// The texts of an SVG.
+fn words(svg: &str) -> Vec<String> {
+    let lines = svg.split("<text").skip(1).filter_map(|rest| rest.split('>').nth(1));
+    lines.map(|line| line.split('<').next().unwrap_or_default().trim().to_string()).collect()
+}
+
+#[test]
+fn every_kind_of_plot_shows_what_the_result_holds() {
+    let place = result();
+    // Two rates and three queues: six cells, each a line.
+    let time = svg(&place, &["--metric", "goodput_mbps", "--of", "bulk", "--kind", "time"]);
+    assert!(words(&time).contains(&"5 Mbit/s, codel".into()), "{:?}", words(&time));
+    let cdf = svg(&place, &["--metric", "queue_delay_ms", "--kind", "cdf", "--by", "queue", "--log"]);
+    for name in ["pie", "codel", "tail-drop", "queue delay, ms", "at or below, %"] {
+        assert!(words(&cdf).contains(&name.into()), "{name}: {:?}", words(&cdf));
+    }
+    let bars =
+        svg(&place, &["--metric", "utilisation_percent", "--of", "down", "--kind", "bars", "--by", "rate"]);
+    // The ground and two bars.
+    assert_eq!(bars.matches("<rect").count(), 3, "{bars}");
+    let lines = ["--metric", "rtt_ms", "--of", "bulk", "--kind", "lines", "--along", "rate", "--by", "queue"];
+    let lines = svg(&place, &lines);
+    // Three lines over two rates.
+    assert_eq!(lines.matches("<circle").count(), 6);
+    let heat = ["--metric", "rtt_ms", "--of", "bulk", "--kind", "heat", "--along", "rate", "--by", "queue"];
+    let heat = svg(&place, &heat);
+    assert_eq!(heat.matches("<rect").count(), 1 + 6);
+
+    let output = place
+        .weir(&["plot", "out", "--metric", "rtt_ms", "--of", "bulk", "--kind", "time", "-o", "plot.png"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let png = std::fs::read(place.path("plot.png")).unwrap();
+    // The signature of PNG, then the first chunk with width and height: 1800 by 960.
+    assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
+    assert_eq!(png[16..24], [0, 0, 7, 8, 0, 0, 3, 192]);
+}
+
+#[test]
+fn what_cannot_be_plotted_is_refused_with_what_can() {
+    let place = result();
+    let cases: [(&[&str], &str); 7] = [
+        (&["--metric", "queue_delay", "--kind", "bars"], "queue_delay_ms"),
+        (&["--metric", "rtt_ms", "--of", "nobody", "--kind", "bars"], "--of bulk, other"),
+        (&["--metric", "rtt_ms", "--of", "down", "--kind", "bars"], "--of bulk, other"),
+        (&["--metric", "jain_index", "--kind", "cdf"], "queue_delay_ms"),
+        (
+            &["--metric", "utilisation_percent", "--kind", "bars", "--by", "cc"],
+            "dumbbell.rate, dumbbell.queue",
+        ),
+        (
+            &["--metric", "utilisation_percent", "--kind", "lines", "--along", "queue"],
+            "--along a level of rates",
+        ),
+        (
+            &["--metric", "utilisation_percent", "--kind", "bars", "--only", "queue=red"],
+            "pie, codel, tail-drop",
+        ),
+    ];
+    for (args, help) in cases {
+        let output = place.weir(&[&["plot", "out", "-o", "plot.svg"], args].concat());
+        assert_eq!(status(&output), 2, "{args:?}");
+        assert!(text(&output.stderr).contains(help), "{args:?}: {}", text(&output.stderr));
+        assert!(!place.path("plot.svg").exists());
+    }
+    let output = place.weir(&["plot", "out", "--metric", "rtt_ms", "--kind", "time", "-o", "plot.jpg"]);
+    assert_eq!(status(&output), 2);
+}
