@@ -9,6 +9,7 @@ mod ranges;
 pub mod rap;
 pub mod rudp;
 mod settings;
+pub mod sliq;
 pub mod tcp;
 pub mod tfrc;
 pub mod udp;

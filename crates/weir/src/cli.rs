@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     /// Plan transfers over paths whose rate is reserved, and keep their reservations
     Circuit(crate::circuit::CircuitArgs),
+    /// Plan how SLIQ, a transport for lossy paths, keeps a deadline
+    Sliq(crate::sliq::SliqArgs),
     /// Tell what this machine can do, and what would spoil a result
     Doctor(DoctorArgs),
     /// Print shell completions

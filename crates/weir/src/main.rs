@@ -16,6 +16,7 @@ mod reproduce;
 mod results;
 mod run;
 mod session;
+mod sliq;
 mod watch;
 
 use clap::{CommandFactory, Parser};
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Schema => print_json(&weir_plan::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Circuit(args) => circuit::circuit(&args.action),
+        Command::Sliq(args) => sliq::sliq(&args.action),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut std::io::stdout());

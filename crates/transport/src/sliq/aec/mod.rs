@@ -1,0 +1,11 @@
+//! Adaptive error control: how a stream with a deadline is protected, worked out from what the channel does (the GNAT report,
+//! section 3.3). Packets are sent in groups, each in one or more rounds. With acknowledgements between the rounds and nothing but
+//! source packets it is pure ARQ; with repair packets in several rounds, coded ARQ; with repair packets in one round, FEC.
+
+pub mod code;
+mod odds;
+mod optimum;
+mod plan;
+
+pub use odds::{Have, MOST_IN_ROUND};
+pub use plan::{Channel, Choice, Goal, Mode, Plan, Planner, WORST_PER, choose};

@@ -1,0 +1,321 @@
+//! The fewest packets, on average, that bring a group of given size through a given number of rounds with no more than a given
+//! share lost. How many packets the first round sends is given; how many each later round sends may depend on what has arrived
+//! until then, which acknowledgements tell.
+//!
+//! This is a Markov decision process with one constraint. A price per lost share makes of it one without, which a dynamic
+//! programme over the rounds, last first, solves exactly; the price is raised until the loss is small enough (Lagrangian relaxation;
+//! Altman, "Constrained Markov Decision Processes", 1999, chapter 3). The price also gives a bound below which no plan can come. What
+//! may still lie between that bound and the plan is searched decision by decision, each only as far as the bound leaves room.
+
+use super::odds::{self, Have, MOST_IN_ROUND, Odds};
+
+/// A price at which nothing but the loss counts, in packets per group lost.
+const DEAREST: f64 = 1e9;
+/// Steps of the search for the price. Each finds a corner of the convex hull; there have never been more than 15.
+const STEPS: usize = 60;
+/// Decisions that the last search looks at before it is content with the best plan so far, whose distance from the bound is known.
+const VISITS: usize = 4000;
+/// What a plan must be better by to count as better, in packets: less is rounding.
+const LEAST_GAIN: f64 = 1e-9;
+
+/// How many packets each round after the first sends: by round, then by the number of the state ([`odds::index`]).
+pub(super) type Table = Vec<Vec<u8>>;
+
+/// A group of this size with these limits.
+#[derive(Debug)]
+pub(super) struct Problem<'a> {
+    pub(super) odds: &'a Odds,
+    /// Source packets.
+    pub(super) k: usize,
+    /// Rounds after the first.
+    pub(super) later: usize,
+    /// Packets of the first round.
+    pub(super) first: usize,
+    /// Most packets of a later round.
+    pub(super) most: usize,
+    /// The share of the source packets that may be lost.
+    pub(super) allowed: f64,
+}
+
+/// A plan of a [`Problem`].
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) table: Table,
+    /// Packets of a group, on average.
+    pub(super) sent: f64,
+    /// The share of the source packets that is lost, on average.
+    pub(super) loss: f64,
+    /// No plan of the problem sends fewer packets than this.
+    pub(super) least: f64,
+}
+
+/// The best plan at a price, and what each state is worth then.
+struct Priced {
+    table: Table,
+    /// Packets and price of the loss from this round on, by round and state.
+    values: Vec<Vec<f64>>,
+    sent: f64,
+    loss: f64,
+}
+
+impl Problem<'_> {
+    /// The plan with the fewest packets, if one loses little enough and sends fewer packets than `beat`.
+    pub(super) fn solve(&self, beat: f64) -> Option<Found> {
+        let mut loose = self.priced(0.0);
+        if loose.loss <= self.allowed {
+            let Priced { table, sent, loss, .. } = loose;
+            return (sent < beat).then_some(Found { table, sent, loss, least: sent });
+        }
+        let mut strict = self.priced(DEAREST);
+        if strict.loss > self.allowed {
+            return None;
+        }
+        // The two plans are corners of the convex hull of all plans' packets and losses, on either side of the loss allowed. The
+        // price at which they are equal finds a corner between them, until there is none.
+        for _ in 0..STEPS {
+            let price = (strict.sent - loose.sent) / (loose.loss - strict.loss);
+            let between = self.priced(price);
+            let worth = |plan: &Priced| plan.sent + price * plan.loss;
+            if worth(&between) - price * self.allowed >= beat {
+                return None;
+            }
+            if worth(&between) >= worth(&loose) - LEAST_GAIN {
+                return self.search(&between, price, strict);
+            }
+            if between.loss <= self.allowed {
+                strict = between;
+            } else {
+                loose = between;
+            }
+        }
+        None
+    }
+
+    /// The plan that loses least.
+    pub(super) fn safest(&self) -> Found {
+        let Priced { table, sent, loss, .. } = self.priced(DEAREST);
+        Found { table, sent, loss, least: sent }
+    }
+
+    /// The numbers of packets that a later round may send: at least as many as are still needed, where the limit leaves room.
+    fn choices(&self, have: Have) -> std::ops::RangeInclusive<usize> {
+        (self.k - have.packets()).min(self.most)..=self.most
+    }
+
+    /// Packets and price of what follows when a round sends so many.
+    fn worth(&self, price: f64, next: Option<&[f64]>, have: Have, packets: usize) -> f64 {
+        let mut after = 0.0;
+        match next {
+            Some(values) => self.odds.next(self.k, have, packets, |have, probability| {
+                after += probability * values[odds::index(self.k, have)];
+            }),
+            None => after = price * self.odds.loss(self.k, have, packets),
+        }
+        packets as f64 + after
+    }
+
+    /// The best plan at this price.
+    fn priced(&self, price: f64) -> Priced {
+        let mut table = vec![vec![0; odds::count(self.k)]; self.later];
+        let mut values = vec![vec![0.0; odds::count(self.k)]; self.later];
+        for round in (0..self.later).rev() {
+            let (now, after) = values.split_at_mut(round + 1);
+            let next = after.first().map(Vec::as_slice);
+            for (state, have) in odds::states(self.k).enumerate() {
+                let mut best = f64::INFINITY;
+                for packets in self.choices(have) {
+                    // What follows is worth 0 at best.
+                    if packets as f64 >= best {
+                        break;
+                    }
+                    let worth = self.worth(price, next, have, packets);
+                    if worth < best {
+                        best = worth;
+                        table[round][state] = packets as u8;
+                    }
+                }
+                now[round][state] = best;
+            }
+        }
+        let (sent, loss) = self.outcome(&table);
+        Priced { table, values, sent, loss }
+    }
+
+    /// How likely each state is after the first round.
+    fn after_first(&self) -> Vec<f64> {
+        let mut reach = vec![0.0; odds::count(self.k)];
+        self.odds.next(self.k, Have::NOTHING, self.first, |have, probability| {
+            reach[odds::index(self.k, have)] += probability;
+        });
+        reach
+    }
+
+    /// How likely each state is after a round, from how likely it was before.
+    fn after(&self, reach: &[f64], packets: &[u8]) -> Vec<f64> {
+        let mut after = vec![0.0; reach.len()];
+        for (state, have) in odds::states(self.k).enumerate().filter(|(state, _)| reach[*state] > 0.0) {
+            self.odds.next(self.k, have, packets[state].into(), |have, probability| {
+                after[odds::index(self.k, have)] += reach[state] * probability;
+            });
+        }
+        after
+    }
+
+    /// Packets and loss of a plan, on average.
+    pub(super) fn outcome(&self, table: &[Vec<u8>]) -> (f64, f64) {
+        let (mut sent, mut reach) = (self.first as f64, self.after_first());
+        for packets in table {
+            sent +=
+                reach.iter().zip(packets).map(|(reach, packets)| reach * f64::from(*packets)).sum::<f64>();
+            reach = self.after(&reach, packets);
+        }
+        (sent, self.lost(&reach))
+    }
+
+    /// The share that is lost when these states are the last.
+    fn lost(&self, reach: &[f64]) -> f64 {
+        odds::states(self.k).zip(reach).map(|(have, reach)| reach * self.odds.loss(self.k, have, 0)).sum()
+    }
+
+    /// Looks for a plan between the bound that this price gives and the best one known.
+    fn search(&self, priced: &Priced, price: f64, known: Priced) -> Option<Found> {
+        let least = priced.sent + price * (priced.loss - self.allowed);
+        let options = (0..self.later)
+            .map(|round| {
+                let next = priced.values.get(round + 1).map(Vec::as_slice);
+                let states = odds::states(self.k).zip(&priced.values[round]);
+                states
+                    .map(|(have, value)| {
+                        let extra = |packets| self.worth(price, next, have, packets) - value;
+                        let mut options: Vec<(f64, u8)> =
+                            self.choices(have).map(|packets| (extra(packets), packets as u8)).collect();
+                        options.sort_by(|a, b| a.0.total_cmp(&b.0));
+                        options
+                    })
+                    .collect()
+            })
+            .collect();
+        let mut search = Search {
+            problem: self,
+            options,
+            least,
+            best: Found { table: known.table, sent: known.sent, loss: known.loss, least },
+            table: priced.table.clone(),
+            visits: VISITS,
+        };
+        search.decide(0, 0, &self.after_first(), self.first as f64, 0.0);
+        Some(search.best)
+    }
+}
+
+/// The search between the bound and the best plan known, depth first.
+struct Search<'a> {
+    problem: &'a Problem<'a>,
+    /// By round and state: what each number of packets costs beyond the best one at the price, dearer ones last.
+    options: Vec<Vec<Vec<(f64, u8)>>>,
+    least: f64,
+    best: Found,
+    table: Table,
+    visits: usize,
+}
+
+impl Search<'_> {
+    /// Decides for this state of this round and all later ones. So many packets have been decided on, at so much beyond the bound.
+    fn decide(&mut self, round: usize, state: usize, reach: &[f64], sent: f64, extra: f64) {
+        if round == self.problem.later {
+            let loss = self.problem.lost(reach);
+            if loss <= self.problem.allowed && sent < self.best.sent - LEAST_GAIN {
+                (self.best.sent, self.best.loss) = (sent, loss);
+                self.best.table.clone_from(&self.table);
+            }
+            return;
+        }
+        if state == reach.len() {
+            let after = self.problem.after(reach, &self.table[round]);
+            return self.decide(round + 1, 0, &after, sent, extra);
+        }
+        if reach[state] == 0.0 {
+            return self.decide(round, state + 1, reach, sent, extra);
+        }
+        for option in 0..self.options[round][state].len() {
+            let (dearer, packets) = self.options[round][state][option];
+            let extra = extra + reach[state] * dearer;
+            if self.visits == 0 || self.least + extra >= self.best.sent - LEAST_GAIN {
+                return;
+            }
+            self.visits -= 1;
+            self.table[round][state] = packets;
+            self.decide(round, state + 1, reach, sent + reach[state] * f64::from(packets), extra);
+        }
+    }
+}
+
+const _: () = assert!(MOST_IN_ROUND <= u8::MAX as usize);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fewest packets of all plans that lose little enough, each tried.
+    fn brute_force(problem: &Problem<'_>) -> Option<f64> {
+        let states: Vec<Have> = odds::states(problem.k).collect();
+        let choices: Vec<_> =
+            (0..problem.later).flat_map(|_| &states).map(|have| problem.choices(*have)).collect();
+        let mut plan: Vec<usize> = choices.iter().map(|choices| *choices.start()).collect();
+        let mut best: Option<f64> = None;
+        loop {
+            let table: Table =
+                plan.chunks(states.len()).map(|round| round.iter().map(|n| *n as u8).collect()).collect();
+            let (sent, loss) = problem.outcome(&table);
+            if loss <= problem.allowed {
+                best = Some(best.map_or(sent, |best| best.min(sent)));
+            }
+            let Some(at) = (0..plan.len()).find(|at| plan[*at] < *choices[*at].end()) else { return best };
+            plan[at] += 1;
+            (0..at).for_each(|at| plan[at] = *choices[at].start());
+        }
+    }
+
+    /// Every plan is tried where a group, its rounds and the packets of a round are few enough: at most about 20,000 plans.
+    #[test]
+    fn no_plan_of_a_small_group_is_better_than_the_one_found() {
+        let mut compared = 0;
+        for per in [0.05, 0.1, 0.2, 0.3, 0.4, 0.5] {
+            let odds = Odds::new(per);
+            for (k, later, most) in
+                [(1, 1, 8), (1, 2, 6), (1, 3, 4), (2, 1, 8), (2, 2, 4), (3, 1, 5), (4, 1, 4)]
+            {
+                for first in k..k + 4 {
+                    for allowed in [0.05, 0.02, 0.005, 0.001] {
+                        let problem = Problem { odds: &odds, k, later, first, most, allowed };
+                        let found = problem.solve(f64::INFINITY);
+                        let best = brute_force(&problem);
+                        assert_eq!(found.is_some(), best.is_some(), "{per} {problem:?}");
+                        let (Some(found), Some(best)) = (found, best) else { continue };
+                        assert!(
+                            (found.sent - best).abs() < 1e-8,
+                            "{} is not {best}: {per} {problem:?}",
+                            found.sent
+                        );
+                        assert!(found.loss <= allowed && found.least <= best + 1e-8);
+                        assert!((problem.outcome(&found.table).0 - found.sent).abs() < 1e-12);
+                        compared += 1;
+                    }
+                }
+            }
+        }
+        assert!(compared > 200, "{compared}");
+    }
+
+    #[test]
+    fn one_packet_and_two_rounds_are_sent_again_once() {
+        // At a loss of 0.1, once more brings it to 0.01, and 1.1 packets on average.
+        let odds = Odds::new(0.1);
+        let problem = Problem { odds: &odds, k: 1, later: 1, first: 1, most: 5, allowed: 0.01 + 1e-12 };
+        let found = problem.solve(f64::INFINITY).unwrap();
+        assert_eq!((found.table, found.sent), (vec![vec![1]], 1.1));
+        // A thousandth needs two copies in the second round: 1.2 packets.
+        let found = Problem { allowed: 0.001 + 1e-12, ..problem }.solve(f64::INFINITY).unwrap();
+        assert_eq!((found.table, found.sent), (vec![vec![2]], 1.2));
+    }
+}

@@ -1,0 +1,375 @@
+//! The planner: how many packets make a group, and in how many rounds of how many packets it is sent, so that enough of it arrives
+//! by the deadline with the fewest packets sent.
+//!
+//! A plan's last packet must arrive in time however the rounds before went. A round begins a round trip after the last packet of the
+//! one before has left, and each packet takes its time to send. A first round of `n` packets and later ones of at most `m` each
+//! therefore last `(n + (rounds - 1) m) packet times + (rounds - 1) RTT + one-way delay`, from the hand-over of the first packet.
+//! Among the plans that this allows, [`super::optimum`] finds the best for each size of group, number of rounds and first round;
+//! the GNAT report took tables made beforehand.
+
+use super::odds::{self, Have, MOST_IN_ROUND, Odds};
+use super::optimum::{Found, Problem, Table};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_base::Span;
+
+/// Most source packets of a group (the GNAT software has 10).
+pub(super) const MOST_SOURCES: usize = 10;
+/// Most rounds of a group (the GNAT software has 7).
+pub(super) const MOST_ROUNDS: usize = 7;
+/// The rate of loss beyond which a channel counts as gone.
+pub const WORST_PER: f64 = 0.9;
+/// Steps of the rate of loss in the cache: the rate is rounded up to a multiple of 1/100.
+const PER_STEPS: f64 = 100.0;
+/// Plans that the cache keeps before it is emptied: a channel that wanders through its steps needs some dozens.
+const CACHED: usize = 256;
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Channel {
+    /// Probability that a packet is lost, below 1. Losses count as independent.
+    pub per: f64,
+    /// Round trip time, from when a packet has left to when its acknowledgement is here: the longest to be expected.
+    pub rtt: Span,
+    /// One-way delay to the receiver, the longest to be expected.
+    pub owd: Span,
+    /// Time from one packet to the next, at the rate at which the sender sends.
+    pub packet_time: Span,
+}
+
+/// What a plan is to reach.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Goal {
+    /// From hand-over at the sender to delivery at the receiver.
+    pub deadline: Span,
+    /// The share of packets to be delivered by then, below 1.
+    pub target: f64,
+}
+
+/// How a group is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Source packets alone, sent again as long as there is time.
+    PureArq,
+    /// Source and repair packets, in several rounds.
+    CodedArq,
+    /// Source and repair packets, in one round.
+    Fec,
+}
+
+/// How groups are sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// How they are protected.
+    pub mode: Mode,
+    /// Source packets of a group.
+    pub k: usize,
+    /// Rounds.
+    pub rounds: usize,
+    /// Packets of the first round, source packets first.
+    pub first: usize,
+    /// Packets that are sent on average, per source packet.
+    pub sent: f64,
+    /// No plan of this many rounds sends fewer, per source packet.
+    pub least: f64,
+    /// The share of source packets that is expected to be delivered in time.
+    pub delivery: f64,
+    /// Source packets that are delivered in time, per packet that arrives.
+    pub efficiency: f64,
+    /// When the last packet of a group arrives at the latest, after the hand-over of its first.
+    pub latest: Span,
+    #[serde(skip)]
+    later: Table,
+}
+
+impl Plan {
+    /// How many packets a round (from 0) sends when the receiver has this of the group: the missing source packets first, then repair
+    /// packets. None when the group is complete or the rounds are over.
+    pub fn packets(&self, round: usize, have: Have) -> usize {
+        if round >= self.rounds || have.packets() >= self.k {
+            return 0;
+        }
+        match round.checked_sub(1) {
+            None => self.first,
+            Some(round) => self.later[round][odds::index(self.k, have)].into(),
+        }
+    }
+
+    fn new(problem: &Problem<'_>, found: Found, channel: &Channel) -> Plan {
+        let Problem { k, later, first, .. } = *problem;
+        // Only a round that sends more than what is missing of the source packets sends repair packets.
+        let coded = first > k
+            || found.table.iter().any(|round| {
+                odds::states(k)
+                    .zip(round)
+                    .any(|(have, packets)| have.repairs == 0 && usize::from(*packets + have.sources) > k)
+            });
+        let mode = match (coded, later) {
+            (false, _) => Mode::PureArq,
+            (true, 0) => Mode::Fec,
+            (true, _) => Mode::CodedArq,
+        };
+        let most = found.table.iter().map(|round| u64::from(round.iter().copied().max().unwrap_or(0)));
+        let longest = first as u64 + most.sum::<u64>();
+        let sources = k as f64;
+        let delivery = 1.0 - found.loss;
+        Plan {
+            mode,
+            k,
+            rounds: later + 1,
+            first,
+            sent: found.sent / sources,
+            least: found.least / sources,
+            delivery,
+            efficiency: delivery * sources / (found.sent * (1.0 - channel.per)),
+            latest: channel.packet_time * longest + channel.rtt * later as u64 + channel.owd,
+            later: found.table,
+        }
+    }
+}
+
+/// The plan that was chosen, and those that it beat.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// The plan that sends the fewest packets and reaches the target; if none does, the one that delivers most.
+    pub plan: Plan,
+    /// Whether it reaches the target.
+    pub reaches_target: bool,
+    /// The best plan of every other number of rounds that reaches the target, fewer rounds first. More rounds than pure ARQ needs
+    /// are not looked at.
+    pub beaten: Vec<Plan>,
+}
+
+/// The packets that the deadline leaves time for, over all rounds, by the number of rounds less one.
+type Room = [u8; MOST_ROUNDS];
+
+/// How many packets each number of rounds leaves time for.
+fn room(channel: &Channel, deadline: Span) -> Room {
+    std::array::from_fn(|later| {
+        let time = deadline.saturating_sub(channel.owd + channel.rtt * later as u64);
+        let packets = time.as_nanos() / channel.packet_time.as_nanos().max(1);
+        let rounds = later as u64 + 1;
+        // Fewer packets than rounds are none; more than the most of all rounds make no difference.
+        if packets < rounds { 0 } else { packets.min(rounds * MOST_IN_ROUND as u64) as u8 }
+    })
+}
+
+/// Chooses the plan for this channel, as exactly as its numbers are. `None` where not even one packet arrives by the deadline.
+pub fn choose(channel: &Channel, goal: &Goal) -> Option<Choice> {
+    let channel = Channel { per: channel.per.clamp(0.0, WORST_PER), ..*channel };
+    let (room, odds) = (room(&channel, goal.deadline), Odds::new(channel.per));
+    // So much more than the target is not to be lost to rounding.
+    let allowed = 1.0 - goal.target + 1e-12;
+    let mut plans: Vec<Plan> = Vec::new();
+    for (later, packets) in room.into_iter().enumerate().filter(|(_, packets)| *packets > 0) {
+        let mut best: Option<Plan> = None;
+        for_each_problem(&odds, later, packets.into(), allowed, |problem| {
+            let beat =
+                best.as_ref().map_or(f64::INFINITY, |best| best.sent * problem.k as f64 * (1.0 - 1e-12));
+            // A first round of more packets than the best plan sends in all is no use, nor is any longer one. Pure ARQ delivers
+            // all that arrives: what sends less than it only delivers less.
+            let is_arq = best.as_ref().is_some_and(|best| best.mode == Mode::PureArq);
+            if is_arq || problem.first as f64 >= beat {
+                return false;
+            }
+            if let Some(found) = problem.solve(beat) {
+                best = Some(Plan::new(&problem, found, &channel));
+            }
+            true
+        });
+        let done = best.as_ref().is_some_and(|best| best.mode == Mode::PureArq);
+        plans.extend(best);
+        if done {
+            break;
+        }
+    }
+    let Some(best) = (0..plans.len()).min_by(|a, b| plans[*a].sent.total_cmp(&plans[*b].sent)) else {
+        let plan = safest(&odds, &room, &channel)?;
+        return Some(Choice { plan, reaches_target: false, beaten: Vec::new() });
+    };
+    let plan = plans.remove(best);
+    Some(Choice { plan, reaches_target: true, beaten: plans })
+}
+
+/// The plan that delivers most; the one with fewer packets among equals.
+fn safest(odds: &Odds, room: &Room, channel: &Channel) -> Option<Plan> {
+    let mut best: Option<Plan> = None;
+    for (later, packets) in room.iter().enumerate().filter(|(_, packets)| **packets > 0) {
+        for_each_problem(odds, later, (*packets).into(), 0.0, |problem| {
+            let plan = Plan::new(&problem, problem.safest(), channel);
+            let better = |best: &Plan| (plan.delivery, best.sent) > (best.delivery, plan.sent);
+            if best.as_ref().is_none_or(better) {
+                best = Some(plan);
+            }
+            true
+        });
+    }
+    best
+}
+
+/// Goes through the sizes of groups and of first rounds that so many packets in all leave room for, until told not to go on with
+/// longer first rounds.
+fn for_each_problem<'a>(
+    odds: &'a Odds,
+    later: usize,
+    packets: usize,
+    allowed: f64,
+    mut each: impl FnMut(Problem<'a>) -> bool,
+) {
+    for k in 1..=MOST_SOURCES {
+        for first in k..=packets.saturating_sub(later).min(MOST_IN_ROUND) {
+            let most = (packets - first).checked_div(later).unwrap_or(0).min(MOST_IN_ROUND);
+            if !each(Problem { odds, k, later, first, most, allowed }) {
+                break;
+            }
+        }
+    }
+}
+
+/// A planner for one goal, which remembers its plans. It looks at the rate of loss in steps of a hundredth and at delays in whole
+/// packets, so that a channel that stays much the same keeps its plan.
+#[derive(Debug)]
+pub struct Planner {
+    goal: Goal,
+    plans: BTreeMap<(u32, Room), Option<Arc<Choice>>>,
+}
+
+impl Planner {
+    /// A planner for this goal.
+    pub fn new(goal: Goal) -> Planner {
+        Planner { goal, plans: BTreeMap::new() }
+    }
+
+    /// The plan for this channel, its rate of loss rounded up; `None` where not even one packet arrives by the deadline.
+    pub fn plan(&mut self, channel: &Channel) -> Option<Arc<Choice>> {
+        let step = (channel.per.clamp(0.0, WORST_PER) * PER_STEPS).ceil();
+        let key = (step as u32, room(channel, self.goal.deadline));
+        if self.plans.len() >= CACHED && !self.plans.contains_key(&key) {
+            self.plans.clear();
+        }
+        let goal = self.goal;
+        let rounded = Channel { per: step / PER_STEPS, ..*channel };
+        self.plans.entry(key).or_insert_with(|| choose(&rounded, &goal).map(Arc::new)).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    /// The GNAT report's link: 10 Mbit/s, 10 ms each way, packets of 1,250 bytes.
+    fn gnat(per: f64) -> Channel {
+        Channel { per, rtt: ms(20), owd: ms(10), packet_time: ms(1) }
+    }
+
+    fn plan(per: f64, deadline: u64) -> Choice {
+        choose(&gnat(per), &Goal { deadline: ms(deadline), target: 0.995 }).unwrap()
+    }
+
+    #[test]
+    fn a_clean_channel_sends_each_packet_once() {
+        let Choice { plan, reaches_target, .. } = plan(0.0, 30);
+        assert!(reaches_target);
+        assert_eq!((plan.mode, plan.k, plan.rounds, plan.first), (Mode::PureArq, 1, 1, 1));
+        assert_eq!((plan.sent, plan.delivery, plan.efficiency), (1.0, 1.0, 1.0));
+        assert_eq!(plan.latest, ms(11));
+    }
+
+    #[test]
+    fn time_for_enough_retransmissions_makes_it_pure_arq() {
+        // 0.4^6 = 0.0041 is allowed, and six rounds end after 6 + 100 + 10 ms; 0.1^3 after 3 + 40 + 10 ms.
+        for (per, deadline, rounds, latest) in [(0.4, 170, 6, 116), (0.1, 70, 3, 53)] {
+            let Choice { plan, .. } = plan(per, deadline);
+            assert_eq!((plan.mode, plan.k, plan.rounds, plan.latest), (Mode::PureArq, 1, rounds, ms(latest)));
+            assert!((plan.efficiency - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_deadline_without_time_for_acknowledgements_makes_it_fec() {
+        // The best published codes of at most ten source packets at these losses (optimum by dynamic programming): efficiencies
+        // 0.791, 0.701 and 0.648. 20 ms are 20 packets.
+        for (per, published) in [(0.1, 0.791), (0.2, 0.701)] {
+            let Choice { plan, .. } = plan(per, 30);
+            assert_eq!((plan.mode, plan.rounds), (Mode::Fec, 1));
+            assert!((plan.efficiency - published).abs() < 0.002, "{plan:?}");
+            assert!(plan.latest <= ms(30));
+        }
+    }
+
+    #[test]
+    fn coded_arq_is_as_good_as_the_published_optimum() {
+        // Best efficiency by rounds at a target of 0.995 (the optimum published with the GNAT software), for k up to 10.
+        let published = [
+            (0.1, 2, 0.950),
+            (0.2, 2, 0.929),
+            (0.2, 3, 0.979),
+            (0.3, 2, 0.895),
+            (0.3, 3, 0.961),
+            (0.4, 2, 0.859),
+            (0.4, 3, 0.939),
+            (0.5, 2, 0.839),
+            (0.5, 3, 0.918),
+        ];
+        for (per, rounds, published) in published {
+            // No limit but the number of rounds: packets take no time, and there is time for so many rounds.
+            let channel = Channel { per, rtt: ms(20), owd: ms(0), packet_time: Span::from_nanos(1) };
+            let deadline = ms(20 * rounds - 10);
+            let choice = choose(&channel, &Goal { deadline, target: 0.995 }).unwrap();
+            let plan = choice.plan;
+            assert_eq!((plan.mode, plan.rounds as u64), (Mode::CodedArq, rounds));
+            assert!(plan.efficiency > published - 0.002, "{per} {rounds}: {} {published}", plan.efficiency);
+        }
+    }
+
+    /// The grid. The bound is the dual's, which no plan can beat.
+    #[test]
+    fn every_plan_is_within_half_a_point_of_its_bound_and_meets_target_and_deadline() {
+        for per in [0.05, 0.1, 0.2, 0.3, 0.4, 0.5] {
+            for deadline in (30..=170).step_by(20) {
+                let Choice { plan, reaches_target, beaten } = plan(per, deadline);
+                let bound = plan.delivery / (plan.least * (1.0 - per));
+                assert!(bound - plan.efficiency < 0.005, "{per} {deadline}: {plan:?}");
+                assert!(plan.latest <= ms(deadline), "{per} {deadline}: {plan:?}");
+                assert!(!reaches_target || plan.delivery >= 0.995 - 1e-9, "{per} {deadline}: {plan:?}");
+                assert!(beaten.iter().all(|other| other.sent >= plan.sent));
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_out_of_reach_gets_the_plan_that_delivers_most() {
+        // Three packets have time: three copies of one, 1 - 0.5^3.
+        let channel = Channel { per: 0.5, ..gnat(0.5) };
+        let choice = choose(&channel, &Goal { deadline: ms(13), target: 0.995 }).unwrap();
+        assert!(!choice.reaches_target);
+        assert_eq!((choice.plan.k, choice.plan.first, choice.plan.delivery), (1, 3, 0.875));
+        assert!(choose(&channel, &Goal { deadline: ms(10), target: 0.995 }).is_none());
+    }
+
+    #[test]
+    fn a_planner_takes_the_next_hundredth_and_remembers() {
+        let mut planner = Planner::new(Goal { deadline: ms(50), target: 0.995 });
+        let first = planner.plan(&gnat(0.1931)).unwrap();
+        assert_eq!(*first, plan(0.2, 50));
+        assert!(Arc::ptr_eq(&first, &planner.plan(&gnat(0.1999)).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &planner.plan(&gnat(0.2001)).unwrap()));
+    }
+
+    #[test]
+    fn a_round_sends_what_the_plan_says_until_the_group_is_complete() {
+        let Choice { plan, .. } = plan(0.2, 50);
+        assert_eq!((plan.mode, plan.rounds), (Mode::CodedArq, 2));
+        assert_eq!(plan.packets(0, Have::NOTHING), plan.first);
+        let missing_one = Have { sources: plan.k as u8 - 1, repairs: 0 };
+        assert!(plan.packets(1, missing_one) >= 1);
+        assert_eq!(plan.packets(1, Have { repairs: 1, ..missing_one }), 0);
+        assert_eq!(plan.packets(2, missing_one), 0);
+    }
+}
