@@ -59,6 +59,10 @@ impl Destination {
     pub fn address(&self) -> IpAddr {
         self.address
     }
+    /// Whether an address is one of it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4() && masked(address, self.length) == self.address
+    }
     /// How many bits of it count.
     pub fn length(&self) -> u8 {
         self.length

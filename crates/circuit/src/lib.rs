@@ -1,5 +1,5 @@
 //! Circuits: paths whose rate is reserved. The planner works out what a host sets so that one transfer fills a circuit from the
-//! first round trip on and loses nothing; the calendar admits reservations without overbooking a card. Source for both:
+//! first round trip on and loses nothing; the calendar admits reservations without overbooking a card; [`transfer`] is what two hosts say to one another about files. Source:
 //! F. Alali, "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016); a section number alone is of it.
 //!
 //! All but [`Store`] is pure; the store touches the file that it is given and nothing else.
@@ -14,6 +14,7 @@ mod plan;
 mod refusal;
 mod request;
 mod store;
+pub mod transfer;
 mod utc;
 
 pub use calendar::{Calendar, Card, Circuit, Conflict, Guarantee};

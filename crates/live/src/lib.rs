@@ -34,3 +34,4 @@ pub use namespace::{Privilege, enter, may_make_namespaces};
 pub use packet::examine_frame;
 pub use ping::ping;
 pub use tally::{FlowSums, LinkSums, Tally};
+pub use tcp_info::{Losses, losses};

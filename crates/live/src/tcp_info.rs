@@ -9,11 +9,26 @@ use weir_record::TransportSample;
 /// `TCP_INFINITE_SSTHRESH` of include/net/tcp.h: no loss so far.
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// Asks for the state of a connection.
+/// What a connection has sent more than once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Segments that were sent again.
+    pub retransmitted: u64,
+    /// Of those, what the receiver had already (RFC 2883).
+    pub unneeded: u64,
+}
+
+/// What a connection has sent more than once so far.
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<TransportSample> {
+pub fn losses(socket: impl AsFd) -> io::Result<Losses> {
+    let (info, _) = ask(socket)?;
+    Ok(Losses { retransmitted: info.tcpi_total_retrans.into(), unneeded: info.tcpi_dsack_dups.into() })
+}
+
+/// The kernel's answer, and how much of it this kernel fills in.
+fn ask(socket: impl AsFd) -> io::Result<(libc::tcp_info, usize)> {
     // SAFETY: plain data for which all zeros is a valid value; older kernels fill in a part of it and leave the rest zero.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -27,13 +42,19 @@ pub(crate) fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<Trans
             &raw mut length,
         )
     };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok((info, length as usize)) }
+}
+
+/// Asks for the state of a connection.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<TransportSample> {
+    let (info, length) = ask(socket)?;
     let micros = |value: u32| Span::from_micros(value.into());
     // Rates are in bytes a second; all ones is no rate.
     let rate = |bytes: u64| bytes.checked_mul(8).filter(|bits| *bits > 0).map(Rate::from_bits_per_sec);
-    let knows_timeouts = length as usize >= offset_of!(libc::tcp_info, tcpi_total_rto) + size_of::<u16>();
+    let knows_timeouts = length >= offset_of!(libc::tcp_info, tcpi_total_rto) + size_of::<u16>();
     Ok(TransportSample {
         at,
         flow,

@@ -2,7 +2,11 @@
 
 mod args;
 mod entry;
+mod folder;
 mod host;
+mod send;
+mod serve;
+mod session;
 mod shaped;
 mod up;
 mod watch;
@@ -36,6 +40,9 @@ pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
         CircuitAction::Down(args) => up::down(args),
         CircuitAction::Change(args) => up::change(args),
         CircuitAction::Watch(args) => watch::watch(args),
+        CircuitAction::Keygen(args) => keygen(&args.file),
+        CircuitAction::Serve(args) => serve::serve(args),
+        CircuitAction::Send(args) => send::send(args),
         CircuitAction::List { all, store, json } => list(*all, &store.store, *json),
         CircuitAction::Cancel { numbers, store } => cancel(numbers, &store.store),
     }
@@ -83,6 +90,16 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     text += "\nNumbers in brackets are sections of F. Alali, \"A Cross-Layer Design for Large Data Transfers\", 2016.\n";
     print(&text)
+}
+
+fn keygen(path: &Path) -> Result<(), Failure> {
+    let keys = session::Keys::generate(path).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot write {}: {error}", path.display()),
+            "name a file that is not there yet",
+        )
+    })?;
+    print(&format!("{}\n", keys.public))
 }
 
 /// The clock of this machine.

@@ -1,6 +1,8 @@
 //! The words of `weir circuit`.
 
+use super::session::PublicKey;
 use clap::{Args, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use weir_base::{Bytes, Rate, Span};
 use weir_circuit::{Case, Destination, Ip, Layer, Priority, Utc};
@@ -37,6 +39,12 @@ pub(crate) enum CircuitAction {
     Change(ChangeArgs),
     /// Tell each second what the circuits carry, and what they refuse
     Watch(WatchArgs),
+    /// Make the pair of keys by which hosts know one another
+    Keygen(KeygenArgs),
+    /// Receive files from hosts whose keys are allowed
+    Serve(ServeArgs),
+    /// Send files over a circuit
+    Send(SendArgs),
     /// List the reservations, and which are up
     #[command(after_help = "Example:\n  weir circuit list --all --json")]
     List {
@@ -254,6 +262,9 @@ pub(crate) struct UpArgs {
     /// Who comes first on a semi-guaranteed circuit
     #[arg(long, default_value = "transfer")]
     pub priority: PriorityName,
+    /// How many connections share the window
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub streams: u32,
     /// Shape only: leave the congestion control to others
     #[arg(long)]
     pub no_control: bool,
@@ -313,6 +324,75 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "N")]
     pub seconds: Option<u64>,
     /// Print a JSON document a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir circuit keygen ~/.config/weir.key     prints the public key, which the other host is given")]
+pub(crate) struct KeygenArgs {
+    /// The file for both keys; it must not be there yet
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir circuit serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
+
+Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and
+nothing is written outside the folder. The payload crosses the network in clear; that it is what the sender sent is
+verified block by block, by digests that come encrypted and authenticated.")]
+pub(crate) struct ServeArgs {
+    /// This host's keys, as `keygen` wrote them
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The public key of a host that may send; may be given several times
+    #[arg(long, value_name = "KEY", required = true)]
+    pub allow: Vec<PublicKey>,
+    /// The folder for received files
+    #[arg(long, value_name = "FOLDER")]
+    pub into: PathBuf,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7765")]
+    pub listen: SocketAddr,
+    /// Most bytes that the folder may hold, for example 2TB
+    #[arg(long, value_name = "BYTES")]
+    pub quota: Option<Bytes>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
+  weir circuit send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --streams 4     after `weir circuit up --streams 4`
+
+Each second it tells what the receiver has read, what was sent again, what of that the network had lost, and what the
+circuit's shaper refused (as root; what is refused stays unsent and is no loss). The same command, given again after an
+interruption, sends what is missing.")]
+pub(crate) struct SendArgs {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The host that runs `weir circuit serve`, perhaps with its port
+    #[arg(required = true, value_name = "HOST")]
+    pub host: String,
+    /// This host's keys, as `keygen` wrote them
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The public key of the other host
+    #[arg(long, value_name = "KEY")]
+    pub peer: PublicKey,
+    /// Connections that carry the files side by side
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub streams: u32,
+    /// The congestion control [default: that of circuits where it is loaded, or else the system's]
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<String>,
+    /// Print a JSON document a second, and one at the end
     #[arg(long)]
     pub json: bool,
 }

@@ -35,6 +35,8 @@ pub(crate) struct Up {
     pub background: bool,
     /// Whether connections to its destination get a congestion control of weir's.
     pub controlled: bool,
+    /// How many connections share its window.
+    pub streams: u32,
 }
 
 impl Up {
@@ -64,6 +66,8 @@ impl Up {
 
     /// Its class and queue; both are changed where they are there.
     pub(crate) fn shape(&self, plan: &Plan) -> [Step; 2] {
+        // Beside the whole window of the plan a burst of what else goes to the destination, so that neither refuses the other.
+        let limit = plan.limit + plan.burst;
         let (rate, burst) = (plan.shaper_rate, plan.burst);
         let class = Class {
             handle: self.handle(),
@@ -75,8 +79,7 @@ impl Up {
             quantum: QUANTUM,
             prio: 0,
         };
-        let leaf =
-            Step::Bfifo { handle: Handle::new(self.class, 0), parent: class.handle, limit: plan.limit };
+        let leaf = Step::Bfifo { handle: Handle::new(self.class, 0), parent: class.handle, limit };
         [Step::Class(class), leaf]
     }
 
@@ -95,7 +98,7 @@ impl Up {
         let parameters = serde_json::json!({
             "rate": plan.shaper_rate,
             "rtt": plan.request.rtt,
-            "window_percent": plan.request.window_percent,
+            "window_percent": (plan.request.window_percent / self.streams.max(1)).max(1),
             "header_bytes": plan.headers.of_frame().get(),
         });
         let ctcp = control(Control::Ctcp)?;
@@ -152,5 +155,6 @@ pub(crate) fn wanted(number: u64, store: &Path, circuit: &Circuit, mtu: u32) -> 
         semi: circuit.guarantee == Guarantee::Semi,
         background: false,
         controlled: true,
+        streams: 1,
     }
 }

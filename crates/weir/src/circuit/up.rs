@@ -66,6 +66,7 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
     let up = Up {
         background: matches!(args.priority, PriorityName::Background),
         controlled: !args.no_control,
+        streams: args.streams,
         ..wanted(number.unwrap_or(0), path, &circuit, mtu)
     };
     let plan = up.plan()?;

@@ -1,0 +1,115 @@
+//! The folder that received files go to: nothing is written outside it, no file in it is overwritten, and it holds no more than it may.
+
+use super::serve::guard;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use weir_circuit::transfer::{check_name, part_name};
+
+/// A folder for received files.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    descriptor: OwnedFd,
+    /// Most bytes that it may hold.
+    quota: Option<u64>,
+    /// Lengths of the files that are being received, by name.
+    promised: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Folder {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// It is not there, or is no folder.
+    pub(crate) fn open(path: &Path, quota: Option<u64>) -> io::Result<Folder> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Folder { path: path.to_owned(), descriptor, quota, promised: Mutex::default() })
+    }
+
+    /// Opens the file of this name that is not whole yet, or makes it, and keeps room for so many bytes; nobody else receives it at the
+    /// same time.
+    ///
+    /// # Errors
+    /// The name may not be, a file has it already, somebody else is receiving it, or there is no room.
+    pub(crate) fn part(&self, name: &str, bytes: u64) -> io::Result<File> {
+        check_name(name).map_err(io::Error::other)?;
+        let there = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
+        if there.is_ok() {
+            return Err(io::Error::other(format!("{name:?} is there already, and nothing is overwritten")));
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let part = File::from(rustix::fs::openat(
+            &self.descriptor,
+            part_name(name),
+            flags,
+            Mode::from_bits_truncate(0o644),
+        )?);
+        if !part.metadata()?.is_file() {
+            return Err(io::Error::other(format!("{:?} is not a file", part_name(name))));
+        }
+        rustix::fs::flock(&part, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| io::Error::other(format!("{name:?} is being received from somebody else")))?;
+        let room = self.promise(name, bytes);
+        if room.is_err() {
+            self.give_up(name, &part);
+        }
+        room.map(|()| part)
+    }
+
+    /// Gives a file that is whole its name; it is on the disk then, and the room that was kept for it is taken.
+    ///
+    /// # Errors
+    /// A file has the name meanwhile, or the disk's.
+    pub(crate) fn complete(&self, name: &str, part: &File, bytes: u64) -> io::Result<()> {
+        part.set_len(bytes)?;
+        part.sync_all()?;
+        let here = &self.descriptor;
+        rustix::fs::renameat_with(here, part_name(name), here, name, RenameFlags::NOREPLACE)?;
+        guard(&self.promised).remove(name);
+        Ok(rustix::fs::fsync(here)?)
+    }
+
+    /// Keeps room for a file of so many bytes, until it is whole or is given up.
+    fn promise(&self, name: &str, bytes: u64) -> io::Result<()> {
+        let mut promised = guard(&self.promised);
+        let (mut held, mut there) = (0, 0);
+        for entry in fs::read_dir(&self.path)?.flatten() {
+            let length = entry.metadata().map_or(0, |about| about.len());
+            let part = |name: &str| entry.file_name().to_str() == Some(&part_name(name));
+            match promised.keys().map(String::as_str).chain([name]).any(part) {
+                true => there += length,
+                false => held += length,
+            }
+        }
+        let needed = promised.values().sum::<u64>().saturating_add(bytes);
+        if let Some(quota) = self.quota {
+            let free = quota.saturating_sub(held).saturating_sub(needed - bytes);
+            if bytes > free {
+                return Err(io::Error::other(format!(
+                    "{bytes} bytes do not fit the quota, of which {free} are free"
+                )));
+            }
+        }
+        let disk = rustix::fs::fstatvfs(&self.descriptor)?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize).saturating_add(there);
+        if needed > free {
+            return Err(io::Error::other(format!("{bytes} bytes do not fit the disk")));
+        }
+        promised.insert(name.to_owned(), bytes);
+        Ok(())
+    }
+
+    /// A file will not become whole now. What there is of it stays.
+    pub(crate) fn give_up(&self, name: &str, part: &File) {
+        if part.metadata().is_ok_and(|about| about.len() == 0) {
+            let _ = rustix::fs::unlinkat(&self.descriptor, part_name(name), AtFlags::empty());
+        }
+        guard(&self.promised).remove(name);
+    }
+}

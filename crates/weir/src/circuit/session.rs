@@ -1,0 +1,228 @@
+//! A session between two hosts that know each other's key: the Noise protocol (pattern IK, revision 34) over TCP. What is said in it is
+//! encrypted and authenticated; who listens and has not the other's private key learns and changes nothing.
+
+use snow::params::NoiseParams;
+use snow::{Builder, StatelessTransportState};
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use weir_circuit::transfer::Message;
+
+/// How a connection begins: one that carries a session, and one that carries the blocks of one.
+pub(crate) const SESSION: [u8; 8] = *b"weir-s 1";
+pub(crate) const BLOCKS: [u8; 8] = *b"weir-b 1";
+/// The pattern, and what both hosts mix in so that no other program's messages fit.
+const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+const PROLOGUE: &[u8] = b"weir circuit 1";
+/// The longest message of the Noise protocol.
+const LONGEST: usize = 65_535;
+/// Length of a key in bytes.
+const KEY: usize = 32;
+
+/// A public key, written with 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PublicKey([u8; KEY]);
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = String;
+    fn from_str(text: &str) -> Result<PublicKey, String> {
+        let wrong =
+            || "a public key has 64 hexadecimal digits, as `weir circuit keygen` prints it".to_owned();
+        Ok(PublicKey(from_hex(text).ok_or_else(wrong)?))
+    }
+}
+
+fn from_hex(text: &str) -> Option<[u8; KEY]> {
+    let text = text.trim();
+    if text.len() != 2 * KEY || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut key = [0; KEY];
+    for (at, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(key)
+}
+
+/// A host's pair of keys.
+pub(crate) struct Keys {
+    private: [u8; KEY],
+    pub public: PublicKey,
+}
+
+impl Keys {
+    /// Makes a pair and writes it to a new file that only its owner reads.
+    pub(crate) fn generate(path: &Path) -> io::Result<Keys> {
+        let pair = Builder::new(params()?).generate_keypair().map_err(refused)?;
+        let sized = |bytes: Vec<u8>| {
+            <[u8; KEY]>::try_from(bytes).map_err(|_| io::Error::other("a key of another length"))
+        };
+        let keys = Keys { private: sized(pair.private)?, public: PublicKey(sized(pair.public)?) };
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        // Both are 32 bytes, written alike.
+        writeln!(file, "private {}\npublic {}", PublicKey(keys.private), keys.public)?;
+        file.sync_all()?;
+        Ok(keys)
+    }
+
+    /// Reads a pair.
+    ///
+    /// # Errors
+    /// It cannot be read, others can read it too, or it is no pair of keys.
+    pub(crate) fn read(path: &Path) -> io::Result<Keys> {
+        if fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
+            return Err(io::Error::other(format!("others can read it: chmod 600 {}", path.display())));
+        }
+        let text = fs::read_to_string(path)?;
+        let named =
+            |name: &str| text.lines().find_map(|line| from_hex(line.strip_prefix(name)?.strip_prefix(' ')?));
+        let pair = named("private").zip(named("public"));
+        let (private, public) =
+            pair.ok_or_else(|| io::Error::other("it is not a file that `weir circuit keygen` wrote"))?;
+        Ok(Keys { private, public: PublicKey(public) })
+    }
+}
+
+fn params() -> io::Result<NoiseParams> {
+    PATTERN.parse().map_err(refused)
+}
+
+/// What the other host says.
+pub(crate) struct Listener {
+    stream: TcpStream,
+    state: Arc<StatelessTransportState>,
+    nonce: u64,
+}
+
+/// What this host says.
+pub(crate) struct Speaker {
+    stream: TcpStream,
+    state: Arc<StatelessTransportState>,
+    nonce: u64,
+}
+
+fn read_frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length)?;
+    let mut bytes = vec![0; usize::from(u16::from_be_bytes(length))];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write_frame(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes(), bytes].concat())
+}
+
+fn refused(error: snow::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("the keys do not fit: {error}"))
+}
+
+/// Begins a session with a host whose key is known.
+///
+/// # Errors
+/// The other host does not have that key, or does not take ours.
+pub(crate) fn begin(mut stream: TcpStream, keys: &Keys, peer: &PublicKey) -> io::Result<(Listener, Speaker)> {
+    stream.set_nodelay(true)?;
+    stream.write_all(&SESSION)?;
+    let builder =
+        Builder::new(params()?).prologue(PROLOGUE).and_then(|it| it.local_private_key(&keys.private));
+    let builder = builder.and_then(|it| it.remote_public_key(&peer.0));
+    let mut handshake = builder.and_then(Builder::build_initiator).map_err(refused)?;
+    let mut buffer = vec![0; LONGEST];
+    let length = handshake.write_message(&[], &mut buffer).map_err(refused)?;
+    write_frame(&mut stream, &buffer[..length])?;
+    let answer = read_frame(&mut stream).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the other host does not know our key, or has another one",
+        ),
+        _ => error,
+    })?;
+    handshake.read_message(&answer, &mut buffer).map_err(refused)?;
+    ends(stream, handshake)
+}
+
+/// Takes a session that another host begins (what is in [`SESSION`] is read already), if its key is allowed.
+///
+/// # Errors
+/// Its key is not, or it does not have ours.
+pub(crate) fn take(
+    mut stream: TcpStream,
+    keys: &Keys,
+    allowed: &[PublicKey],
+) -> io::Result<(Listener, Speaker, PublicKey)> {
+    stream.set_nodelay(true)?;
+    let builder =
+        Builder::new(params()?).prologue(PROLOGUE).and_then(|it| it.local_private_key(&keys.private));
+    let mut handshake = builder.and_then(Builder::build_responder).map_err(refused)?;
+    let mut buffer = vec![0; LONGEST];
+    let first = read_frame(&mut stream)?;
+    handshake.read_message(&first, &mut buffer).map_err(refused)?;
+    let peer = handshake.get_remote_static().and_then(|key| <[u8; KEY]>::try_from(key).ok()).map(PublicKey);
+    let peer = peer.filter(|peer| allowed.contains(peer));
+    let peer =
+        peer.ok_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, "its key is not allowed"))?;
+    let length = handshake.write_message(&[], &mut buffer).map_err(refused)?;
+    write_frame(&mut stream, &buffer[..length])?;
+    let (listener, speaker) = ends(stream, handshake)?;
+    Ok((listener, speaker, peer))
+}
+
+fn ends(stream: TcpStream, handshake: snow::HandshakeState) -> io::Result<(Listener, Speaker)> {
+    let state = Arc::new(handshake.into_stateless_transport_mode().map_err(refused)?);
+    let speaker = Speaker { stream: stream.try_clone()?, state: state.clone(), nonce: 0 };
+    Ok((Listener { stream, state, nonce: 0 }, speaker))
+}
+
+impl Listener {
+    /// The next message. `None` when the other host has ended the session.
+    ///
+    /// # Errors
+    /// The connection's, a message that is not the other host's, or one that makes no sense.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Message>> {
+        let frame = match read_frame(&mut self.stream) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            frame => frame?,
+        };
+        let mut plain = vec![0; LONGEST];
+        let length = self.state.read_message(self.nonce, &frame, &mut plain).map_err(refused)?;
+        self.nonce += 1;
+        Message::decode(&plain[..length]).map(Some).map_err(io::Error::other)
+    }
+
+    /// How long to wait for a message at most; none: for as long as it takes.
+    pub(crate) fn wait(&self, at_most: Option<std::time::Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(at_most)
+    }
+}
+
+impl Speaker {
+    /// Says something.
+    ///
+    /// # Errors
+    /// The connection's.
+    pub(crate) fn say(&mut self, message: &Message) -> io::Result<()> {
+        let plain = message.encode().map_err(io::Error::other)?;
+        let mut frame = vec![0; LONGEST];
+        let length = self.state.write_message(self.nonce, &plain, &mut frame).map_err(refused)?;
+        self.nonce += 1;
+        write_frame(&mut self.stream, &frame[..length])
+    }
+
+    /// Ends the session for both.
+    pub(crate) fn end(&self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+}
