@@ -12,6 +12,8 @@ weir.pictures = (host, head, cells) => {
     document.head.append(script);
   });
   const plots = [];
+  // As on the pages of runs, plots begin after the warm-up, so that they show what the numbers tell of.
+  const begin = (run) => (run.w < run.n * run.p ? run.w : 0);
 
   Promise.all(chosen.map(load)).then(() => {
     const runs = chosen.map((run) => weir.runs.get(name(run)));
@@ -23,11 +25,11 @@ weir.pictures = (host, head, cells) => {
       if (!all.length) continue;
       const unit = runs.flatMap((run) => (run || {}).charts || []).find((chart) => chart.k === kind).u;
       // A capacity far above what anybody got would flatten the rest.
-      const top = (capped) => Math.max(0, ...all.filter((line) => capped || !line.cap).flatMap((line) => line.v.filter(Number.isFinite)));
+      const top = (capped) => Math.max(0, ...runs.flatMap((run) => lines(run, kind).filter((line) => capped || !line.cap).flatMap((line) => line.v.filter((value, k) => Number.isFinite(value) && (k + 1) * run.p > begin(run)))));
       const high = Math.min(top(true), 1.6 * top(false)) * 1.06 || 1;
       const names = new Map(all.map((line) => [line.n, line]));
       const grid = el("div", { class: "pictures" });
-      host.append(el("h3", null, title, el("span", { class: "quiet" }, ` ${unit}, first repeat of each cell`)),
+      host.append(el("h3", null, title, el("span", { class: "quiet" }, ` ${unit}, first repeat of each cell, after the warm-up`)),
         el("div", { class: "lines still" }, [...names.values()].map((line) => el("span", { class: `line ${line.i}${line.cap ? " cap" : ""}` }, line.n))), grid);
       runs.forEach((run, i) => {
         if (!run) return;
@@ -47,11 +49,10 @@ weir.pictures = (host, head, cells) => {
     const plot = new uPlot({
       width: Math.max(200, box.clientWidth), height: 150, legend: { show: false }, padding: [6, 18, 0, 0],
       cursor: { show: false },
-      scales: { x: { time: false, range: () => [0, times[times.length - 1] || 1] }, y: { range: () => [0, high] } },
+      scales: { x: { time: false, range: () => [begin(run), times[times.length - 1] || 1] }, y: { range: () => [0, high] } },
       axes: [{ ...axis, size: 24, values: (_, list) => list.map((v) => v + " s") }, { ...axis, size: 42 }],
       series: [{}, ...lines.map((line) => ({ stroke: () => weir.colour(line.i), width: line.cap ? 1 : 1.5, dash: line.cap ? [2, 3] : undefined, points: { show: false } }))],
       hooks: {
-        drawClear: [(plot) => weir.shade(plot, run.w)],
         draw: [(plot) => {
           weir.markEvents(plot, run.ev || [], false);
           box.dataset.drawn = "true";

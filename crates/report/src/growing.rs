@@ -8,6 +8,7 @@
 use crate::folder::Folder;
 use crate::model::{Lab, RunNumbers, RunSeries};
 use crate::pages::{PIECE, Pages, both_file, run_file};
+use crate::tables::ENGINES;
 use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script, source};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -165,7 +166,8 @@ pub(crate) fn write_pages(out: &Folder, lab: &Lab, series: &Series) -> Result<()
         }
     }
     out.write("report/lab.js", script::lab(lab).as_bytes())?;
-    out.write("report/compare.html", pages.comparison().as_bytes())?;
+    let judged = lab.agreement.as_ref().map(|compared| (compared, ENGINES));
+    out.write("report/compare.html", pages.comparison("../", judged).as_bytes())?;
     out.write("index.html", pages.index().as_bytes())?;
     out.sweep()
 }

@@ -5,6 +5,7 @@
 mod charts;
 mod claims;
 mod columns;
+mod comparison;
 mod environment;
 mod events;
 mod fit;
@@ -29,6 +30,7 @@ mod warnings;
 mod windows;
 
 pub use claims::{Reproduced, Score, claims_table, write_claims, write_document};
+pub use comparison::{Judged, Side, write_comparison};
 pub use growing::Growing;
 pub use table::{compare_table, table};
 
@@ -41,7 +43,6 @@ use std::path::{Path, PathBuf};
 use weir_base::Span;
 use weir_engine::{Results, ResultsError};
 use weir_record::Summary;
-use weir_record::compare::Compared;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -116,15 +117,4 @@ pub fn write_pages(
         }
     }
     growing::write_pages(&out, lab, &pieces)
-}
-
-/// Writes the page of a comparison of two results, `index.html`, into a folder; `names` are those of the reference and of what
-/// is held against it.
-///
-/// # Errors
-/// A file that cannot be written.
-pub fn write_comparison(folder: &Path, compared: &Compared, names: [&str; 2]) -> Result<(), ReportError> {
-    let out = Folder::new(folder);
-    growing::write_assets(&out)?;
-    out.write("index.html", pages::two_results(compared, names).as_bytes())
 }

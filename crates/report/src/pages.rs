@@ -1,6 +1,7 @@
 //! The pages: index, comparison, one for each run, one for each cell that two engines ran. Numbers are written here as
 //! plain HTML; the scripts in `assets/` add the tree's table and the plots.
 
+use crate::comparison::Judged;
 use crate::html::{Cell, Page, Table, escape, link, notices, swatch};
 use crate::model::{Lab, LinkNumbers, RunNumbers};
 use crate::scatter;
@@ -14,7 +15,7 @@ use crate::verdict::{by_cell, signed};
 use std::collections::HashMap;
 use std::fmt::Write;
 use weir_record::Distribution;
-use weir_record::compare::{Compared, Comparison};
+use weir_record::compare::Comparison;
 
 /// Runs whose pages are kept in one piece, in a large lab.
 pub(crate) const PIECE: usize = 100;
@@ -168,24 +169,28 @@ impl<'a> Pages<'a> {
         .render()
     }
 
-    /// `report/compare.html`.
-    pub(crate) fn comparison(&self) -> String {
+    /// The comparison of cells: `report/compare.html`, or, from the folder itself, an index. What was judged stands below.
+    pub(crate) fn comparison(&self, root: &'static str, judged: Option<Judged<'_>>) -> String {
         let lab = self.lab;
         let mut body: String = lab.scatters.iter().map(scatter::section).collect();
         body += &self.legend();
-        body += "<section id=\"compare\" data-base=\"\" aria-label=\"Comparison of cells\"></section>\n";
-        if let Some(compared) = &lab.agreement {
-            let said = escape(&sentence::agreement(&compared.rows, ENGINES));
+        let base = if root.is_empty() { "report/" } else { "" };
+        let _ = writeln!(
+            body,
+            "<section id=\"compare\" data-base=\"{base}\" aria-label=\"Comparison of cells\"></section>"
+        );
+        if let Some((compared, names)) = judged {
+            let said = escape(&sentence::agreement(&compared.rows, names));
             let _ = writeln!(body, "<section id=\"agreement\"><h2>{said}</h2>");
-            body += &agreement_table(by_cell(compared).into_iter(), true, ENGINES);
+            body += &agreement_table(by_cell(compared).into_iter(), true, names);
             body += &left_out(compared);
             body += "</section>\n";
         }
         Page {
             title: format!("Comparison · {} · weir", lab.name),
-            root: "../",
-            crumbs: vec![self.home("../")],
-            eyebrow: "Comparison".into(),
+            root,
+            crumbs: if root.is_empty() { vec![] } else { vec![self.home(root)] },
+            eyebrow: format!("Comparison <span class=\"quiet\">{}</span>", escape(&lab.name)),
             sentence: sentence::comparison(lab),
             body,
             scripts: comparison_scripts(),
@@ -486,21 +491,6 @@ impl Leaf {
         let data = serde_json::json!({ "t": title, "e": eyebrow, "s": sentence, "b": body });
         format!("weir.page({},{data});\n", serde_json::json!(name))
     }
-}
-
-/// The page that holds two results against each other.
-pub(crate) fn two_results(compared: &Compared, names: [&str; 2]) -> String {
-    let table = agreement_table(by_cell(compared).into_iter(), true, names);
-    Page {
-        title: format!("{} against {} · weir", names[1], names[0]),
-        root: "",
-        crumbs: vec![],
-        eyebrow: format!("{} <span class=\"quiet\">against</span> {}", escape(names[1]), escape(names[0])),
-        sentence: sentence::agreement(&compared.rows, names),
-        body: format!("<section id=\"agreement\">{table}{}</section>\n", left_out(compared)),
-        scripts: vec!["report/assets/weir.js".into()],
-    }
-    .render()
 }
 
 fn distinct_cells(lab: &Lab) -> usize {

@@ -157,10 +157,11 @@ pub(crate) struct ReportArgs {
 Examples:
   weir compare results/quickstart                   its simulated against its live runs
   weir compare results/before results/after --out /tmp/comparison
+  weir compare results/web --cells pie,fq-codel --out /tmp/comparison    cells of one result, in this order
   weir compare results/agreement --bound queue_delay_ms=15%
 
 Verdicts: agree (the whole 95 % interval of the difference lies within the bound), differ, cannot tell.
-Exit status: 0 every verdict is `agree`; 1 otherwise.")]
+Exit status: 0 every verdict is `agree`, or --cells; 1 otherwise.")]
 pub(crate) struct CompareArgs {
     /// A result folder
     pub first: PathBuf,
@@ -169,6 +170,10 @@ pub(crate) struct CompareArgs {
     /// A bound other than a metric's own: a number in its unit, or a share with %
     #[arg(long, value_name = "METRIC=BOUND")]
     pub bound: Vec<String>,
+    /// Show these cells of one result, in this order, instead of judging: each by its labels (joined by /), a label that no other cell
+    /// has, or the name of its runs
+    #[arg(long, value_name = "CELL", value_delimiter = ',')]
+    pub cells: Vec<String>,
     /// Write the comparison as a page, index.html, into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -1,36 +1,43 @@
-//! `weir compare`: two results, or the two engines of one, side by side, with verdicts.
+//! `weir compare`: two results, or the two engines of one, side by side, with verdicts; or cells of one result.
 
 use crate::cli::CompareArgs;
 use crate::failure::{Failure, terminal_width};
 use crate::results::tell;
 use crate::{print, print_json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weir_engine::Results;
 use weir_record::compare::{Compared, Rule, Verdict, compare as judge};
-use weir_record::{RunSummary, Summary};
+use weir_record::{ParamInfo, RunSummary, Summary};
+use weir_report::Side;
+
+/// Most cells that are laid over each other: a colour each.
+const MOST_CELLS: usize = 6;
 
 /// Compares, prints the table, and fails unless everything agrees.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    if !args.cells.is_empty() {
+        return cells(args);
+    }
     let rules = args
         .bound
         .iter()
         .map(|text| text.parse::<Rule>())
         .collect::<Result<Vec<_>, _>>()
         .map_err(|message| Failure::bad_input(message, "for example --bound queue_delay_ms=15%"))?;
-    let first = summary(&args.first)?;
-    let (reference, other, names) = match &args.second {
-        Some(second) => {
-            let other = summary(second)?;
-            let names = [args.first.display().to_string(), second.display().to_string()];
-            (first.runs, other.runs, names)
+    let first = read(&args.first)?;
+    let second = args.second.as_deref().map(read).transpose()?;
+    let name = |folder: &Path| folder.display().to_string();
+    let (reference, other, names) = match (&second, &args.second) {
+        (Some(second), Some(folder)) => {
+            (first.1.runs.clone(), second.1.runs.clone(), [name(&args.first), name(folder)])
         }
-        None => {
+        _ => {
             let (live, sim): (Vec<RunSummary>, Vec<_>) =
-                first.runs.into_iter().partition(|run| run.engine == "live");
+                first.1.runs.iter().cloned().partition(|run| run.engine == "live");
             if live.is_empty() || sim.is_empty() {
                 return Err(Failure::bad_input(
                     format!("{} holds the runs of one engine only", args.first.display()),
-                    "run the lab with --on sim,live, or name a second result folder",
+                    "run the lab with --on sim,live, name a second result folder, or give --cells X,Y",
                 ));
             }
             (live, sim, ["live".into(), "sim".into()])
@@ -53,15 +60,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         ));
     }
     if let Some(folder) = &args.out {
-        weir_report::write_comparison(folder, &compared, [&names[0], &names[1]])?;
+        let sides = [(&args.first, &first)].into_iter().chain(args.second.iter().zip(&second));
+        let sides: Vec<Side<'_>> = sides.map(side).collect();
+        weir_report::write_comparison(folder, &sides, false, Some((&compared, [&names[0], &names[1]])))?;
     }
     if args.json {
         print_json(&compared)?;
     } else {
         print(&weir_report::compare_table(&compared, [&names[0], &names[1]], terminal_width()))?;
-        if let Some(folder) = &args.out {
-            print(&format!("\n{}\n", folder.join("index.html").display()))?;
-        }
+        tell_page(args)?;
     }
     match compared.verdict() {
         Verdict::Agree => Ok(()),
@@ -69,9 +76,85 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// The metrics of a result folder.
-fn summary(folder: &Path) -> Result<Summary, Failure> {
+fn side<'a>((folder, (results, summary)): (&PathBuf, &'a (Results, Summary))) -> Side<'a> {
+    Side { name: folder.display().to_string(), results, summary }
+}
+
+/// Shows cells of one result, in the order in which they are named.
+fn cells(args: &CompareArgs) -> Result<(), Failure> {
+    if args.second.is_some() || !args.bound.is_empty() {
+        return Err(Failure::bad_input(
+            "--cells picks cells of one result, and judges nothing",
+            "leave the second result and --bound out",
+        ));
+    }
+    if args.cells.len() > MOST_CELLS {
+        let message = format!("{} cells cannot be told apart in a plot", args.cells.len());
+        return Err(Failure::bad_input(message, format!("name {MOST_CELLS} at most")));
+    }
+    let mut results = Results::open(&args.first)?;
+    tell(&results);
+    let chosen =
+        args.cells.iter().map(|name| cell(&results, name)).collect::<Result<Vec<Vec<ParamInfo>>, _>>()?;
+    let place = |params: &[ParamInfo]| chosen.iter().position(|cell| cell == params);
+    results.runs.retain(|run| place(&run.info.params).is_some());
+    results.runs.sort_by_key(|run| place(&run.info.params));
+    let summary = results.summary(None)?;
+    if let Some(folder) = &args.out {
+        let name = args.first.display().to_string();
+        let side = Side { name, results: &results, summary: &summary };
+        weir_report::write_comparison(folder, &[side], true, None)?;
+    }
+    if args.json {
+        return print_json(&summary);
+    }
+    print(&weir_report::table(&summary, terminal_width()))?;
+    tell_page(args)
+}
+
+/// The cell of a name: its labels joined by `/`, the id of its runs without the repeat, or a label that no other cell has.
+fn cell(results: &Results, name: &str) -> Result<Vec<ParamInfo>, Failure> {
+    let mut cells: Vec<&[ParamInfo]> = vec![];
+    for run in &results.runs {
+        let own = &run.info.params[..];
+        let labels: Vec<&str> = own.iter().map(|param| param.value.as_str()).collect();
+        let id = run.file.run.id.rsplit_once("_r").map_or(run.file.run.id.as_str(), |(cell, _)| cell);
+        if (labels.join("/") == name || id == name || labels.contains(&name)) && !cells.contains(&own) {
+            cells.push(own);
+        }
+    }
+    let spelled = |cell: &[ParamInfo]| cell.iter().map(|p| p.value.as_str()).collect::<Vec<_>>().join("/");
+    match cells.as_slice() {
+        [one] => Ok(one.to_vec()),
+        [] => {
+            let first = results.runs.first().map_or(String::new(), |run| spelled(&run.info.params));
+            Err(Failure::bad_input(
+                format!("no cell is called `{name}`"),
+                format!("a cell is named by its labels, for example {first}, or by the name of its runs"),
+            ))
+        }
+        several => {
+            let some: Vec<String> = several.iter().take(4).map(|cell| spelled(cell)).collect();
+            Err(Failure::bad_input(
+                format!("{} cells have the label `{name}`", several.len()),
+                format!("give all labels: {}", some.join(", ")),
+            ))
+        }
+    }
+}
+
+/// Says where the page is.
+fn tell_page(args: &CompareArgs) -> Result<(), Failure> {
+    match &args.out {
+        Some(folder) => print(&format!("\n{}\n", folder.join("index.html").display())),
+        None => Ok(()),
+    }
+}
+
+/// A result folder with its metrics.
+fn read(folder: &Path) -> Result<(Results, Summary), Failure> {
     let results = Results::open(folder)?;
     tell(&results);
-    Ok(results.summary(None)?)
+    let summary = results.summary(None)?;
+    Ok((results, summary))
 }

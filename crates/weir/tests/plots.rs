@@ -90,3 +90,33 @@ fn what_cannot_be_plotted_is_refused_with_what_can() {
     let output = place.weir(&["plot", "out", "--metric", "rtt_ms", "--kind", "time", "-o", "plot.jpg"]);
     assert_eq!(status(&output), 2);
 }
+
+#[test]
+fn cells_of_a_result_are_shown_in_the_order_of_the_command() {
+    let place = result();
+    let cells = ["compare", "out", "--cells", "10 Mbit/s/tail-drop,5mbit_pie", "--out", "page"];
+    let output = place.weir(&cells);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let lab = std::fs::read_to_string(place.path("page/report/lab.js")).unwrap();
+    assert!(lab.contains(r#""values":[["10 Mbit/s, tail-drop","5 Mbit/s, pie"]]"#), "{}", &lab[..400]);
+    assert!(
+        place.path("page/report/sim/5mbit_pie_r1.js").is_file() && place.path("page/index.html").is_file()
+    );
+    for (cells, help) in [("pie", "give all labels: 5 Mbit/s/pie, 10 Mbit/s/pie"), ("red", "5 Mbit/s/pie")] {
+        let output = place.weir(&["compare", "out", "--cells", cells]);
+        assert_eq!(status(&output), 2);
+        assert!(text(&output.stderr).contains(help), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn two_results_are_told_apart_by_a_level_of_their_own() {
+    let place = result();
+    let output = place.weir(&["compare", "out", "out", "--out", "page"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let lab = std::fs::read_to_string(place.path("page/report/lab.js")).unwrap();
+    assert!(lab.contains(r#""levels":["result","dumbbell.rate","dumbbell.queue"]"#), "{}", &lab[..400]);
+    // Six cells three times, of each result.
+    assert_eq!(lab.matches("\"id\":").count(), 36);
+    assert!(place.path("page/report/sim/2-5mbit_pie_r1.html").is_file());
+}

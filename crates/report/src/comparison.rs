@@ -1,0 +1,151 @@
+//! The page of `weir compare`: cells of one result, or of several, as the comparison of a lab shows them, with what was judged
+//! below. Its folder is a report like any other: run pages, series and all metrics are beside it.
+
+use crate::folder::Folder;
+use crate::growing::{Series, write_pages};
+use crate::model::Lab;
+use crate::pages::{Pages, run_file};
+use crate::{ReportError, charts, columns, events, script, source};
+use std::path::Path;
+use weir_engine::{FinishedRun, Results};
+use weir_record::compare::Compared;
+use weir_record::{ParamInfo, Records, RunSummary, Summary, Table};
+
+/// A result whose runs are shown.
+pub struct Side<'a> {
+    /// What it is called.
+    pub name: String,
+    /// Its runs, in the order in which they are shown.
+    pub results: &'a Results,
+    /// Their metrics, in the same order.
+    pub summary: &'a Summary,
+}
+
+/// What was judged: the rows, and the names of the reference and of what is compared with it.
+pub type Judged<'a> = (&'a Compared, [&'a str; 2]);
+
+/// Writes the page into a folder, as `index.html`. With `in_order` a cell is one label, and all keep the order of their runs; else
+/// the levels of the tree are kept, where all sides have the same.
+///
+/// # Errors
+/// A file that cannot be written, or records that cannot be read.
+pub fn write_comparison(
+    folder: &Path,
+    sides: &[Side<'_>],
+    in_order: bool,
+    judged: Option<Judged<'_>>,
+) -> Result<(), ReportError> {
+    let out = Folder::new(folder);
+    let naming = Naming::new(sides, in_order);
+    let mut lab = Lab {
+        name: sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>().join(" and "),
+        version: env!("CARGO_PKG_VERSION").into(),
+        levels: naming.levels.clone(),
+        has_columns: true,
+        ..Lab::default()
+    };
+    let mut summaries: Vec<RunSummary> = vec![];
+    for (number, side) in sides.iter().enumerate() {
+        for (run, summary) in side.results.runs.iter().zip(&side.summary.runs) {
+            let mut numbers = source::numbers(summary, Some(run));
+            // Both engines' runs of a cell share their place and their id, as in the result itself.
+            let first = lab.runs.iter().find(|known| known.id == named(sides, number, &numbers.id));
+            numbers.number = first.map_or(lab.runs.len(), |known| known.number);
+            numbers.id = named(sides, number, &numbers.id);
+            numbers.params = naming.params(side, run);
+            lab.runs.push(numbers);
+            summaries.push(summary.clone());
+        }
+    }
+    let colours = lab.group_names().into_iter().map(String::from).zip(0..).collect();
+    let series = Series::default();
+    let mut begin = 0;
+    for side in sides {
+        let text = |place: usize, run: &FinishedRun, records: &Records| {
+            let numbers = &lab.runs[begin + place];
+            let own = charts::charts(&run.info, records, lab.runs.len(), None);
+            let own = crate::model::RunSeries { events: events::events(&run.file.run), ..own };
+            let text = script::series(numbers, &own, &colours);
+            match lab.is_large() {
+                true => series.add(numbers, text),
+                false => out.write(&run_file(numbers, "js"), text.as_bytes())?,
+            }
+            Ok::<(), ReportError>(())
+        };
+        side.results.each(&Table::ALL[..Table::Packets as usize], |_| true, text)?;
+        begin += side.results.runs.len();
+    }
+    let summary = Summary {
+        lab: lab.name.clone(),
+        weir_version: lab.version.clone(),
+        planned_runs: summaries.len(),
+        runs: summaries,
+    };
+    out.write("report/metrics.js", columns::script(&summary).as_bytes())?;
+    write_pages(&out, &lab, &series)?;
+    out.write("index.html", Pages::new(&lab).comparison("", judged).as_bytes())
+}
+
+/// The id of a run: unique where several results have one of the same.
+fn named(sides: &[Side<'_>], side: usize, id: &str) -> String {
+    if sides.len() > 1 { format!("{}-{id}", side + 1) } else { id.into() }
+}
+
+/// How runs are told apart.
+struct Naming {
+    /// Whether there are several sides, told apart by a level of their own.
+    several: bool,
+    levels: Vec<String>,
+    /// Whether the levels of the tree are kept.
+    kept: bool,
+    /// Where they are not: the levels on which cells differ.
+    told: Vec<String>,
+}
+
+impl Naming {
+    fn new(sides: &[Side<'_>], in_order: bool) -> Naming {
+        let levels_of = |side: &Side<'_>| -> Vec<String> {
+            let first = side.results.runs.first();
+            first.map_or(vec![], |run| run.info.params.iter().map(|param| param.level.clone()).collect())
+        };
+        let first = sides.first().map(levels_of).unwrap_or_default();
+        let kept = !in_order && sides.iter().all(|side| levels_of(side) == first);
+        let runs = || sides.iter().flat_map(|side| &side.results.runs);
+        let label = |run: &FinishedRun, level: &str| -> Option<String> {
+            Some(run.info.params.iter().find(|param| param.level == level)?.value.clone())
+        };
+        let differs = |level: &String| {
+            let mut labels = runs().map(|run| label(run, level));
+            let first = labels.next();
+            labels.any(|other| Some(other) != first)
+        };
+        let mut levels = if sides.len() > 1 { vec!["result".to_string()] } else { vec![] };
+        match kept {
+            true => levels.extend(first),
+            false => levels.push("cell".into()),
+        }
+        let all = runs().flat_map(|run| run.info.params.iter().map(|param| param.level.clone()));
+        let mut told: Vec<String> = vec![];
+        for level in all {
+            if !told.contains(&level) && differs(&level) {
+                told.push(level);
+            }
+        }
+        Naming { several: sides.len() > 1, levels, kept, told }
+    }
+
+    fn params(&self, side: &Side<'_>, run: &FinishedRun) -> Vec<String> {
+        let mut params = if self.several { vec![side.name.clone()] } else { vec![] };
+        let labels = |params: &mut dyn Iterator<Item = &ParamInfo>| {
+            params.map(|param| param.value.clone()).collect::<Vec<_>>()
+        };
+        if self.kept {
+            params.extend(labels(&mut run.info.params.iter()));
+        } else {
+            let told = |param: &&ParamInfo| self.told.contains(&param.level);
+            let cell = labels(&mut run.info.params.iter().filter(told)).join(", ");
+            params.push(if cell.is_empty() { run.info.lab.clone() } else { cell });
+        }
+        params
+    }
+}
