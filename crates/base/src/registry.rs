@@ -30,7 +30,7 @@
 #[macro_export]
 macro_rules! registry {
     ($(#[$doc:meta])* pub enum $Config:ident : $what:literal {
-        $($Variant:ident($($path:ident)::+) = $name:literal $(| $alias:literal)* : $summary:literal;)+
+        $($Variant:ident($($path:ident)::+) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+
     }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,19 @@ macro_rules! registry {
             /// The member's name, as the registry writes it.
             pub fn name(&self) -> &'static str {
                 match self { $($Config::$Variant(_) => $name,)+ }
+            }
+
+            /// How the member of this name is written in text, by the literature's spelling; its name where that is the same. `None`
+            /// for what is no name or alias of the registry.
+            pub fn title_of(name: &str) -> Option<&'static str> {
+                match name {
+                    $($name $(| $alias)* => {
+                        let title: &'static str = $name;
+                        $(let title: &'static str = $title;)?
+                        Some(title)
+                    })+
+                    _ => None,
+                }
             }
 
             /// Every member with its aliases, summary and the schema of its parameters.

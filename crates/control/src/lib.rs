@@ -428,11 +428,11 @@ pub enum Feedback {
 
 /// Declares the registry: the configuration enum, and how it makes a controller.
 macro_rules! controllers {
-    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(| $alias:literal)* : $summary:literal;)+) => {
+    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
             /// A congestion controller and its parameters, as a lab file names it.
             pub enum Config: "controller" {
-                $($Variant($module::Config) = $name $(| $alias)* : $summary;)+
+                $($Variant($module::Config) = $name $(($title))? $(| $alias)* : $summary;)+
             }
         }
 
@@ -456,23 +456,23 @@ macro_rules! controllers {
 }
 
 controllers! {
-    NewReno(newreno::NewReno) = "newreno" | "reno": "Additive increase, multiplicative decrease (RFC 5681, RFC 6582), as Linux tcp_reno";
-    Cubic(cubic::Cubic) = "cubic": "CUBIC (RFC 9438) with HyStart, in the integers of Linux tcp_cubic";
-    Bbr(bbr::Bbr) = "bbr": "BBR version 1: a model of the path's rate and RTT, in the integers of Linux tcp_bbr";
-    Dctcp(dctcp::Dctcp) = "dctcp": "DCTCP (RFC 8257): reduces by the share of marks, in the integers of Linux tcp_dctcp";
-    Prague(prague::Prague) = "prague": "TCP Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP for L4S";
-    Htcp(htcp::Htcp) = "htcp": "H-TCP (draft-leith-tcp-htcp-06), in the integers of Linux tcp_htcp";
-    Vegas(vegas::Vegas) = "vegas": "TCP Vegas: a few segments in the queue, by the RTT; in the integers of Linux tcp_vegas";
-    Nice(nice::Nice) = "nice": "TCP Nice: Vegas that halves its window for delay, down to two segments each 96 round trips";
-    LowPriority(low_priority::LowPriority) = "lp": "TCP-LP: halves its window for one-way delay, as Linux tcp_lp or as its article";
-    Ledbat(ledbat::Ledbat) = "ledbat": "LEDBAT (RFC 6817): steers the one-way queuing delay to a target";
-    Westwood(westwood::Westwood) = "westwood": "TCP Westwood+: after a loss the window is what the path carried; in the integers of Linux tcp_westwood";
-    WestwoodLp(westwood_lp::WestwoodLp) = "westwood-lp": "TCP Westwood-LP: Westwood+ that comes down as soon as a few segments wait";
-    LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus) = "ledbat-plus-plus" | "ledbat++": "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): the RTT's queuing delay to a target, with slowdowns";
-    AppleLedbat(apple_ledbat::AppleLedbat) = "apple-ledbat": "Apple's LEDBAT: Reno up to LEDBAT's target, an eighth less beyond it";
-    Cdg(cdg::Cdg) = "cdg": "CDG: comes down when the delay rises, by its gradient; in the integers of Linux tcp_cdg";
-    Ctcp(ctcp::Ctcp) = "ctcp": "Circuit TCP: a fixed window that fits a reserved circuit, whatever is lost; without a circuit H-TCP";
-    Yield(yielding::Yield) = "yield": "Yield: gives way by the trend of the one-way delay, most to cross-traffic";
+    NewReno(newreno::NewReno) = "newreno" ("NewReno") | "reno": "Additive increase, multiplicative decrease (RFC 5681, RFC 6582), as Linux tcp_reno";
+    Cubic(cubic::Cubic) = "cubic" ("CUBIC"): "CUBIC (RFC 9438) with HyStart, in the integers of Linux tcp_cubic";
+    Bbr(bbr::Bbr) = "bbr" ("BBR"): "BBR version 1: a model of the path's rate and RTT, in the integers of Linux tcp_bbr";
+    Dctcp(dctcp::Dctcp) = "dctcp" ("DCTCP"): "DCTCP (RFC 8257): reduces by the share of marks, in the integers of Linux tcp_dctcp";
+    Prague(prague::Prague) = "prague" ("Prague"): "TCP Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP for L4S";
+    Htcp(htcp::Htcp) = "htcp" ("H-TCP"): "H-TCP (draft-leith-tcp-htcp-06), in the integers of Linux tcp_htcp";
+    Vegas(vegas::Vegas) = "vegas" ("Vegas"): "TCP Vegas: a few segments in the queue, by the RTT; in the integers of Linux tcp_vegas";
+    Nice(nice::Nice) = "nice" ("Nice"): "TCP Nice: Vegas that halves its window for delay, down to two segments each 96 round trips";
+    LowPriority(low_priority::LowPriority) = "lp" ("TCP-LP"): "TCP-LP: halves its window for one-way delay, as Linux tcp_lp or as its article";
+    Ledbat(ledbat::Ledbat) = "ledbat" ("LEDBAT"): "LEDBAT (RFC 6817): steers the one-way queuing delay to a target";
+    Westwood(westwood::Westwood) = "westwood" ("Westwood+"): "TCP Westwood+: after a loss the window is what the path carried; in the integers of Linux tcp_westwood";
+    WestwoodLp(westwood_lp::WestwoodLp) = "westwood-lp" ("Westwood-LP"): "TCP Westwood-LP: Westwood+ that comes down as soon as a few segments wait";
+    LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus) = "ledbat-plus-plus" ("LEDBAT++") | "ledbat++": "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): the RTT's queuing delay to a target, with slowdowns";
+    AppleLedbat(apple_ledbat::AppleLedbat) = "apple-ledbat" ("Apple LEDBAT"): "Apple's LEDBAT: Reno up to LEDBAT's target, an eighth less beyond it";
+    Cdg(cdg::Cdg) = "cdg" ("CDG"): "CDG: comes down when the delay rises, by its gradient; in the integers of Linux tcp_cdg";
+    Ctcp(ctcp::Ctcp) = "ctcp" ("Circuit TCP"): "Circuit TCP: a fixed window that fits a reserved circuit, whatever is lost; without a circuit H-TCP";
+    Yield(yielding::Yield) = "yield" ("Yield"): "Yield: gives way by the trend of the one-way delay, most to cross-traffic";
 }
 
 #[cfg(test)]

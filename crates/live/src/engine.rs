@@ -494,16 +494,9 @@ fn base_rtt(run: &Run) -> Span {
     run.groups.iter().map(Group::rtt).chain(run.network.base_rtt).min().unwrap_or(Span::ZERO)
 }
 
-/// The smallest delay target of any queue in the run. Every AQM that has one calls it `target`.
+/// The smallest delay target of any queue in the run.
 fn smallest_target(run: &Run) -> Option<Span> {
-    run.network
-        .links
-        .iter()
-        .filter_map(|link| {
-            let parameters = serde_json::to_value(&link.queue).ok()?;
-            parameters.get("target")?.as_str()?.parse::<Span>().ok()
-        })
-        .min()
+    run.network.links.iter().filter_map(|link| link.queue.target()).min()
 }
 
 /// The usual percentiles of a histogram, in microseconds.

@@ -196,31 +196,6 @@ fn outages(reader: &mut Reader<'_>, path: &[&str], outages: &[Outage]) {
     }
 }
 
-/// The limit of a discipline, whichever it is: the parameter of that name.
-fn limit(queue: &weir_queue::Config, name: &str) -> Option<Limit> {
-    serde_json::to_value(queue).ok()?.get(name)?.as_str()?.parse().ok()
-}
-
-/// Parameters of disciplines that may be written in BDP.
-const IN_BDP: [&str; 5] = ["limit", "threshold", "step_thresh", "min", "max"];
-
-/// Parameters of disciplines that hold others.
-const NESTED: [&str; 3] = ["bands", "classes", "queue"];
-
-/// Whether a queue within this one has a parameter in BDP.
-fn counts_in_bdp(value: &serde_json::Value) -> bool {
-    let in_bdp = |value: &serde_json::Value| {
-        value.as_str().and_then(|text| text.parse().ok()).is_some_and(|limit| matches!(limit, Limit::Bdp(_)))
-    };
-    match value {
-        serde_json::Value::Array(values) => values.iter().any(counts_in_bdp),
-        serde_json::Value::Object(fields) => fields
-            .iter()
-            .any(|(name, value)| IN_BDP.contains(&name.as_str()) && in_bdp(value) || counts_in_bdp(value)),
-        _ => false,
-    }
-}
-
 /// Where a discipline's parameter is written: the path ends with the direction, whether the lab tells directions apart or
 /// not.
 fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec<&'a str> {
@@ -231,10 +206,10 @@ fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec
 fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config, mtu: Bytes) {
     let section = path[0];
     if section != "dumbbell" && !reader.has(&[section, "base_rtt"]) {
-        let value = serde_json::to_value(queue).unwrap_or_default();
-        let nested = NESTED.into_iter().filter(|name| value.get(name).is_some_and(counts_in_bdp));
-        let own = IN_BDP.into_iter().filter(|name| matches!(limit(queue, name), Some(Limit::Bdp(_))));
-        for name in own.chain(nested) {
+        let (inner, queues) = queue.inner();
+        let nested = queues.into_iter().any(weir_queue::Config::counts_in_bdp).then_some(inner);
+        let own = queue.limits().into_iter().filter(|(_, limit)| matches!(limit, Limit::Bdp(_)));
+        for name in own.map(|(name, _)| name).chain(nested) {
             let path = parameter_of(reader, path, name);
             let help = format!(
                 "add base_rtt = \"20 ms\" under [{section}], or write the {name} in packets, bytes or time"
@@ -247,7 +222,7 @@ fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config, mtu
         }
     }
     let path = parameter_of(reader, path, "limit");
-    match limit(queue, "limit") {
+    match queue.limit() {
         Some(Limit::Packets(packets)) if packets > MOST_QUEUED => {
             reader.wrong(
                 &path,

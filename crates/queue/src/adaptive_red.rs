@@ -29,6 +29,15 @@ pub struct Config {
     pub harddrop: bool,
 }
 
+impl crate::Parameters for Config {
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
+    }
+    fn limits(&self) -> Vec<(&'static str, Limit)> {
+        vec![("limit", self.limit)]
+    }
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config {

@@ -105,15 +105,53 @@ pub struct Fault {
     pub help: String,
 }
 
+/// What a discipline's parameters tell of it.
+trait Parameters {
+    /// The delay that it aims at, where it has such an aim.
+    fn target(&self) -> Option<Span> {
+        None
+    }
+    /// Its parameters that are limits, by name.
+    fn limits(&self) -> Vec<(&'static str, Limit)> {
+        Vec::new()
+    }
+    /// The disciplines within it, and the parameter that they are in.
+    fn inner(&self) -> (&'static str, Vec<&Config>) {
+        ("queue", Vec::new())
+    }
+    /// What is wrong with the parameters on this link, beyond their types.
+    fn fault(&self, link: &Link) -> Option<Fault> {
+        let _ = link;
+        None
+    }
+}
+
 impl Config {
     /// What is wrong with the parameters on this link, beyond their types; of a queue of queues, with the first of those.
     pub fn fault(&self, link: &Link) -> Option<Fault> {
-        match self {
-            Config::Red(config) => config.fault(link),
-            Config::StrictPriority(config) => config.bands.iter().find_map(|band| band.queue.fault(link)),
-            Config::Drr(config) => config.bands.iter().find_map(|band| band.queue.fault(link)),
-            _ => None,
-        }
+        let (_, inner) = self.inner();
+        self.parameters().fault(link).or_else(|| inner.into_iter().find_map(|queue| queue.fault(link)))
+    }
+    /// The delay that it aims at, where it has such an aim.
+    pub fn target(&self) -> Option<Span> {
+        self.parameters().target()
+    }
+    /// Its parameters that are limits, by name.
+    pub fn limits(&self) -> Vec<(&'static str, Limit)> {
+        self.parameters().limits()
+    }
+    /// How much it holds at most, where one parameter says so.
+    pub fn limit(&self) -> Option<Limit> {
+        self.limits().into_iter().find(|(name, _)| *name == "limit").map(|(_, limit)| limit)
+    }
+    /// The disciplines within it, and the parameter that they are in.
+    pub fn inner(&self) -> (&'static str, Vec<&Config>) {
+        self.parameters().inner()
+    }
+    /// Whether a limit of it, or of a discipline within it, is written in bandwidth-delay products.
+    pub fn counts_in_bdp(&self) -> bool {
+        let in_bdp = |(_, limit): &(&str, Limit)| matches!(limit, Limit::Bdp(_));
+        self.limits().iter().any(in_bdp) || self.inner().1.into_iter().any(Config::counts_in_bdp)
     }
 }
 
@@ -149,11 +187,11 @@ pub struct Link {
 
 /// Declares the registry: the configuration enum, the enum that dispatches per packet, and how one makes the other.
 macro_rules! queues {
-    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(| $alias:literal)* : $summary:literal;)+) => {
+    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
             /// A queue discipline and its parameters, as a lab file names it.
             pub enum Config: "queue" {
-                $($Variant($module::Config) = $name $(| $alias)* : $summary;)+
+                $($Variant($module::Config) = $name $(($title))? $(| $alias)* : $summary;)+
             }
         }
 
@@ -166,6 +204,9 @@ macro_rules! queues {
         }
 
         impl Config {
+            fn parameters(&self) -> &dyn Parameters {
+                match self { $(Config::$Variant(config) => config,)+ }
+            }
             /// Builds the discipline for a link.
             pub fn build<P: Packet>(&self, link: &Link, random: Random) -> Discipline<P> {
                 match self {
@@ -207,18 +248,18 @@ macro_rules! queues {
 }
 
 queues! {
-    TailDrop(tail_drop::TailDrop) = "tail-drop" | "fifo" | "droptail": "First in, first out; what does not fit is dropped";
-    Pie(pie::Pie) = "pie": "Proportional integral controller enhanced (RFC 8033), with the defaults of Linux sch_pie";
+    TailDrop(tail_drop::TailDrop) = "tail-drop" ("tail drop") | "fifo" | "droptail": "First in, first out; what does not fit is dropped";
+    Pie(pie::Pie) = "pie" ("PIE"): "Proportional integral controller enhanced (RFC 8033), with the defaults of Linux sch_pie";
     Step(step::Step) = "step": "First in, first out; marks above a threshold (RFC 8257 section 4.1; the step of L4S)";
-    Codel(codel::Codel) = "codel": "Controlled delay (RFC 8289), with the defaults of Linux sch_codel";
-    FqCodel(fq_codel::FqCodel) = "fq-codel" | "fq_codel": "Flow queueing, a CoDel for each flow (RFC 8290), with the defaults of Linux sch_fq_codel";
-    FqPie(fq_pie::FqPie) = "fq-pie" | "fq_pie": "Flow queueing, a PIE for each flow, with the defaults of Linux sch_fq_pie";
-    Pi2(pi2::Pi2) = "pi2": "PI with its probability squared for classic and linear for scalable packets (CoNEXT 2016)";
-    DualPi2(dualpi2::DualPi2) = "dualpi2": "Coupled dual queue for L4S and classic traffic (RFC 9332), with the defaults of Linux sch_dualpi2";
-    Red(red::Red) = "red": "Random early detection (Floyd and Jacobson 1993), gentle";
-    AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" | "ared": "RED that finds its own parameters (Floyd, Gummadi and Shenker 2001)";
-    StrictPriority(strict_priority::StrictPriority) = "strict-priority" | "prio": "Queues in bands, the first that holds a packet served first";
-    Tbf(tbf::Tbf) = "tbf": "Token bucket filter: a shaper with a rate, a burst and perhaps a peak rate (Linux sch_tbf)";
-    Htb(htb::Htb) = "htb": "Hierarchical token bucket: a shaper with classes that borrow from each other (Linux sch_htb)";
-    Drr(drr::Drr) = "drr": "Queues in bands that take turns by deficit round robin (Shreedhar and Varghese 1995)";
+    Codel(codel::Codel) = "codel" ("CoDel"): "Controlled delay (RFC 8289), with the defaults of Linux sch_codel";
+    FqCodel(fq_codel::FqCodel) = "fq-codel" ("FQ-CoDel") | "fq_codel": "Flow queueing, a CoDel for each flow (RFC 8290), with the defaults of Linux sch_fq_codel";
+    FqPie(fq_pie::FqPie) = "fq-pie" ("FQ-PIE") | "fq_pie": "Flow queueing, a PIE for each flow, with the defaults of Linux sch_fq_pie";
+    Pi2(pi2::Pi2) = "pi2" ("PI2"): "PI with its probability squared for classic and linear for scalable packets (CoNEXT 2016)";
+    DualPi2(dualpi2::DualPi2) = "dualpi2" ("DualPI2"): "Coupled dual queue for L4S and classic traffic (RFC 9332), with the defaults of Linux sch_dualpi2";
+    Red(red::Red) = "red" ("RED"): "Random early detection (Floyd and Jacobson 1993), gentle";
+    AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" ("Adaptive RED") | "ared": "RED that finds its own parameters (Floyd, Gummadi and Shenker 2001)";
+    StrictPriority(strict_priority::StrictPriority) = "strict-priority" ("strict priority") | "prio": "Queues in bands, the first that holds a packet served first";
+    Tbf(tbf::Tbf) = "tbf" ("TBF"): "Token bucket filter: a shaper with a rate, a burst and perhaps a peak rate (Linux sch_tbf)";
+    Htb(htb::Htb) = "htb" ("HTB"): "Hierarchical token bucket: a shaper with classes that borrow from each other (Linux sch_htb)";
+    Drr(drr::Drr) = "drr" ("DRR"): "Queues in bands that take turns by deficit round robin (Shreedhar and Varghese 1995)";
 }

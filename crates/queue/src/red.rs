@@ -41,6 +41,22 @@ pub struct Config {
     pub bytemode: bool,
 }
 
+impl crate::Parameters for Config {
+    fn limits(&self) -> Vec<(&'static str, Limit)> {
+        let max = self.max.map(|max| ("max", max));
+        [("limit", self.limit), ("min", self.min)].into_iter().chain(max).collect()
+    }
+    fn fault(&self, link: &Link) -> Option<Fault> {
+        let (min, max, in_bytes) = self.thresholds(link);
+        let unit = if in_bytes { "bytes" } else { "packets" };
+        (min > max).then(|| Fault {
+            key: "max",
+            message: format!("max is below min: {max} and {min} {unit} on this link"),
+            help: "write a max of at least min; left out, it is three times min".into(),
+        })
+    }
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -99,17 +115,6 @@ impl Config {
             ((max, _), _) => max,
         });
         (min, max, in_bytes)
-    }
-
-    /// What is wrong with the thresholds on this link.
-    pub(crate) fn fault(&self, link: &Link) -> Option<Fault> {
-        let (min, max, in_bytes) = self.thresholds(link);
-        let unit = if in_bytes { "bytes" } else { "packets" };
-        (min > max).then(|| Fault {
-            key: "max",
-            message: format!("max is below min: {max} and {min} {unit} on this link"),
-            help: "write a max of at least min; left out, it is three times min".into(),
-        })
     }
 }
 

@@ -25,6 +25,12 @@ pub struct Config {
     pub drop_incapable: bool,
 }
 
+impl crate::Parameters for Config {
+    fn limits(&self) -> Vec<(&'static str, Limit)> {
+        vec![("limit", self.limit), ("threshold", self.threshold)]
+    }
+}
+
 /// What is compared with a step's threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -17,6 +17,12 @@ pub struct Config {
     pub bands: Vec<Band>,
 }
 
+impl crate::Parameters for Config {
+    fn inner(&self) -> (&'static str, Vec<&crate::Config>) {
+        ("bands", self.bands.iter().map(|band| &band.queue).collect())
+    }
+}
+
 /// A band: which packets it takes, and its queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -15,6 +15,12 @@ pub struct Config {
     pub limit: Limit,
 }
 
+impl crate::Parameters for Config {
+    fn limits(&self) -> Vec<(&'static str, Limit)> {
+        vec![("limit", self.limit)]
+    }
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config { limit: Limit::Packets(1000) }

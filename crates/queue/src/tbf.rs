@@ -40,6 +40,15 @@ pub struct Config {
     pub queue: Option<Box<crate::Config>>,
 }
 
+impl crate::Parameters for Config {
+    fn limits(&self) -> Vec<(&'static str, Limit)> {
+        vec![("limit", self.limit)]
+    }
+    fn inner(&self) -> (&'static str, Vec<&crate::Config>) {
+        ("queue", self.queue.iter().map(|queue| &**queue).collect())
+    }
+}
+
 impl Default for Config {
     /// `tc` has no defaults for rate, burst and limit. The burst is ten full Ethernet frames.
     fn default() -> Config {

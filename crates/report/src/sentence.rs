@@ -12,37 +12,14 @@ use weir_record::compare::{Comparison, Verdict};
 /// Shares within this ratio of each other are "even".
 const EVEN: f64 = 1.1;
 
-/// The spelling that the literature uses for an algorithm; one that is not listed is written as in the lab file.
+/// An algorithm's name as its registry spells it in text; what is in no registry is written as in the lab file.
 pub fn spelled(kind: &str) -> String {
-    const SPELLINGS: [(&str, &str); 24] = [
-        ("apple-ledbat", "Apple LEDBAT"),
-        ("bbr", "BBR"),
-        ("cdg", "CDG"),
-        ("codel", "CoDel"),
-        ("ctcp", "Circuit TCP"),
-        ("cubic", "CUBIC"),
-        ("dctcp", "DCTCP"),
-        ("dualpi2", "DualPI2"),
-        ("fq-codel", "FQ-CoDel"),
-        ("htcp", "H-TCP"),
-        ("ledbat", "LEDBAT"),
-        ("ledbat-plus-plus", "LEDBAT++"),
-        ("newreno", "NewReno"),
-        ("pi2", "PI2"),
-        ("pie", "PIE"),
-        ("prague", "Prague"),
-        ("red", "RED"),
-        ("reno", "Reno"),
-        ("tail-drop", "tail drop"),
-        ("udp", "UDP"),
-        ("vegas", "Vegas"),
-        ("westwood", "Westwood+"),
-        ("westwood-lp", "Westwood-LP"),
-        ("yield", "Yield"),
-    ];
     // What follows the kind (a limit, a parameter) stays as it is.
     let (kind, rest) = kind.split_once(' ').map_or((kind, ""), |(kind, rest)| (kind, rest));
-    let name = SPELLINGS.iter().find(|(known, _)| *known == kind).map_or(kind, |(_, name)| name);
+    let name = weir_control::Config::title_of(kind)
+        .or_else(|| weir_queue::Config::title_of(kind))
+        .or_else(|| weir_transport::Config::title_of(kind))
+        .unwrap_or(kind);
     if rest.is_empty() { name.into() } else { format!("{name} {rest}") }
 }
 

@@ -113,7 +113,7 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
     LinkNumbers {
         name: queue.link.clone(),
         queue: queue.queue.clone(),
-        target_ms: planned.and_then(|link| target_ms(&link.queue)),
+        target_ms: planned.and_then(|link| link.queue.target()).map(Span::as_millis_f64),
         carries: queue.carries.clone(),
         rate_mbps: about.and_then(|link| link.rate).map(|rate| rate.mbit_per_sec()),
         capacity_mbps: capacity_mbps(queue),
@@ -191,14 +191,6 @@ fn capacity_mbps(queue: &QueueSummary) -> Option<f64> {
     let carried = number(&queue.metrics, "link_throughput_mbps")?;
     let used = number(&queue.metrics, "utilisation_percent").filter(|used| *used > 0.0)?;
     Some(100.0 * carried / used)
-}
-
-/// The delay that a queue aims at, where it has such a parameter. The parameter is looked for by name, so that a new AQM
-/// needs nothing here.
-fn target_ms(queue: &impl serde::Serialize) -> Option<f64> {
-    let parameters = serde_json::to_value(queue).ok()?;
-    let target: Span = serde_json::from_value(parameters.get("target")?.clone()).ok()?;
-    Some(target.as_millis_f64())
 }
 
 fn number(metrics: &Metrics, name: &str) -> Option<f64> {

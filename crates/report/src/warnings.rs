@@ -4,6 +4,7 @@
 use crate::model::{GroupNumbers, LinkNumbers, RunNumbers};
 use crate::number::rough_with;
 use weir_plan::Run;
+use weir_queue::Limit;
 
 /// Queues that hold no more packets than this drop what arrives in pairs.
 const SHORT_PACKETS: f64 = 2.0;
@@ -63,22 +64,18 @@ fn overload(run: &Run, link: &LinkNumbers) -> Option<String> {
 /// The queue holds a packet or two.
 fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
     let planned = run.network.links.iter().find(|other| other.name == link.name)?;
-    let limit = serde_json::to_value(&planned.queue).ok()?.get("limit")?.clone();
-    let text = limit.as_str()?.to_owned();
+    let limit = planned.queue.limit()?;
     let rate = planned.rate?.bits_per_sec() as f64 / 8.0;
-    let bytes = match text.split_once(' ') {
-        Some((number, "packets" | "packet")) => number.parse::<f64>().ok()? * planned.mtu.get() as f64,
-        Some((number, "bdp")) => number.parse::<f64>().ok()? * rate * run.network.base_rtt?.as_secs_f64(),
-        _ => match (text.parse::<weir_base::Bytes>(), text.parse::<weir_base::Span>()) {
-            (Ok(bytes), _) => bytes.get() as f64,
-            (_, Ok(time)) => rate * time.as_secs_f64(),
-            _ => return None,
-        },
+    let bytes = match limit {
+        Limit::Packets(packets) => f64::from(packets) * planned.mtu.get() as f64,
+        Limit::Bytes(bytes) => bytes.get() as f64,
+        Limit::Time(time) => rate * time.as_secs_f64(),
+        Limit::Bdp(factor) => factor * rate * run.network.base_rtt?.as_secs_f64(),
     };
     let packets = bytes / planned.mtu.get() as f64;
     (packets <= SHORT_PACKETS && !link.carries.is_empty()).then(|| {
         format!(
-            "The queue of link {} holds {text}, no more than {} packets: what arrives in a burst is dropped, however little is \
+            "The queue of link {} holds {limit}, no more than {} packets: what arrives in a burst is dropped, however little is \
              sent.",
             link.name, SHORT_PACKETS
         )

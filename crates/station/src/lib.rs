@@ -14,11 +14,11 @@ use weir_fabric::{Station, Wire};
 
 /// Declares the registry: the configuration enum, and how it makes a station.
 macro_rules! stations {
-    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(| $alias:literal)* : $summary:literal;)+) => {
+    ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
             /// A station and its parameters, as a lab file names it.
             pub enum Config: "station" {
-                $($Variant($module::Config) = $name $(| $alias)* : $summary;)+
+                $($Variant($module::Config) = $name $(($title))? $(| $alias)* : $summary;)+
             }
         }
 

@@ -54,11 +54,11 @@ trait Transport {
 
 /// Declares the registry: the configuration enum, and what every transport's parameters tell.
 macro_rules! transports {
-    ($($Variant:ident($module:ident) = $name:literal : $summary:literal;)+) => {
+    ($($Variant:ident($module:ident) = $name:literal $(($title:literal))? : $summary:literal;)+) => {
         weir_base::registry! {
             /// A transport and its parameters, as a lab file names it.
             pub enum Config: "transport" {
-                $($Variant($module::Parameters) = $name : $summary;)+
+                $($Variant($module::Parameters) = $name $(($title))? : $summary;)+
             }
         }
 
@@ -73,11 +73,11 @@ macro_rules! transports {
 }
 
 transports! {
-    Tcp(tcp) = "tcp": "TCP as Linux runs it; live, the kernel's own";
-    Udp(udp) = "udp": "datagrams, with no congestion control";
-    Tfrc(tfrc) = "tfrc": "a stream without retransmissions at TFRC's rate (RFC 5348)";
-    Rap(rap) = "rap": "a stream without retransmissions at RAP's rate (Rejaie, Handley and Estrin 1999)";
-    Rudp(rudp) = "rudp": "a reliable stream at the rate that aggregation points report (CP-RUDP)";
+    Tcp(tcp) = "tcp" ("TCP"): "TCP as Linux runs it; live, the kernel's own";
+    Udp(udp) = "udp" ("UDP"): "datagrams, with no congestion control";
+    Tfrc(tfrc) = "tfrc" ("TFRC"): "a stream without retransmissions at TFRC's rate (RFC 5348)";
+    Rap(rap) = "rap" ("RAP"): "a stream without retransmissions at RAP's rate (Rejaie, Handley and Estrin 1999)";
+    Rudp(rudp) = "rudp" ("CP-RUDP"): "a reliable stream at the rate that aggregation points report (CP-RUDP)";
 }
 
 impl Config {

@@ -215,11 +215,11 @@ trait Parameters {
 
 /// Declares the registry: the configuration enum, and what every workload's parameters tell.
 macro_rules! workloads {
-    ($($Variant:ident($module:ident) = $name:literal $(| $alias:literal)* : $summary:literal;)+) => {
+    ($($Variant:ident($module:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
             /// A workload and its parameters, as a lab file names it.
             pub enum Config: "workload" {
-                $($Variant($module::Config) = $name $(| $alias)* : $summary;)+
+                $($Variant($module::Config) = $name $(($title))? $(| $alias)* : $summary;)+
             }
         }
 

@@ -81,6 +81,15 @@ pub struct Config {
     pub delay: Delay,
 }
 
+impl crate::Parameters for Config {
+    fn target(&self) -> Option<Span> {
+        Some(self.target)
+    }
+    fn limits(&self) -> Vec<(&'static str, Limit)> {
+        vec![("limit", self.limit), ("step_thresh", self.step_thresh)]
+    }
+}
+
 /// A documented set of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

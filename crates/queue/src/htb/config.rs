@@ -27,6 +27,12 @@ pub struct Config {
     pub direct_limit: u32,
 }
 
+impl crate::Parameters for Config {
+    fn inner(&self) -> (&'static str, Vec<&crate::Config>) {
+        ("classes", self.classes.iter().map(|class| &class.queue).collect())
+    }
+}
+
 /// A class: a leaf with a queue, or, when others name it as their parent, an inner one that lends to them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
