@@ -141,25 +141,30 @@ macro_rules! registry {
     };
 }
 
-/// The schema of a registry: a name, or a table with `kind` and that member's parameters.
+/// The schema of a registry: a name, or a table with `kind` and that member's parameters. Each part is moved to its place, not
+/// copied: every run of the program makes these schemas.
 pub fn registry_schema(what: &str, members: Vec<crate::Named>) -> schemars::Schema {
+    use serde_json::{Map, Value, json};
     let names: Vec<&str> =
         members.iter().flat_map(|m| std::iter::once(m.name).chain(m.aliases.iter().copied())).collect();
-    let mut forms = vec![serde_json::json!({ "type": "string", "enum": names })];
-    for member in &members {
-        let mut form = serde_json::to_value(&member.parameters).unwrap_or_default();
+    let mut forms = vec![json!({ "type": "string", "enum": names })];
+    for member in members {
+        let mut form = member.parameters.to_value();
         if let Some(object) = form.as_object_mut() {
             object.remove("$schema");
             object.insert("title".into(), member.name.into());
             object.insert("description".into(), member.summary.into());
-            let properties = object.entry("properties").or_insert_with(|| serde_json::json!({}));
+            let properties = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
             let kinds: Vec<&str> =
                 std::iter::once(member.name).chain(member.aliases.iter().copied()).collect();
-            properties["kind"] = serde_json::json!({ "enum": kinds });
-            object.insert("required".into(), serde_json::json!(["kind"]));
+            properties["kind"] = json!({ "enum": kinds });
+            object.insert("required".into(), json!(["kind"]));
         }
         forms.push(form);
     }
-    let schema = serde_json::json!({ "description": format!("A {what}: its name, or a table of kind and parameters."), "anyOf": forms });
-    schema.try_into().unwrap_or_default()
+    let mut schema = Map::new();
+    let description = format!("A {what}: its name, or a table of kind and parameters.");
+    schema.insert("description".into(), description.into());
+    schema.insert("anyOf".into(), Value::Array(forms));
+    schema.into()
 }

@@ -138,10 +138,32 @@ pub trait Controller: Send {
     fn holds_back(&self) -> bool {
         false
     }
+    /// What the transport asks after each call that may have changed something, in one.
+    fn decision(&self) -> Decision {
+        Decision {
+            window: self.window(),
+            threshold: self.slow_start_threshold(),
+            pacing_rate: self.pacing_rate(),
+            wants_reduction: self.wants_reduction(),
+        }
+    }
     /// Its internal state, name and value each, for the records.
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let _ = report;
     }
+}
+
+/// What a controller has decided: the answers of the methods of these names.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision {
+    /// [`Controller::window`].
+    pub window: Bytes,
+    /// [`Controller::slow_start_threshold`].
+    pub threshold: Option<Bytes>,
+    /// [`Controller::pacing_rate`].
+    pub pacing_rate: Option<Rate>,
+    /// [`Controller::wants_reduction`].
+    pub wants_reduction: bool,
 }
 
 /// What a controller is built from, besides its own parameters.

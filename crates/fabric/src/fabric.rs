@@ -320,7 +320,7 @@ impl<P: Wire> Fabric<P> {
     }
 
     /// Does what is due up to and including `until`, and stops at the first packet that reaches a host, or leaves a host's card.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, until: Time) -> Option<Delivery<P>> {
         if let Some(delivery) = self.ready.pop_front() {
             return Some(delivery);
@@ -337,23 +337,22 @@ impl<P: Wire> Fabric<P> {
                 Source::Pipe(index) => {
                     let link = &mut self.links[index];
                     // The event of a packet that another has overtaken comes a second time, for nothing.
-                    let packet = if link.head() > now { None } else { link.pipe.pop_front() };
-                    let packet = packet.map(|(_, packet)| packet);
-                    let head = link.pipe.front().map(|(at, _)| *at).filter(|_| packet.is_some());
-                    let to = link.to as usize;
-                    self.next_or_none(head, number);
-                    packet.and_then(|packet| {
-                        let hop = self.hops.next(to, packet.destination());
-                        let stops = matches!(hop, Hop::Station(_));
-                        let delivery = self.take_hop(hop, to, Some(index), packet, now);
-                        if stops { self.ready.pop_front() } else { delivery }
-                    })
+                    let Some(packet) = link.take_arrived(now) else {
+                        self.events.pop();
+                        continue;
+                    };
+                    let (head, to) = (link.head(), link.to as usize);
+                    self.next_event(head, number);
+                    let hop = self.hops.next(to, packet.destination());
+                    let stops = matches!(hop, Hop::Station(_));
+                    let delivery = self.take_hop(hop, to, Some(index), packet, now);
+                    if stops { self.ready.pop_front() } else { delivery }
                 }
                 Source::Edge(host) => {
                     let edge = &mut self.edges[host];
                     let packet = edge.waiting.pop_front().map(|(_, packet)| packet);
-                    let head = edge.waiting.front().map(|(at, _)| *at);
-                    self.next_or_none(head, number);
+                    let head = edge.waiting.front().map_or(Time::NEVER, |(at, _)| *at);
+                    self.next_event(head, number);
                     if let Some(packet) = packet {
                         self.leave(host, packet, now);
                     }
@@ -372,13 +371,10 @@ impl<P: Wire> Fabric<P> {
         None
     }
 
-    /// The source's event is done; `next` is its following one.
+    /// The source's event is done; it has its following one at `next`, or none at [`Time::NEVER`].
     #[inline]
-    fn next_or_none(&mut self, next: Option<Time>, number: usize) {
-        match next {
-            Some(at) => self.events.replace(at, number),
-            None => self.events.pop(),
-        }
+    fn next_event(&mut self, next: Time, number: usize) {
+        if next == Time::NEVER { self.events.pop() } else { self.events.replace(next, number) }
     }
 
     #[inline(always)]
@@ -390,7 +386,7 @@ impl<P: Wire> Fabric<P> {
         let before = link.head();
         let wake = link.transmit(now, &mut self.watcher);
         let head = link.head();
-        self.next_or_none(wake, 2 * index);
+        self.next_event(wake.unwrap_or(Time::NEVER), 2 * index);
         if head < before {
             self.events.push(head, 2 * index + 1);
         }
@@ -402,7 +398,7 @@ impl<P: Wire> Fabric<P> {
         let (before, backlog) = (link.head(), link.queue().backlog().bytes);
         let wake = link.transmit_paced(now, &mut self.watcher);
         let (head, drained) = (link.head(), link.has_drained(backlog));
-        self.next_or_none(wake, 2 * index);
+        self.next_event(wake.unwrap_or(Time::NEVER), 2 * index);
         if head < before {
             self.events.push(head, 2 * index + 1);
         }
@@ -423,8 +419,8 @@ impl<P: Wire> Fabric<P> {
                 (self.hops, self.exits) = both_hops(&self.routes, &self.links, &self.stations);
             }
         }
-        let next = self.changes.last().map(|(_, event)| Time::ZERO + event.at());
-        self.next_or_none(next, number);
+        let next = self.changes.last().map_or(Time::NEVER, |(_, event)| Time::ZERO + event.at());
+        self.next_event(next, number);
         if let Some((due, transmitter)) = wake {
             self.events.push(due, transmitter);
         }
@@ -491,7 +487,7 @@ impl<P: Wire> Fabric<P> {
             made,
             delivered: self.delivered,
             corrupted: self.corrupted,
-            dropped: self.links.iter().map(|link| link.total_dropped).sum(),
+            dropped: self.links.iter().map(|link| link.total_dropped()).sum(),
             lost: self.links.iter().map(|link| link.total_lost).sum(),
             discarded,
             held,

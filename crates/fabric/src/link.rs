@@ -100,7 +100,10 @@ pub(crate) struct Link<P> {
     last_class: Ecn,
     /// Whether the transmitter has an event in the queue.
     pub(crate) armed: bool,
-    pub(crate) pipe: VecDeque<(Time, P)>,
+    /// The packets on their way, and when each arrives.
+    pipe: VecDeque<(Time, P)>,
+    /// When the first of them does; [`Time::NEVER`] when there is none.
+    head: Time,
     /// Latest arrival at the far end: what is sent later never overtakes.
     last_arrival: Time,
     arrivals: u64,
@@ -114,32 +117,37 @@ pub(crate) struct Link<P> {
     pacing: Option<Box<Pacing<P>>>,
     /// What it does to packets on their way, if anything.
     impairments: Option<Box<Impairments>>,
-    /// Of a host's card, the packets that have left its queue since the host was last told: flow and IP bytes.
-    card: Option<VecDeque<LeftCard>>,
-    pub(crate) counters: LinkCounters,
+    books: Books,
     pub(crate) delays: [Histogram; 4],
     /// Totals of the whole run, for the audit.
-    pub(crate) total_dropped: u64,
     pub(crate) total_lost: u64,
     pub(crate) total_duplicated: u64,
     account: Account,
 }
 
+/// What a link's queue and its transmitter write down.
+#[derive(Debug)]
+struct Books {
+    counters: LinkCounters,
+    /// Packets dropped in the whole run, for the audit.
+    total_dropped: u64,
+    /// Of a host's card, the packets that have left its queue since the host was last told: flow and IP bytes.
+    card: Option<VecDeque<LeftCard>>,
+}
+
 /// Takes a queue's decisions down.
 struct Ledger<'a, P> {
     link: usize,
-    counters: &'a mut LinkCounters,
-    total_dropped: &'a mut u64,
+    books: &'a mut Books,
     watcher: &'a mut Watcher<P>,
-    card: &'a mut Option<VecDeque<LeftCard>>,
 }
 
 impl<P: Packet> Fate<P> for Ledger<'_, P> {
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time) {
-        self.counters.dropped[packet.class() as usize] += 1;
-        self.counters.dropped_for[reason as usize] += 1;
-        *self.total_dropped += 1;
-        if let Some(left) = self.card {
+        self.books.counters.dropped[packet.class() as usize] += 1;
+        self.books.counters.dropped_for[reason as usize] += 1;
+        self.books.total_dropped += 1;
+        if let Some(left) = &mut self.books.card {
             left.push_back((packet.flow(), packet.wire_length(), now));
         }
         if let Some(watcher) = self.watcher {
@@ -179,6 +187,7 @@ impl<P: Wire> Link<P> {
             last_class: Ecn::NotEct,
             armed: false,
             pipe: VecDeque::new(),
+            head: Time::NEVER,
             last_arrival: Time::ZERO,
             arrivals: 0,
             scripted: !(config.drop.is_empty() && config.hold.is_empty()),
@@ -187,10 +196,12 @@ impl<P: Wire> Link<P> {
             held: Vec::new(),
             pacing,
             impairments: Impairments::new(index, config, whole.seed),
-            card: whole.nodes[config.from].card.then(VecDeque::new),
-            counters: LinkCounters::default(),
+            books: Books {
+                counters: LinkCounters::default(),
+                total_dropped: 0,
+                card: whole.nodes[config.from].card.then(VecDeque::new),
+            },
             delays: Default::default(),
-            total_dropped: 0,
             total_lost: 0,
             total_duplicated: 0,
             account: Account::default(),
@@ -241,21 +252,15 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     fn take_in(&mut self, packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
         if self.rate.is_none() {
-            self.counters.forwarded += u64::from(self.impairments.is_none());
+            self.books.counters.forwarded += u64::from(self.impairments.is_none());
             self.send_off(packet, now, now, watcher);
             return None;
         }
-        self.counters.arrived[packet.class() as usize] += 1;
+        self.books.counters.arrived[packet.class() as usize] += 1;
         if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
             watcher.packet(self.index, &packet, PacketEvent::Arrived, now);
         }
-        let mut ledger = Ledger {
-            link: self.index,
-            counters: &mut self.counters,
-            total_dropped: &mut self.total_dropped,
-            watcher,
-            card: &mut self.card,
-        };
+        let mut ledger = Ledger { link: self.index, books: &mut self.books, watcher };
         self.queue.enqueue(packet, now, &mut ledger);
         if self.armed {
             return None;
@@ -282,7 +287,7 @@ impl<P: Wire> Link<P> {
             self.last_sent = (bytes, busy);
         }
         let busy = self.last_sent.1;
-        self.counters.busy += busy;
+        self.books.counters.busy += busy;
         self.free_at = now + busy;
         self.send_off(packet, self.free_at, now, watcher);
         if self.queue.backlog().packets > 0 { self.arm() } else { None }
@@ -291,24 +296,18 @@ impl<P: Wire> Link<P> {
     /// Takes the next packet out of the queue, to be sent from now on; also its bytes, overhead included.
     #[inline(always)]
     fn begin(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<(P, u64)> {
-        let mut ledger = Ledger {
-            link: self.index,
-            counters: &mut self.counters,
-            total_dropped: &mut self.total_dropped,
-            watcher,
-            card: &mut self.card,
-        };
+        let mut ledger = Ledger { link: self.index, books: &mut self.books, watcher };
         let packet = self.queue.dequeue(now, &mut ledger)?;
-        if let Some(left) = &mut self.card {
+        if let Some(left) = &mut self.books.card {
             left.push_back((packet.flow(), packet.wire_length(), now));
         }
         let class = packet.class() as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
-        self.counters.sent[class] += 1;
-        self.counters.sent_bytes[class] += bytes;
+        self.books.counters.sent[class] += 1;
+        self.books.counters.sent_bytes[class] += bytes;
         self.last_class = packet.class();
         if packet.ecn() == Ecn::Ce && packet.class() != Ecn::Ce {
-            self.counters.marked[class] += 1;
+            self.books.counters.marked[class] += 1;
         }
         if self.measured {
             self.delays[class].record(now.since(packet.arrived()));
@@ -326,11 +325,23 @@ impl<P: Wire> Link<P> {
             return self.send_off_impaired(packet, leaves, now, watcher);
         }
         self.last_arrival = self.last_arrival.max(leaves + self.delay);
+        self.head = self.head.min(self.last_arrival);
         self.pipe.push_back((self.last_arrival, packet));
     }
 
+    /// The first packet on its way, if it has arrived by now.
+    #[inline(always)]
+    pub(crate) fn take_arrived(&mut self, now: Time) -> Option<P> {
+        if self.head > now {
+            return None;
+        }
+        let (_, packet) = self.pipe.pop_front()?;
+        self.head = self.pipe.front().map_or(Time::NEVER, |(at, _)| *at);
+        Some(packet)
+    }
+
     fn lose(&mut self, packet: &P, now: Time, watcher: &mut Watcher<P>) {
-        self.counters.lost += 1;
+        self.books.counters.lost += 1;
         self.total_lost += 1;
         if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
             watcher.packet(self.index, packet, PacketEvent::Lost, now);
@@ -380,19 +391,24 @@ impl<P: Wire> Link<P> {
 
     /// Of a host's card, the next packet that has left its queue since this was last asked.
     pub(crate) fn left_card(&mut self) -> Option<LeftCard> {
-        self.card.as_mut()?.pop_front()
+        self.books.card.as_mut()?.pop_front()
     }
 
     /// Whether [`Link::left_card`] has something to tell.
     #[inline]
     pub(crate) fn has_left_card(&self) -> bool {
-        self.card.as_ref().is_some_and(|left| !left.is_empty())
+        self.books.card.as_ref().is_some_and(|left| !left.is_empty())
     }
 
     /// When the first packet in the pipe arrives; [`Time::NEVER`] when there is none.
     #[inline]
     pub(crate) fn head(&self) -> Time {
-        self.pipe.front().map_or(Time::NEVER, |(at, _)| *at)
+        self.head
+    }
+
+    /// Packets that its queue has dropped in the whole run.
+    pub(crate) fn total_dropped(&self) -> u64 {
+        self.books.total_dropped
     }
 
     /// Where it begins.

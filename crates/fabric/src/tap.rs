@@ -170,8 +170,13 @@ impl Tap {
         if !self.begun || !before(start, self.next) {
             (self.begun, self.next) = (true, end);
             self.segments.push_back(Segment { end, done: false, selectively: false, sent: now });
-            return;
+        } else {
+            self.segment_resent(start, end, now);
         }
+    }
+
+    #[inline(never)]
+    fn segment_resent(&mut self, start: u32, end: u32, now: Time) {
         self.counters.retransmitted += 1;
         let first = self.segments.partition_point(|s| !before(start, s.end));
         for segment in self.segments.iter_mut().skip(first) {
@@ -189,11 +194,14 @@ impl Tap {
 
     #[inline]
     fn acknowledged(&mut self, tcp: &TcpView<'_>, now: Time, rtts: &mut Histogram) {
-        while let Some(segment) = self.segments.front().filter(|s| !before(tcp.acknowledgement, s.end)) {
+        while let Some(&segment) = self.segments.front() {
+            if before(tcp.acknowledgement, segment.end) {
+                break;
+            }
+            self.segments.pop_front();
             if !segment.done {
                 sample(&mut self.counters, rtts, now.since(segment.sent));
             }
-            self.segments.pop_front();
         }
         let Some(&newest) = tcp.sack.first() else { return };
         let changed = newest != self.last_block;

@@ -196,9 +196,11 @@ macro_rules! queues {
         }
 
         /// A queue discipline at work: one variant for each line of the registry, so that a packet is dispatched without
-        /// an indirect call. There is one for each link, so the size of the largest variant costs nothing.
+        /// an indirect call. There is one for each link, so the size of the largest variant costs nothing. The tag is a byte
+        /// of its own: one that is hidden in a variant takes six more instructions to read, three times a packet.
         #[allow(missing_docs, clippy::large_enum_variant)]
         #[derive(Debug)]
+        #[repr(u8)]
         pub enum Discipline<P> {
             $($Variant($module::$Type<P>),)+
         }
@@ -236,7 +238,7 @@ macro_rules! queues {
             fn takes(&self, length: u32) -> bool {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::takes(queue, length),)+ }
             }
-            #[inline]
+            #[inline(always)]
             fn backlog(&self) -> Backlog {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::backlog(queue),)+ }
             }

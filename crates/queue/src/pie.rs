@@ -165,7 +165,7 @@ impl Law {
     }
 
     /// Gives the packet back, marked if it is to carry a signal, or drops it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn admit<P: Packet>(
         &self,
         of: &mut Variables,

@@ -55,9 +55,11 @@ impl Gathered {
         })
     }
 
-    /// The rows of a table, which it has no more afterwards.
+    /// The rows of a table, which it has no more afterwards; but it has room for as many more.
     pub(crate) fn take(&mut self, table: Table) -> Batch {
-        std::mem::replace(&mut self.batches[table as usize], Batch::new(&table.columns()))
+        let batch = &mut self.batches[table as usize];
+        let empty = Batch::with_room(&table.columns(), batch.rows);
+        std::mem::replace(batch, empty)
     }
 }
 

@@ -60,14 +60,15 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    fn new(kind: Kind) -> Values {
+    /// None yet, with room for so many.
+    fn new(kind: Kind, rows: usize) -> Values {
         match kind {
-            Kind::Integer => Values::Integer(Vec::new()),
-            Kind::OptionalInteger => Values::OptionalInteger(Vec::new()),
-            Kind::Real => Values::Real(Vec::new()),
-            Kind::OptionalReal => Values::OptionalReal(Vec::new()),
-            Kind::Name => Values::Name(Vec::new(), Vec::new()),
-            Kind::Histogram => Values::Histogram(Vec::new(), Vec::new()),
+            Kind::Integer => Values::Integer(Vec::with_capacity(rows)),
+            Kind::OptionalInteger => Values::OptionalInteger(Vec::with_capacity(rows)),
+            Kind::Real => Values::Real(Vec::with_capacity(rows)),
+            Kind::OptionalReal => Values::OptionalReal(Vec::with_capacity(rows)),
+            Kind::Name => Values::Name(Vec::with_capacity(rows), Vec::new()),
+            Kind::Histogram => Values::Histogram(Vec::new(), Vec::with_capacity(rows)),
         }
     }
 }
@@ -138,7 +139,12 @@ pub(crate) struct Batch {
 impl Batch {
     /// No rows yet.
     pub(crate) fn new(columns: &[Column]) -> Batch {
-        Batch { columns: columns.iter().map(|c| Values::new(c.kind)).collect(), rows: 0, next: 0 }
+        Batch::with_room(columns, 0)
+    }
+
+    /// No rows yet, but room for so many.
+    pub(crate) fn with_room(columns: &[Column], rows: usize) -> Batch {
+        Batch { columns: columns.iter().map(|c| Values::new(c.kind, rows)).collect(), rows: 0, next: 0 }
     }
 
     /// These columns, of so many rows each.

@@ -64,10 +64,10 @@ impl<P: Wire> Link<P> {
         if impairments.losses.next() {
             return self.lose(&packet, now, watcher);
         }
-        self.counters.forwarded += 1;
+        self.books.counters.forwarded += 1;
         if impairments.duplicate > 0.0 && impairments.duplicates.chance(impairments.duplicate) {
             let twin = packet.duplicate();
-            self.counters.duplicated += 1;
+            self.books.counters.duplicated += 1;
             self.total_duplicated += 1;
             self.tell(&twin, PacketEvent::Duplicated, now, watcher);
             self.travel(twin, leaves, now, watcher);
@@ -84,7 +84,7 @@ impl<P: Wire> Link<P> {
             if jitter.is_none() { weir_base::Span::ZERO } else { jitter.draw(&mut impairments.delays) };
         if corrupt {
             packet.corrupt();
-            self.counters.corrupted += 1;
+            self.books.counters.corrupted += 1;
             self.tell(&packet, PacketEvent::Corrupted, now, watcher);
         }
         let mut at = self.last_arrival.max(leaves + self.delay);
@@ -97,6 +97,7 @@ impl<P: Wire> Link<P> {
             self.last_arrival = at;
         }
         let place = self.pipe.iter().rposition(|(other, _)| *other <= at).map_or(0, |before| before + 1);
+        self.head = self.head.min(at);
         self.pipe.insert(place, (at, packet));
     }
 

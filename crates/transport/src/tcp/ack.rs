@@ -246,13 +246,14 @@ impl Sender {
             );
         }
         self.controller.on_ack(ack, &mut self.random);
-        self.read_window();
+        let mut decision = self.read_window();
         if self.own_recovery {
             // A controller may hand recovery back to the transport.
             self.own_recovery = self.controller.recovery() == Recovery::Own;
         }
-        if self.controller.wants_reduction() {
+        if decision.wants_reduction {
             self.enter_reduction(Signal::Own, ack.now);
+            decision = self.controller.decision();
         }
         if self.own_recovery && self.controller.holds_back() {
             self.delivery.limited_by_application(self.board.in_flight());
@@ -261,7 +262,7 @@ impl Sender {
         let (window, srtt8) = (self.controller_window, self.rtt.srtt8());
         let slow_start =
             self.controller_threshold.is_some_and(|threshold| window.get() < threshold.get() / 2);
-        self.pacer.update(self.controller.pacing_rate(), window, srtt8, slow_start);
+        self.pacer.update(decision.pacing_rate, window, srtt8, slow_start);
     }
 
     /// `tcp_may_raise_cwnd`.

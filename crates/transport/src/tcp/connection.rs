@@ -8,7 +8,7 @@ use super::config::Config;
 use super::jiffies;
 use super::receiver::{Data, Receiver};
 use super::rto::RTO_INITIAL;
-use super::segment::{Counters, Flags, MAX_SACK, Segment};
+use super::segment::{Counters, Flags, MAX_SACK, Sack, Segment};
 use super::sender::{Forced, Sender, micros};
 use super::transmit::Outgoing;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
@@ -146,8 +146,12 @@ impl Connection {
     }
 
     /// A segment arrives, with the codepoint of its packet.
+    #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
         self.now = now;
+        if self.on_next_data(segment, ecn, now) {
+            return;
+        }
         if segment.flags.has(Flags::SYN) {
             self.on_syn(segment, ecn, now);
             return;
@@ -264,9 +268,6 @@ impl Connection {
 
     /// `counts`: the three bits of Accurate ECN tell of what was counted.
     fn on_established(&mut self, segment: &Segment, ecn: Ecn, counts: bool, now: Time) {
-        if self.on_next_data(segment, ecn, now) {
-            return;
-        }
         let Some(sender) = self.sender.as_deref_mut() else { return };
         let seq = position(segment.seq, self.peer_sequence, self.receiver.next);
         let Some(seq) = seq else { return };
@@ -288,16 +289,11 @@ impl Connection {
                 self.receiver.recent = segment.tsval;
             }
             let mut blocks = [(0, 0); MAX_SACK];
-            let mut count = 0;
-            for &(start, end) in segment.sack() {
-                let base = self.config.initial_sequence;
-                if let (Some(start), Some(end)) =
-                    (position(start, base, sender.una), position(end, base, sender.una))
-                {
-                    blocks[count] = (start, end);
-                    count += 1;
-                }
-            }
+            let count = if segment.sack.is_empty() {
+                0
+            } else {
+                positions(&segment.sack, self.config.initial_sequence, sender.una, &mut blocks)
+            };
             if let Some(ack) = position(segment.ack, self.config.initial_sequence, sender.una) {
                 let arrival = Arrival {
                     ack,
@@ -346,10 +342,10 @@ impl Connection {
         let Some(sender) = self.sender.as_deref_mut() else { return false };
         let seq = self.receiver.next;
         let predicted = segment.len > 0
+            && (segment.flags == Flags::ACK || segment.flags == Flags::ACK.with(Flags::PSH))
             && segment.seq == wire(seq, self.peer_sequence)
             && segment.ack == wire(sender.una, self.config.initial_sequence)
-            && (segment.flags == Flags::ACK || segment.flags == Flags::ACK.with(Flags::PSH))
-            && segment.sack().is_empty()
+            && segment.sack.is_empty()
             && self.agreed.is_none()
             && sender.board.out() == 0;
         if !predicted {
@@ -722,6 +718,7 @@ impl Connection {
 
 impl Sender {
     /// When the pacer, or a window below one segment, lets the next segment go, if it is what holds one back.
+    #[inline]
     fn pacing_deadline(&self, now: Time) -> Time {
         let ready = self.new_data_ready_at();
         if ready <= now || self.forced != Forced::Nothing { Time::NEVER } else { self.held_until(ready) }
@@ -731,6 +728,14 @@ impl Sender {
 /// A pure segment from before what is expected asks what the window is.
 fn stale_probe(seq: u64, next: u64) -> bool {
     seq + 1 == next
+}
+
+/// The positions of SACK blocks that lie within 2 GiB of `near`. Answers how many there are.
+#[inline(never)]
+fn positions(sack: &Sack, initial: u32, near: u64, blocks: &mut [(u64, u64); MAX_SACK]) -> usize {
+    let of =
+        |&(start, end): &(u32, u32)| Some((position(start, initial, near)?, position(end, initial, near)?));
+    blocks.iter_mut().zip(sack.blocks().iter().filter_map(of)).map(|(to, block)| *to = block).count()
 }
 
 fn wire(position: u64, initial: u32) -> u32 {

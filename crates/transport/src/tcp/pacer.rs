@@ -37,6 +37,7 @@ impl Pacer {
     }
 
     /// Takes the controller's rate or, without one, derives Linux's from the window.
+    #[inline]
     pub(crate) fn update(&mut self, given: Option<Rate>, window: Bytes, srtt8: u64, slow_start: bool) {
         self.enforced = self.always || given.is_some();
         if given.is_some() {
@@ -61,6 +62,7 @@ impl Pacer {
     }
 
     /// A segment of so many payload bytes left.
+    #[inline]
     pub(crate) fn on_sent(&mut self, bytes: Bytes, now: Time) {
         if self.sent < FIRST_PACED {
             self.sent += u32::from(bytes > Bytes::ZERO);

@@ -200,11 +200,16 @@ impl Receiver {
     }
 
     /// `tcp_data_ecn_check`.
+    #[inline]
     fn see_codepoint(&mut self, ecn: Ecn) {
-        match self.feedback {
-            None => return,
-            Some(Feedback::Dctcp) => self.follow_mark(ecn),
-            Some(_) => {}
+        if let Some(feedback) = self.feedback {
+            self.answer_codepoint(feedback, ecn);
+        }
+    }
+
+    fn answer_codepoint(&mut self, feedback: Feedback, ecn: Ecn) {
+        if feedback == Feedback::Dctcp {
+            self.follow_mark(ecn);
         }
         match ecn {
             Ecn::Ce => {

@@ -135,7 +135,7 @@ impl Scoreboard {
     }
 
     /// Appends a segment that is being sent for the first time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, mut sent: Sent) {
         if self.out() as usize == self.slots.len() {
             self.grow();

@@ -69,6 +69,11 @@ impl Sack {
         &self.blocks[..usize::from(self.count)]
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Takes all blocks away.
     pub fn clear(&mut self) {
         self.count = 0;

@@ -12,7 +12,7 @@ use super::rto::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::undo::Undo;
 use weir_base::{Bytes, Clock, Random, Span, Time, WindowedMin};
-use weir_control::{Controller, Phase, Recovery, Start};
+use weir_control::{Controller, Decision, Phase, Recovery, Start};
 
 /// For how long a smallest RTT counts (`tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
@@ -258,16 +258,22 @@ impl Sender {
         self.controller_segments
     }
 
-    /// The controller has been told something: its window is read again. Only one that has changed is divided.
-    pub(crate) fn read_window(&mut self) {
-        self.controller_threshold = self.controller.slow_start_threshold();
-        let window = self.controller.window();
-        if window != self.controller_window {
-            self.controller_window = window;
-            let segments = (window.get() / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
-            self.controller_segments = if segments > 0 { segments } else { self.quantum() };
-            self.set_quantum(if segments > 0 { 0 } else { self.controller_segments });
+    /// The controller has been told something: its decision is read again.
+    pub(crate) fn read_window(&mut self) -> Decision {
+        let decision = self.controller.decision();
+        self.controller_threshold = decision.threshold;
+        if decision.window != self.controller_window {
+            self.take_window_over(decision.window);
         }
+        decision
+    }
+
+    /// The controller's window has changed: it is divided.
+    fn take_window_over(&mut self, window: Bytes) {
+        self.controller_window = window;
+        let segments = (window.get() / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
+        self.controller_segments = if segments > 0 { segments } else { self.quantum() };
+        self.set_quantum(if segments > 0 { 0 } else { self.controller_segments });
     }
 
     /// Segments that leave at once where the window is below one.

@@ -198,7 +198,9 @@ impl Sender {
     fn resend(&mut self, number: u64, counted: bool, now: Time) -> Outgoing {
         let at = micros(now);
         let idle = self.board.out() == 0;
-        self.tell_sent(u64::from(self.board.get(number).len), true, now);
+        if self.wants_sent {
+            self.tell_sent(u64::from(self.board.get(number).len), true, now);
+        }
         self.board.mark_resent(number, at, counted);
         self.delivery.on_sent(self.board.get_mut(number), at, idle);
         self.counters.retransmitted += 1;
@@ -259,7 +261,9 @@ impl Sender {
             self.controller.on_restart(&Restart::Transmit { now, idle, app_limited });
             self.read_window();
         }
-        self.tell_sent(u64::from(len), false, now);
+        if self.wants_sent {
+            self.tell_sent(u64::from(len), false, now);
+        }
         let mut sent = Sent::new(start, len + u16::from(fin), fin, at);
         self.next = sent.end();
         self.delivery.on_sent(&mut sent, at, idle);
@@ -280,22 +284,19 @@ impl Sender {
         Outgoing { start, len, fin, new: true, cwr, push }
     }
 
-    #[inline]
     fn tell_sent(&mut self, bytes: u64, retransmission: bool, now: Time) {
-        if self.wants_sent {
-            let in_flight_before = self.bytes(self.board.in_flight());
-            let bytes = Bytes::new(bytes);
-            self.controller.on_sent(&weir_control::Sent { now, bytes, in_flight_before, retransmission });
-            self.read_window();
-        }
+        let in_flight_before = self.bytes(self.board.in_flight());
+        let bytes = Bytes::new(bytes);
+        self.controller.on_sent(&weir_control::Sent { now, bytes, in_flight_before, retransmission });
+        self.read_window();
     }
 
     /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
     pub(crate) fn end_burst(&mut self, now: Time) {
         self.end_train();
         // Room for less than a train counts as none: a longer one was worth waiting for.
-        let room = self.cwnd().saturating_sub(self.board.in_flight());
-        let limited = self.has_new_data() && (room == 0 || self.deferred);
+        let is_full = self.board.in_flight() >= self.cwnd();
+        let limited = (is_full || self.deferred) && self.has_new_data();
         if self.burst > 0 || limited {
             self.judge_window(limited, now);
         }
