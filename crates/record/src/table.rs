@@ -261,22 +261,24 @@ impl<'a> Row<'a> {
         Row { batch, row, next: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn column(&mut self) -> Result<&'a Values, String> {
         self.next += 1;
         self.batch.columns.get(self.next - 1).ok_or_else(|| "a column is missing".into())
     }
+    #[cold]
+    #[inline(never)]
     fn wrong<T>(&self) -> Result<T, String> {
         Err(format!("column {} of row {} does not hold what it should", self.next, self.row + 1))
     }
-    #[inline]
+    #[inline(always)]
     fn integer(&mut self) -> Result<u64, String> {
         match self.column()? {
             Values::Integer(values) => Ok(values[self.row] as u64),
             _ => self.wrong(),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn optional_integer(&mut self) -> Result<Option<u64>, String> {
         match self.column()? {
             Values::OptionalInteger(values) => Ok(values[self.row].map(|v| v as u64)),

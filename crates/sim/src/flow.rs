@@ -15,6 +15,8 @@ pub(crate) struct Flow {
     ways: [Way; 2],
     /// The application that drives it: its place among the world's.
     pub(crate) application: u32,
+    /// Whether the application is to be asked when an end has moved, for each of the two.
+    pub(crate) asks: [bool; 2],
     /// Whether its packets are datagrams.
     pub(crate) datagrams: bool,
     /// Whether the network itself sends its datagrams, at the very times asked for.
@@ -58,6 +60,7 @@ impl Flow {
         Flow {
             ways: [way(from, to), way(to, from)],
             application: application as u32,
+            asks: [false; 2],
             datagrams: group.tcp().is_none(),
             exact,
             drawn: group.workload.is_drawn(),

@@ -88,7 +88,7 @@ impl<'a> World<'a> {
             flows.extend(one.flows.clone().map(|number| Flow::new(run, number, index)));
         }
         let timers = flows.len() * TIMERS;
-        World {
+        let mut world = World {
             run,
             recorder,
             fabric: weir_engine::fabric(run),
@@ -99,6 +99,16 @@ impl<'a> World<'a> {
             driven,
             timers: EventQueue::new(timers + 1),
             armed: vec![Time::NEVER; timers],
+        };
+        (0..world.driven.len()).for_each(|application| world.learn_cares(application));
+        world
+    }
+
+    /// An application has been called: at which ends of its flows it is to be asked from now on.
+    fn learn_cares(&mut self, application: usize) {
+        let Driven { application, flows } = &self.driven[application];
+        for (flow, at) in self.flows[flows.clone()].iter_mut().enumerate() {
+            at.asks = [End::Sender, End::Receiver].map(|end| application.cares(flow, end));
         }
     }
 
@@ -217,6 +227,7 @@ impl<'a> World<'a> {
             let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, all.start, now);
             application.on_timer(flow, now, &mut Ends(&mut self.flows[all.clone()]), tell);
         }
+        self.learn_cares(self.flows[number].application as usize);
         for number in all {
             self.flush_both(number, now);
         }
@@ -226,8 +237,7 @@ impl<'a> World<'a> {
     /// delivered, as all on that path is that every packet takes: calls would cost a tenth of it.
     #[inline(always)]
     fn moved(&mut self, number: usize, end: End, now: Time) {
-        let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
-        if application.cares(number - flows.start, end) {
+        if self.flows[number].asks[end as usize] {
             self.ask(number, end, now);
         }
         self.flush(number, end, now);
@@ -249,6 +259,7 @@ impl<'a> World<'a> {
             application.on_socket(number - all.start, end, now, sockets, tell);
         }
         let wake = application.wake(number - all.start);
+        self.learn_cares(self.flows[number].application as usize);
         self.arm(number, APPLICATION, wake);
         if all.len() > 1 {
             // What happens at one flow may have released the others.
@@ -315,6 +326,7 @@ impl<'a> World<'a> {
             let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, all.start, now);
             application.on_end(flow, End::Receiver, true, now, &mut Ends(&mut self.flows[all]), tell)
         };
+        self.learn_cares(self.flows[number].application as usize);
         if closes {
             self.transmit(number, End::Receiver, now);
         }

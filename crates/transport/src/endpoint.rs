@@ -173,7 +173,7 @@ impl Endpoint for End {
     fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
         each!(self, receive(body, ecn, now));
     }
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
         each!(self, transmit(into, now))
     }

@@ -76,6 +76,7 @@ impl<P: Wire> Link<P> {
     }
 
     /// A packet that is not lost: damaged perhaps, and delayed by its own time.
+    #[inline]
     fn travel(&mut self, mut packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
         let Some(impairments) = &mut self.impairments else { return };
         let corrupt = impairments.corrupt > 0.0 && impairments.corruptions.chance(impairments.corrupt);
@@ -96,8 +97,12 @@ impl<P: Wire> Link<P> {
             at = self.last_arrival.max(leaves + self.delay + extra);
             self.last_arrival = at;
         }
-        let place = self.pipe.iter().rposition(|(other, _)| *other <= at).map_or(0, |before| before + 1);
         self.head = self.head.min(at);
+        // Nearly always it is the last to arrive.
+        if self.pipe.back().is_none_or(|(other, _)| *other <= at) {
+            return self.pipe.push_back((at, packet));
+        }
+        let place = self.pipe.iter().rposition(|(other, _)| *other <= at).map_or(0, |before| before + 1);
         self.pipe.insert(place, (at, packet));
     }
 

@@ -110,8 +110,12 @@ impl Value {
     }
 }
 
-/// To six significant digits. By way of text, since that is exact and the same on every machine.
+/// To six significant digits. By way of text, since that is exact and the same on every machine; whole numbers of so many digits,
+/// which counts and zeros are, stay as they are.
 fn round(number: f64) -> f64 {
+    if number.abs() < 1e6 && number == f64::from(number as i32) {
+        return number;
+    }
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 

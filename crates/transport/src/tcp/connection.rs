@@ -364,7 +364,7 @@ impl Connection {
             ecn,
             echo: segment.tsecr,
         };
-        self.receiver.on_data(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
+        self.receiver.take_in(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
         true
     }
 
@@ -401,7 +401,7 @@ impl Connection {
     }
 
     /// As [`Connection::poll_transmit`], but the segment is written in place; it is left as it was when nothing leaves.
-    #[inline]
+    #[inline(always)]
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
         self.now = now;
         if self.goes_first() {

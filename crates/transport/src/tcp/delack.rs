@@ -78,6 +78,7 @@ impl DelayedAck {
     }
 
     /// In-order data arrived (`tcp_event_data_recv`).
+    #[inline(always)]
     pub(crate) fn on_data(&mut self, len: u64, window: u64, rto: u64, now: Time) {
         self.scheduled = true;
         self.rto = rto;

@@ -62,7 +62,7 @@ impl Endpoint for Connection {
             self.on_segment(segment, ecn, now);
         }
     }
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
         self.transmit_into(into.segment_mut(), now)
     }

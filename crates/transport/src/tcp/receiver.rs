@@ -79,7 +79,14 @@ impl Receiver {
     }
 
     /// Takes in data. `rtt` is the smoothed one, `rto` the timeout, in microseconds.
+    #[inline(never)]
     pub(crate) fn on_data(&mut self, data: &Data, rtt: Option<u64>, rto: u64, now: Time) {
+        self.take_in(data, rtt, rto, now);
+    }
+
+    /// The same, inlined where most segments arrive: what is known of those there is not looked at again.
+    #[inline(always)]
+    pub(crate) fn take_in(&mut self, data: &Data, rtt: Option<u64>, rto: u64, now: Time) {
         self.window_is_told = false;
         if data.len >= self.acks.largest() {
             self.window.sample_rtt(data.echo, &self.clock, now);
@@ -131,7 +138,7 @@ impl Receiver {
         self.acks.check(check, now) || self.acks.after_read(gaps)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_in_order(&mut self, data: &Data, end: u64, rto: u64, now: Time) {
         let start = data.start;
         if start < self.next {

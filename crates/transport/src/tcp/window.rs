@@ -184,6 +184,7 @@ impl ReceiveWindow {
 
     /// The echo of a timestamp on a full segment tells the receiver's RTT (`tcp_rcv_rtt_measure_ts`): the smallest, or a mean
     /// of larger ones (`tcp_rcv_rtt_update`).
+    #[inline(always)]
     pub(crate) fn sample_rtt(&mut self, echo: u32, clock: &Clock, now: Time) {
         if echo == 0 || echo == self.last_echo {
             return;
@@ -204,6 +205,7 @@ impl ReceiveWindow {
 
     /// The application has read up to `next`: once a round trip the buffer grows to hold twice what came in it, and as
     /// much more as the rate has grown (`tcp_rcv_space_adjust`). `beyond` is how far out-of-order data reaches.
+    #[inline(always)]
     pub(crate) fn autotune(&mut self, next: u64, beyond: u64, now: Time) {
         let at = micros(now);
         if self.rtt8 == 0 || at.saturating_sub(self.measured_from) < self.rtt8 >> 3 {
