@@ -16,14 +16,12 @@
 //! assert_eq!(config.application[0].flows, 128);
 //! ```
 
+pub use crate::prefix::{Ports, Prefix};
 use crate::seal::Key;
 use crate::{estimator, filter, header};
-use core::net::IpAddr;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
-use std::str::FromStr;
 use weir_base::Span;
 
 /// An aggregation point's configuration.
@@ -251,149 +249,6 @@ fn nearest(message: &str) -> Option<String> {
     (distance <= 3).then(|| name.to_string())
 }
 
-/// A prefix of addresses, in text `10.1.0.0/16`, `2001:db8::/32` or one address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prefix {
-    address: IpAddr,
-    length: u8,
-}
-
-/// The bits of an address, first bit of the address first, and how many there are.
-fn bits(address: IpAddr) -> (u128, u8) {
-    match address {
-        IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
-        IpAddr::V6(address) => (address.to_bits(), 128),
-    }
-}
-
-impl Prefix {
-    /// Whether an address has this prefix.
-    pub fn contains(&self, address: IpAddr) -> bool {
-        let ((own, width), (other, other_width)) = (bits(self.address), bits(address));
-        width == other_width && (self.length == 0 || (own ^ other) >> (128 - self.length) == 0)
-    }
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.length)
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Prefix, String> {
-        let wrong = |what: &str| {
-            format!(
-                "\"{text}\" {what}; write a prefix such as \"10.1.0.0/16\", \"2001:db8::/32\" or one address"
-            )
-        };
-        let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
-        let address: IpAddr = address.parse().map_err(|_| wrong("has no IP address"))?;
-        let (value, width) = bits(address);
-        let length = match length {
-            None => width,
-            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits
-                .parse()
-                .ok()
-                .filter(|length| *length <= width)
-                .ok_or_else(|| wrong("has too long a prefix"))?,
-            Some(_) => return Err(wrong("has no prefix length")),
-        };
-        if length < 128 && value << length != 0 {
-            return Err(wrong("has bits behind its prefix"));
-        }
-        Ok(Prefix { address, length })
-    }
-}
-
-/// A port or a range of ports, in text `9000` or `"9000-9100"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ports {
-    first: u16,
-    last: u16,
-}
-
-impl Ports {
-    /// Every port.
-    pub const ALL: Ports = Ports { first: 0, last: u16::MAX };
-
-    /// Whether a port is one of them.
-    pub fn contains(&self, port: u16) -> bool {
-        (self.first..=self.last).contains(&port)
-    }
-}
-
-impl fmt::Display for Ports {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.first == self.last {
-            write!(f, "{}", self.first)
-        } else {
-            write!(f, "{}-{}", self.first, self.last)
-        }
-    }
-}
-
-impl FromStr for Ports {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Ports, String> {
-        let wrong = || format!("\"{text}\" is no range of ports; write 9000 or \"9000-9100\"");
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let port = |digits: &str| digits.trim().parse::<u16>().map_err(|_| wrong());
-        let (first, last) = (port(first)?, port(last)?);
-        (first <= last).then_some(Ports { first, last }).ok_or_else(wrong)
-    }
-}
-
-impl<'de> Deserialize<'de> for Prefix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Prefix, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for Ports {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ports, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a port or a range of ports such as \"9000-9100\"")]
-        enum Written {
-            Number(u16),
-            Text(String),
-        }
-        match Written::deserialize(deserializer)? {
-            Written::Number(port) => Ok(Ports { first: port, last: port }),
-            Written::Text(text) => text.parse().map_err(D::Error::custom),
-        }
-    }
-}
-
-macro_rules! written_as_text {
-    ($type:ident, $schema:tt) => {
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($type).into()
-            }
-            fn inline_schema() -> bool {
-                true
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
-            }
-        }
-    };
-}
-
-written_as_text!(Prefix, {
-    "type": "string", "description": "A prefix of addresses, or one address.", "examples": ["10.1.0.0/16", "2001:db8::/32"]
-});
-written_as_text!(Ports, {
-    "type": ["string", "integer"], "description": "A port or a range of ports.", "examples": ["9000-9100", 9000]
-});
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -465,28 +320,7 @@ filter = { enabled = false }
         assert_eq!(error.message, "applications `array` and `other` both have the id 3");
     }
 
-    #[test]
-    fn prefixes_contain_their_own_family_only() {
-        let v4: Prefix = "0.0.0.0/0".parse().unwrap();
-        let v6: Prefix = "2001:db8::/32".parse().unwrap();
-        assert!(v4.contains("192.0.2.1".parse().unwrap()) && !v4.contains("2001:db8::1".parse().unwrap()));
-        assert!(v6.contains("2001:db8::1".parse().unwrap()) && !v6.contains("2001:db9::1".parse().unwrap()));
-        for wrong in ["10.0.0.0/33", "10.0.0.0/", "10.0.0/8", "::1/129", "", "10.0.0.0/+8"] {
-            assert!(wrong.parse::<Prefix>().is_err(), "{wrong}");
-        }
-    }
-
     proptest! {
-        #[test]
-        fn prefixes_and_ports_read_back_as_they_print(a in any::<u32>(), length in 0u8..=32, p in any::<u16>(), q in any::<u16>()) {
-            let mask = if length == 0 { 0 } else { u32::MAX << (32 - length) };
-            let prefix = Prefix { address: IpAddr::V4((a & mask).into()), length };
-            prop_assert_eq!(prefix.to_string().parse(), Ok(prefix));
-            prop_assert!(prefix.contains(IpAddr::V4(a.into())));
-            let ports = Ports { first: p.min(q), last: p.max(q) };
-            prop_assert_eq!(ports.to_string().parse(), Ok(ports));
-        }
-
         #[test]
         fn no_text_makes_the_reader_panic(text in ".*") {
             let _ = Config::from_toml(&text);

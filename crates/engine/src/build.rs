@@ -2,18 +2,39 @@
 
 use crate::EngineError;
 use std::sync::Arc;
+use weir_base::Random;
 use weir_fabric as fabric;
 use weir_plan::Run;
+use weir_plan::address::{address_of, port_of};
+use weir_station::{Coordinated, Place};
 
 /// The fabric of a run, its stations in their places.
 pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
-    let placed = |station: &weir_plan::Station| fabric::Placed {
+    let coordinated = coordinated(run);
+    let placed = |(number, station): (u64, &weir_plan::Station)| fabric::Placed {
         at: station.at,
         links: station.links.clone(),
-        station: station.station.build(),
+        station: station.station.build(&Place {
+            seed: Random::stream_of(run.seed, "station", number).bits(),
+            coordinated: coordinated.clone(),
+        }),
     };
-    let stations = run.network.stations.iter().map(placed).collect();
+    let stations = (0..).zip(&run.network.stations).map(placed).collect();
     fabric::Fabric::with_stations(&fabric_config(run), stations)
+}
+
+/// The groups of a run whose packets carry headers of the Coordination Protocol.
+fn coordinated(run: &Run) -> Vec<Coordinated> {
+    let flows = |(number, group): (usize, &weir_plan::Group)| {
+        let application = group.transport.as_ref()?.application()?;
+        let own = |flow: &weir_plan::Flow| flow.group == number;
+        let first = run.flows.iter().position(own)?;
+        let last = run.flows.iter().rposition(own)?;
+        let ends = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]);
+        let hosts = ends.map(|node| address_of(node, group.ip)).collect();
+        Some(Coordinated { application, hosts, ports: port_of(first)..=port_of(last) })
+    };
+    run.groups.iter().enumerate().filter_map(flows).collect()
 }
 
 /// The network that a run describes, without its stations.

@@ -31,4 +31,4 @@ pub use tap::FlowCounters;
 pub use trace::{OPPORTUNITY, Playback, Trace, TraceError};
 pub use weir_queue::DropReason;
 pub use wifi::Wifi;
-pub use wire::{TcpView, Wire};
+pub use wire::{DatagramView, TcpView, Wire};

@@ -252,6 +252,11 @@ impl<P: Wire> Net<'_, P> {
         self.fabric.stations.seats[self.number].at
     }
 
+    /// Whether the station was placed at this link: it is one of [`Placed::links`].
+    pub fn is_at(&self, link: usize) -> bool {
+        self.fabric.stations.seats[self.number].links.contains(&link)
+    }
+
     /// The link that leads from here to a node, if any does.
     pub fn route(&self, destination: usize) -> Option<usize> {
         self.fabric.routes.link(self.node(), destination)

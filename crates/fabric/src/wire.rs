@@ -1,5 +1,6 @@
 //! What the fabric must know of a packet beyond what a queue does: where it goes, and its TCP header.
 
+use core::net::SocketAddr;
 use weir_base::{Ecn, Packet};
 
 /// A packet that can cross a fabric.
@@ -10,6 +11,11 @@ pub trait Wire: Packet + Sized {
     fn tcp(&self) -> Option<TcpView<'_>>;
     /// Gives it another codepoint. On a real packet this repairs the header checksum.
     fn relabel(&mut self, ecn: Ecn);
+    /// Its addresses and the head of its payload, if it is a UDP datagram, for a station that reads and rewrites them. `None` too
+    /// where a packet has no real bytes.
+    fn datagram(&mut self) -> Option<DatagramView<'_>> {
+        None
+    }
     /// Turns a datagram into its own answer: it goes back to where it comes from, addresses and ports changed about, and what asked
     /// for an echo is one. False when it is no datagram, and unchanged.
     fn turn_round(&mut self) -> bool;
@@ -21,6 +27,20 @@ pub trait Wire: Packet + Sized {
     fn corrupt(&mut self);
     /// Whether it has been damaged.
     fn is_corrupt(&self) -> bool;
+}
+
+/// What a station may read and rewrite of a UDP datagram.
+#[derive(Debug)]
+pub struct DatagramView<'a> {
+    /// Source address and port.
+    pub source: SocketAddr,
+    /// Destination address and port.
+    pub destination: SocketAddr,
+    /// The bytes that its payload begins with: of a real datagram all of it, of a simulated one those that are not zeros.
+    pub head: &'a mut [u8],
+    /// The UDP checksum as it stands in the header; zero says that there is none (RFC 768). `None` where packets have no such
+    /// field. Whoever changes `head` repairs it.
+    pub checksum: Option<&'a mut [u8; 2]>,
 }
 
 /// What the taps read of a TCP header.

@@ -372,7 +372,7 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
 fn check_transports(run: &Run) -> Result<(), EngineError> {
     let user_space = |group: &Group| {
         let transport = group.transport.as_ref()?.name();
-        (!matches!(transport, "tcp" | "udp")).then(|| (group.name.clone(), transport))
+        (!matches!(transport, "tcp" | "udp" | "cp-udp")).then(|| (group.name.clone(), transport))
     };
     match run.groups.iter().find_map(user_space) {
         Some((name, transport)) => Err(unable(

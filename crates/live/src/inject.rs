@@ -9,6 +9,7 @@ use weir_base::{Bytes, Ecn, Time};
 use weir_engine::record_notice;
 use weir_fabric::Fabric;
 use weir_plan::{Ip, Run};
+use weir_transport::cp_udp::Layer;
 use weir_workload::{Application, End, Received, Role, Socket, Sockets, Trouble, Writes};
 
 /// All flows of a run whose datagrams the fabric sends.
@@ -32,6 +33,8 @@ struct Sender {
     to: usize,
     ip: Ip,
     ecn: Ecn,
+    /// What writes a header before the application's bytes.
+    layer: Option<Layer>,
     /// The datagram as it was last built: those of one flow differ only in length, and in their head.
     frame: Vec<u8>,
 }
@@ -52,6 +55,7 @@ impl Injector {
                 to: run.pair(flow).to,
                 ip: group.ip,
                 ecn: datagrams.ecn,
+                layer: run.layer(flow),
                 frame: vec![],
             };
             let first = flows.start;
@@ -135,7 +139,8 @@ impl Socket for Injection<'_> {
     }
 
     fn send(&mut self, length: Bytes, head: &[u8], _: Time) -> Result<(), Trouble> {
-        let Sender { flow, from, to, ip, ecn, ref mut frame } = *self.sender;
+        let Sender { flow, from, to, ip, ecn, ref mut layer, ref mut frame } = *self.sender;
+        let head = layer.as_mut().map_or(head, |layer| layer.seal(head));
         let bytes = length.get() as usize;
         if frame.len() != bytes + crate::packet::ETHERNET {
             *frame = udp_frame(from, to, ip, flow, bytes, ecn);

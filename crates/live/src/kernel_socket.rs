@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use std::net::SocketAddr;
 use weir_base::{Bytes, Histogram, Time};
+use weir_transport::cp_udp::Layer;
 use weir_workload::{Received, Socket, Trouble, Writes};
 
 /// Most that is written in one call, and read from one socket before others get their turn.
@@ -25,12 +26,15 @@ pub(crate) struct KernelSocket {
     pub(crate) ended: bool,
     /// What the epoll instance was asked to tell of it.
     pub(crate) watched: EventFlags,
+    /// What writes and reads a header before what the application sends in a datagram.
+    layer: Option<Layer>,
 }
 
 impl KernelSocket {
     /// A TCP socket that is not connected yet.
     pub(crate) fn stream(fd: OwnedFd) -> KernelSocket {
-        KernelSocket { fd, stream: true, opened: false, ended: false, watched: EventFlags::empty() }
+        let watched = EventFlags::empty();
+        KernelSocket { fd, stream: true, opened: false, ended: false, watched, layer: None }
     }
 
     /// A TCP socket that was accepted.
@@ -38,9 +42,9 @@ impl KernelSocket {
         KernelSocket { opened: true, ..KernelSocket::stream(fd) }
     }
 
-    /// A UDP socket.
-    pub(crate) fn datagrams(fd: OwnedFd) -> KernelSocket {
-        KernelSocket { stream: false, ..KernelSocket::stream(fd) }
+    /// A UDP socket, and what stands before it.
+    pub(crate) fn datagrams(fd: OwnedFd, layer: Option<Layer>) -> KernelSocket {
+        KernelSocket { stream: false, layer, ..KernelSocket::stream(fd) }
     }
 }
 
@@ -125,6 +129,7 @@ impl Socket for InUse<'_> {
     fn send(&mut self, length: Bytes, head: &[u8], due: Time) -> Result<(), Trouble> {
         let payload = &mut self.shared.payload;
         let length = (length.get().saturating_sub(self.headers) as usize).min(payload.len());
+        let head = self.socket.layer.as_mut().map_or(head, |layer| layer.seal(head));
         let head = &head[..head.len().min(length)];
         payload[..head.len()].copy_from_slice(head);
         let sent = rustix::net::send(&self.socket.fd, &payload[..length], SendFlags::DONTWAIT);
@@ -149,10 +154,17 @@ impl Socket for InUse<'_> {
                 Ok((_, 0)) if socket.stream => socket.ended = true,
                 Ok((_, length)) => {
                     turn = turn.saturating_sub(length.max(1));
-                    bytes += length as u64;
+                    let mut length = length as u64;
                     if !socket.stream {
-                        datagram(scratch, length as u64);
+                        let head = match &mut socket.layer {
+                            Some(layer) => layer.open(scratch),
+                            None => Some(&scratch[..]),
+                        };
+                        let Some(head) = head else { continue };
+                        length -= (scratch.len() - head.len()) as u64;
+                        datagram(head, length);
                     }
+                    bytes += length;
                 }
                 Err(Errno::AGAIN | Errno::NOTCONN) => break,
                 Err(Errno::INTR) => {}

@@ -8,6 +8,7 @@ mod budget;
 mod clock;
 mod command;
 mod controls;
+mod datagram;
 pub mod doctor;
 mod engine;
 mod ethtool;

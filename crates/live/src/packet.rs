@@ -3,12 +3,13 @@
 
 use crate::address::{NO_FLOW, address_of, fabric_mac_of, flow_of, mac_of, node_of, node_of_v6, port_of};
 use crate::answer::{answer, repair, word_at};
+use crate::datagram::datagram;
 use crate::netlink::Mac;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use weir_base::{Ecn, FlowId, Packet, Time};
-use weir_fabric::{TcpView, Wire};
+use weir_fabric::{DatagramView, TcpView, Wire};
 use weir_plan::Ip;
 
 /// Length of an Ethernet header.
@@ -198,6 +199,9 @@ impl Wire for LivePacket {
         let old = word_at(ip, 0);
         ip[1] = (ip[1] & !3) | ecn as u8;
         repair(ip, 10, old, word_at(ip, 0));
+    }
+    fn datagram(&mut self) -> Option<DatagramView<'_>> {
+        datagram(&mut self.frame_mut().bytes[ETHERNET..])
     }
     fn turn_round(&mut self) -> bool {
         let frame = self.frame_mut();

@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 use weir_base::Ecn;
 use weir_plan::{Group, Run, Settings};
+use weir_transport::cp_udp::Layer;
 use weir_workload::{Datagrams, End, Role};
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
@@ -104,21 +105,21 @@ fn open_ends(
         }
         Role::Datagrams(Datagrams { ecn, exact }) => {
             if sends && !exact {
-                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn)?);
+                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
             }
             if receives {
                 let socket = datagram_socket(place(pair.to))?;
                 let _ = sockopt::set_socket_recv_buffer_size_force(&socket, DATAGRAM_BUFFER)
                     .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER));
-                sockets.receiver = Some(KernelSocket::datagrams(socket));
+                sockets.receiver = Some(KernelSocket::datagrams(socket, run.layer(index)));
             }
         }
         Role::Echo(Datagrams { ecn, .. }) => {
             if sends {
-                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn)?);
+                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
             }
             if receives {
-                sockets.receiver = Some(connected(place(pair.to), place(pair.from), ecn)?);
+                sockets.receiver = Some(connected(place(pair.to), place(pair.from), ecn, run.layer(index))?);
             }
         }
         // What a listening socket is set to, those that it accepts inherit: the server sends by the group's controller.
@@ -174,14 +175,14 @@ fn stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// A socket for datagrams to one other, with this codepoint.
-fn connected(own: SocketAddr, peer: SocketAddr, ecn: Ecn) -> io::Result<KernelSocket> {
+fn connected(own: SocketAddr, peer: SocketAddr, ecn: Ecn, layer: Option<Layer>) -> io::Result<KernelSocket> {
     let socket = datagram_socket(own)?;
     match own {
         SocketAddr::V4(_) => sockopt::set_ip_tos(&socket, ecn as u8)?,
         SocketAddr::V6(_) => sockopt::set_ipv6_tclass(&socket, ecn as u32)?,
     }
     rustix::net::connect(&socket, &peer)?;
-    Ok(KernelSocket::datagrams(socket))
+    Ok(KernelSocket::datagrams(socket, layer))
 }
 
 fn datagram_socket(address: SocketAddr) -> io::Result<OwnedFd> {

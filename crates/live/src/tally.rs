@@ -1,11 +1,12 @@
 //! A recorder that only adds up: what tests and the accuracy measurement look at.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use weir_base::{Histogram, Rate, Span, Time};
 use weir_plan::Run;
 use weir_record::{
-    DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, PacketRecord, Recorder,
-    RttSample, StateSample, TransportSample,
+    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, PacketRecord,
+    Recorder, RttSample, StateSample, TransportSample,
 };
 
 /// Sums over a run, from the end of its warm-up on; events count from the start.
@@ -18,6 +19,8 @@ pub struct Tally {
     pub flows: Vec<FlowSums>,
     /// For each link.
     pub links: Vec<LinkSums>,
+    /// For each station, its latest state.
+    pub stations: Vec<BTreeMap<&'static str, f64>>,
     /// Samples of `tcp_info`.
     pub transport_samples: u64,
     /// Time of the latest record.
@@ -71,6 +74,7 @@ impl Tally {
             names: run.flows.iter().map(|flow| flow.name.clone()).collect(),
             flows: vec![FlowSums::default(); run.flows.len()],
             links: vec![LinkSums::default(); run.network.links.len()],
+            stations: vec![BTreeMap::new(); run.network.stations.len()],
             ..Tally::default()
         }
     }
@@ -145,6 +149,9 @@ impl Recorder for Tally {
     }
     fn state(&mut self, sample: &StateSample<&str>) {
         self.see(sample.at);
+        if let Component::Station(station) = sample.of {
+            self.stations[station as usize].insert(sample.name, sample.value);
+        }
     }
     fn event(&mut self, event: &FlowEvent) {
         self.see(event.at);

@@ -6,6 +6,8 @@
 
 #[path = "runs/circuits.rs"]
 mod circuits;
+#[path = "runs/coordination.rs"]
+mod coordination;
 #[path = "runs/exchanges.rs"]
 mod exchanges;
 
@@ -21,7 +23,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 36] = [
+const TESTS: [Test; 38] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -60,6 +62,11 @@ const TESTS: [Test; 36] = [
     ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks_reach_dctcp),
     ("prague_paces_itself_and_sends_ect1", prague_paces),
     ("the_window_of_a_circuit_stands_through_losses", circuits::the_window_stands),
+    (
+        "kernels_accept_what_aggregation_points_rewrite_and_they_measure_the_path",
+        coordination::kernels_accept,
+    ),
+    ("aggregation_points_refuse_what_is_sealed_with_another_key", coordination::strangers_are_refused),
     ("a_circuit_that_loses_much_for_ten_seconds_ends_and_htcp_goes_on", circuits::much_loss_ends_it),
 ];
 

@@ -193,7 +193,7 @@ impl Cell {
         for group in &cell.groups {
             let ends = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]);
             let mtu = ends.map(|node| cell.network.nodes[node].mtu).min().unwrap_or_default();
-            limits::workload(&mut reader, &group.name, &group.workload, group.ip, mtu);
+            limits::workload(&mut reader, group, mtu);
         }
         cell.windows = window::windows(&mut reader, &cell);
         limits::cell(&mut reader, &cell);

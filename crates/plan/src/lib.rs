@@ -7,6 +7,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod address;
 mod cell;
 mod claims;
 mod commands;

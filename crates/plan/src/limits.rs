@@ -7,7 +7,7 @@ use crate::each::Times;
 use crate::file::{Timing, Traffic};
 use crate::link::LONGEST_DELAY;
 use crate::network::LARGEST_MTU;
-use crate::run::{Change, Ip, Link, Outage, UDP_HEADER};
+use crate::run::{Change, Group, Ip, Link, Outage, UDP_HEADER};
 use std::collections::{HashMap, HashSet};
 use weir_base::{Bytes, Rate, Span};
 use weir_queue::Limit;
@@ -425,19 +425,14 @@ pub(crate) fn receivers(
 }
 
 /// Checks a group's workload, whose packets are `mtu` long at most.
-pub(crate) fn workload(
-    reader: &mut Reader<'_>,
-    name: &str,
-    workload: &weir_workload::Config,
-    ip: Ip,
-    mtu: Bytes,
-) {
-    if ip == Ip::V6 && mtu < SMALLEST_MTU_V6 {
+pub(crate) fn workload(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
+    let Group { name, workload, ip, .. } = group;
+    if *ip == Ip::V6 && mtu < SMALLEST_MTU_V6 {
         let message = format!("the group speaks IPv6 over a path with an MTU of {mtu}");
         let help = format!("write ip = 4, or an mtu of {SMALLEST_MTU_V6} or more for its links");
         reader.wrong(&["traffic", name], message, help);
     }
-    datagrams(reader, name, workload, ip, mtu);
+    datagrams(reader, group, mtu);
     for weir_workload::Fault { key, message, help } in workload.faults(mtu) {
         let path = ["traffic", name, "workload", key];
         // What is left out is told where the workload stands.
@@ -446,13 +441,14 @@ pub(crate) fn workload(
     }
 }
 
-/// Checks what a group's datagrams need of IPv6.
-fn datagrams(reader: &mut Reader<'_>, name: &str, workload: &weir_workload::Config, ip: Ip, mtu: Bytes) {
+/// Checks what a group's datagrams need of IPv6, and of a header before what they carry.
+fn datagrams(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
+    let Group { name, workload, ip, .. } = group;
     let Some((packet, payload)) = workload.smallest_packet() else { return };
-    let least = |ip: Ip| Bytes::new((ip.header() + UDP_HEADER).into()) + payload;
-    let smallest = least(ip);
-    // What does not fit into IPv4 either is the workload's own fault, and told already.
-    if (least(Ip::V4)..smallest).contains(&packet) {
+    let least = |ip: Ip, layer: u32| Bytes::new((ip.header() + UDP_HEADER + layer).into()) + payload;
+    let smallest = least(*ip, group.layer_header());
+    // What does not fit into plain UDP over IPv4 either is the workload's own fault, and told already.
+    if (least(Ip::V4, 0)..smallest).contains(&packet) {
         let message = format!("an IP packet with UDP cannot be {packet} long");
         let help = format!("write from {smallest} to {mtu}, headers included");
         reader.wrong(&["traffic", name, "workload", "packet"], message, help);

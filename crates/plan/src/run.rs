@@ -316,6 +316,16 @@ impl Group {
         self.pairs.iter().any(|pair| pair.from == node || pair.to == node)
     }
 
+    /// Bytes that its transport puts before what an application sends in a datagram.
+    pub(crate) fn layer_header(&self) -> u32 {
+        self.transport.as_ref().map_or(0, weir_transport::Config::layer_header)
+    }
+
+    /// What stands before an application's bytes in a datagram, from the IP header on.
+    fn datagram_headers(&self) -> Bytes {
+        Bytes::new((self.ip.header() + UDP_HEADER + self.layer_header()).into())
+    }
+
     /// The congestion controller of its connections, where they have one.
     pub fn controller(&self) -> Option<&weir_control::Config> {
         let settings = self.settings.as_ref().filter(|_| self.transport.is_some())?;
@@ -460,7 +470,7 @@ impl Run {
         let end = Time::ZERO + self.duration;
         let plan = weir_workload::Plan {
             role: workload.role(),
-            headers: Bytes::new(u64::from(self.groups[group].ip.header() + UDP_HEADER)),
+            headers: self.groups[group].datagram_headers(),
             start: Time::ZERO + start,
             stop: stop.map_or(end, |stop| end.min(Time::ZERO + stop)),
         };
@@ -481,6 +491,11 @@ impl Run {
             flow: flow as u64,
         };
         Some(group.transport.as_ref()?.ends(&setup))
+    }
+
+    /// What stands between the application and a UDP socket at one end of a flow, if anything does.
+    pub fn layer(&self, flow: usize) -> Option<weir_transport::cp_udp::Layer> {
+        self.groups[self.flows[flow].group].transport.as_ref()?.layer(flow as u64)
     }
 
     /// What a reader should know of the plan: what is written for times that the run does not reach.

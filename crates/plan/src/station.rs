@@ -9,7 +9,7 @@ use crate::shape::Beside;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::borrow::Cow;
-use weir_station::Config;
+use weir_station::{Config, Fault};
 
 /// Where a station stands. Its kind and its parameters stand beside this.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -113,6 +113,12 @@ fn placed(
                 reader.wrong(&["stations", name, "links"], message, help);
             }
         }
+    }
+    if let Some(Fault { key, message, help }) = station.fault(!place.links.is_empty()) {
+        let path = ["stations", name, key];
+        // What is left out is told where the station stands.
+        let path = if reader.has(&path) { &path[..] } else { &path[..2] };
+        reader.wrong(path, message, help);
     }
     Some(Station { name: name.into(), at, links, station })
 }

@@ -1,10 +1,12 @@
 //! A simulated packet. What moves through queues and pipes is a pointer: a packet is moved a dozen times on its way, and
 //! eighty bytes each time cost more. Those that have arrived are used again.
 
+use core::net::{IpAddr, SocketAddr};
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
 use weir_base::{Ecn, FlowId, Packet, Time};
-use weir_fabric::{TcpView, Wire};
+use weir_fabric::{DatagramView, TcpView, Wire};
 use weir_plan::Ip;
+use weir_plan::address::{address_of, port_of};
 use weir_transport::Body;
 use weir_transport::tcp::{Flags, Segment};
 
@@ -155,26 +157,18 @@ impl Packet for SimPacket {
     }
 }
 
-/// The address that a node's host has in captures: 10.x.y.1, by the node's number.
-fn address(node: u16) -> [u8; 4] {
-    let [high, low] = node.to_be_bytes();
-    [10, high, low, 1]
+impl Way {
+    /// The addresses and ports of both ends.
+    fn sockets(&self) -> [SocketAddr; 2] {
+        let port = port_of(self.flow as usize);
+        [self.from, self.to].map(|node| SocketAddr::new(address_of(node.into(), self.ip), port))
+    }
 }
-
-/// Its IPv6 address: fd77:6569:7200::1 for node 0 and so on, in a prefix for local use (RFC 4193), as live runs have them.
-fn address_v6(node: u16) -> [u8; 16] {
-    let [_, a, b, c] = (u32::from(node) + 1).to_be_bytes();
-    [0xfd, 0x77, 0x65, 0x69, 0x72, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c]
-}
-
-/// Ports in captures: one for each flow, the same at both ends, as live runs have them; nothing well known lives there.
-const FIRST_PORT: u32 = 23_000;
-const PORTS: u32 = 20_000;
 
 impl SimPacket {
     /// The port of this packet's flow.
     fn port(&self) -> u16 {
-        (FIRST_PORT + self.0.way.flow % PORTS) as u16
+        port_of(self.0.way.flow as usize)
     }
 
     fn tcp_header(&self, segment: &Segment) -> TcpHeader {
@@ -229,27 +223,29 @@ impl SimPacket {
         if self.segment().is_some() { IpNumber::TCP } else { IpNumber::UDP }
     }
 
-    fn header_v4(&self, body: u16) -> Option<Ipv4Header> {
-        let mut ip =
-            Ipv4Header::new(body, 64, self.protocol(), address(self.0.way.from), address(self.0.way.to))
-                .ok()?;
-        ip.ecn = IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
-        ip.dont_fragment = true;
-        ip.header_checksum = ip.calc_header_checksum();
-        Some(ip)
-    }
-
-    /// The codepoint is in the two low bits of the traffic class (RFC 3168, section 5).
-    fn header_v6(&self, body: u16) -> Ipv6Header {
-        Ipv6Header {
-            traffic_class: self.0.ecn as u8,
-            flow_label: Default::default(),
-            payload_length: body,
-            next_header: self.protocol(),
-            hop_limit: 64,
-            source: address_v6(self.0.way.from),
-            destination: address_v6(self.0.way.to),
-        }
+    fn header(&self, body: u16) -> Option<Header> {
+        let [source, destination] = self.0.way.sockets().map(|socket| socket.ip());
+        Some(match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let ends = (source.octets(), destination.octets());
+                let mut ip = Ipv4Header::new(body, 64, self.protocol(), ends.0, ends.1).ok()?;
+                ip.ecn = IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
+                ip.dont_fragment = true;
+                ip.header_checksum = ip.calc_header_checksum();
+                Header::V4(ip)
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Header::V6(Ipv6Header {
+                // The codepoint is in the two low bits of the traffic class (RFC 3168, section 5).
+                traffic_class: self.0.ecn as u8,
+                flow_label: Default::default(),
+                payload_length: body,
+                next_header: self.protocol(),
+                hop_limit: 64,
+                source: source.octets(),
+                destination: destination.octets(),
+            }),
+            _ => return None,
+        })
     }
 }
 
@@ -274,6 +270,17 @@ impl Wire for SimPacket {
 
     fn relabel(&mut self, ecn: Ecn) {
         self.0.ecn = ecn;
+    }
+
+    fn datagram(&mut self) -> Option<DatagramView<'_>> {
+        let fields = &mut *self.0;
+        let [source, destination] = fields.way.sockets();
+        match &mut fields.body {
+            Body::Datagram(datagram) => {
+                Some(DatagramView { source, destination, head: &mut datagram.head, checksum: None })
+            }
+            Body::Segment(_) => None,
+        }
     }
 
     fn turn_round(&mut self) -> bool {
@@ -301,11 +308,7 @@ impl Wire for SimPacket {
 
     fn write_to(&self, frame: &mut Vec<u8>) {
         let body = self.0.length - self.0.way.ip.header() as u16;
-        let header = match self.0.way.ip {
-            Ip::V4 => self.header_v4(body).map(Header::V4),
-            Ip::V6 => Some(Header::V6(self.header_v6(body))),
-        };
-        let Some(ip) = header else { return };
+        let Some(ip) = self.header(body) else { return };
         match &ip {
             Header::V4(ip) => frame.extend_from_slice(&ip.to_bytes()),
             Header::V6(ip) => frame.extend_from_slice(&ip.to_bytes()),

@@ -1,6 +1,7 @@
 //! An echo responder (RFC 862, and the echo of RFC 792 on real links): sends each datagram that is addressed to it back to where
 //! it came from, as it is. What only passes goes on; what is addressed to it and cannot be answered is discarded.
 
+use crate::{Parameters, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_fabric::{Net, Station, Wire};
@@ -17,10 +18,12 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    pub(crate) fn new(_: &Config) -> Echo {
+    pub(crate) fn new(_: &Config, _: &Place) -> Echo {
         Echo { answered: 0 }
     }
 }
+
+impl Parameters for Config {}
 
 impl<P: Wire> Station<P> for Echo {
     fn packet(&mut self, mut packet: P, _: Option<usize>, net: &mut Net<'_, P>) {
@@ -47,7 +50,7 @@ mod tests {
 
     fn echo(to: usize, length: u32) -> (Vec<(usize, u64)>, u64, f64) {
         let sent = Sent { ms: 0, length, ecn: Ecn::Ect0 };
-        let (arrived, fabric) = past(Box::new(Echo::new(&Config {})), to, &[sent; 3]);
+        let (arrived, fabric) = past(Box::new(Echo::new(&Config {}, &Place::default())), to, &[sent; 3]);
         let arrivals = arrived.iter().map(|packet| (packet.destination, packet.ms)).collect();
         (arrivals, fabric.totals().discarded, state(&fabric, "answered_packets").unwrap())
     }

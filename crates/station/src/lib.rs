@@ -4,13 +4,56 @@
 //! This room is apart from `fabric`, so that stations may build on rooms that themselves import `fabric`.
 #![forbid(unsafe_code)]
 
+mod aggregation_point;
 mod bleacher;
 mod echo;
 mod policer;
 #[cfg(test)]
 mod testing;
 
+use core::net::IpAddr;
+use std::ops::RangeInclusive;
 use weir_fabric::{Station, Wire};
+
+/// What a station is told of the lab around it.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// The seed of its random draws.
+    pub seed: u64,
+    /// The endpoints of the lab that speak the Coordination Protocol.
+    pub coordinated: Vec<Coordinated>,
+}
+
+/// Flows of a lab that carry headers of the Coordination Protocol.
+#[derive(Debug, Clone)]
+pub struct Coordinated {
+    /// The application that their headers name.
+    pub application: u8,
+    /// Addresses of their hosts, of both ends.
+    pub hosts: Vec<IpAddr>,
+    /// Their UDP ports, the same at both ends.
+    pub ports: RangeInclusive<u16>,
+}
+
+/// What is wrong with a station's parameters beyond their types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The key at which it stands.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub help: String,
+}
+
+/// What a station's parameters tell of it.
+trait Parameters {
+    /// What is wrong with the parameters beyond their types; `placed` says whether the lab names links for the station.
+    fn fault(&self, placed: bool) -> Option<Fault> {
+        let _ = placed;
+        None
+    }
+}
 
 /// Declares the registry: the configuration enum, and how it makes a station.
 macro_rules! stations {
@@ -27,10 +70,17 @@ macro_rules! stations {
             pub fn answers(&self) -> bool {
                 matches!(self, Config::Echo(_))
             }
-            /// Builds the station.
-            pub fn build<P: Wire + 'static>(&self) -> Box<dyn Station<P>> {
+            /// Builds the station for its place in a lab.
+            pub fn build<P: Wire + 'static>(&self, place: &Place) -> Box<dyn Station<P>> {
                 match self {
-                    $(Config::$Variant(config) => Box::new($module::$Type::new(config)),)+
+                    $(Config::$Variant(config) => Box::new($module::$Type::new(config, place)),)+
+                }
+            }
+
+            /// What is wrong with the parameters beyond their types; `placed` says whether the lab names links for the station.
+            pub fn fault(&self, placed: bool) -> Option<Fault> {
+                match self {
+                    $(Config::$Variant(config) => config.fault(placed),)+
                 }
             }
         }
@@ -40,5 +90,6 @@ macro_rules! stations {
 stations! {
     Policer(policer::Policer) = "policer" | "srtcm": "Token-bucket policer with three colours (RFC 2697): drops red packets, counts yellow ones";
     Bleacher(bleacher::Bleacher) = "ecn-bleacher" | "bleacher": "Middlebox that clears or rewrites ECN codepoints";
+    AggregationPoint(aggregation_point::AggregationPoint) = "aggregation-point" | "ap": "Aggregation point: measures the path for the flows of an application and lets them share it as one";
     Echo(echo::Echo) = "echo": "Responder: sends each datagram that is addressed to it back to where it came from";
 }

@@ -6,6 +6,7 @@
 //! Tokens are kept in bits times nanoseconds a second, so nothing is rounded. A burst counts IP bytes; buckets are full at the
 //! start (section 3).
 
+use crate::{Parameters, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use weir_base::{Bytes, Rate, Time};
@@ -95,7 +96,7 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    pub(crate) fn new(config: &Config) -> Policer {
+    pub(crate) fn new(config: &Config, _: &Place) -> Policer {
         Policer {
             rate: config.rate,
             committed: Bucket::full(config.burst),
@@ -123,6 +124,8 @@ impl Policer {
         }
     }
 }
+
+impl Parameters for Config {}
 
 impl<P: Wire> Station<P> for Policer {
     fn packet(&mut self, packet: P, _: Option<usize>, net: &mut Net<'_, P>) {
@@ -154,7 +157,7 @@ mod tests {
     fn police(text: &str, at: &[u64]) -> (Vec<u64>, [f64; 3]) {
         let config: Config = serde_json::from_str(text).unwrap();
         let sent: Vec<Sent> = at.iter().map(|&ms| Sent { ms, length: 1000, ecn: Ecn::NotEct }).collect();
-        let (arrived, fabric) = past(Box::new(Policer::new(&config)), 2, &sent);
+        let (arrived, fabric) = past(Box::new(Policer::new(&config, &Place::default())), 2, &sent);
         let colours =
             ["green_packets", "yellow_packets", "red_packets"].map(|name| state(&fabric, name).unwrap());
         assert_eq!(fabric.totals().discarded as f64, colours[2]);

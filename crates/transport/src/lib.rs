@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+pub mod cp_udp;
 mod endpoint;
 mod paced;
 mod ranges;
@@ -47,6 +48,10 @@ trait Transport {
     fn connection(&self) -> Option<&str> {
         None
     }
+    /// The application of the Coordination Protocol that its packets name.
+    fn application(&self) -> Option<u8> {
+        None
+    }
     /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
     /// open.
     fn ends(&self, setup: &Setup<'_>) -> [End; 2];
@@ -75,6 +80,7 @@ macro_rules! transports {
 transports! {
     Tcp(tcp) = "tcp" ("TCP"): "TCP as Linux runs it; live, the kernel's own";
     Udp(udp) = "udp" ("UDP"): "datagrams, with no congestion control";
+    CpUdp(cp_udp) = "cp-udp" ("CP-UDP"): "datagrams with a header that aggregation points read, with no congestion control";
     Tfrc(tfrc) = "tfrc" ("TFRC"): "a stream without retransmissions at TFRC's rate (RFC 5348)";
     Rap(rap) = "rap" ("RAP"): "a stream without retransmissions at RAP's rate (Rejaie, Handley and Estrin 1999)";
     Rudp(rudp) = "rudp" ("CP-RUDP"): "a reliable stream at the rate that aggregation points report (CP-RUDP)";
@@ -92,6 +98,24 @@ impl Config {
     /// The connection that a group's flows share, by its name, where the transport has streams and the group names one.
     pub fn connection(&self) -> Option<&str> {
         self.transport().connection()
+    }
+    /// The application of the Coordination Protocol that its packets name.
+    pub fn application(&self) -> Option<u8> {
+        self.transport().application()
+    }
+    /// What stands between an application and a UDP socket at one end of the flow of this number, if anything does.
+    pub fn layer(&self, flow: u64) -> Option<cp_udp::Layer> {
+        match self {
+            Config::CpUdp(parameters) => Some(parameters.layer(flow)),
+            _ => None,
+        }
+    }
+    /// Bytes that such a layer puts before what the application sends in a datagram.
+    pub fn layer_header(&self) -> u32 {
+        match self {
+            Config::CpUdp(parameters) => parameters.header_length(),
+            _ => 0,
+        }
     }
     /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
     /// open.

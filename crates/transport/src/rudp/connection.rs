@@ -82,7 +82,7 @@ impl Connection {
     fn own(&self) -> Own {
         Own {
             frame: Bytes::new(self.frame),
-            left: Bytes::new(self.unwritten + self.sender.held()),
+            left: Bytes::new(self.unwritten.saturating_add(self.sender.held())),
             urgent: false,
         }
     }

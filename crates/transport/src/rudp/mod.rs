@@ -79,6 +79,9 @@ impl Transport for Parameters {
     fn keys(&self) -> &'static [&'static str] {
         &[]
     }
+    fn application(&self) -> Option<u8> {
+        self.application
+    }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
         [(); 2].map(|()| {
             let guide = Guide::new(self, setup.flow);

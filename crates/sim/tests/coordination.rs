@@ -1,0 +1,67 @@
+//! Aggregation points in simulated labs: what they measure is what the taps and the links count, and flows follow it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod simulate;
+
+use simulate::{number, simulate};
+use weir_record::{FlowSummary, RunSummary};
+
+/// Two sites 50 ms apart, with random loss on the way there, and this traffic.
+fn sites(application: &str, traffic: &str) -> RunSummary {
+    let point = |name: &str, at: &str| {
+        format!(
+            "[stations.{name}]\nat = \"{at}\"\nlinks = [\"down\", \"up\"]\nkind = \"aggregation-point\"\n\
+             application = [{{ id = 1{application} }}]\n"
+        )
+    };
+    let lab = format!(
+        "[run]\nduration = \"60 s\"\nwarmup = \"0 s\"\n\
+         [dumbbell]\nrate = \"100 Mbit/s\"\nrtt = \"50 ms\"\nloss = {{ down = \"1 %\", up = \"0 %\" }}\n{}{}{traffic}",
+        point("west", "left"),
+        point("east", "right")
+    );
+    simulate(&lab).remove(0)
+}
+
+fn state(run: &RunSummary, station: &str, name: &str) -> f64 {
+    run.stations.iter().find(|of| of.name == station).unwrap().state.get(name).copied().unwrap_or(f64::NAN)
+}
+
+fn goodput(flow: &FlowSummary) -> f64 {
+    number(flow.metrics.get("goodput_mbps"))
+}
+
+#[test]
+fn four_flows_of_an_application_get_a_flowshare_each() {
+    let run = sites("", "[traffic.streams]\ntransport = { kind = \"rudp\", application = 1 }\nflows = 4\n");
+    // 1,500 bytes, 50 ms and p = 0.01: 337,000 B/s by the equation (b = 1, t_RTO = 4 R), 2.69 Mbit/s.
+    let goodputs: Vec<f64> = run.flows.iter().map(goodput).collect();
+    let mean = goodputs.iter().sum::<f64>() / 4.0;
+    assert!((2.3..3.2).contains(&mean), "{goodputs:?}");
+    assert!(goodputs.iter().all(|one| (one / mean - 1.0).abs() < 0.02), "{goodputs:?}");
+    // The points are nearer to each other than the hosts, but all delay is between them.
+    assert!((state(&run, "west", "rtt_ms") - 50.0).abs() < 1.0, "{}", state(&run, "west", "rtt_ms"));
+    let down = run.queues.iter().find(|queue| queue.link == "down").unwrap();
+    let lost = number(down.metrics.get("link_lost_packets"));
+    let seen = state(&run, "east", "packets_lost");
+    // A loss is known once three later packets have come.
+    assert!(lost > 300.0 && (0.0..=4.0).contains(&(lost - seen)), "{seen} of {lost}");
+    assert_eq!(state(&run, "west", "flows"), 4.0);
+}
+
+#[test]
+fn what_is_not_the_applications_passes_untouched() {
+    let run = sites(
+        "",
+        "[traffic.streams]\ntransport = { kind = \"rudp\", application = 1 }\n\
+         [traffic.other]\ntransport = { kind = \"cp-udp\", application = 2 }\n\
+         workload = { kind = \"udp\", rate = \"1 Mbit/s\" }\n\
+         [traffic.tfrc]\ntransport = \"tfrc\"\n[traffic.tcp]\ncc = \"newreno\"\n\
+         [traffic.plain]\nworkload = { kind = \"udp\", rate = \"1 Mbit/s\" }\n",
+    );
+    assert_eq!(state(&run, "west", "flows"), 1.0);
+    for flow in &run.flows {
+        assert!(goodput(flow) > 0.4, "{}: {}", flow.name, goodput(flow));
+    }
+    assert!(run.stations.iter().all(|station| station.state["discarded_packets"] == 0.0));
+}

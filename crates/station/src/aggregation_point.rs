@@ -1,0 +1,258 @@
+//! An aggregation point of the Coordination Protocol in a lab: `weir_coord::Point` at a router. Packets that reach the router by
+//! one of the station's links come from the path; all others come from this site. It sees those that pass by these links.
+//!
+//! An application's endpoints are those of the lab whose transport names its number, and nobody else.
+
+use crate::{Coordinated, Fault, Parameters, Place};
+use core::net::SocketAddr;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::{Span, Time};
+use weir_coord::config::{Ports, Prefix};
+use weir_coord::point::Counters;
+use weir_coord::seal::Key;
+use weir_coord::{FiveTuple, Packet, Point, Refusal, Side, Verdict, estimator, filter, header};
+use weir_fabric::{DatagramView, Net, Station, Wire};
+
+/// Parameters of an aggregation point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The applications that it serves; packets of others pass untouched.
+    pub application: Vec<Application>,
+    /// Key that is shared with the other aggregation point, 32 hexadecimal digits. With it, every header is of version 2 and
+    /// sealed.
+    #[schemars(with = "Option<String>")]
+    pub peer_key: Option<Key>,
+    /// How long a flow and what it wrote are kept after its last packet.
+    pub flow_lifetime: Span,
+    /// How long what was measured for an application is kept after its last packet.
+    pub application_lifetime: Span,
+    /// Over how long a loss fraction is taken.
+    pub loss_interval: Span,
+    /// Packets a second that each application may have reflected.
+    pub reflections_per_second: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let room = weir_coord::Config::default();
+        Config {
+            application: Vec::new(),
+            peer_key: room.peer_key,
+            flow_lifetime: room.flow_lifetime,
+            application_lifetime: room.application_lifetime,
+            loss_interval: room.loss_interval,
+            reflections_per_second: room.reflections_per_second,
+        }
+    }
+}
+
+/// An application that an aggregation point serves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Application {
+    /// Its number, 0 to 31, which the transports of its flows name too.
+    #[schemars(range(max = 31))]
+    pub id: u8,
+    /// How many flows it may have, 1 to 128.
+    #[serde(default = "all_flows")]
+    #[schemars(range(min = 1, max = 128))]
+    pub flows: u8,
+    /// Key that is shared with its endpoints, 32 hexadecimal digits.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub key: Option<Key>,
+    /// How the rate of a flowshare is estimated.
+    #[serde(default = "tfrc")]
+    pub estimator: estimator::Config,
+    /// How the estimator's packets are chosen.
+    #[serde(default)]
+    pub filter: filter::Config,
+}
+
+const fn all_flows() -> u8 {
+    header::FLOWS as u8
+}
+
+fn tfrc() -> estimator::Config {
+    estimator::Config::Tfrc(Default::default())
+}
+
+impl Config {
+    /// The point's configuration where the lab has these endpoints. An application without any is left out.
+    fn room(&self, coordinated: &[Coordinated]) -> weir_coord::Config {
+        let of = |application: &Application| {
+            let own = || coordinated.iter().filter(|flows| flows.application == application.id);
+            let hosts: Vec<Prefix> =
+                own().flat_map(|flows| &flows.hosts).copied().map(Prefix::from).collect();
+            let first = own().map(|flows| *flows.ports.start()).min()?;
+            let last = own().map(|flows| *flows.ports.end()).max()?;
+            let ports = Ports::new(first, last)?;
+            Some(weir_coord::config::Application {
+                id: application.id,
+                name: application.id.to_string(),
+                local: hosts.clone(),
+                local_ports: ports,
+                remote: hosts,
+                remote_ports: ports,
+                flows: application.flows,
+                key: application.key,
+                estimator: application.estimator.clone(),
+                filter: application.filter.clone(),
+            })
+        };
+        weir_coord::Config {
+            application: self.application.iter().filter_map(of).collect(),
+            peer_key: self.peer_key,
+            flow_lifetime: self.flow_lifetime,
+            application_lifetime: self.application_lifetime,
+            loss_interval: self.loss_interval,
+            reflections_per_second: self.reflections_per_second,
+        }
+    }
+}
+
+impl Parameters for Config {
+    fn fault(&self, placed: bool) -> Option<Fault> {
+        let fault =
+            |key, message: &str, help: &str| Some(Fault { key, message: message.into(), help: help.into() });
+        if !placed {
+            let help = "write links = [..] with the links that lead to the other one and come from it: [\"down\", \"up\"]";
+            return fault("links", "an aggregation point has to know which links are the path's", help);
+        }
+        if self.application.is_empty() {
+            let help = "write application = [{ id = 1 }], and transport = { kind = \"rudp\", application = 1 } in the traffic";
+            return fault("application", "an aggregation point without applications does nothing", help);
+        }
+        let anyone = |application: &Application| Coordinated {
+            application: application.id,
+            hosts: vec![[0, 0, 0, 0].into()],
+            ports: 0..=u16::MAX,
+        };
+        let all: Vec<Coordinated> = self.application.iter().map(anyone).collect();
+        let error = self.room(&all).check().err()?;
+        fault("application", &error.message, error.help.as_deref().unwrap_or_default())
+    }
+}
+
+/// An aggregation point at work.
+#[derive(Debug)]
+pub(crate) struct AggregationPoint {
+    point: Point,
+    /// The one application that it serves, if it is one: then its measurements are part of the state.
+    only: Option<u8>,
+}
+
+impl AggregationPoint {
+    pub(crate) fn new(config: &Config, place: &Place) -> AggregationPoint {
+        let room = config.room(&place.coordinated);
+        let only = match &room.application[..] {
+            [application] => Some(application.id),
+            _ => None,
+        };
+        // Plans check the parameters; with wrong ones it would serve nobody.
+        let nobody = || Point::new(&weir_coord::Config::default(), place.seed, 0);
+        let point = Point::new(&room, place.seed, 0).or_else(|_| nobody());
+        AggregationPoint { point: point.expect("a configuration without applications is sound"), only }
+    }
+}
+
+fn tuple(source: SocketAddr, destination: SocketAddr) -> FiveTuple {
+    FiveTuple {
+        source: source.ip(),
+        source_port: source.port(),
+        destination: destination.ip(),
+        destination_port: destination.port(),
+    }
+}
+
+impl<P: Wire> Station<P> for AggregationPoint {
+    fn packet(&mut self, mut packet: P, from: Option<usize>, net: &mut Net<'_, P>) {
+        let side = if from.is_some_and(|link| net.is_at(link)) { Side::Path } else { Side::Local };
+        let length = packet.wire_length();
+        let Some(DatagramView { source, destination, head, checksum }) = packet.datagram() else {
+            return net.forward(packet);
+        };
+        let mut sum = checksum.as_ref().map(|sum| u16::from_be_bytes(**sum));
+        let tuple = tuple(source, destination);
+        let whole = Packet { side, tuple, length, payload: head, checksum: sum.as_mut() };
+        let verdict = self.point.handle(whole, net.now());
+        if let Some((field, sum)) = checksum.zip(sum) {
+            *field = sum.to_be_bytes();
+        }
+        match verdict {
+            Verdict::Pass | Verdict::Forward => net.forward(packet),
+            Verdict::Return if packet.turn_round() => net.forward(packet),
+            Verdict::Return | Verdict::Absorb | Verdict::Refuse(_) => net.discard(packet),
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        self.point.next_timer().unwrap_or(Time::NEVER)
+    }
+
+    fn on_timer(&mut self, net: &mut Net<'_, P>) {
+        self.point.on_timer(net.now());
+    }
+
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let Counters { outbound, inbound, returned, absorbed, refused, .. } = self.point.counters();
+        report("outbound_packets", *outbound as f64);
+        report("inbound_packets", *inbound as f64);
+        report("returned_packets", *returned as f64);
+        report("absorbed_packets", *absorbed as f64);
+        for (refusal, name) in Refusal::ALL {
+            let count = refused[refusal as usize];
+            if count > 0 {
+                report(name, count as f64);
+            }
+        }
+        let only = self.only.and_then(|id| self.point.applications().find(|(other, _)| *other == id));
+        if let Some((_, application)) = only {
+            application.state(report);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str, placed: bool) -> String {
+        serde_json::from_str::<Config>(text)
+            .unwrap()
+            .fault(placed)
+            .map_or("none".into(), |fault| fault.message)
+    }
+
+    #[test]
+    fn what_it_cannot_do_is_told_before_a_run() {
+        assert_eq!(fault(r#"{ "application": [{ "id": 1 }, { "id": 2 }] }"#, true), "none");
+        assert!(fault(r#"{ "application": [{ "id": 1 }] }"#, false).contains("which links are the path's"));
+        assert!(fault("{}", true).contains("without applications"));
+        assert!(
+            fault(r#"{ "application": [{ "id": 1 }, { "id": 1 }] }"#, true).contains("both have the id 1")
+        );
+        assert!(fault(r#"{ "application": [{ "id": 32 }] }"#, true).contains("does not fit the header"));
+        assert!(
+            fault(r#"{ "application": [{ "id": 1 }], "loss_interval": "0 s" }"#, true).contains("is zero")
+        );
+    }
+
+    #[test]
+    fn only_endpoints_that_the_lab_names_are_an_applications() {
+        let config: Config =
+            serde_json::from_str(r#"{ "application": [{ "id": 1 }, { "id": 2 }] }"#).unwrap();
+        let flows = Coordinated {
+            application: 2,
+            hosts: vec!["10.0.0.3".parse().unwrap(), "10.0.0.4".parse().unwrap()],
+            ports: 23_002..=23_004,
+        };
+        let room = config.room(&[flows]);
+        let [application] = &room.application[..] else { panic!("{room:?}") };
+        assert_eq!((application.id, application.local_ports.to_string()), (2, "23002-23004".into()));
+        assert_eq!(application.remote[1].to_string(), "10.0.0.4/32");
+        assert!(room.check().is_ok());
+    }
+}
