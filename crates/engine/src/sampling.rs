@@ -9,7 +9,7 @@ use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
     MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample,
 };
-use weir_workload::{FrameFate, FrameRecord, Notice};
+use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 
 /// Takes the fabric's counters down at the end of each period.
 pub struct Sampler {
@@ -144,6 +144,22 @@ pub fn record_notice(recorder: &mut dyn Recorder, flow: usize, notice: &Notice, 
             took: Some(*took),
         }),
         Notice::Frame(frame) => recorder.message(&frame_message(number, *frame, now)),
+        Notice::Ensemble(record) => {
+            let (kind, ensemble, took) = match *record {
+                EnsembleRecord::Frame(ensemble, took) => (MessageKind::Part, ensemble, took),
+                EnsembleRecord::Stall(ensemble, took) => (MessageKind::Stall, ensemble, took),
+                EnsembleRecord::Whole(ensemble, took) => (MessageKind::Ensemble, ensemble, took),
+            };
+            let fate = MessageFate::Done;
+            recorder.message(&Message {
+                at: now,
+                flow: number,
+                kind,
+                number: ensemble,
+                fate,
+                took: Some(took),
+            });
+        }
         Notice::Echo(echo) => recorder.message(&Message {
             at: now,
             flow: number,

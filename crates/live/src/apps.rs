@@ -340,7 +340,11 @@ impl<'a> Apps<'a> {
                     let group = &self.run.groups[group].name;
                     self.report.troubles.push(format!("group {group}: flow {name} {trouble}"));
                 }
-                Notice::Started | Notice::Answered(..) | Notice::Frame(_) | Notice::Echo(_) => {}
+                Notice::Started
+                | Notice::Answered(..)
+                | Notice::Frame(_)
+                | Notice::Echo(_)
+                | Notice::Ensemble(_) => {}
             }
         }
     }

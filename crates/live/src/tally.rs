@@ -20,7 +20,7 @@ pub struct Tally {
     /// For each link.
     pub links: Vec<LinkSums>,
     /// For each station, its latest state.
-    pub stations: Vec<BTreeMap<&'static str, f64>>,
+    pub stations: Vec<BTreeMap<String, f64>>,
     /// Samples of `tcp_info`.
     pub transport_samples: u64,
     /// Time of the latest record.
@@ -150,7 +150,7 @@ impl Recorder for Tally {
     fn state(&mut self, sample: &StateSample<&str>) {
         self.see(sample.at);
         if let Component::Station(station) = sample.of {
-            self.stations[station as usize].insert(sample.name, sample.value);
+            self.stations[station as usize].insert(sample.name.into(), sample.value);
         }
     }
     fn event(&mut self, event: &FlowEvent) {

@@ -456,7 +456,9 @@ impl Run {
                     let headers = plan.headers;
                     let random = Random::stream_of(self.seed, "workload", number as u64);
                     let workload = workload.build(flow.size, headers, random);
-                    applications.push((Application::new(workload, plan, log), number..number + 1));
+                    let ensembles = self.groups[flow.group].workload.ensemble_log();
+                    let application = Application::new(workload, plan, log).with_ensembles(ensembles);
+                    applications.push((application, number..number + 1));
                 }
             }
         }

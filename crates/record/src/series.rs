@@ -292,6 +292,7 @@ fn message_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<
                 of[4].extend(took);
                 of[5].push((message.at, if message.took.is_none() { 100.0 } else { 0.0 }));
             }
+            MessageKind::Part | MessageKind::Stall | MessageKind::Ensemble => {}
         }
     }
     let drawn = |flow: u32| info.groups.get(group_of(flow)).is_some_and(|group| group.drawn);

@@ -104,6 +104,7 @@ fn waits(info: &RunInfo, records: &Records, window: Window, out: &mut Vec<Spread
             MessageKind::Request => 1,
             MessageKind::Frame => 2,
             MessageKind::Echo => 3,
+            MessageKind::Part | MessageKind::Stall | MessageKind::Ensemble => continue,
         };
         if let Some(took) = message.took {
             add(message.flow, what, took.as_millis_f64());

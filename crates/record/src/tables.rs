@@ -261,7 +261,7 @@ table!(FlowEvent { at: weir_base::Time = "at_ns": "When it happened, from the st
 table!(Message {
     at: weir_base::Time = "at_ns": "When its fate was known, from the start of the run.",
     flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
-    kind: crate::MessageKind = "kind": "A request with its answer, or a media frame.",
+    kind: crate::MessageKind = "kind": "A request with its answer, a media frame, an echo, or a part of an ensemble: a flow's frame (part), the gap before its next one (stall), the whole (ensemble).",
     number: u64 = "number": "Its number in the flow, from 0.",
     fate: crate::MessageFate = "fate": "What came of it.",
     took: Option<weir_base::Span> = "took_ns": "How long it took, from the request's first byte or the frame's due time; nothing when it never ended.",

@@ -299,15 +299,28 @@ pub enum MessageKind {
     Frame,
     /// An echo request and its answer.
     Echo,
+    /// A flow's frame of an ensemble, from the return of its write to its having been read.
+    Part,
+    /// The time from the end of a flow's frame at the receiver to the beginning of its next one.
+    Stall,
+    /// An ensemble, from the end of its first frame at the receivers to that of the last.
+    Ensemble,
 }
 
 impl MessageKind {
     /// All of them.
-    pub const ALL: [MessageKind; 3] = [MessageKind::Request, MessageKind::Frame, MessageKind::Echo];
+    pub const ALL: [MessageKind; 6] = [
+        MessageKind::Request,
+        MessageKind::Frame,
+        MessageKind::Echo,
+        MessageKind::Part,
+        MessageKind::Stall,
+        MessageKind::Ensemble,
+    ];
 
     /// Its name in tables and reports.
     pub fn name(self) -> &'static str {
-        ["request", "frame", "echo"][self as usize]
+        ["request", "frame", "echo", "part", "stall", "ensemble"][self as usize]
     }
 }
 

@@ -65,3 +65,32 @@ fn what_is_not_the_applications_passes_untouched() {
     }
     assert!(run.stations.iter().all(|station| station.state["discarded_packets"] == 0.0));
 }
+
+/// Six streams of ensembles with frames of 25 KiB, two of them large, over a transport.
+fn ensembles(transport: &str) -> RunSummary {
+    sites(
+        "",
+        &format!(
+            "[traffic.streams]\nflows = 6\n{transport}\n\
+             workload = {{ kind = \"ensembles\", pattern = \"MMmmmm\", dispersion = 0.5, swap = 100 }}\n"
+        ),
+    )
+}
+
+#[test]
+fn ensembles_arrive_together_when_streams_share_their_rates_by_the_sizes_of_their_frames() {
+    let metric = |run: &RunSummary, name: &str| run.groups[0].metrics.get(name).scalar().unwrap();
+    let together = ensembles("transport = { kind = \"rudp\", application = 1, scheme = \"frames\" }");
+    let equal = ensembles("transport = { kind = \"rudp\", application = 1, scheme = \"equal\" }");
+    let apart = ensembles("cc = \"newreno\"");
+    // Six flowshares of 2.7 Mbit/s carry 153,600 bytes 13 times a second. The barrier bounds what equal rates lose by.
+    let rate = metric(&together, "ensembles_per_s");
+    assert!((11.0..15.0).contains(&rate), "{rate}");
+    for name in ["completion_asynchrony_ms", "stall_time_ms", "ensemble_jitter_ms"] {
+        let [together, equal, apart] = [&together, &equal, &apart].map(|run| metric(run, name));
+        assert!(together < equal && together < apart, "{name}: {together}, {equal} and {apart}");
+    }
+    // What was sent is read: ensembles of 153,600 bytes, but for the one under way.
+    let read = metric(&together, "goodput_mbps") * 1e6 / 8.0 / 153_600.0;
+    assert!((read / rate - 1.0).abs() < 0.02, "{read} of {rate} a second");
+}

@@ -140,17 +140,14 @@ impl Parameters for Config {
 #[derive(Debug)]
 pub(crate) struct AggregationPoint {
     point: Point,
-    /// The one application that it serves, if it is one: then its measurements are part of the state.
-    only: Option<u8>,
+    /// Whether it serves one application: then the names of its measurements do not say which.
+    only: bool,
 }
 
 impl AggregationPoint {
     pub(crate) fn new(config: &Config, place: &Place) -> AggregationPoint {
         let room = config.room(&place.coordinated);
-        let only = match &room.application[..] {
-            [application] => Some(application.id),
-            _ => None,
-        };
+        let only = room.application.len() == 1;
         // Plans check the parameters; with wrong ones it would serve nobody.
         let nobody = || Point::new(&weir_coord::Config::default(), place.seed, 0);
         let point = Point::new(&room, place.seed, 0).or_else(|_| nobody());
@@ -196,7 +193,7 @@ impl<P: Wire> Station<P> for AggregationPoint {
         self.point.on_timer(net.now());
     }
 
-    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let Counters { outbound, inbound, returned, absorbed, refused, .. } = self.point.counters();
         report("outbound_packets", *outbound as f64);
         report("inbound_packets", *inbound as f64);
@@ -208,9 +205,11 @@ impl<P: Wire> Station<P> for AggregationPoint {
                 report(name, count as f64);
             }
         }
-        let only = self.only.and_then(|id| self.point.applications().find(|(other, _)| *other == id));
-        if let Some((_, application)) = only {
-            application.state(report);
+        for (id, application) in self.point.applications() {
+            application.state(&mut |name, value| match self.only {
+                true => report(name, value),
+                false => report(&format!("application_{id}_{name}"), value),
+            });
         }
     }
 }

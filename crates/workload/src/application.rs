@@ -6,7 +6,7 @@
 
 use crate::lane::{Lane, Plan, Waiting};
 use crate::socket::{End, Received, Socket, Sockets, Trouble};
-use crate::{Action, EchoRecord, Event, FrameRecord, Log, Part, Role, Workload};
+use crate::{Action, EchoRecord, EnsembleLog, EnsembleRecord, Event, FrameRecord, Log, Part, Role, Workload};
 use weir_base::{Span, Time};
 
 /// What has happened to a flow, for the records.
@@ -22,6 +22,8 @@ pub enum Notice {
     Frame(FrameRecord),
     /// The fate of an echo request is known.
     Echo(EchoRecord),
+    /// Something became known of an ensemble. When all of it has arrived, the flow is the one that came last.
+    Ensemble(EnsembleRecord),
     /// The receiving application has read everything.
     Completed,
     /// It goes no further.
@@ -34,17 +36,28 @@ pub struct Application {
     first: Lane,
     /// The flows after the first: most applications have none.
     others: Vec<Lane>,
+    /// What the flows carry together, where they do.
+    ensembles: Option<Box<EnsembleLog>>,
 }
 
 impl Application {
     /// An application with one flow.
     pub fn new(workload: Box<dyn Workload>, plan: Plan, log: Option<Log>) -> Application {
-        Application { workload, first: Lane::new(plan, log), others: Vec::new() }
+        Application { workload, first: Lane::new(plan, log), others: Vec::new(), ensembles: None }
+    }
+
+    /// The same with an account of the ensembles that its flows carry together.
+    pub fn with_ensembles(self, log: Option<EnsembleLog>) -> Application {
+        Application { ensembles: log.map(Box::new), ..self }
     }
 
     /// Adds a flow; its number follows that of the last one.
     pub fn add(&mut self, plan: Plan, log: Option<Log>) {
         self.others.push(Lane::new(plan, log));
+        self.workload.add_flow();
+        if let Some(log) = &mut self.ensembles {
+            log.add_flow();
+        }
     }
 
     #[inline]
@@ -80,7 +93,8 @@ impl Application {
     pub fn cares(&self, flow: usize, end: End) -> bool {
         let lane = self.lane(flow);
         match lane.plan.role {
-            Role::OneWay => end == End::Sender && matches!(lane.waiting, Waiting::Open | Waiting::Room(_)),
+            Role::OneWay if end == End::Receiver => self.ensembles.is_some(),
+            Role::OneWay => matches!(lane.waiting, Waiting::Open | Waiting::Room(_)),
             _ => true,
         }
     }
@@ -97,6 +111,9 @@ impl Application {
             && let Some(received) = self.take(flow, End::Receiver, now, sockets, tell)
         {
             self.lane_mut(flow).read += received.bytes;
+            if let Some(log) = &mut self.ensembles {
+                log.read(flow, received.bytes, now, |record| tell(flow, Notice::Ensemble(record)));
+            }
         }
     }
 
@@ -357,12 +374,15 @@ impl Application {
         now: Time,
         sockets: &mut S,
     ) -> Result<(), Trouble> {
-        let Application { workload, first, others } = self;
+        let Application { workload, first, others, ensembles } = self;
         let lane = if flow == 0 { first } else { &mut others[flow - 1] };
         lane.wake = lane.plan.stop.max(now);
         lane.waiting = Waiting::Nothing;
         let end = lane.active();
         loop {
+            if let (Event::Written, Some(log)) = (event, ensembles.as_deref_mut()) {
+                log.written(flow, now);
+            }
             let timed = matches!(event, Event::Start | Event::Woken | Event::Sent);
             let action = workload.next_for(flow, event, if timed { lane.due } else { now });
             if let Action::WaitUntil(at) = action {

@@ -9,6 +9,7 @@ mod application;
 mod bulk;
 mod checks;
 pub mod command;
+pub mod ensembles;
 mod exchange;
 pub mod frames;
 mod http;
@@ -26,6 +27,7 @@ mod web;
 pub use application::{Application, Notice};
 pub use bulk::Writes;
 pub use checks::Fault;
+pub use ensembles::{EnsembleLog, EnsembleRecord};
 pub use frames::{FrameFate, FrameLog, FrameRecord, Part};
 pub use lane::Plan;
 pub use ping::{EchoLog, EchoRecord};
@@ -47,6 +49,9 @@ pub trait Workload: Send {
         let _ = flow;
         self.next(event, now)
     }
+
+    /// The workload drives another flow; its number follows that of the last one. Called before the first event.
+    fn add_flow(&mut self) {}
 
     /// A flow that waits since [`Action::Await`] and may go on now: it gets [`Event::Released`]. Asked after each event, again and
     /// again until it answers `None`.
@@ -203,6 +208,10 @@ trait Parameters {
     fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
         None
     }
+    /// What keeps account of the ensembles of all flows of an application.
+    fn ensemble_log(&self) -> Option<EnsembleLog> {
+        None
+    }
     /// Whether one application drives all flows of a group.
     fn is_shared(&self) -> bool {
         false
@@ -243,6 +252,7 @@ workloads! {
     OnOff(onoff) = "onoff" | "on-off": "UDP at a constant rate that is on for a while and off for a while";
     Frames(frames) = "frames": "media frames over UDP, each of several packets with a deadline";
     Ping(ping) = "ping": "echo requests over UDP: round-trip time and loss over time";
+    Ensembles(ensembles) = "ensembles": "frames of several streams that are captured at one instant and belong together";
     Command(command) = "command": "any command inside a host (live only)";
 }
 
@@ -283,6 +293,10 @@ impl Config {
     /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
     pub fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
         self.parameters().smallest_packet()
+    }
+    /// What keeps account of the ensembles of all flows of an application.
+    pub fn ensemble_log(&self) -> Option<EnsembleLog> {
+        self.parameters().ensemble_log()
     }
     /// Whether one application drives all flows of a group.
     pub fn is_shared(&self) -> bool {

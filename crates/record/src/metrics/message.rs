@@ -20,7 +20,7 @@ impl Flows<'_> {
 }
 
 /// The distribution of times, in milliseconds.
-fn millis<'a>(times: impl Iterator<Item = &'a [Span]>) -> Value {
+pub(super) fn millis<'a>(times: impl Iterator<Item = &'a [Span]>) -> Value {
     Value::from(Distribution::of(times.flatten().map(|time| time.as_millis_f64())))
 }
 

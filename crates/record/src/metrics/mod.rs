@@ -5,6 +5,7 @@
 mod aqm;
 mod completion;
 mod domain;
+mod ensemble;
 mod message;
 mod queue;
 mod rate;
@@ -85,6 +86,11 @@ pub const METRICS: &[Metric] = &[
     message::FRAME_DELAY,
     message::FRAMES_ON_TIME,
     message::FRAMES_LOST,
+    ensemble::ASYNCHRONY,
+    ensemble::STALL,
+    ensemble::DELAY,
+    ensemble::PER_SECOND,
+    ensemble::JITTER,
     second::GOODPUT_WORST,
     second::QUEUE_DELAY_WORST,
     second::RTT_WORST,

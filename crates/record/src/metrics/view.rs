@@ -189,6 +189,11 @@ pub(super) struct MessageSums {
     /// How long each answer to an echo request took, and how many had none.
     pub(super) echoes: Vec<Span>,
     pub(super) unanswered: u64,
+    /// How long each frame of an ensemble took, and how long the next one then was awaited.
+    pub(super) parts: Vec<Span>,
+    pub(super) stalls: Vec<Span>,
+    /// When each ensemble was whole whose last frame was this flow's, and how long after its first.
+    pub(super) ensembles: Vec<(Time, Span)>,
     /// How long each frame took that arrived whole.
     pub(super) delays: Vec<Span>,
     /// Frames on time.
@@ -378,6 +383,9 @@ impl<'a> View<'a> {
                 (MessageKind::Frame, None) => sums.lost += 1,
                 (MessageKind::Echo, Some(took)) => sums.echoes.push(took),
                 (MessageKind::Echo, None) => sums.unanswered += 1,
+                (MessageKind::Part, took) => sums.parts.extend(took),
+                (MessageKind::Stall, took) => sums.stalls.extend(took),
+                (MessageKind::Ensemble, took) => sums.ensembles.extend(took.map(|took| (message.at, took))),
             }
             if message.kind == MessageKind::Frame {
                 let second = self.window.second(message.at);

@@ -1,0 +1,98 @@
+//! How together the frames of ensembles arrive: the coordination dissertation's measures (section 6.6.2). They are there only
+//! where a group sends ensembles.
+
+use super::message::millis;
+use super::value::{Value, ratio};
+use super::{Domain, Flows, Formula, Level, Metric};
+use weir_base::{Span, Time};
+
+impl Flows<'_> {
+    /// When ensembles were whole, in order, and how long after their first frames.
+    fn ensembles(&self) -> Vec<(Time, Span)> {
+        let mut all: Vec<_> = self.messages().flat_map(|sums| sums.ensembles.iter().copied()).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+const SOURCE: &str = "Ott, An Open Architecture for Transport-level Coordination, 2005, section 6.6.2";
+
+/// How far apart the frames of an ensemble end.
+pub(super) const ASYNCHRONY: Metric = Metric {
+    name: "completion_asynchrony_ms",
+    title: "Completion asynchrony",
+    unit: "ms",
+    of: &[Level::Group],
+    definition: "From the reading of the last byte of the first frame of an ensemble that is whole to that of its last frame, of ensembles that became whole in the window.",
+    source: SOURCE,
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| {
+        let spans: Vec<Span> = f.ensembles().into_iter().map(|(_, took)| took).collect();
+        millis([spans.as_slice()].into_iter())
+    }),
+};
+
+/// How long a receiver has nothing.
+pub(super) const STALL: Metric = Metric {
+    name: "stall_time_ms",
+    title: "Stall time",
+    unit: "ms",
+    of: &[Level::Group, Level::Flow],
+    definition: "From the reading of a frame's last byte to that of the first byte of the same flow's next frame, of frames of ensembles that began to arrive in the window. It contains the ordinary gap between packets.",
+    source: SOURCE,
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.stalls.as_slice()))),
+};
+
+/// How long frames take.
+pub(super) const DELAY: Metric = Metric {
+    name: "ensemble_delay_ms",
+    title: "Delay of an ensemble's frames",
+    unit: "ms",
+    of: &[Level::Group, Level::Flow],
+    definition: "From the return of the write of a frame, when its last byte is in the send buffer, to the reading of that byte, of frames of ensembles that were whole in the window.",
+    source: SOURCE,
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.parts.as_slice()))),
+};
+
+/// How many ensembles come.
+pub(super) const PER_SECOND: Metric = Metric {
+    name: "ensembles_per_s",
+    title: "Ensembles per second",
+    unit: "1/s",
+    of: &[Level::Group],
+    definition: "Ensembles that became whole in the window, over the same time as goodput.",
+    source: SOURCE,
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| {
+        let whole = f.ensembles().len();
+        let span = f.active().filter(|_| whole > 0);
+        Value::from(span.and_then(|span| ratio(whole as f64, span.as_secs_f64())))
+    }),
+};
+
+/// How evenly they come.
+pub(super) const JITTER: Metric = Metric {
+    name: "ensemble_jitter_ms",
+    title: "Jitter of ensembles",
+    unit: "ms",
+    of: &[Level::Group],
+    definition: "Standard deviation of the times from one ensemble that became whole in the window to the next. Undefined below three ensembles.",
+    source: SOURCE,
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| {
+        let whole = f.ensembles();
+        let between: Vec<f64> =
+            whole.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_millis_f64()).collect();
+        let count = between.len() as f64;
+        let mean = between.iter().sum::<f64>() / count;
+        let squares: f64 = between.iter().map(|one| (one - mean) * (one - mean)).sum();
+        Value::from((between.len() >= 2).then(|| libm::sqrt(squares / (count - 1.0))))
+    }),
+};
