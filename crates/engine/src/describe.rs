@@ -35,6 +35,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         rtt: group.rtt(),
         way: way(run, &paths, group),
         drawn: group.workload.is_drawn(),
+        probes: matches!(group.workload.role(), weir_workload::Role::Echo(_)),
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {
         name: flow.name.clone(),

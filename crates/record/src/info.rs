@@ -103,6 +103,9 @@ pub struct GroupInfo {
     /// Whether its flows were drawn: many short ones, of which nobody looks at single ones.
     #[serde(default)]
     pub drawn: bool,
+    /// Whether its flows only measure their way: they compete with no other.
+    #[serde(default)]
+    pub probes: bool,
 }
 
 /// What the way of a group's packets can do at its best: no packet is faster, and no flow gets more.

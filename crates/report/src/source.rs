@@ -167,6 +167,9 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
     let capacities = crossed.filter_map(|link| Some((link, link.capacity_mbps?)));
     let narrowest = capacities.min_by(|a, b| a.1.total_cmp(&b.1));
     let read_mbps = number(&group.metrics, "read_bytes").map(|bytes| 8e-6 * bytes / window_s);
+    // Echo requests measure the link and take no share of it.
+    let probes = number(&group.metrics, "echoes_lost_percent").is_some();
+    let shares = read_mbps.zip(narrowest).filter(|_| !probes);
     let (rtt, above_base) = (number(&group.metrics, "rtt_ms"), number(&group.metrics, "rtt_above_base_ms"));
     GroupNumbers {
         name: group.name.clone(),
@@ -175,7 +178,7 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
         flows: group.flows,
         goodput_mbps,
         link: narrowest.map(|(link, _)| link.name.clone()),
-        share_percent: read_mbps.zip(narrowest).map(|(read, (_, capacity))| 100.0 * read / capacity),
+        share_percent: shares.map(|(read, (_, capacity))| 100.0 * read / capacity),
         rtt_ms: distribution(&group.metrics, "rtt_ms"),
         base_rtt_ms: rtt.zip(above_base).map(|(rtt, above)| rtt - above),
         window_segments: number(&group.metrics, "cwnd_segments"),

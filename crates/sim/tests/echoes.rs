@@ -47,6 +47,7 @@ fn what_a_lossy_link_drops_is_lost_and_what_waits_in_a_queue_is_late() {
     assert!((9.0..=9.6).contains(&lost), "{lost}");
     let beside = "[traffic.rtt]\nworkload = \"ping\"\n[traffic.load]\ncc = \"reno\"\n";
     let busy = simulate(&format!("{LAB}{beside}")).remove(0);
+    assert_eq!(number(busy.metrics.get("jain_index")), 1.0, "echo requests compete with nobody");
     assert!(echo_time(&busy) > 25.0, "{}", echo_time(&busy));
 }
 

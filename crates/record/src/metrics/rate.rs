@@ -53,7 +53,9 @@ impl<'a> Flows<'a> {
         let bottleneck = view.info.bottleneck.and_then(|link| view.info.links.get(link as usize));
         let groups = bottleneck.map_or(&[][..], |link| link.groups.as_slice());
         let competes = move |flow: &usize| {
-            level != Level::Run || groups.is_empty() || groups.contains(&view.info.flows[*flow].group)
+            let group = view.info.flows[*flow].group;
+            let probes = view.info.groups.get(group as usize).is_some_and(|group| group.probes);
+            level != Level::Run || !probes && (groups.is_empty() || groups.contains(&group))
         };
         self.members.iter().copied().filter(competes).filter_map(move |flow| goodput(&view.flows[flow]))
     }
@@ -165,7 +167,7 @@ pub(super) const JAIN: Metric = Metric {
     title: "Jain's fairness index",
     unit: "",
     of: &[Level::Run, Level::Group],
-    definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window, of the whole run those whose data cross its bottleneck; 1 is equal, 1/n is all to one.",
+    definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window, of the whole run those whose data cross its bottleneck, echo requests left out; 1 is equal, 1/n is all to one.",
     source: "Jain, Chiu, Hawe 1984 (DEC-TR-301)",
     bound: None,
     domain: Domain::Fraction,

@@ -31,6 +31,7 @@ fn run() -> RunInfo {
             duplicates: false,
         },
         drawn: false,
+        probes: false,
     };
     let flow = |name: &str, group, start| FlowInfo {
         name: name.into(),
