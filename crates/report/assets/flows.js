@@ -13,7 +13,7 @@ weir.flows = (host, group, runs, lineName) => {
   host.prepend(el("h2", null, names.length > 1 ? `Single flows` : "The flow"));
   if (!names.length) return;
 
-  // Colours: places within the group, so that a flow has the same one in every plot.
+  // Colours: places within the group, the same in every plot.
   const inks = new Map(charts.flatMap((chart) => chart.lines.map((line) => [line.plain, line.ink])));
   const members = new Map();
   inks.forEach((ink, name) => members.set(ink, [...(members.get(ink) || []), name]));
@@ -21,7 +21,9 @@ weir.flows = (host, group, runs, lineName) => {
     const ink = inks.get(name);
     const own = members.get(ink);
     if (members.size === 1 && own.length <= 8) return () => weir.colour("g" + own.indexOf(name));
-    return () => weir.tint(ink, own.indexOf(name), own.length);
+    // Shades of those that are drawn: of a whole group of forty nobody could tell two neighbours apart.
+    const drawn = own.filter((one) => picked.has(one));
+    return () => weir.tint(ink, drawn.indexOf(name), drawn.length);
   };
 
   const picked = new Set(names.slice(0, SOME));

@@ -131,6 +131,9 @@ weir.plotParts = (() => {
     over.addEventListener("pointercancel", done);
   }
 
+  // The width of an axis, from its longest label.
+  const wideEnough = (_, labels) => Math.max(46, 14 + 7.2 * Math.max(0, ...(labels || []).map((label) => String(label).length)));
+
   // From zero, with a little room above.
   function room(low, high) {
     if (low === null || high === null) return [0, 1];
@@ -151,13 +154,13 @@ weir.plotParts = (() => {
     weir.onTheme(() => redrawn() === plot && plot.redraw(false, true));
   }
 
-  return { el, num, axis, size, colourOf, dashOf, crosshair, keys, touch, room, keep };
+  return { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep };
 })();
 
 // A plot over time. `chart` is `{ key, title, unit, note, times, lines, spreads, shares }`; a line has a name, values and an ink or a
 // colour of its own. Gives the card.
 weir.timePlot = (group, chart) => {
-  const { el, num, axis, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
+  const { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
   const { times, lines } = chart;
   const inside = (i) => times[i] > group.shown()[0] && times[i] <= group.shown()[1];
   const box = el("div", { class: "plot", role: "img", "data-drawn": "false" });
@@ -246,7 +249,7 @@ weir.timePlot = (group, chart) => {
       padding: [8, 18, 0, 0],
       cursor: { sync: { key: group.key, setSeries: false }, drag: { x: true, y: false }, points: { size: 6 } },
       scales: { x: { time: false, range: (_, low, high) => [low === times[0] ? 0 : low, high] }, y: { range: (_, low, high) => room(low, high) } },
-      axes: [axis({ label: "time, s", labelSize: 18, size: 30 }), axis({ label, labelSize: 18, size: 52, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) })],
+      axes: [axis({ label: "time, s", labelSize: 18, size: 30 }), axis({ label, labelSize: 18, size: wideEnough, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) })],
       series: [{}, ...lines.map((line) => ({
         label: line.name, show: !line.off, stroke: () => colourOf(line), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1, dash: dashOf(line), points: { show: false }, spanGaps: Boolean(chart.joined),
       }))],
@@ -275,7 +278,7 @@ weir.timePlot = (group, chart) => {
 // The distribution of what a chart shows: of each line the share of values at or below each value. The scale of values may be
 // logarithmic; of zeros it then shows nothing.
 weir.spreadPlot = (chart) => {
-  const { el, num, axis, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
+  const { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
   void touch, room;
   const { shares } = chart;
   const box = el("div", { class: "plot", role: "img", "data-drawn": "false" });
@@ -341,7 +344,7 @@ weir.spreadPlot = (chart) => {
       cursor: { drag: { x: true, y: false }, points: { show: false } },
       scales: { x: { time: false, distr: log ? 3 : 1, range: (_, low, high) => (log ? [low, high > low ? high : low * 2] : [Math.min(0, low), high || 1]) }, y: { range: () => [0, 100] } },
       axes: [axis({ label: `${chart.title.split(",")[0].toLowerCase()}, ${chart.unit}`, labelSize: 18, size: 30, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) }),
-        axis({ label: "at or below, %", labelSize: 18, size: 46 })],
+        axis({ label: "at or below, %", labelSize: 18, size: wideEnough })],
       series: [{}, ...lines.map((line) => ({ label: line.name, stroke: () => colourOf(line), width: 2, dash: dashOf(line), points: { show: false }, spanGaps: true }))],
       hooks: {
         init: tip.init,

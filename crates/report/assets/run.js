@@ -26,14 +26,16 @@ weir.plots = (host) => {
   );
 
   // Plots of internal states stand apart, two beside each other where there is room.
-  let inside = null;
+  const inside = new Map();
+  const HEADINGS = { queue: "Inside the queues", stations: "Inside the stations" };
   function place(chart) {
-    if (!/^(queue|stations)-/.test(chart.key)) return host;
-    if (!inside) {
-      inside = el("div", { class: "inside" });
-      host.append(el("h2", null, chart.key.startsWith("queue") ? "Inside the queues" : "Inside the stations"), inside);
+    const kind = chart.key.split("-")[0];
+    if (!HEADINGS[kind]) return host;
+    if (!inside.has(kind)) {
+      inside.set(kind, el("div", { class: "inside" }));
+      host.append(el("h2", null, HEADINGS[kind]), inside.get(kind));
     }
-    return inside;
+    return inside.get(kind);
   }
 
   const charts = weir.gather(runs.map((run, which) => ({ series: run, shares: run.sh, name: (name) => lineName(name, which), dashed: which > 0 })));

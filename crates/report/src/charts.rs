@@ -1,6 +1,8 @@
 //! The plots of a run's page: which series of the record stand together, under which heading, in which colours.
 
 mod names;
+#[cfg(test)]
+mod tests;
 
 use crate::model::{Chart, FlowSeries, Ink, Line, RunSeries, Spread};
 use names::titled;
@@ -316,12 +318,12 @@ impl Source<'_> {
         self.resent("again", self.groups("retransmissions"))
     }
 
-    /// Retransmissions a second; a plot of nothing where there were none.
+    /// Retransmissions a second, of those that had any.
     fn resent(&self, key: &str, lines: Vec<Option<Line>>) -> Chart {
         let lines: Vec<Option<Line>> =
             lines.into_iter().map(|line| line.map(|line| self.per_second(line))).collect();
-        let any = lines.iter().flatten().any(Line::happened);
-        chart(key, "Retransmissions", "segments/s", if any { lines } else { Vec::new() })
+        let lines = lines.into_iter().map(|line| line.filter(Line::happened)).collect();
+        chart(key, "Retransmissions", "segments/s", lines)
     }
 
     fn backlog(&self) -> Chart {
@@ -334,7 +336,8 @@ impl Source<'_> {
         chart("backlog", "Backlog", "packets", lines)
     }
 
-    /// Internal states, a plot for each name: the queues' of links that carry data, then the controllers'.
+    /// Internal states that were not zero throughout, a plot for each name: those of the queues of links that carry data, of
+    /// stations, and of controllers.
     fn states(&self) -> Vec<Chart> {
         let links = self.data_links();
         let mut charts: Vec<Chart> = Vec::new();
@@ -376,6 +379,8 @@ impl Source<'_> {
                 }
             }
         }
+        // What stayed at nothing needs no plot.
+        charts.retain(|chart| chart.lines.iter().any(Line::happened));
         charts
     }
 }
@@ -387,129 +392,5 @@ fn class_words(class: Ecn) -> &'static str {
         Ecn::Ect0 => "classic ECT(0)",
         Ecn::NotEct => "classic Not-ECT",
         Ecn::Ce => "CE",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use weir_base::{Bytes, Ecn, Histogram, Span, Time};
-    use weir_record::{
-        Component, DelaySample, FlowInfo, FlowSample, GroupInfo, LinkInfo, LinkSample, Recorder, StateSample,
-        TransportSample,
-    };
-
-    /// Two groups of two flows, one link, ten periods of 100 ms.
-    fn run() -> (RunInfo, Records) {
-        let group = |name: &str| GroupInfo { name: name.into(), ..GroupInfo::default() };
-        let flow = |name: &str, group| FlowInfo { name: name.into(), group, ..FlowInfo::default() };
-        let info = RunInfo {
-            duration: Span::from_secs(1),
-            sample: Span::from_millis(100),
-            bottleneck: Some(0),
-            links: vec![LinkInfo { name: "forward".into(), measured: true, ..LinkInfo::default() }],
-            stations: vec![],
-            groups: vec![group("a"), group("b")],
-            flows: vec![flow("a-1", 0), flow("a-2", 0), flow("b-1", 1), flow("b-2", 1)],
-            ..RunInfo::default()
-        };
-        let mut records = Records::default();
-        for period in 1..=10u64 {
-            let at = Time::from_nanos(period * 100_000_000);
-            let (arrived, dropped) = ([100, 0, 0, 0], [period % 2, 0, 0, 0]);
-            records.link(&LinkSample {
-                at,
-                arrived,
-                dropped,
-                capacity: Bytes::new(125_000),
-                ..LinkSample::default()
-            });
-            let mut delay = Histogram::new();
-            (0..99).for_each(|_| delay.record(Span::from_millis(10)));
-            delay.record(Span::from_millis(50));
-            records.delay(&DelaySample { at, link: 0, class: Ecn::NotEct, delay });
-            for flow in 0..4u32 {
-                let read_bytes = 12_500 * u64::from(flow + 1);
-                records.flow(&FlowSample { at, flow, read_bytes, ..FlowSample::default() });
-                records.transport(&TransportSample {
-                    at,
-                    flow,
-                    cwnd: f64::from(flow),
-                    ..TransportSample::default()
-                });
-            }
-            let of = Component::Queue(0);
-            records.state(&StateSample { at, of, name: "drop_probability", value: 0.25 });
-        }
-        (info, records)
-    }
-
-    /// The values of a line, with the digits that a page is given.
-    fn values(series: &RunSeries, key: &str, name: &str) -> Vec<Option<f64>> {
-        let mut charts = series.charts.iter().chain(series.flows.iter().flat_map(|flows| &flows.charts));
-        let chart = charts.find(|chart| chart.key == key).unwrap();
-        let line = chart.lines.iter().find(|line| line.name == name).unwrap();
-        line.values.iter().map(|value| value.map(crate::number::significant)).collect()
-    }
-
-    #[test]
-    fn a_page_shows_what_the_records_hold() {
-        let (info, records) = run();
-        let series = charts(&info, &records, 1, None);
-        assert_eq!((series.period_s, series.count), (0.1, 10));
-        // 12,500 and 25,000 bytes in 100 ms: 1 and 2 Mbit/s.
-        assert_eq!(values(&series, "goodput", "a"), [Some(3.0); 10]);
-        assert_eq!(values(&series, "flow-goodput", "b-2"), [Some(4.0); 10]);
-        assert_eq!(values(&series, "delay", "link forward, mean"), [Some(10.4); 10]);
-        assert_eq!(values(&series, "flow-window", "b-1"), [Some(2.0); 10]);
-        assert_eq!(values(&series, "fates", "link forward, dropped")[..2], [Some(10.0), Some(0.0)]);
-        assert_eq!(values(&series, "queue-drop_probability", "link forward"), [Some(0.25); 10]);
-        // 99 packets of 10 ms for each of 50 ms: the median is 10, the last share 50, within a bucket of 1/64.
-        let delay = &series.charts.iter().find(|chart| chart.key == "delay").unwrap().spreads[0];
-        let at = |share: f64| delay.values[series.shares.iter().position(|known| *known == share).unwrap()];
-        assert_eq!((delay.name.as_str(), delay.count), ("link forward", 1000));
-        assert!((at(0.5) - 10.0).abs() < 0.16 && (at(1.0) - 50.0).abs() < 0.8, "{delay:?}");
-    }
-
-    #[test]
-    fn what_did_not_happen_has_no_line_and_what_was_not_measured_no_plot() {
-        let (info, records) = run();
-        let series = charts(&info, &records, 1, None);
-        let keys: Vec<&str> = series.charts.iter().map(|chart| chart.key.as_str()).collect();
-        assert_eq!(keys, ["goodput", "delay", "window", "fates", "backlog", "queue-drop_probability"]);
-        assert_eq!(series.charts[3].lines.len(), 1, "nothing was marked, nothing lost by the link");
-        assert_eq!(charts(&info, &Records::default(), 1, None).charts, []);
-    }
-
-    #[test]
-    fn a_thousand_flows_have_series_of_their_own_and_a_dozen_in_a_lab_of_many_runs() {
-        let (mut info, mut records) = run();
-        info.flows = (0..1000)
-            .map(|number| FlowInfo {
-                name: format!("{number}"),
-                group: u32::from(number >= 990),
-                ..FlowInfo::default()
-            })
-            .collect();
-        let at = Time::from_nanos(100_000_000);
-        (0..1000)
-            .for_each(|flow| records.flow(&FlowSample { at, flow, read_bytes: 1, ..FlowSample::default() }));
-        for (runs, drawn) in [(1, 1000), (1000, 12)] {
-            let flows = charts(&info, &records, runs, None).flows.unwrap();
-            assert_eq!((flows.charts[0].key.as_str(), flows.charts[0].lines.len()), ("flow-goodput", drawn));
-        }
-    }
-
-    #[test]
-    fn a_lab_of_many_runs_has_fewer_points() {
-        let (mut info, mut records) = run();
-        info.duration = Span::from_secs(100);
-        records.flow(&FlowSample {
-            at: Time::from_nanos(100_000_000_000),
-            read_bytes: 1,
-            ..FlowSample::default()
-        });
-        assert_eq!(charts(&info, &records, 1, None).count, 500);
-        assert_eq!(charts(&info, &records, 1000, None).count, 200);
     }
 }

@@ -101,7 +101,11 @@ pub(crate) fn stations_table(run: &RunNumbers) -> String {
     ];
     let mut table = Table::new("Stations, from the start of the run", &head);
     for station in &run.stations {
-        let said = |(name, value): &(String, f64)| format!("{} {}", name.replace('_', " "), number(*value));
+        let said = |(name, value): &(String, f64)| {
+            let whole = value.fract() == 0.0 && (0.0..1e15).contains(value);
+            let value = if whole { count(*value as u64) } else { number(*value) };
+            format!("{} {value}", name.replace('_', " "))
+        };
         let own: Vec<String> = station.state.iter().map(said).collect();
         let [seen, discarded, made, held] = station.packets.map(Cell::count);
         table.row(vec![
