@@ -1,6 +1,8 @@
 //! What this machine can do, and what would spoil a live result: a list of findings, each with what to do about it. The
 //! command line prints it.
 
+mod transfers;
+
 use crate::clock::{Clock, Scheduling, claim_processor, timespec_of};
 use crate::load::Load;
 use crate::namespace::{Namespace, Privilege, sysctl};
@@ -59,6 +61,7 @@ pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
         checks.extend([foreign_load(usage.foreign), steal(usage.steal)]);
     }
     checks.extend([real_time_limit(), socket_buffers(), tcp_memory()]);
+    checks.extend(transfers::checks());
     checks
 }
 

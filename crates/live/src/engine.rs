@@ -3,6 +3,7 @@
 
 use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
+use crate::card;
 use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
 use crate::controls::Controls;
@@ -82,6 +83,7 @@ impl Engine for Live {
         };
         let controls = Controls::load(run)?;
         let testbed = Testbed::build(run).map_err(failed("cannot build the testbed"))?;
+        let run = &card::behind_the_kernels(run);
         let session = Session { run, testbed: &testbed, controls: &controls, watch };
         session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
@@ -101,6 +103,8 @@ struct Surroundings {
     memory_locked: bool,
     /// Packets dropped in hosts, by host and cause, and in the kernel's backlogs.
     drops: Map<String, Value>,
+    /// Packets that cards have sent and refused, by host.
+    shaped: Map<String, Value>,
     /// How the run's commands ended.
     ended: Vec<Ended>,
 }
@@ -135,7 +139,7 @@ impl Session<'_> {
             packets: packets.clone(),
             observer: observer(packets, self.watch.capture.clone()),
         };
-        let (pumped, driven, usage, drops) = std::thread::scope(|scope| {
+        let (pumped, driven, usage, drops, shaped) = std::thread::scope(|scope| {
             let pumping =
                 std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup));
             let pumping = pumping.map_err(not_started)?;
@@ -163,7 +167,7 @@ impl Session<'_> {
             let mut held = self.write_down(&inbox, recorder, clock, &stop, || pumping.is_finished());
             let pumped = pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")));
             let usage = load.and_then(|load| Some(Load::now()?.since(&load)));
-            let drops = self.drops(backlog);
+            let (drops, shaped) = (self.drops(backlog), self.shaped());
             over.store(true, Ordering::Release);
             let driven =
                 driving.join().unwrap_or_else(|_| Err(io::Error::other("the applications panicked")));
@@ -171,7 +175,7 @@ impl Session<'_> {
             held.extend(inbox.try_iter());
             held.retain(|record| record.at() <= Time::ZERO + run.duration);
             write_until(&mut held, Time::NEVER, recorder);
-            io::Result::Ok((pumped, driven, usage, drops))
+            io::Result::Ok((pumped, driven, usage, drops, shaped))
         })?;
         let (pumped, driven) = (pumped?, driven?);
         let mut ended = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -184,7 +188,7 @@ impl Session<'_> {
         }
         (self.watch.progress)(1.0);
         let memory_locked = memory.held();
-        Ok(Ok(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops, ended })))
+        Ok(Ok(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops, shaped, ended })))
     }
 
     /// Writes records as they come, in the order of their times, until the pump is done; those that are held back then.
@@ -218,6 +222,16 @@ impl Session<'_> {
     }
 
     /// Packets that were dropped where nothing should be.
+    /// What the kernel's shapers at hosts have sent and refused.
+    fn shaped(&self) -> Map<String, Value> {
+        let of = |host: &crate::testbed::Host| {
+            let (sent, refused) = host.namespace.inside(|| Ok(card::counted())).ok()??;
+            let name = self.run.network.nodes[host.node].name.clone();
+            Some((name, json!({ "sent": sent, "refused": refused })))
+        };
+        self.testbed.hosts.iter().filter_map(of).collect()
+    }
+
     fn drops(&self, backlog_before: u64) -> Map<String, Value> {
         let mut all = Map::new();
         for host in &self.testbed.hosts {
@@ -315,6 +329,9 @@ impl Session<'_> {
         }
         put("ring_drops", pumped.ring_drops.into());
         put("refused_sends", pumped.refused.into());
+        if !around.shaped.is_empty() {
+            put("shaped_packets", Value::Object(around.shaped.clone()));
+        }
         put("clock_steps_ms", pumped.clock_steps.as_millis_f64().into());
         put("tcp_info_every_periods", driven.sampled_every.into());
         if driven.gap_error.count() > 0 {
@@ -398,18 +415,9 @@ fn check_feedback(run: &Run) -> Result<(), EngineError> {
     }
 }
 
-/// Refuses cards: what a kernel hands down has left it, and only a shaper of its own could refuse it.
+/// Refuses cards that the kernel's shapers cannot be.
 fn check_cards(run: &Run) -> Result<(), EngineError> {
-    match run.network.nodes.iter().find(|node| node.card.is_some()) {
-        Some(node) => Err(unable(
-            format!(
-                "the host {} has a card, and only the simulator's hosts have cards that refuse",
-                node.name
-            ),
-            "leave [nic] out, or use `--on sim`",
-        )),
-        None => Ok(()),
-    }
+    card::unfit(run).map_or(Ok(()), |(what, help)| Err(EngineError::Unable { what, help }))
 }
 
 /// Refuses clocks of their own: all namespaces share the kernel's, and it counts milliseconds.

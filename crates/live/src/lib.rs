@@ -5,6 +5,7 @@ pub mod address;
 mod answer;
 mod apps;
 mod budget;
+mod card;
 mod clock;
 mod command;
 mod controls;

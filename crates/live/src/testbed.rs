@@ -2,6 +2,7 @@
 //! the other ends and the packet sockets. All of it lives in descriptors of this process and ends with it.
 
 use crate::address::{GATEWAY_MAC, address_of, fabric_mac_of, gateway, mac_of};
+use crate::card;
 use crate::ethtool::switch_offloads_off;
 use crate::namespace::{Namespace, set_sysctl, sysctl};
 use crate::netlink::{End, Netlink};
@@ -114,6 +115,9 @@ impl Testbed {
             for (node, host) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
                 let mtu = u32::try_from(host.mtu.get()).map_err(io::Error::other)?;
                 hosts.push(add_host(node, settings_of(&run.groups, node), mtu)?);
+                hosts
+                    .last()
+                    .map_or(Ok(()), |host: &Host| host.namespace.inside(|| card::set_up(run, node)))?;
             }
             Ok(())
         })?;

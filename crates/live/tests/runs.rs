@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
+#[path = "runs/cards.rs"]
+mod cards;
 #[path = "runs/circuits.rs"]
 mod circuits;
 #[path = "runs/coordination.rs"]
@@ -23,7 +25,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 38] = [
+const TESTS: [Test; 41] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -68,6 +70,9 @@ const TESTS: [Test; 38] = [
     ),
     ("aggregation_points_refuse_what_is_sealed_with_another_key", coordination::strangers_are_refused),
     ("a_circuit_that_loses_much_for_ten_seconds_ends_and_htcp_goes_on", circuits::much_loss_ends_it),
+    ("what_the_kernels_shaper_of_a_card_refuses_is_no_loss", cards::what_it_refuses_is_no_loss),
+    ("each_class_of_a_card_has_its_flows", cards::each_class_has_its_flows),
+    ("a_card_that_the_kernel_cannot_be_is_refused", cards::what_the_kernel_lacks_is_refused),
 ];
 
 fn main() {

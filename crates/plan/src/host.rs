@@ -3,7 +3,7 @@
 use crate::cell::Reader;
 use crate::diagnostic::suggest;
 use crate::limits;
-use crate::run::{Card, Link};
+use crate::run::{Card, Link, Shaper};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,6 +25,10 @@ pub(crate) struct Nic {
     /// it, and it is lost.
     #[serde(default = "yes")]
     pub(crate) refuses: bool,
+    /// Whose shaper its queue is in live runs: "kernel" is Linux's own, which has `tbf`, `htb` and `tail-drop`. Without it the lab runs
+    /// on the simulator only, for which this makes no difference.
+    #[serde(default)]
+    pub(crate) shaper: Option<Shaper>,
     /// Whether TCP bounds what waits in its queue (TCP small queues, Linux 3.6 and newer); by default true.
     #[serde(default = "yes")]
     pub(crate) small_queues: bool,
@@ -74,7 +78,7 @@ pub(crate) fn check_used(reader: &mut Reader<'_>, cards: &BTreeMap<String, Nic>,
 impl Nic {
     /// What the plan keeps of it beside its link.
     pub(crate) fn card(&self) -> Card {
-        Card { refuses: self.refuses, small_queues: self.small_queues }
+        Card { refuses: self.refuses, small_queues: self.small_queues, shaper: self.shaper }
     }
 
     /// Makes a host's first link this card's.

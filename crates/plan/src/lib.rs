@@ -48,7 +48,8 @@ pub use diagnostic::{Diagnostics, Problem};
 pub use lab::{Form, Lab, Tree};
 pub use plot::{Axis, Plot};
 pub use run::{
-    Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Pair, Param, Run, Station, Trace, Way,
+    Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Pair, Param, Run, Shaper, Station,
+    Trace, Way,
 };
 pub use schema::{describe_setting, schema};
 pub use template::template;

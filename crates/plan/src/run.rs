@@ -97,6 +97,18 @@ pub struct Card {
     pub refuses: bool,
     /// Whether TCP bounds what waits in its queue.
     pub small_queues: bool,
+    /// Whose shaper its queue is in live runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<Shaper>,
+}
+
+/// Whose shaper a card's queue is in live runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Shaper {
+    /// The kernel's.
+    Kernel,
 }
 
 impl Network {

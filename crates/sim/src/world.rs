@@ -389,7 +389,7 @@ impl<'a> World<'a> {
         let mtu = self.run.mtu(number).get() as u32;
         loop {
             let Some((endpoint, in_card)) = flow.sender_and_card() else { return };
-            let Card { refuses, small_queues } = in_card.card;
+            let Card { refuses, small_queues, .. } = in_card.card;
             in_card.held = small_queues && in_card.waiting >= endpoint.small_queue();
             if in_card.held {
                 return endpoint.throttled(now);
