@@ -11,7 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_base::Random;
 use weir_live::namespace::{Namespace, set_sysctl, sysctl};
-use weir_shaper::{Counters, Device, Handle, Snapshot};
+#[cfg(feature = "kernel")]
+use weir_shaper::{Counters, Handle};
+use weir_shaper::{Device, Snapshot};
 
 /// What all circuits of these tests have in common.
 const COMMON: &str = "--device v0 --card 10gbit --rtt 2ms --for 1h";
@@ -131,6 +133,7 @@ impl Place {
         State { shapers, wmem, files: below(Path::new("/run/weir")), reservations }
     }
 
+    #[cfg(feature = "kernel")]
     fn counters(&self, class: u16) -> Counters {
         let counted = || Device::open("v0").unwrap().counters(&[Handle::new(0x7765, class)]).unwrap()[0];
         self.inside(counted).unwrap()
