@@ -368,7 +368,7 @@ pub(crate) fn transport(
         let datagrams = role.datagrams().is_some();
         let fault = match role {
             Role::Command => Some(format!("the command of `{workload}` opens connections of its own")),
-            _ if given.carries_datagrams() == datagrams => None,
+            _ if given.carries(datagrams) => None,
             _ if datagrams => {
                 Some(format!("the workload {workload} sends datagrams, and {} carries streams", given.name()))
             }

@@ -498,6 +498,7 @@ impl Run {
         let ecn = group.workload.role().datagrams().map_or(Ecn::NotEct, |datagrams| datagrams.ecn);
         let setup = Setup {
             settings: group.settings.as_ref(),
+            datagrams: matches!(group.workload.role(), weir_workload::Role::Datagrams(_)),
             ecn,
             mtu: self.mtu(flow),
             ip_header: group.ip.header(),

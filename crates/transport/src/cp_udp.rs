@@ -71,8 +71,8 @@ impl Parameters {
 }
 
 impl Transport for Parameters {
-    fn carries_datagrams(&self) -> bool {
-        true
+    fn carries(&self, datagrams: bool) -> bool {
+        datagrams
     }
     fn keys(&self) -> &'static [&'static str] {
         &[]

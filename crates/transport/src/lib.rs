@@ -26,6 +26,8 @@ use weir_base::{Bytes, Ecn};
 pub struct Setup<'a> {
     /// What the group asks for; `None` where the transport has no use for any of it.
     pub settings: Option<&'a Settings>,
+    /// Whether the application writes datagrams rather than a stream.
+    pub datagrams: bool,
     /// The codepoint of datagrams.
     pub ecn: Ecn,
     /// Largest IP packet.
@@ -40,8 +42,8 @@ pub struct Setup<'a> {
 
 /// What a transport's parameters tell of it.
 trait Transport {
-    /// Whether it carries datagrams rather than streams.
-    fn carries_datagrams(&self) -> bool;
+    /// Whether it carries datagrams, or streams.
+    fn carries(&self, datagrams: bool) -> bool;
     /// The keys of a traffic group that it has a use for.
     fn keys(&self) -> &'static [&'static str];
     /// The connection that a group's flows share, by its name, where the transport has streams and the group names one.
@@ -84,12 +86,13 @@ transports! {
     Tfrc(tfrc) = "tfrc" ("TFRC"): "a stream without retransmissions at TFRC's rate (RFC 5348)";
     Rap(rap) = "rap" ("RAP"): "a stream without retransmissions at RAP's rate (Rejaie, Handley and Estrin 1999)";
     Rudp(rudp) = "rudp" ("CP-RUDP"): "a reliable stream at the rate that aggregation points report (CP-RUDP)";
+    Sliq(sliq) = "sliq" ("SLIQ"): "streams and datagrams over lossy paths, each with its own reliability (the GNAT report)";
 }
 
 impl Config {
-    /// Whether it carries datagrams rather than streams.
-    pub fn carries_datagrams(&self) -> bool {
-        self.transport().carries_datagrams()
+    /// Whether it carries datagrams, or streams.
+    pub fn carries(&self, datagrams: bool) -> bool {
+        self.transport().carries(datagrams)
     }
     /// The keys of a traffic group that it has a use for.
     pub fn keys(&self) -> &'static [&'static str] {

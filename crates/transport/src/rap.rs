@@ -40,8 +40,8 @@ fn decrease<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error>
 }
 
 impl Transport for Parameters {
-    fn carries_datagrams(&self) -> bool {
-        false
+    fn carries(&self, datagrams: bool) -> bool {
+        !datagrams
     }
     fn keys(&self) -> &'static [&'static str] {
         &[]

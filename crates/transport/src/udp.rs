@@ -13,8 +13,8 @@ use weir_base::{Ecn, Time};
 pub struct Parameters {}
 
 impl Transport for Parameters {
-    fn carries_datagrams(&self) -> bool {
-        true
+    fn carries(&self, datagrams: bool) -> bool {
+        datagrams
     }
     fn keys(&self) -> &'static [&'static str] {
         &[]

@@ -100,6 +100,7 @@ impl Sites {
         let ends = |flow: usize| {
             let setup = Setup {
                 settings: None,
+                datagrams: false,
                 ecn: Ecn::NotEct,
                 mtu: Bytes::new(1500),
                 ip_header: 20,

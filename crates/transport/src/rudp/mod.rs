@@ -73,8 +73,8 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
 }
 
 impl Transport for Parameters {
-    fn carries_datagrams(&self) -> bool {
-        false
+    fn carries(&self, datagrams: bool) -> bool {
+        !datagrams
     }
     fn keys(&self) -> &'static [&'static str] {
         &[]

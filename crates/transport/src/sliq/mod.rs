@@ -1,4 +1,170 @@
 //! SLIQ, the transport between overlay nodes of the GNAT report (section 3): streams over lossy paths, each with its own
 //! reliability, one of which keeps a deadline with a given probability.
+//!
+//! Every packet has a number of its own, of which acknowledgements tell in ranges; a retransmission is a new packet. Several congestion
+//! controllers may share a connection: the first that may send takes a packet, and alone is told of its fate. docs/sliq.md says what
+//! is there and what is not.
 
+mod acks;
 pub mod aec;
+mod capacity;
+mod connection;
+mod delay;
+mod flight;
+mod loss;
+mod outage;
+mod per;
+mod receive;
+mod rtt;
+mod send;
+pub mod wire;
+
+use crate::ranges::within;
+use crate::{End, Settings, Setup, Transport};
+use connection::Connection;
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use weir_base::{Bytes, Random, Span};
+
+/// Parameters of SLIQ. The controller is the group's `cc`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {
+    /// How the flow's stream is delivered.
+    #[serde(deserialize_with = "stream")]
+    pub stream: StreamParameters,
+    /// A second controller, which takes what the group's `cc` may not send.
+    pub second: Option<weir_control::Config>,
+}
+
+/// How a stream is delivered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StreamParameters {
+    /// What is done about losses.
+    pub delivery: DeliveryName,
+    /// With `arq-fec`: by when a packet is to be delivered, from its hand-over.
+    pub deadline: Option<Span>,
+    /// With `arq-fec`: the share of packets to be delivered by then.
+    #[serde(deserialize_with = "target")]
+    #[schemars(range(min = 0.5, max = 0.9999))]
+    pub target: f64,
+    /// With `semi-reliable`: how often a packet is sent again.
+    pub limit: u32,
+    /// Whether it is read in order; by default streams are and datagrams are not.
+    pub order: Option<Order>,
+    /// How much may wait to be sent for the first time. Datagrams beyond it are lost at the host.
+    pub queue: Bytes,
+}
+
+impl Default for StreamParameters {
+    fn default() -> StreamParameters {
+        StreamParameters {
+            delivery: DeliveryName::Reliable,
+            deadline: None,
+            target: 0.995,
+            limit: 5,
+            order: None,
+            queue: Bytes::new(256 * 1024),
+        }
+    }
+}
+
+/// What is done about losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeliveryName {
+    /// What is lost is sent again until it arrives.
+    Reliable,
+    /// Nothing.
+    BestEffort,
+    /// What is lost is sent again a few times.
+    SemiReliable,
+    /// Retransmissions and repair packets, so that a deadline is kept with a given probability.
+    ArqFec,
+}
+
+/// In which order a stream is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// In the order in which it was written.
+    Written,
+    /// As it arrives.
+    Any,
+}
+
+/// What is done about losses, with what that needs to know.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Delivery {
+    BestEffort,
+    Reliable,
+    SemiReliable { limit: u32 },
+    ArqFec { deadline: Span, target: f64 },
+}
+
+impl StreamParameters {
+    fn delivery(&self) -> Delivery {
+        match (self.delivery, self.deadline) {
+            (DeliveryName::BestEffort, _) => Delivery::BestEffort,
+            (DeliveryName::SemiReliable, _) => Delivery::SemiReliable { limit: self.limit },
+            (DeliveryName::ArqFec, Some(deadline)) => Delivery::ArqFec { deadline, target: self.target },
+            (DeliveryName::Reliable | DeliveryName::ArqFec, _) => Delivery::Reliable,
+        }
+    }
+}
+
+fn target<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, 0.5..=0.9999)
+}
+
+/// Reads a stream's parameters and sees to it that a deadline and `arq-fec` come together.
+fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters, D::Error> {
+    let stream = StreamParameters::deserialize(deserializer)?;
+    match (stream.delivery, stream.deadline) {
+        (DeliveryName::ArqFec, None) => {
+            Err(D::Error::custom("`arq-fec` needs a deadline: write deadline = \"50 ms\""))
+        }
+        (DeliveryName::ArqFec, Some(_)) | (_, None) => Ok(stream),
+        (_, Some(_)) => Err(D::Error::custom("a deadline means nothing without delivery = \"arq-fec\"")),
+    }
+}
+
+impl Transport for Parameters {
+    fn carries(&self, _: bool) -> bool {
+        true
+    }
+    fn keys(&self) -> &'static [&'static str] {
+        &["cc"]
+    }
+    fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
+        let cc = setup.settings.map(|settings: &Settings| settings.cc.clone());
+        let controllers: Vec<_> = cc.into_iter().chain(self.second.clone()).collect();
+        ["sliq sender", "sliq receiver"].map(|name| {
+            let random = Random::stream_of(setup.seed, name, setup.flow);
+            End::Other(Box::new(Connection::new(&self.stream, &controllers, setup, random)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    #[test]
+    fn a_deadline_and_arq_fec_come_together() {
+        let read = |text: &str| serde_json::from_str::<Config>(text).map_err(|error| error.to_string());
+        assert!(
+            read(r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "50 ms" } }"#).is_ok()
+        );
+        for (text, told) in [
+            (r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec" } }"#, "needs a deadline"),
+            (r#"{ "kind": "sliq", "stream": { "deadline": "50 ms" } }"#, "means nothing without"),
+            (r#"{ "kind": "sliq", "stream": { "target": 1.0 } }"#, "1 is out of range; write 0.5 to 0.9999"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

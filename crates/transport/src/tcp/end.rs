@@ -17,8 +17,8 @@ pub struct Parameters {}
 const HEADER: u32 = 20 + 12;
 
 impl Transport for Parameters {
-    fn carries_datagrams(&self) -> bool {
-        false
+    fn carries(&self, datagrams: bool) -> bool {
+        !datagrams
     }
 
     fn keys(&self) -> &'static [&'static str] {

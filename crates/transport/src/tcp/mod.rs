@@ -10,7 +10,7 @@ mod delack;
 mod end;
 mod jiffies;
 mod pacer;
-mod prr;
+pub(crate) mod prr;
 mod rack;
 mod rate;
 mod reassembly;

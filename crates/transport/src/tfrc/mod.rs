@@ -46,8 +46,8 @@ pub(crate) fn packet_length(packet: Option<Bytes>, setup: &Setup<'_>) -> u32 {
 }
 
 impl Transport for Parameters {
-    fn carries_datagrams(&self) -> bool {
-        false
+    fn carries(&self, datagrams: bool) -> bool {
+        !datagrams
     }
     fn keys(&self) -> &'static [&'static str] {
         &[]

@@ -76,8 +76,15 @@ impl Wire {
     /// Both ends of a transport with full packets of 1,500 bytes, the first one open.
     pub fn new(transport: &str, forth: Pipe, back: Pipe, seed: u64) -> Wire {
         let config: Config = serde_json::from_str(transport).expect("a transport of the registry");
-        let setup =
-            Setup { settings: None, ecn: Ecn::NotEct, mtu: Bytes::new(1500), ip_header: 20, seed, flow: 0 };
+        let setup = Setup {
+            settings: None,
+            datagrams: false,
+            ecn: Ecn::NotEct,
+            mtu: Bytes::new(1500),
+            ip_header: 20,
+            seed,
+            flow: 0,
+        };
         let way = |pipe| Way { pipe, free: Time::ZERO, queue: VecDeque::new(), sent: 0, dropped: 0 };
         let mut ends = config.ends(&setup);
         ends[0].open(Time::ZERO);

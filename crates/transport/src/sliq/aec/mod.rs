@@ -3,6 +3,7 @@
 //! source packets it is pure ARQ; with repair packets in several rounds, coded ARQ; with repair packets in one round, FEC.
 
 pub mod code;
+pub(crate) mod group;
 mod odds;
 mod optimum;
 mod plan;

@@ -1,0 +1,173 @@
+//! The receiver's side of acknowledgements: which packets have arrived, and when to tell.
+
+use super::wire::{Ack, MOST_RANGES};
+use weir_base::{Span, Time};
+
+/// An acknowledgement waits for a second packet for so long (the GNAT software).
+const DELAY: Span = Span::from_millis(40);
+/// After a gap closes, so many packets are acknowledged at once (the GNAT software).
+const EXTRA: u8 = 3;
+/// Ranges of numbers that are remembered. Packets with lower numbers than the oldest count as duplicates.
+const REMEMBERED: usize = 4 * MOST_RANGES;
+
+/// The packets that have arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Acks {
+    /// First and last numbers of what has arrived in a row, lowest first.
+    ranges: Vec<(u64, u64)>,
+    received: u32,
+    /// The newest packet's difference of arrival and sending, and when it arrived.
+    newest: (u32, Time),
+    /// When an acknowledgement is due, if packets wait for one, and how many do.
+    due: Option<Time>,
+    waiting: u8,
+    extra: u8,
+}
+
+impl Acks {
+    /// The highest number that has arrived.
+    pub(crate) fn largest(&self) -> Option<u64> {
+        self.ranges.last().map(|(_, last)| *last)
+    }
+
+    /// A packet has arrived with this difference. Answers `false` for a duplicate, and for one too old to tell.
+    pub(crate) fn take(&mut self, number: u64, difference: u32, now: Time) -> bool {
+        // Nearly always the number follows the last, or stands alone above it.
+        let at = self.ranges.partition_point(|(_, last)| *last < number);
+        if self.ranges.get(at).is_some_and(|(first, _)| *first <= number) {
+            return false;
+        }
+        if at == 0 && self.ranges.len() >= REMEMBERED {
+            return false;
+        }
+        let joins_before = at > 0 && self.ranges[at - 1].1 + 1 == number;
+        let joins_after = self.ranges.get(at).is_some_and(|(first, _)| number + 1 == *first);
+        match (joins_before, joins_after) {
+            (true, true) => {
+                self.ranges[at - 1].1 = self.ranges[at].1;
+                self.ranges.remove(at);
+                self.extra = EXTRA;
+            }
+            (true, false) => self.ranges[at - 1].1 = number,
+            (false, true) => self.ranges[at].0 = number,
+            (false, false) => self.ranges.insert(at, (number, number)),
+        }
+        if self.ranges.len() > REMEMBERED {
+            self.ranges.remove(0);
+        }
+        self.received = self.received.wrapping_add(1);
+        self.newest = (difference, now);
+        true
+    }
+
+    /// The packet that arrived last is to be acknowledged; `prompt` says at once.
+    pub(crate) fn ask(&mut self, prompt: bool, now: Time) {
+        self.waiting += 1;
+        let at_once = prompt || self.waiting >= 2 || self.extra > 0;
+        self.extra = self.extra.saturating_sub(1);
+        let due = if at_once { now } else { now + DELAY };
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+
+    /// When an acknowledgement is due.
+    pub(crate) fn due(&self) -> Time {
+        self.due.unwrap_or(Time::NEVER)
+    }
+
+    /// The acknowledgement, which now leaves; `None` before anything has arrived.
+    pub(crate) fn tell(&mut self, now: Time) -> Option<Ack> {
+        let (_, largest) = *self.ranges.last()?;
+        (self.due, self.waiting) = (None, 0);
+        let (difference, at) = self.newest;
+        let waited = now.since(at).as_micros().min(u16::MAX.into()) as u16;
+        let mut ack = Ack::new(largest as u32, self.received, difference, waited);
+        let mut next = 0;
+        for (at, (first, last)) in self.ranges.iter().rev().enumerate() {
+            let Ok(before) = u16::try_from(last - first) else {
+                // The rest of a long row has been told before, as have those below it.
+                match at {
+                    0 => ack.set_first(u16::MAX),
+                    _ => drop(ack.push((next - last - 1).min(u16::MAX.into()) as u16, u16::MAX)),
+                }
+                break;
+            };
+            if at == 0 {
+                ack.set_first(before);
+            } else {
+                let Ok(missing) = u16::try_from(next - last - 1) else { break };
+                if !ack.push(missing, before) {
+                    break;
+                }
+            }
+            next = *first;
+        }
+        Some(ack)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn told(acks: &mut Acks) -> Vec<(u32, u32)> {
+        let ack = acks.tell(Time::ZERO).unwrap();
+        ack.ranges().map(|(high, low)| (ack.largest - high, ack.largest - low)).collect()
+    }
+
+    #[test]
+    fn rows_grow_join_and_are_told_highest_first() {
+        let mut acks = Acks::default();
+        for number in [0, 1, 2, 5, 9, 8, 4] {
+            assert!(acks.take(number, 0, Time::ZERO));
+        }
+        assert_eq!(told(&mut acks), [(9, 8), (5, 4), (2, 0)]);
+        assert!(!acks.take(5, 0, Time::ZERO));
+        assert!(acks.take(3, 0, Time::ZERO));
+        assert_eq!(told(&mut acks), [(9, 8), (5, 0)]);
+        assert_eq!(acks.tell(Time::ZERO).unwrap().received, 8);
+    }
+
+    #[test]
+    fn each_second_packet_is_acknowledged_or_one_after_40_ms() {
+        let mut acks = Acks::default();
+        acks.take(0, 0, ms(0));
+        acks.ask(false, ms(0));
+        assert_eq!(acks.due(), ms(40));
+        acks.take(1, 0, ms(1));
+        acks.ask(false, ms(1));
+        assert_eq!(acks.due(), ms(1));
+        acks.tell(ms(1));
+        assert_eq!(acks.due(), Time::NEVER);
+        acks.take(2, 0, ms(2));
+        acks.ask(true, ms(2));
+        assert_eq!(acks.due(), ms(2));
+    }
+
+    #[test]
+    fn a_gap_that_closes_has_three_packets_acknowledged_at_once() {
+        let mut acks = Acks::default();
+        for number in [0, 2, 1] {
+            acks.take(number, 0, ms(0));
+        }
+        for at in 0..4 {
+            acks.ask(false, ms(at));
+            assert_eq!(acks.due(), if at < 3 { ms(at) } else { ms(43) });
+            acks.tell(ms(at));
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_older_packets_count_as_known() {
+        let mut acks = Acks::default();
+        for number in 0..1000 {
+            assert!(acks.take(2 * number, 0, Time::ZERO));
+        }
+        assert_eq!(acks.ranges.len(), REMEMBERED);
+        assert!(!acks.take(1, 0, Time::ZERO));
+        assert_eq!(told(&mut acks).len(), MOST_RANGES);
+    }
+}

@@ -1,0 +1,88 @@
+//! How much the path carries: the highest rate at which bytes were delivered over the last second. A rate that was limited by what
+//! the application had to send raises the estimate, but keeps no higher one from growing old.
+
+use weir_base::{Bytes, Rate, Span, Time};
+
+/// How long a measurement lasts at least, beside a smoothed RTT.
+const LEAST: Span = Span::from_millis(50);
+/// Measurements count for this long, so that a step down is followed within that time.
+const COUNTS_FOR: Span = Span::from_secs(1);
+/// Measurements that are remembered: as many as fit into that time.
+const REMEMBERED: usize = 20;
+
+/// An estimate of a path's rate.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Capacity {
+    /// When this measurement began, what was delivered since, and whether the path was what limited it.
+    from: Option<Time>,
+    bytes: u64,
+    limited: bool,
+    measured: [(Time, Rate); REMEMBERED],
+    next: usize,
+    /// What to answer while nothing new is measured.
+    last: Option<Rate>,
+}
+
+impl Capacity {
+    /// So many bytes were delivered, headers included; `limited` says that more was waiting for the path.
+    pub(crate) fn delivered(&mut self, bytes: u64, limited: bool, srtt: Span, now: Time) {
+        let Some(from) = self.from else {
+            self.from = Some(now);
+            return;
+        };
+        self.bytes += bytes;
+        self.limited |= limited;
+        let time = now.since(from);
+        if time < srtt.max(LEAST) {
+            return;
+        }
+        let rate = Rate::from_bytes_in(Bytes::new(self.bytes), time);
+        let estimate = self.estimate(now);
+        if self.limited || estimate.is_none_or(|estimate| rate > estimate) {
+            self.measured[self.next] = (now, rate);
+            self.next = (self.next + 1) % REMEMBERED;
+            self.last = self.estimate(now);
+        }
+        (self.from, self.bytes, self.limited) = (Some(now), 0, false);
+    }
+
+    /// Nothing was delivered for a while that could have been: what comes next begins anew.
+    pub(crate) fn pause(&mut self) {
+        (self.from, self.bytes, self.limited) = (None, 0, false);
+    }
+
+    /// The estimate; `None` before the first measurement.
+    pub(crate) fn estimate(&self, now: Time) -> Option<Rate> {
+        let recent = self.measured.iter().filter(|(at, _)| *at != Time::ZERO && now.since(*at) <= COUNTS_FOR);
+        recent.map(|(_, rate)| *rate).max().or(self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1,250 bytes each so many microseconds, for so many milliseconds; answers the estimate in Mbit/s.
+    fn carry(capacity: &mut Capacity, now: &mut Time, gap: u64, ms: u64, limited: bool) -> f64 {
+        for _ in 0..ms * 1000 / gap {
+            *now += Span::from_micros(gap);
+            capacity.delivered(1250, limited, Span::from_millis(20), *now);
+        }
+        capacity.estimate(*now).unwrap().mbit_per_sec()
+    }
+
+    #[test]
+    fn steps_are_followed_up_at_once_and_down_within_a_second() {
+        let (mut capacity, mut now) = (Capacity::default(), Time::ZERO);
+        assert!((carry(&mut capacity, &mut now, 1000, 500, true) - 10.0).abs() < 0.2);
+        assert!((carry(&mut capacity, &mut now, 100, 150, true) - 100.0).abs() < 2.0);
+        assert!((carry(&mut capacity, &mut now, 10_000, 1100, true) - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn an_application_with_little_to_send_leaves_the_estimate() {
+        let (mut capacity, mut now) = (Capacity::default(), Time::ZERO);
+        carry(&mut capacity, &mut now, 1000, 500, true);
+        assert!((carry(&mut capacity, &mut now, 10_000, 5000, false) - 10.0).abs() < 0.2);
+    }
+}

@@ -1,0 +1,420 @@
+//! What one congestion controller has under way: its window, its pacing, the phase it is in. A connection may have several; each is
+//! told of its own packets alone.
+
+use super::loss::Record;
+use crate::tcp::prr::Reduction;
+use weir_base::{Bytes, Random, Rate, Span, Time};
+use weir_control::{
+    Ack, Congestion, Controller, Delivered, Phase, RateSample, Recovery, Restart, RttSample, Sent, Signal,
+    Start, Timeout,
+};
+
+/// Pacing where the controller gives no rate, in percent of window over RTT: below half of the slow-start threshold, and beyond
+/// (Linux `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`, as in the GNAT software).
+const SLOW_START_PACE: u64 = 200;
+const PACE: u64 = 120;
+/// A sender that is late by less than this makes up for it (the GNAT software's tolerance of timers).
+const LATE: Span = Span::from_millis(1);
+/// What the first packets may leave at once before there is an RTT to pace by: the initial window.
+const INITIAL_WINDOW: u32 = 3;
+
+/// What an acknowledgement tells of the packets of one controller.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct News {
+    /// Packets that have arrived, and their bytes.
+    pub(crate) packets: u32,
+    pub(crate) bytes: u64,
+    /// Packets that turned out lost, and their bytes.
+    pub(crate) lost: u32,
+    pub(crate) lost_bytes: u64,
+    /// The highest number that arrived, and where it ends.
+    pub(crate) number: u64,
+    end: u64,
+    /// When the newest was sent, for the RTT.
+    sent_at: Option<Time>,
+    /// For the delivery rate: what was delivered when the newest was sent, when, and over which time it was sent.
+    prior: Option<(u64, Time, Span, bool)>,
+}
+
+impl News {
+    /// A packet has arrived that was under way.
+    pub(crate) fn arrived(&mut self, number: u64, record: &Record) {
+        self.packets += 1;
+        self.bytes += u64::from(record.bytes);
+        self.number = number;
+        self.end = self.end.max(record.end);
+        self.sent_at = Some(record.at);
+        self.prior = Some((
+            record.delivered,
+            record.delivered_at,
+            record.at.since(record.first_sent_at),
+            record.app_limited,
+        ));
+    }
+
+    /// A packet counts as lost.
+    pub(crate) fn was_lost(&mut self, record: &Record) {
+        self.lost += 1;
+        self.lost_bytes += u64::from(record.bytes);
+    }
+}
+
+/// What the connection knows when an acknowledgement has come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    pub(crate) now: Time,
+    /// How long the receiver held the newest packet's acknowledgement back.
+    pub(crate) held: Span,
+    pub(crate) srtt: Option<Span>,
+    pub(crate) min_rtt: Option<Span>,
+    /// Number of the next packet.
+    pub(crate) next: u64,
+}
+
+/// Whether a packet may leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// Now.
+    Now,
+    /// When the pacer says so.
+    At(Time),
+    /// When something was acknowledged.
+    Window,
+}
+
+/// A controller at work.
+pub(crate) struct Flight {
+    controller: Box<dyn Controller>,
+    random: Random,
+    mss: u64,
+    in_flight: u64,
+    packets: u32,
+    /// Bytes that have left, and up to where they are acknowledged.
+    next_offset: u64,
+    acknowledged: u64,
+    phase: Phase,
+    /// Recovery ends when a packet of this number or later has arrived.
+    recovery: u64,
+    reduction: Reduction,
+    /// When the pacer lets the next packet go.
+    departure: Time,
+    srtt: Option<Span>,
+    /// Packets delivered and lost so far, as Linux counts them (the handshake is one).
+    delivered: u64,
+    lost: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    last_sent: Time,
+    /// A round trip ends when so many are delivered.
+    round: u64,
+    /// The application limits sending until so many are delivered.
+    app_limited: Option<u64>,
+    /// Whether the window was what held sending back since the last acknowledgement, and the most that was in flight in this round.
+    held_back: bool,
+    most_in_flight: u64,
+    /// Times that recovery began.
+    pub(crate) recoveries: u64,
+    delivery_rate: Option<Rate>,
+}
+
+impl Flight {
+    /// A flight for packets of at most so many bytes.
+    pub(crate) fn new(
+        config: &weir_control::Config,
+        mss: u32,
+        rtt: Option<Span>,
+        random: Random,
+        now: Time,
+    ) -> Flight {
+        let mss = u64::from(mss);
+        let start = Start { now, mss: Bytes::new(mss), initial_window: INITIAL_WINDOW, paced: true, rtt };
+        Flight {
+            controller: config.build(&start),
+            random,
+            mss,
+            in_flight: 0,
+            packets: 0,
+            next_offset: 0,
+            acknowledged: 0,
+            phase: Phase::Open,
+            recovery: 0,
+            reduction: Reduction::default(),
+            departure: now,
+            srtt: rtt,
+            delivered: 1,
+            lost: 0,
+            delivered_at: now,
+            first_sent_at: now,
+            last_sent: now,
+            round: 1,
+            app_limited: None,
+            held_back: false,
+            most_in_flight: 0,
+            recoveries: 0,
+            delivery_rate: None,
+        }
+    }
+
+    fn segments(&self, bytes: u64) -> u32 {
+        (bytes / self.mss) as u32
+    }
+
+    /// How many bytes may be in flight.
+    pub(crate) fn window(&self) -> u64 {
+        let reducing = matches!(self.phase, Phase::Recovery | Phase::Reduction);
+        if reducing && self.controller.recovery() == Recovery::Proportional {
+            u64::from(self.reduction.cwnd()) * self.mss
+        } else {
+            self.controller.window().get()
+        }
+    }
+
+    /// The rate at which packets leave.
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        self.controller.pacing_rate().or_else(|| {
+            let window = self.window();
+            let threshold = self.controller.slow_start_threshold().map_or(u64::MAX, Bytes::get);
+            let percent = if window < threshold / 2 { SLOW_START_PACE } else { PACE };
+            let srtt = self.srtt.filter(|srtt| !srtt.is_zero())?;
+            Some(Rate::from_bytes_in(Bytes::new(window * percent / 100), srtt))
+        })
+    }
+
+    /// Whether a full packet may leave.
+    pub(crate) fn leave(&mut self, now: Time) -> Leave {
+        // A window below one packet lets one packet go, less often: the pacer sees to that.
+        if self.in_flight > 0 && self.in_flight + self.mss > self.window() {
+            self.held_back = true;
+            return Leave::Window;
+        }
+        if now < self.departure { Leave::At(self.departure) } else { Leave::Now }
+    }
+
+    /// There was nothing to send although a packet might have left.
+    pub(crate) fn is_idle(&mut self) {
+        self.app_limited = Some(self.delivered + u64::from(self.packets));
+    }
+
+    /// A packet leaves: its record is told what belongs to it.
+    pub(crate) fn on_sent(&mut self, record: &mut Record, retransmission: bool, now: Time) {
+        let bytes = u64::from(record.bytes);
+        if self.packets == 0 {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+            let (idle, app_limited) = (now.since(self.last_sent), self.app_limited.is_some());
+            self.controller.on_restart(&Restart::Transmit { now, idle, app_limited });
+        }
+        if self.controller.wants_sent() {
+            let in_flight_before = Bytes::new(self.in_flight);
+            self.controller.on_sent(&Sent {
+                now,
+                bytes: Bytes::new(bytes),
+                in_flight_before,
+                retransmission,
+            });
+        }
+        self.in_flight += bytes;
+        self.packets += 1;
+        self.most_in_flight = self.most_in_flight.max(self.in_flight);
+        self.next_offset += bytes;
+        self.last_sent = now;
+        self.reduction.on_sent();
+        if let Some(rate) = self.pacing_rate() {
+            let begin = if now.since(self.departure) <= LATE { self.departure } else { now };
+            self.departure = begin + rate.time_to_send(Bytes::new(bytes));
+        }
+        record.end = self.next_offset;
+        record.delivered = self.delivered;
+        record.delivered_at = self.delivered_at;
+        record.first_sent_at = self.first_sent_at;
+        record.app_limited = self.app_limited.is_some();
+    }
+
+    /// An acknowledgement has come, with this news.
+    pub(crate) fn on_news(&mut self, news: &News, known: &Known) {
+        let now = known.now;
+        if news.packets == 0 && news.lost == 0 {
+            return;
+        }
+        let before = self.in_flight;
+        self.in_flight -= (news.bytes + news.lost_bytes).min(self.in_flight);
+        self.packets -= (news.packets + news.lost).min(self.packets);
+        self.srtt = known.srtt;
+        self.acknowledged = self.acknowledged.max(news.end);
+        self.delivered += u64::from(news.packets);
+        self.lost += u64::from(news.lost);
+        if news.packets > 0 {
+            self.delivered_at = now;
+        }
+        if self.app_limited.is_some_and(|until| self.delivered > until) {
+            self.app_limited = None;
+        }
+        let rtt = news.sent_at.map(|at| RttSample { rtt: now.since(at), delayed: known.held > Span::ZERO });
+        if self.controller.wants_delivered() && news.packets > 0 {
+            self.controller.on_delivered(&Delivered {
+                now,
+                segments: news.packets,
+                acked_segments: news.packets,
+                sacked_out: 0,
+                ce_packets: 0,
+                rtt,
+                timestamps: None,
+                next_sequence: self.next_offset,
+                acknowledged: self.acknowledged,
+                phase: self.phase,
+                predicted: false,
+            });
+        }
+        self.change_phase(news, known);
+        let ack = self.ack(news, known, before, rtt);
+        if news.packets > 0 {
+            self.controller.on_ack(&ack, &mut self.random);
+        }
+        if self.controller.wants_reduction() && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.reduce(Signal::Own, known);
+        }
+    }
+
+    /// Enters and leaves recovery.
+    fn change_phase(&mut self, news: &News, known: &Known) {
+        if self.phase != Phase::Open && news.packets > 0 && news.number >= self.recovery {
+            let was = std::mem::replace(&mut self.phase, Phase::Open);
+            if was != Phase::Reduction {
+                self.controller.on_exit_recovery(known.now);
+            }
+        }
+        if news.lost > 0 && self.phase == Phase::Open {
+            self.recoveries += 1;
+            self.reduce(Signal::Loss, known);
+        }
+        if matches!(self.phase, Phase::Recovery | Phase::Reduction) {
+            let (window, in_flight) =
+                (self.segments(self.controller.window().get()), self.segments(self.in_flight));
+            self.reduction.on_ack(news.packets, window, in_flight, news.lost == 0);
+        }
+    }
+
+    fn reduce(&mut self, signal: Signal, known: &Known) {
+        self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Reduction };
+        self.recovery = known.next;
+        self.reduction.begin(self.segments(self.controller.window().get()));
+        let in_flight = Bytes::new(self.in_flight);
+        self.controller.on_enter_recovery(&Congestion { now: known.now, signal, in_flight });
+    }
+
+    /// What the controller is told.
+    fn ack(&mut self, news: &News, known: &Known, before: u64, rtt: Option<RttSample>) -> Ack {
+        let now = known.now;
+        let round_start = news.prior.is_some_and(|(delivered, ..)| delivered >= self.round);
+        let slow_start = self
+            .controller
+            .slow_start_threshold()
+            .is_some_and(|threshold| self.controller.window() < threshold);
+        // As Linux has it: in slow start half of a window in use is enough.
+        let used = slow_start && self.controller.window().get() < 2 * self.most_in_flight;
+        let cwnd_limited = std::mem::take(&mut self.held_back) || used;
+        if round_start {
+            (self.round, self.most_in_flight) = (self.delivered, self.in_flight);
+        }
+        let rate = news.prior.map(|(delivered, at, sending, app_limited)| {
+            let (interval, delivered_now) = (sending.max(now.since(at)), self.delivered - delivered);
+            RateSample {
+                delivered: delivered_now as u32,
+                interval,
+                prior_delivered: delivered,
+                losses: news.lost,
+                app_limited,
+            }
+        });
+        if let Some(rate) = rate.filter(|rate| !rate.interval.is_zero()) {
+            let bytes = Bytes::new(u64::from(rate.delivered) * self.mss);
+            self.delivery_rate = Some(Rate::from_bytes_in(bytes, rate.interval));
+        }
+        if let Some(at) = news.sent_at {
+            self.first_sent_at = at;
+        }
+        Ack {
+            now,
+            acked: Bytes::new(news.bytes),
+            sacked: Bytes::ZERO,
+            delivered_segments: news.packets,
+            acked_segments: news.packets,
+            rtt,
+            srtt: known.srtt,
+            min_rtt: known.min_rtt,
+            timestamps: None,
+            rate,
+            delivered: self.delivered,
+            lost_segments: news.lost,
+            lost: self.lost,
+            departure: self.departure.max(now),
+            ce_packets: 0,
+            ce_bytes: Bytes::ZERO,
+            in_flight_before: Bytes::new(before),
+            in_flight: Bytes::new(self.in_flight),
+            next_sequence: self.next_offset,
+            acknowledged: self.acknowledged,
+            round_start,
+            cwnd_limited,
+            may_grow: !matches!(self.phase, Phase::Recovery | Phase::Reduction),
+            phase: self.phase,
+        }
+    }
+
+    /// The retransmission timer has fired, and everything under way counts as lost.
+    pub(crate) fn on_timeout(&mut self, news: &News, known: &Known) {
+        if news.lost == 0 {
+            return;
+        }
+        self.in_flight -= news.lost_bytes.min(self.in_flight);
+        self.packets -= news.lost.min(self.packets);
+        self.lost += u64::from(news.lost);
+        let reduce = matches!(self.phase, Phase::Open | Phase::Disorder);
+        (self.phase, self.recovery) = (Phase::Loss, known.next);
+        self.controller.on_timeout(&Timeout {
+            now: known.now,
+            in_flight: Bytes::new(self.in_flight),
+            next_sequence: self.next_offset,
+            reduce,
+            delivered: self.delivered,
+            lost: self.lost,
+        });
+    }
+
+    /// Packets that turn out lost while the path is gone: no news for the controller, which keeps its window.
+    pub(crate) fn on_outage(&mut self, news: &News) {
+        self.in_flight -= news.lost_bytes.min(self.in_flight);
+        self.packets -= news.lost.min(self.packets);
+    }
+
+    /// Whether the window, not the application, limits sending.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.app_limited.is_none()
+    }
+
+    /// Packets under way.
+    pub(crate) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// Packets delivered so far.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered - 1
+    }
+
+    /// Newest delivery rate.
+    pub(crate) fn delivery_rate(&self) -> Option<Rate> {
+        self.delivery_rate
+    }
+
+    /// The controller's threshold and window, in packets.
+    pub(crate) fn in_packets(&self) -> (u32, Option<u64>) {
+        let threshold =
+            self.controller.slow_start_threshold().map(Bytes::get).filter(|bytes| *bytes < u64::MAX);
+        (self.window().div_ceil(self.mss) as u32, threshold.map(|bytes| bytes / self.mss))
+    }
+
+    /// The controller's state.
+    pub(crate) fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.controller.state(report);
+    }
+}

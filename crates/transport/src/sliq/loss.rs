@@ -1,0 +1,268 @@
+//! The sender's record of its packets: what each carried, and whether it was acknowledged or counts as lost.
+
+use super::wire::Ack;
+use std::collections::VecDeque;
+use weir_base::{Span, Time};
+
+/// A packet counts as lost when one with a number higher by this has arrived (the GNAT software; RFC 9002, section 6.1.1).
+const LATER: u64 = 3;
+/// Packets that are remembered after their fate is known, so that a late acknowledgement still counts.
+const REMEMBERED: usize = 1024;
+
+/// What a packet carried that matters when it is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Nothing that is acknowledged.
+    Nothing,
+    /// A frame that is sent again as it is then.
+    Control,
+    /// A segment of a stream.
+    Segment {
+        /// The stream's place.
+        stream: u8,
+        /// The segment's number.
+        sequence: u32,
+    },
+    /// A repair packet of a stream's group.
+    Repair {
+        /// The stream's place.
+        stream: u8,
+        /// The group's first segment.
+        start: u32,
+    },
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is under way.
+    Out,
+    /// It has arrived.
+    Arrived,
+    /// It counts as lost.
+    Lost,
+}
+
+/// A packet that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Record {
+    pub(crate) at: Time,
+    pub(crate) content: Content,
+    pub(crate) fate: Fate,
+    /// The controller that it belongs to, and its length as that counts.
+    pub(crate) owner: u8,
+    pub(crate) bytes: u32,
+    /// Where it ends in the bytes that the controller has let go.
+    pub(crate) end: u64,
+    /// What the controller's delivery was when it was sent (draft-cheng-iccrg-delivery-rate-estimation).
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Time,
+    pub(crate) first_sent_at: Time,
+    pub(crate) app_limited: bool,
+}
+
+/// The packets that were sent.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    /// Number of the first one that is remembered.
+    first: u64,
+    records: VecDeque<Record>,
+    /// Number of the first one that may be under way.
+    oldest: u64,
+    /// The highest number that has arrived.
+    largest: Option<u64>,
+    /// Packets under way that are to be acknowledged.
+    out: u32,
+}
+
+impl Log {
+    /// The number of the next packet.
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.records.len() as u64
+    }
+
+    /// How many packets are under way that are to be acknowledged.
+    pub(crate) fn out(&self) -> u32 {
+        self.out
+    }
+
+    /// The packet with the next number leaves.
+    pub(crate) fn push(&mut self, record: Record) {
+        self.out += u32::from(record.fate == Fate::Out);
+        self.records.push_back(record);
+    }
+
+    /// An acknowledgement: hands each packet that it is the first to tell of to `to`, lowest number first, with what its fate was
+    /// before. Answers `false`, and does nothing, where it tells of packets that were never sent.
+    pub(crate) fn acknowledged(&mut self, ack: &Ack, largest: u64, mut to: impl FnMut(u64, &Record)) -> bool {
+        if largest >= self.next() {
+            return false;
+        }
+        self.largest = Some(self.largest.map_or(largest, |before| before.max(largest)));
+        let mut ranges = [(0, 0); super::wire::MOST_RANGES];
+        let mut count = 0;
+        for (range, (high, low)) in ranges.iter_mut().zip(ack.ranges()) {
+            let Some(high) = largest.checked_sub(high.into()) else { break };
+            *range = (largest.saturating_sub(low.into()).max(self.first), high);
+            count += 1;
+        }
+        for (low, high) in ranges[..count].iter().rev() {
+            for number in *low..=*high {
+                let Some(at) = number.checked_sub(self.first) else { continue };
+                let Some(record) = self.records.get_mut(at as usize) else { break };
+                if record.fate == Fate::Arrived || record.content == Content::Nothing {
+                    continue;
+                }
+                self.out -= u32::from(record.fate == Fate::Out);
+                to(number, record);
+                record.fate = Fate::Arrived;
+            }
+        }
+        true
+    }
+
+    /// Finds packets that count as lost: those that three later ones have overtaken, and those that left before `patience` ago
+    /// while a later one has arrived. Answers when the next one will be of the second kind.
+    pub(crate) fn detect(&mut self, patience: Span, now: Time, mut to: impl FnMut(u64, &Record)) -> Time {
+        let mut next = Time::NEVER;
+        let Some(largest) = self.largest else { return next };
+        let mut oldest = None;
+        for number in self.oldest.max(self.first)..largest {
+            let record = &mut self.records[(number - self.first) as usize];
+            if record.fate != Fate::Out {
+                continue;
+            }
+            let due = record.at + patience;
+            if number + LATER <= largest || due <= now {
+                record.fate = Fate::Lost;
+                self.out -= 1;
+                to(number, record);
+            } else {
+                next = next.min(due);
+                oldest = oldest.or(Some(number));
+            }
+        }
+        self.oldest = oldest.unwrap_or(largest);
+        self.forget();
+        next
+    }
+
+    /// All that is under way counts as lost.
+    pub(crate) fn lose_all(&mut self, mut to: impl FnMut(u64, &Record)) {
+        for (at, record) in self.records.iter_mut().enumerate() {
+            if record.fate == Fate::Out {
+                record.fate = Fate::Lost;
+                to(self.first + at as u64, record);
+            }
+        }
+        self.out = 0;
+    }
+
+    fn forget(&mut self) {
+        while self.records.len() > REMEMBERED
+            && self.records.front().is_some_and(|record| record.fate != Fate::Out)
+        {
+            self.records.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// Ten packets, sent a millisecond apart from 0.
+    fn ten() -> Log {
+        let mut log = Log::default();
+        for n in 0..10 {
+            log.push(Record {
+                at: ms(n),
+                content: Content::Control,
+                fate: Fate::Out,
+                owner: 0,
+                bytes: 100,
+                end: 0,
+                delivered: 0,
+                delivered_at: Time::ZERO,
+                first_sent_at: Time::ZERO,
+                app_limited: false,
+            });
+        }
+        log
+    }
+
+    fn ack(largest: u32, before: u16) -> Ack {
+        let mut ack = Ack::new(largest, 0, 0, 0);
+        ack.set_first(before);
+        ack
+    }
+
+    fn acknowledged(log: &mut Log, ack: &Ack) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        assert!(log.acknowledged(ack, ack.largest.into(), |number, _| numbers.push(number)));
+        numbers
+    }
+
+    fn lost(log: &mut Log, now: Time) -> (Vec<u64>, Time) {
+        let mut numbers = Vec::new();
+        let next = log.detect(Span::from_millis(100), now, |number, _| numbers.push(number));
+        (numbers, next)
+    }
+
+    #[test]
+    fn three_later_ones_or_time_make_a_packet_lost() {
+        let mut log = ten();
+        assert_eq!(acknowledged(&mut log, &ack(5, 0)), [5]);
+        assert_eq!(log.out(), 9);
+        // 0 to 2 are three or more below 5; 3 counts as lost at 103 ms.
+        assert_eq!(lost(&mut log, ms(50)), (vec![0, 1, 2], ms(103)));
+        assert_eq!(lost(&mut log, ms(103)), (vec![3], ms(104)));
+        assert_eq!(log.out(), 5);
+    }
+
+    #[test]
+    fn each_packet_is_told_of_once_and_late_ones_too() {
+        let mut log = ten();
+        acknowledged(&mut log, &ack(9, 0));
+        assert_eq!(lost(&mut log, ms(50)).0, [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(acknowledged(&mut log, &ack(9, 9)), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(acknowledged(&mut log, &ack(9, 9)).is_empty());
+        assert_eq!(log.out(), 0);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_not_acknowledged() {
+        let mut log = ten();
+        assert!(!log.acknowledged(&ack(10, 10), 10, |_, _| panic!("a packet that was never sent")));
+        // A range that reaches below 0 ends there.
+        assert_eq!(acknowledged(&mut log, &ack(2, 500)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn all_that_is_out_is_lost_at_a_timeout() {
+        let mut log = ten();
+        acknowledged(&mut log, &ack(1, 1));
+        let mut numbers = Vec::new();
+        log.lose_all(|number, _| numbers.push(number));
+        assert_eq!(numbers, (2..10).collect::<Vec<_>>());
+        assert_eq!(log.out(), 0);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut log = Log::default();
+        for _ in 0..3000 {
+            let one = ten().records[0];
+            log.push(one);
+        }
+        log.acknowledged(&ack(2999, 2999), 2999, |_, _| {});
+        lost(&mut log, ms(5));
+        assert_eq!(log.records.len(), REMEMBERED);
+        assert_eq!(log.next(), 3000);
+    }
+}

@@ -1,0 +1,122 @@
+//! The rate of loss, from how many packets were sent and how many have arrived. Every packet has a number, so what was sent is the
+//! distance of two numbers.
+//!
+//! The GNAT software takes one measurement over at least 200 arrivals and two seconds. This estimate takes measurements over a
+//! shorter time, and their mean for as long as they agree: it is as steady on a steady channel, and follows a change within a second.
+
+use weir_base::{Span, Time};
+
+/// A measurement is over at least so many packets, and so long.
+const PACKETS: u64 = 100;
+const TIME: Span = Span::from_millis(250);
+/// The mean is over at most so many packets: older ones lose weight.
+const MOST: f64 = 10_000.0;
+/// A measurement agrees with the mean when it is no further away than so many standard deviations of its own.
+const DEVIATIONS: f64 = 3.0;
+
+/// The rate of loss on the way to the peer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Per {
+    /// The last measurement's end: the highest packet number, what had arrived, and when.
+    from: Option<(u64, u32, Time)>,
+    /// Packets sent and lost since the rate last changed.
+    sent: f64,
+    lost: f64,
+}
+
+impl Per {
+    /// The peer tells that up to this packet so many have arrived.
+    pub(crate) fn take(&mut self, largest: u64, received: u32, now: Time) {
+        let Some((number, before, at)) = self.from else {
+            self.from = Some((largest, received, now));
+            return;
+        };
+        let sent = largest.saturating_sub(number);
+        if sent < PACKETS || now.since(at) < TIME {
+            return;
+        }
+        self.from = Some((largest, received, now));
+        // Duplicates may arrive, and packets that are counted a little later than their number.
+        let arrived = u64::from(received.wrapping_sub(before)).min(sent);
+        let (sent, lost) = (sent as f64, (sent - arrived) as f64);
+        let mean = self.mean();
+        let deviation = (mean * (1.0 - mean) / sent).sqrt().max(1.0 / sent);
+        if (lost / sent - mean).abs() > DEVIATIONS * deviation {
+            (self.sent, self.lost) = (0.0, 0.0);
+        }
+        let kept = (MOST / (self.sent + sent)).min(1.0);
+        self.sent = (self.sent + sent) * kept;
+        self.lost = (self.lost + lost) * kept;
+    }
+
+    fn mean(&self) -> f64 {
+        if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
+    }
+
+    /// The rate of loss, 0 to 1: 0 before the first measurement.
+    pub(crate) fn rate(&self) -> f64 {
+        self.mean()
+    }
+
+    /// What was measured is no longer so: the path was gone, for instance.
+    pub(crate) fn restart(&mut self) {
+        *self = Per::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends packets a millisecond apart, of which the last of every `nth` is lost, and reports each.
+    struct Channel {
+        per: Per,
+        number: u64,
+        received: u32,
+        now: Time,
+    }
+
+    impl Channel {
+        fn new() -> Channel {
+            Channel { per: Per::default(), number: 0, received: 0, now: Time::ZERO }
+        }
+
+        fn carry(&mut self, packets: u64, nth: u64) {
+            for _ in 0..packets {
+                self.number += 1;
+                self.now += Span::from_millis(1);
+                if !self.number.is_multiple_of(nth) {
+                    self.received += 1;
+                    self.per.take(self.number, self.received, self.now);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_rate_is_what_was_lost_of_what_was_sent() {
+        let mut channel = Channel::new();
+        channel.carry(1001, 10);
+        // Measurements end each 250 packets, of which 25 are lost.
+        assert!((channel.per.rate() - 0.1).abs() < 0.005, "{}", channel.per.rate());
+    }
+
+    #[test]
+    fn a_change_is_followed_within_a_second() {
+        let mut channel = Channel::new();
+        channel.carry(20_000, 10);
+        channel.carry(600, 2);
+        assert!((channel.per.rate() - 0.5).abs() < 0.01, "{}", channel.per.rate());
+        channel.carry(600, 10);
+        assert!((channel.per.rate() - 0.1).abs() < 0.01, "{}", channel.per.rate());
+        channel.carry(600, u64::MAX);
+        assert_eq!(channel.per.rate(), 0.0);
+    }
+
+    #[test]
+    fn few_packets_tell_nothing() {
+        let mut channel = Channel::new();
+        channel.carry(99, 2);
+        assert_eq!(channel.per.rate(), 0.0);
+    }
+}

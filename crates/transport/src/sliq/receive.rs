@@ -1,0 +1,360 @@
+//! The receiving half of a stream: segments that have arrived, messages put together from them, and groups restored by repair
+//! packets.
+
+use super::aec::code;
+use super::send::{SYMBOL_HEADER, WINDOW};
+use super::wire::{Data, Flags, Repair};
+use std::collections::VecDeque;
+
+/// Groups whose repair packets are kept.
+const MOST_GROUPS: usize = 256;
+/// Bytes that may wait to be read, beside zeros; what comes beyond is as good as lost.
+const MOST_UNREAD: u64 = 64 << 20;
+
+/// A segment's place.
+#[derive(Debug, Default)]
+struct Slot {
+    here: bool,
+    delivered: bool,
+    flags: Flags,
+    bytes: u32,
+    head: Vec<u8>,
+}
+
+/// A group some of whose segments are missing, with its repair packets: number and first bytes each.
+#[derive(Debug)]
+struct Group {
+    start: u32,
+    k: u8,
+    repairs: Vec<(usize, Vec<u8>)>,
+}
+
+/// What waits to be read.
+#[derive(Debug)]
+struct Unread {
+    bytes: u64,
+    head: Vec<u8>,
+}
+
+/// The receiving half of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    /// The first segment that the peer may still send, and the places from it on.
+    base: u32,
+    slots: VecDeque<Slot>,
+    /// How many of those are delivered in a row, or were passed by.
+    passed: usize,
+    groups: Vec<Group>,
+    unread: VecDeque<Unread>,
+    waiting: u64,
+    spare: Vec<Vec<u8>>,
+    /// The segment that ends the stream, and whether all is delivered that comes before.
+    fin: Option<u32>,
+    ended: bool,
+}
+
+impl Incoming {
+    /// Whether everything has arrived, the end included.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.ended
+    }
+
+    /// Has something wait to be read. Zeros of a stream in order join those that wait already.
+    fn hand_over(&mut self, bytes: u64, head: Vec<u8>, ordered: bool) {
+        self.waiting += head.len() as u64;
+        match self.unread.back_mut() {
+            Some(last) if ordered && head.is_empty() && last.head.is_empty() => last.bytes += bytes,
+            _ => self.unread.push_back(Unread { bytes, head }),
+        }
+    }
+
+    /// A segment has arrived, which begins with `head`. Answers `false` where it cannot belong to the stream.
+    pub(crate) fn segment(&mut self, data: &Data, head: &[u8]) -> bool {
+        self.forward(data.sequence.wrapping_sub(data.distance.into()));
+        let place = data.sequence.wrapping_sub(self.base);
+        if place as usize >= WINDOW {
+            // It was settled before; what is beyond the window was never allowed.
+            return place > u32::MAX / 2;
+        }
+        if self.waiting <= MOST_UNREAD {
+            self.put(place as usize, data.flags, data.length.into(), head);
+            self.restore(data.sequence);
+            self.deliver();
+        }
+        true
+    }
+
+    /// A repair packet has arrived, which begins with `head`. Answers `false` where it cannot belong to the stream.
+    pub(crate) fn repair(&mut self, repair: &Repair, head: &[u8]) -> bool {
+        if repair.k == 0
+            || usize::from(repair.k) > code::MOST_SOURCES
+            || usize::from(repair.number) >= code::MOST_REPAIRS
+        {
+            return false;
+        }
+        self.forward(repair.start.wrapping_sub(repair.distance.into()));
+        let place = repair.start.wrapping_sub(self.base) as usize;
+        if place + usize::from(repair.k) > WINDOW {
+            return place > u32::MAX as usize / 2;
+        }
+        let at = match self.groups.iter().position(|group| group.start == repair.start) {
+            Some(at) if self.groups[at].k != repair.k => return false,
+            Some(at) => at,
+            None => {
+                if self.groups.len() >= MOST_GROUPS {
+                    self.groups.remove(0);
+                }
+                self.groups.push(Group { start: repair.start, k: repair.k, repairs: Vec::new() });
+                self.groups.len() - 1
+            }
+        };
+        let repairs = &mut self.groups[at].repairs;
+        let number = usize::from(repair.number);
+        if repairs.len() < usize::from(repair.k) && repairs.iter().all(|(other, _)| *other != number) {
+            let mut own = self.spare.pop().unwrap_or_default();
+            own.clear();
+            own.extend_from_slice(head);
+            repairs.push((number, own));
+        }
+        self.restore(repair.start);
+        self.deliver();
+        true
+    }
+
+    /// Segments before this one are no longer sent.
+    pub(crate) fn forward(&mut self, base: u32) {
+        let places = base.wrapping_sub(self.base);
+        if places == 0 || places as usize > WINDOW {
+            return;
+        }
+        for _ in 0..places {
+            let slot = self.slots.pop_front().unwrap_or_default();
+            // What waited for a segment that never comes is delivered now.
+            if slot.here && !slot.delivered && slot.flags.first && slot.flags.last {
+                self.hand_over(slot.bytes.into(), slot.head, slot.flags.ordered);
+            } else if slot.head.capacity() > 0 {
+                self.spare.push(slot.head);
+            }
+        }
+        self.base = base;
+        self.passed = self.passed.saturating_sub(places as usize);
+        let reached = |sequence: u32| sequence.wrapping_sub(base) > u32::MAX / 2;
+        let mut at = 0;
+        while at < self.groups.len() {
+            if reached(self.groups[at].start) {
+                let group = self.groups.swap_remove(at);
+                self.spare.extend(group.repairs.into_iter().map(|(_, head)| head));
+            } else {
+                at += 1;
+            }
+        }
+        self.ended |= self.fin.is_some_and(reached);
+        self.deliver();
+    }
+
+    fn put(&mut self, place: usize, flags: Flags, bytes: u32, head: &[u8]) {
+        while self.slots.len() <= place {
+            self.slots.push_back(Slot::default());
+        }
+        let slot = &mut self.slots[place];
+        if slot.here {
+            return;
+        }
+        let mut own = self.spare.pop().unwrap_or_default();
+        own.clear();
+        own.extend_from_slice(&head[..head.len().min(bytes as usize)]);
+        // How a packet is to be acknowledged is no part of its segment, which repair packets are made of.
+        let flags = Flags { prompt: false, ..flags };
+        *slot = Slot { here: true, delivered: false, flags, bytes, head: own };
+        if flags.fin {
+            self.fin = Some(self.base.wrapping_add(place as u32));
+        }
+        if !flags.ordered {
+            self.deliver_message(place);
+        }
+    }
+
+    /// Delivers the message that a segment belongs to, if all of it is here.
+    fn deliver_message(&mut self, place: usize) {
+        let whole = |slot: &Slot| slot.here && !slot.delivered;
+        let (mut first, mut last) = (place, place);
+        while !self.slots[first].flags.first {
+            let Some(before) = first.checked_sub(1).filter(|at| whole(&self.slots[*at])) else { return };
+            first = before;
+        }
+        while !self.slots[last].flags.last {
+            if !self.slots.get(last + 1).is_some_and(whole) {
+                return;
+            }
+            last += 1;
+        }
+        let mut message = Unread { bytes: 0, head: self.spare.pop().unwrap_or_default() };
+        message.head.clear();
+        let fin = self.slots[last].flags.fin;
+        for slot in self.slots.range_mut(first..=last) {
+            // The head goes on as long as the segments are nothing but head.
+            if message.head.len() as u64 == message.bytes {
+                message.head.extend_from_slice(&slot.head);
+            }
+            message.bytes += u64::from(slot.bytes);
+            slot.delivered = true;
+        }
+        if !fin {
+            self.hand_over(message.bytes, message.head, false);
+        }
+    }
+
+    /// Delivers what follows in order, and finds the end of the stream.
+    fn deliver(&mut self) {
+        while let Some(slot) = self.slots.get_mut(self.passed).filter(|slot| slot.here) {
+            let fin = slot.flags.fin;
+            if !slot.delivered && slot.flags.ordered {
+                slot.delivered = true;
+                if slot.bytes > 0 {
+                    // A segment that may be needed to restore others keeps its bytes.
+                    let head =
+                        if slot.flags.coded { slot.head.clone() } else { std::mem::take(&mut slot.head) };
+                    let bytes = slot.bytes.into();
+                    self.hand_over(bytes, head, true);
+                }
+            }
+            self.ended |= fin;
+            self.passed += 1;
+        }
+    }
+
+    /// Restores the group that this segment belongs to, if enough of it is here.
+    fn restore(&mut self, sequence: u32) {
+        let Some(at) =
+            self.groups.iter().position(|group| sequence.wrapping_sub(group.start) < u32::from(group.k))
+        else {
+            return;
+        };
+        let group = &self.groups[at];
+        let (place, k) = (group.start.wrapping_sub(self.base) as usize, usize::from(group.k));
+        let here = |n: &usize| self.slots.get(place + n).is_some_and(|slot| slot.here);
+        let missing = (0..k).filter(|n| !here(n)).count();
+        if missing == 0 {
+            self.drop_group(at);
+            return;
+        }
+        if missing > group.repairs.len() {
+            return;
+        }
+        let mut symbols: Vec<Option<Vec<u8>>> = (0..k)
+            .map(|n| {
+                let slot = self.slots.get(place + n).filter(|slot| slot.here)?;
+                let mut symbol = (slot.bytes as u16).to_be_bytes().to_vec();
+                symbol.push(slot.flags.bits());
+                symbol.extend_from_slice(&slot.head);
+                Some(symbol)
+            })
+            .collect();
+        let lost: Vec<usize> = (0..k).filter(|n| symbols[*n].is_none()).collect();
+        let repairs: Vec<(usize, &[u8])> =
+            group.repairs.iter().map(|(number, head)| (*number, head.as_slice())).collect();
+        if code::restore(&mut symbols, &repairs) {
+            for n in lost {
+                let Some(symbol) = symbols[n].take().filter(|symbol| symbol.len() >= SYMBOL_HEADER) else {
+                    continue;
+                };
+                let bytes = u16::from_be_bytes([symbol[0], symbol[1]]);
+                if let Some(flags) = Flags::from_bits(symbol[2]) {
+                    self.put(place + n, flags, bytes.into(), &symbol[SYMBOL_HEADER..]);
+                }
+            }
+        }
+        self.drop_group(at);
+    }
+
+    fn drop_group(&mut self, at: usize) {
+        let group = self.groups.swap_remove(at);
+        self.spare.extend(group.repairs.into_iter().map(|(_, head)| head));
+    }
+
+    /// Hands over what waits to be read: length and first bytes each.
+    pub(crate) fn read(&mut self, mut to: impl FnMut(u64, &[u8])) {
+        while let Some(Unread { bytes, head }) = self.unread.pop_front() {
+            self.waiting -= head.len() as u64;
+            to(bytes, &head);
+            if head.capacity() > 0 {
+                self.spare.push(head);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESSAGE: Flags =
+        Flags { ordered: false, first: true, last: true, fin: false, prompt: false, coded: false };
+
+    fn data(sequence: u32, distance: u16, flags: Flags, length: u16) -> Data {
+        Data { flags, stream: 0, sequence, distance, length }
+    }
+
+    fn read(incoming: &mut Incoming) -> Vec<(u64, Vec<u8>)> {
+        let mut read = Vec::new();
+        incoming.read(|bytes, head| read.push((bytes, head.to_vec())));
+        read
+    }
+
+    #[test]
+    fn an_ordered_stream_waits_for_what_is_missing() {
+        let mut incoming = Incoming::default();
+        let flags = Flags { ordered: true, ..MESSAGE };
+        incoming.segment(&data(1, 1, flags, 20), b"b");
+        assert!(read(&mut incoming).is_empty());
+        incoming.segment(&data(0, 0, flags, 10), b"a");
+        incoming.segment(&data(0, 0, flags, 10), b"a");
+        assert_eq!(read(&mut incoming), [(10, b"a".to_vec()), (20, b"b".to_vec())]);
+        // Of 2 nothing is sent any more.
+        incoming.segment(&data(3, 1, flags, 30), b"d");
+        assert!(read(&mut incoming).is_empty());
+        incoming.forward(3);
+        assert_eq!(read(&mut incoming), [(30, b"d".to_vec())]);
+    }
+
+    #[test]
+    fn messages_are_put_together_and_delivered_as_they_come() {
+        let mut incoming = Incoming::default();
+        incoming.segment(&data(3, 3, MESSAGE, 5), b"later");
+        incoming.segment(&data(2, 2, Flags { first: false, ..MESSAGE }, 3), b"end");
+        incoming.segment(&data(0, 0, Flags { last: false, ..MESSAGE }, 5), b"begin");
+        assert_eq!(read(&mut incoming), [(5, b"later".to_vec())]);
+        incoming.segment(&data(1, 1, Flags { first: false, last: false, ..MESSAGE }, 3), b"mid");
+        assert_eq!(read(&mut incoming), [(11, b"beginmidend".to_vec())]);
+    }
+
+    #[test]
+    fn a_repair_packet_brings_back_a_segment_that_was_lost() {
+        let flags = Flags { coded: true, ..MESSAGE };
+        let symbol = |bytes: u16, head: &[u8]| {
+            let mut symbol = bytes.to_be_bytes().to_vec();
+            symbol.push(flags.bits());
+            symbol.extend_from_slice(head);
+            symbol
+        };
+        let (a, b) = (symbol(100, b"first"), symbol(60, b"the second"));
+        let mut sum = Vec::new();
+        code::encode(&[&a, &b], 7, &mut sum);
+        let mut incoming = Incoming::default();
+        incoming.segment(&data(1, 1, flags, 60), b"the second");
+        let repair = Repair { stream: 0, start: 0, k: 2, number: 7, distance: 0, length: 103 };
+        assert!(incoming.repair(&repair, &sum));
+        let read = read(&mut incoming);
+        assert_eq!(read[0], (60, b"the second".to_vec()));
+        assert_eq!(read[1].0, 100);
+        assert!(read[1].1.starts_with(b"first") && read[1].1[5..].iter().all(|byte| *byte == 0));
+        assert!(!incoming.repair(&Repair { k: 0, ..repair }, &[]));
+        assert!(!incoming.repair(&Repair { k: 17, ..repair }, &[]));
+    }
+
+    #[test]
+    fn what_is_beyond_the_window_does_not_belong_to_the_stream() {
+        let mut incoming = Incoming::default();
+        assert!(!incoming.segment(&data(WINDOW as u32 + 5, u16::MAX, MESSAGE, 1), &[]));
+    }
+}

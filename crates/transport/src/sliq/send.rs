@@ -1,0 +1,459 @@
+//! The sending half of a stream: segments from the first that is not settled on, which of them are to be sent again, and how their
+//! delivery is seen to. A message that is longer than a segment is cut here, and put together by the receiving half.
+
+use super::Delivery;
+use super::aec::group::{Group, Next};
+use super::aec::{Channel, Choice, Goal, Plan, Planner, code};
+use super::wire::{Data, Flags, Repair};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use weir_base::{Ewma, Span, Time};
+
+/// Segments between the first that is not settled and the last that was sent (the GNAT software).
+pub(crate) const WINDOW: usize = 32_768;
+/// What stands before a segment in what a repair packet is made of: its length and its flags.
+pub(crate) const SYMBOL_HEADER: usize = 3;
+/// Weight of a new gap between hand-overs.
+const GAP_WEIGHT: f64 = 0.05;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It was not sent, or is not to be sent again before something becomes known.
+    Waiting,
+    /// It is to be sent again.
+    Lost,
+    /// It was acknowledged or given up.
+    Settled,
+}
+
+/// A part of a message, or of the stream.
+#[derive(Debug)]
+struct Segment {
+    head: Vec<u8>,
+    bytes: u32,
+    flags: Flags,
+    state: State,
+    /// How often it was sent.
+    sent: u32,
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// A segment.
+    Data {
+        data: Data,
+        /// Whether it was sent before.
+        again: bool,
+    },
+    /// A repair packet.
+    Repair(Repair),
+}
+
+/// The sending half of a stream.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    id: u8,
+    delivery: Delivery,
+    ordered: bool,
+    /// Whether what is written at once is a message, which is delivered whole.
+    messages: bool,
+    /// Bytes of a full segment.
+    payload: u32,
+    /// Bytes that may wait to be sent.
+    limit: u64,
+    /// Number of the first segment that is not settled; the segments from it on.
+    base: u32,
+    segments: VecDeque<Segment>,
+    /// How many of those were sent.
+    sent: usize,
+    lost: VecDeque<u32>,
+    /// Bytes that wait to be sent for the first time, and that are not settled.
+    unsent: u64,
+    unsettled: u64,
+    /// Whether the application always has data.
+    full: bool,
+    closed: bool,
+    /// Segments were given up since the peer was last told.
+    forward: bool,
+    groups: VecDeque<Group>,
+    planner: Option<Planner>,
+    channel: Option<Channel>,
+    newest: Option<Arc<Choice>>,
+    /// Time from one hand-over to the next, in seconds, and when the last was.
+    gap: Ewma,
+    handed: Option<Time>,
+    spare: Vec<Vec<u8>>,
+    /// Repair packets that were sent.
+    pub(crate) coded: u64,
+    pub(crate) retransmitted: u64,
+    pub(crate) settled: u64,
+}
+
+impl Outgoing {
+    pub(crate) fn new(
+        id: u8,
+        delivery: Delivery,
+        ordered: bool,
+        messages: bool,
+        payload: u32,
+        limit: u64,
+    ) -> Outgoing {
+        let planner = match delivery {
+            Delivery::ArqFec { deadline, target } => Some(Planner::new(Goal { deadline, target })),
+            _ => None,
+        };
+        Outgoing {
+            id,
+            delivery,
+            ordered,
+            messages,
+            payload,
+            limit,
+            base: 0,
+            segments: VecDeque::new(),
+            sent: 0,
+            lost: VecDeque::new(),
+            unsent: 0,
+            unsettled: 0,
+            full: false,
+            closed: false,
+            forward: false,
+            groups: VecDeque::new(),
+            planner,
+            channel: None,
+            newest: None,
+            gap: Ewma::new(GAP_WEIGHT),
+            handed: None,
+            spare: Vec::new(),
+            coded: 0,
+            retransmitted: 0,
+            settled: 0,
+        }
+    }
+
+    /// The channel as it is now.
+    pub(crate) fn set_channel(&mut self, channel: Channel) {
+        self.channel = Some(channel);
+    }
+
+    /// The plan of its newest group.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.newest.as_ref().map(|choice| &choice.plan)
+    }
+
+    /// Whether its plans ask for the channel.
+    pub(crate) fn is_planned(&self) -> bool {
+        self.planner.is_some()
+    }
+
+    /// Takes a message whole or not at all; where there are none, as many bytes as there is room for.
+    pub(crate) fn write(&mut self, bytes: u64, head: &[u8], now: Time) -> u64 {
+        let room = self.limit.saturating_sub(self.unsent);
+        let taken = if self.messages { bytes } else { bytes.min(room) };
+        // A message alone may be longer than the limit.
+        if self.closed || taken == 0 || (taken > room && self.unsent > 0) || self.segments.len() >= WINDOW {
+            return 0;
+        }
+        if let Some(before) = self.handed.replace(now) {
+            self.gap.update(now.since(before).as_secs_f64());
+        }
+        let mut left = taken;
+        while left > 0 {
+            let length = left.min(self.payload.into());
+            let from = ((taken - left) as usize).min(head.len());
+            let to = (from + length as usize).min(head.len());
+            let (first, last) = (!self.messages || left == taken, !self.messages || left == length);
+            let flags = Flags { first, last, ..Flags::default() };
+            self.push(&head[from..to], length as u32, flags);
+            left -= length;
+        }
+        taken
+    }
+
+    fn push(&mut self, head: &[u8], bytes: u32, flags: Flags) {
+        let mut own = self.spare.pop().unwrap_or_default();
+        own.clear();
+        own.extend_from_slice(head);
+        self.unsent += u64::from(bytes);
+        self.unsettled += u64::from(bytes);
+        let flags = Flags { ordered: self.ordered, coded: self.planner.is_some(), ..flags };
+        self.segments.push_back(Segment { head: own, bytes, flags, state: State::Waiting, sent: 0 });
+    }
+
+    /// From now on the application always has data.
+    pub(crate) fn keep_full(&mut self) {
+        self.full = true;
+    }
+
+    /// The application writes no more.
+    pub(crate) fn close(&mut self) {
+        if !std::mem::replace(&mut self.closed, true) {
+            self.full = false;
+            self.push(&[], 0, Flags { first: true, last: true, fin: true, ..Flags::default() });
+            if let Some(group) = self.groups.back_mut().filter(|group| !group.is_closed()) {
+                group.close();
+            }
+        }
+    }
+
+    /// Whether all that was written is settled.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Whether there is something to send: again, or for the first time.
+    pub(crate) fn has_more(&self) -> bool {
+        self.has_again() || (self.sent < WINDOW && (self.full || self.sent < self.segments.len()))
+    }
+
+    /// Whether something is to be sent again, or to repair what was sent.
+    pub(crate) fn has_again(&self) -> bool {
+        !self.lost.is_empty() || self.groups.iter().any(Group::has_more)
+    }
+
+    /// Whether the peer is to be told of segments that are given up.
+    pub(crate) fn take_forward(&mut self) -> Option<u32> {
+        std::mem::take(&mut self.forward).then_some(self.base)
+    }
+
+    /// The peer was told of segments that are given up, and that was lost.
+    pub(crate) fn forward_again(&mut self) {
+        self.forward = matches!(self.delivery, Delivery::BestEffort | Delivery::SemiReliable { .. });
+    }
+
+    fn at(&self, sequence: u32) -> usize {
+        sequence.wrapping_sub(self.base) as usize
+    }
+
+    /// What is sent next: what was lost, then repair packets, then new segments.
+    pub(crate) fn next(&mut self, now: Time) -> Option<Item> {
+        while let Some(sequence) = self.lost.pop_front() {
+            let at = self.at(sequence);
+            if self.segments.get(at).is_some_and(|segment| segment.state == State::Lost) {
+                return Some(self.send(at));
+            }
+        }
+        for group in 0..self.groups.len() {
+            if let Some(item) = self.next_of(group) {
+                return Some(item);
+            }
+        }
+        if self.sent >= WINDOW {
+            return None;
+        }
+        if self.sent == self.segments.len() {
+            if !self.full {
+                return None;
+            }
+            self.push(&[], self.payload, Flags { first: true, last: true, ..Flags::default() });
+        }
+        let at = self.sent;
+        self.sent += 1;
+        self.unsent -= u64::from(self.segments[at].bytes);
+        self.join_group(at, now);
+        Some(self.send(at))
+    }
+
+    /// What a group sends next.
+    fn next_of(&mut self, group: usize) -> Option<Item> {
+        let group = self.groups.get_mut(group)?;
+        let (start, k) = (group.start, group.sources());
+        match group.next()? {
+            Next::Again(sequence) => {
+                let at = self.at(sequence);
+                Some(self.send(at))
+            }
+            Next::Repair(number) => {
+                let at = self.at(start);
+                let group = self.segments.range(at..at + usize::from(k));
+                let longest = group.map(|segment| segment.bytes).max().unwrap_or(0) as usize + SYMBOL_HEADER;
+                self.coded += 1;
+                let distance = at as u16;
+                Some(Item::Repair(Repair {
+                    stream: self.id,
+                    start,
+                    k,
+                    number,
+                    distance,
+                    length: longest as u16,
+                }))
+            }
+        }
+    }
+
+    /// A segment that leaves for the first time joins a group.
+    fn join_group(&mut self, at: usize, now: Time) {
+        let Some(planner) = &mut self.planner else { return };
+        if self.groups.back().is_none_or(Group::is_closed) {
+            let gap =
+                if self.full { Span::ZERO } else { Span::from_secs_f64(self.gap.value().unwrap_or(0.0)) };
+            let plan = self.channel.and_then(|channel| {
+                planner.plan(&Channel { packet_time: channel.packet_time.max(gap), ..channel })
+            });
+            self.newest.clone_from(&plan);
+            self.groups.push_back(Group::new(self.base.wrapping_add(at as u32), plan, now));
+        }
+        if let Some(group) = self.groups.back_mut() {
+            group.grow();
+        }
+        // What ends the stream ends the group.
+        let fin = self.segments[at].flags.fin;
+        if let Some(group) = self.groups.back_mut().filter(|group| fin && !group.is_closed()) {
+            group.close();
+        }
+    }
+
+    /// When a group that is not full is to be closed, since no more was written.
+    pub(crate) fn closes_at(&self) -> Time {
+        let Some(group) =
+            self.groups.back().filter(|group| !group.is_closed() && self.sent == self.segments.len())
+        else {
+            return Time::NEVER;
+        };
+        let gap = Span::from_secs_f64(self.gap.value().unwrap_or(0.0));
+        let gap = self.channel.map_or(gap, |channel| gap.max(channel.packet_time));
+        group.begun + gap * (u64::from(group.k()) + 1)
+    }
+
+    /// Closes such a group.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        let due = now >= self.closes_at();
+        if let Some(group) = self.groups.back_mut().filter(|_| due) {
+            group.close();
+        }
+    }
+
+    fn send(&mut self, at: usize) -> Item {
+        let segment = &mut self.segments[at];
+        let again = segment.sent > 0;
+        segment.sent += 1;
+        segment.state = State::Waiting;
+        self.retransmitted += u64::from(again);
+        let data = Data {
+            flags: segment.flags,
+            stream: self.id,
+            sequence: self.base.wrapping_add(at as u32),
+            distance: at as u16,
+            length: segment.bytes as u16,
+        };
+        Item::Data { data, again }
+    }
+
+    /// What a segment begins with.
+    pub(crate) fn head(&self, sequence: u32) -> &[u8] {
+        self.segments.get(self.at(sequence)).map_or(&[], |segment| &segment.head)
+    }
+
+    /// Writes what a repair packet begins with: the sum of the group's segments, each with its length and flags before it. Zeros follow.
+    pub(crate) fn repair(&mut self, repair: &Repair, into: &mut Vec<u8>) {
+        let at = self.at(repair.start);
+        let mut symbols: [Vec<u8>; code::MOST_SOURCES] = Default::default();
+        let mut count = 0;
+        for (symbol, segment) in symbols.iter_mut().zip(self.segments.range(at..at + usize::from(repair.k))) {
+            *symbol = self.spare.pop().unwrap_or_default();
+            symbol.clear();
+            symbol.extend((segment.bytes as u16).to_be_bytes());
+            symbol.push(segment.flags.bits());
+            symbol.extend_from_slice(&segment.head);
+            count += 1;
+        }
+        let mut slices = [&[][..]; code::MOST_SOURCES];
+        slices.iter_mut().zip(&symbols).for_each(|(slice, symbol)| *slice = symbol);
+        code::encode(&slices[..count], repair.number.into(), into);
+        self.spare.extend(symbols.into_iter().take(count));
+    }
+
+    /// A segment has arrived. `late` says that it counted as lost before.
+    pub(crate) fn arrived(&mut self, sequence: u32, late: bool) {
+        if self.planner.is_some() {
+            if let Some(group) = self.group(sequence) {
+                let at = sequence.wrapping_sub(group.start);
+                group.arrived(Some(at), late);
+                self.settle_groups();
+            }
+            return;
+        }
+        let at = self.at(sequence);
+        self.settle(at);
+        self.advance();
+    }
+
+    /// A segment's packet counts as lost.
+    pub(crate) fn lost(&mut self, sequence: u32) {
+        if self.planner.is_some() {
+            if let Some(group) = self.group(sequence) {
+                group.lost();
+            }
+            return;
+        }
+        let at = self.at(sequence);
+        let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.state == State::Waiting)
+        else {
+            return;
+        };
+        let gives_up = match self.delivery {
+            // The end of a stream is reliable.
+            _ if segment.flags.fin => false,
+            Delivery::BestEffort => true,
+            Delivery::SemiReliable { limit } => segment.sent > limit,
+            Delivery::Reliable | Delivery::ArqFec { .. } => false,
+        };
+        if gives_up {
+            self.forward = true;
+            self.settle(at);
+            self.advance();
+        } else {
+            segment.state = State::Lost;
+            self.lost.push_back(sequence);
+        }
+    }
+
+    /// A repair packet of the group that begins there has arrived, or counts as lost.
+    pub(crate) fn repair_fate(&mut self, start: u32, arrived: bool, late: bool) {
+        let Some(group) = self.group(start) else { return };
+        if arrived {
+            group.arrived(None, late);
+            self.settle_groups();
+        } else {
+            group.lost();
+        }
+    }
+
+    fn group(&mut self, sequence: u32) -> Option<&mut Group> {
+        self.groups.iter_mut().find(|group| sequence.wrapping_sub(group.start) < u32::from(group.sources()))
+    }
+
+    /// Settles the segments of complete groups.
+    fn settle_groups(&mut self) {
+        for at in 0..self.groups.len() {
+            let group = &self.groups[at];
+            if group.is_complete() {
+                let (start, sources) = (group.start, group.sources());
+                (0..u32::from(sources)).for_each(|n| self.settle(self.at(start.wrapping_add(n))));
+            }
+        }
+        self.groups.retain(|group| !group.is_complete());
+        self.advance();
+    }
+
+    fn settle(&mut self, at: usize) {
+        if let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.state != State::Settled) {
+            segment.state = State::Settled;
+            self.unsettled -= u64::from(segment.bytes);
+            self.settled += u64::from(segment.bytes);
+        }
+    }
+
+    fn advance(&mut self) {
+        while self.sent > 0 && self.segments.front().is_some_and(|segment| segment.state == State::Settled) {
+            let head = self.segments.pop_front().map(|segment| segment.head);
+            self.spare.extend(head.filter(|head| head.capacity() > 0));
+            self.base = self.base.wrapping_add(1);
+            self.sent -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
