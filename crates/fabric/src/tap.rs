@@ -192,7 +192,7 @@ impl Tap {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn acknowledged(&mut self, tcp: &TcpView<'_>, now: Time, rtts: &mut Histogram) {
         while let Some(&segment) = self.segments.front() {
             if before(tcp.acknowledgement, segment.end) {

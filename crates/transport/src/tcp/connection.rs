@@ -533,6 +533,7 @@ impl Connection {
     }
 
     /// An acknowledgement without data.
+    #[inline(always)]
     fn acknowledge(&mut self, segment: &mut Segment, now: Time) {
         let next = self.sender.as_deref().map_or(1, |sender| sender.next);
         self.fill(segment, next, 0, Flags::ACK, now);

@@ -131,7 +131,7 @@ impl Receiver {
     }
 
     /// Whether an acknowledgement that is not due at once leaves nevertheless.
-    #[inline]
+    #[inline(always)]
     fn leaves_anyway(&mut self, rtt: Option<u64>, now: Time) -> bool {
         let gaps = !self.reassembly.is_empty();
         let check = Check { received_to: self.next, gaps, rtt, least_rtt8: self.least_rtt8(rtt) };

@@ -315,6 +315,7 @@ impl Sender {
         self.rtt.sample(rtt, self.una, self.next);
     }
 
+    #[inline(always)]
     pub(crate) fn sample_min_rtt(&mut self, now: Time, rtt: u64) {
         // A sample of zero would stand for "never measured" in the kernel.
         self.min_rtt.update(MIN_RTT_WINDOW, now, rtt.max(1));

@@ -26,6 +26,7 @@ impl Sender {
     }
 
     /// A probe where one is due, else the retransmission timeout (`tcp_set_xmit_timer`).
+    #[inline(always)]
     pub(crate) fn set_timer(&mut self, now: Time) {
         if !self.schedule_probe(true, now) {
             self.rearm_timeout(now);
