@@ -7,14 +7,22 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use weir_live::doctor::{Check, Status, examine};
 
-/// Looks at the machine and tells.
+/// Looks at the machine and tells; fails where something keeps live runs from working or from being trusted.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let privilege = weir_live::enter();
     if std::io::stderr().is_terminal() {
         say("weir: measuring the clock for two seconds ...");
     }
     let checks = examine(privilege);
-    if args.json { print_json(&checks) } else { print(&text(&checks, terminal_width())) }
+    if args.json {
+        print_json(&checks)?;
+    } else {
+        print(&text(&checks, terminal_width()))?;
+    }
+    match checks.iter().any(|check| check.status == Status::Bad) {
+        true => Err(Failure::quiet(1)),
+        false => Ok(()),
+    }
 }
 
 fn text(checks: &[Check], width: usize) -> String {

@@ -47,10 +47,18 @@ impl Failure {
     }
 }
 
+/// Whether diagnostics have colours: on a terminal that has them, unless NO_COLOR is set to anything (no-color.org).
+fn colours() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    std::io::stderr().is_terminal()
+        && set("NO_COLOR").is_none()
+        && set("TERM").is_none_or(|term| term != "dumb")
+}
+
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Failure {
         // Rendered safely; escaping it again would take the colours out.
-        eprint!("{}", diagnostics.render(std::io::stderr().is_terminal(), terminal_width()));
+        eprint!("{}", diagnostics.render(colours(), terminal_width()));
         Failure::quiet(2)
     }
 }

@@ -1,7 +1,8 @@
 //! `weir list` and `weir describe`: what a lab can name, straight from the registries.
 
 use crate::cli::{DescribeArgs, Kind, ListArgs};
-use crate::failure::Failure;
+use crate::doctor::folded;
+use crate::failure::{Failure, terminal_width};
 use crate::{print, print_json};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -115,9 +116,21 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
             let _ = writeln!(text, "{gap}{}s", entry.kind);
             kind = entry.kind;
         }
-        let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.summary);
+        let summary = folded(&entry.summary, width + 4, terminal_width());
+        let _ = writeln!(text, "  {:width$}  {summary}", entry.name);
     }
     print(&text)
+}
+
+/// How like two names must be for the one to be suggested in the place of the other (Jaro-Winkler, in `[0, 1]`).
+const ALIKE: f64 = 0.75;
+
+/// The name that is most like another, if any is like it. Names of metrics have underscores: they are suggested for such alone.
+fn near<'a>(entries: &'a [Entry], name: &str) -> Option<&'a str> {
+    let fits = |entry: &&Entry| entry.kind != "metric" || name.contains('_');
+    let alike = |entry: &'a Entry| (strsim::jaro_winkler(&entry.name, name), entry.name.as_str());
+    let best = entries.iter().filter(fits).map(alike).max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(alike, _)| *alike >= ALIKE).map(|(_, name)| name)
 }
 
 /// Tells what something is.
@@ -132,8 +145,8 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
         if let Some(columns) = dictionary(&args.name) {
             return print_dictionary(args, &columns);
         }
-        let near = entries.iter().max_by_key(|e| (strsim::jaro_winkler(&e.name, &args.name) * 1e6) as u64);
-        let near = near.map_or(String::new(), |entry| format!("did you mean `{}`? ", entry.name));
+        let near =
+            near(&entries, &args.name).map_or(String::new(), |name| format!("did you mean `{name}`? "));
         return Err(Failure::bad_input(
             format!("nothing is called `{}`", args.name),
             format!("{near}`weir list` prints all names"),
@@ -155,12 +168,13 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
 
 /// What is known of an entry, as text.
 fn described(entry: &Entry) -> String {
-    let mut text = format!("{} ({})\n  {}\n", entry.name, entry.kind, entry.summary);
+    let summary = folded(&entry.summary, 2, terminal_width());
+    let mut text = format!("{} ({})\n  {summary}\n", entry.name, entry.kind);
     if !entry.aliases.is_empty() {
         let _ = writeln!(text, "  also called: {}", entry.aliases.join(", "));
     }
     for (what, value) in &entry.more {
-        let _ = writeln!(text, "  {what}: {value}");
+        let _ = writeln!(text, "  {what}: {}", folded(value, 4, terminal_width()));
     }
     parameters(&entry.parameters, &mut text);
     if entry.kind == "station" {
@@ -170,21 +184,34 @@ fn described(entry: &Entry) -> String {
     if matches!(entry.kind, "controller" | "queue" | "workload" | "transport") {
         let key = if entry.kind == "controller" { "cc" } else { entry.kind };
         let _ = writeln!(text, "\nIn a lab:\n  {key} = \"{}\"", entry.name);
-        let first =
-            entry.parameters.get("properties").and_then(Value::as_object).and_then(|p| p.iter().next());
-        if let Some((name, about)) = first {
-            let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {} }}", entry.name, example(about));
+        let all = entry.parameters.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let first = all.filter_map(|(name, about)| Some((name, example(about)?))).next();
+        if let Some((name, value)) = first {
+            let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {value} }}", entry.name);
         }
     }
     text
 }
 
-/// A value to show for a parameter: its default, or another where that is nothing.
-fn example(about: &Value) -> Value {
-    let default = about.get("default").cloned().unwrap_or(Value::Null);
-    let nothing = default.as_str().is_some_and(|text| text.starts_with("0 "));
+/// A value to show for a parameter, as TOML: its default, or another where that is nothing; none where neither is text, a number or
+/// a choice, which JSON and TOML write alike.
+fn example(about: &Value) -> Option<&Value> {
+    let default = about.get("default").unwrap_or(&Value::Null);
+    let nothing = default.is_null() || default.as_str().is_some_and(|text| text.starts_with("0 "));
     let other = about.get("examples").and_then(|examples| examples.get(0)).filter(|_| nothing);
-    other.cloned().unwrap_or(default)
+    other.or(Some(default)).filter(|value| value.is_string() || value.is_number() || value.is_boolean())
+}
+
+/// The values of an enumeration, each with what it means; empty of what is none.
+fn choices<'a>(about: &'a Value, schema: &'a Value) -> Vec<(&'a Value, &'a str)> {
+    let named =
+        about.get("$ref").and_then(Value::as_str).and_then(|place| schema.pointer(place.strip_prefix('#')?));
+    let about = named.unwrap_or(about);
+    let list = |key: &str| about.get(key).and_then(Value::as_array).into_iter().flatten();
+    let meant = |one: &'a Value| {
+        Some((one.get("const")?, one.get("description").and_then(Value::as_str).unwrap_or_default()))
+    };
+    list("enum").map(|value| (value, "")).chain(list("oneOf").filter_map(meant)).collect()
 }
 
 /// The columns of a table of the records (`records.flows`) or of an export's tidy ones (`tidy.flows`), each with what it
@@ -210,7 +237,7 @@ fn print_dictionary(args: &DescribeArgs, columns: &[(String, String)]) -> Result
     }
     let mut text = format!("{} (columns of a table)\n", args.name);
     for (name, what) in columns {
-        let _ = writeln!(text, "  {name}\n      {what}");
+        let _ = writeln!(text, "  {name}\n      {}", folded(what, 6, terminal_width()));
     }
     print(&text)
 }
@@ -230,8 +257,13 @@ fn parameters(schema: &Value, text: &mut String) {
     };
     text.push_str("\nParameters:\n");
     for (name, about) in properties {
-        let default = about.get("default").map_or(String::new(), |default| format!(" = {default}"));
+        let default = about.get("default").filter(|default| !default.is_null());
+        let default = default.map_or(String::new(), |default| format!(" = {default}"));
         let description = about.get("description").and_then(Value::as_str).unwrap_or("");
-        let _ = writeln!(text, "  {name}{default}\n      {}", description.replace('\n', "\n      "));
+        let _ = writeln!(text, "  {name}{default}\n      {}", folded(description, 6, terminal_width()));
+        for (value, meaning) in choices(about, schema) {
+            let line = format!("{value}  {meaning}");
+            let _ = writeln!(text, "        {}", folded(&line, 10, terminal_width()));
+        }
     }
 }

@@ -297,6 +297,11 @@ const PER_FLOW: f64 = 10e-6;
 const PER_RECORD: f64 = 0.25e-6;
 const PER_RUN: f64 = 1.5e-3;
 
+/// `1 run`, `2 runs`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The tree and an estimate, for `--dry-run`.
 fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> String {
     let tree = lab.tree();
@@ -313,8 +318,11 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> S
     let runs = tree.runs();
     let _ = writeln!(
         text,
-        "{} cells, {} repeats each: {runs} runs, {} of network time",
-        tree.cells, tree.repeats, tree.simulated
+        "{}, {} each: {}, {} of network time",
+        counted(tree.cells as u64, "cell"),
+        counted(u64::from(tree.repeats), "repeat"),
+        counted(runs, "run"),
+        tree.simulated
     );
     for engine in engines {
         let about = seconds_text(seconds(lab, engine.as_ref(), live_jobs));

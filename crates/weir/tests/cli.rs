@@ -207,6 +207,24 @@ fn names_are_listed_and_described() {
     }
     let pie = text(&place.weir(&["describe", "pie"]).stdout);
     assert!(pie.contains("RFC 8033") && pie.contains("target") && pie.contains("15 ms"), "{pie}");
+    // An enumeration's values are told, and what is not there is not taken for a metric.
+    let dualpi2 = text(&place.weir(&["describe", "dualpi2"]).stdout);
+    assert!(dualpi2.contains("\"rfc9332\"") && dualpi2.contains("\"thesis\""), "{dualpi2}");
+    let prague = text(&place.weir(&["describe", "prague"]).stdout);
+    assert!(prague.contains("rtt_scaling = \"rate\"") && prague.contains("        \"rate\""), "{prague}");
+    let unknown = text(&place.weir(&["describe", "fq-codal"]).stderr);
+    assert!(unknown.contains("did you mean `fq-codel`"), "{unknown}");
+    let unknown = text(&place.weir(&["describe", "cake"]).stderr);
+    assert!(!unknown.contains("_packets") && unknown.contains("weir list"), "{unknown}");
+    // Every example is a lab's own TOML.
+    let listed: serde_json::Value = serde_json::from_slice(&place.weir(&["list", "--json"]).stdout).unwrap();
+    for entry in listed.as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        let described = text(&place.weir(&["describe", name]).stdout);
+        for line in described.lines().filter(|line| line.contains("= { kind = ")) {
+            assert!(!line.contains("null") && !line.contains(": "), "{name}: {line}");
+        }
+    }
     let schema: serde_json::Value = serde_json::from_slice(&place.weir(&["schema"]).stdout).unwrap();
     assert!(schema.to_string().contains("mark_ecnth"));
 }
