@@ -229,6 +229,38 @@ fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
 }
 
 #[test]
+fn plots_are_saved_as_pixels_drawings_and_tables() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let lab = sample::lab(&["sim"], 2);
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+    let script = "
+        const [names, blobs] = [[], []];
+        // Reading a blob takes real time, of which the browser's clock knows nothing here.
+        window.Blob = class extends Blob { constructor(parts, kind) { super(parts, kind); this.parts = parts; } };
+        URL.createObjectURL = (blob) => { blobs.push(blob); return '#'; };
+        HTMLAnchorElement.prototype.click = function () { names.push(this.download); };
+        const save = async (kind) => { document.querySelector(`.save button[aria-label$='as ${kind}']`).click(); await rest(); };
+        await save('SVG'); await save('CSV'); await save('PNG'); for (let i = 0; i < 20 && blobs.length < 3; i += 1) await rest();
+        const [svg, csv] = blobs.map((blob) => (blob.parts || []).join(''));
+        const drawn = new DOMParser().parseFromString(svg, 'image/svg+xml');
+        found.push(...names, (blobs[2] || {}).type, (blobs[2] || {}).size > 5000, drawn.querySelector('parsererror') === null, !svg.includes('class='));
+        found.push(csv.split('\\r\\n')[0].replace(/ /g, '_'), csv.trim().split('\\r\\n').length);";
+    let run = folder.path().join(format!("report/sim/{}.html", lab.runs[0].id));
+    let seen = open(&browser, &with_script(&run, script));
+    assert_eq!(seen.console, [] as [String; 0]);
+    // 25 seconds after the warm-up, ten points a second, and the heading.
+    let names = "goodput.svg goodput.csv goodput.png image/png true true true";
+    assert_eq!(found(&seen), format!("{names} time_s,a_(Mbit/s),b_(Mbit/s) 251"));
+    let comparison = folder.path().join("report/compare.html");
+    let seen = open_part(&browser, &with_script(&comparison, script), "#jain", "1280,1000");
+    assert_eq!(seen.console, [] as [String; 0]);
+    // A row for each of twelve cells, and the heading.
+    let names = "jain-s-index.svg jain-s-index.csv jain-s-index.png image/png true true true";
+    assert_eq!(found(&seen), format!("{names} rate,queue,cc,engine,of,mean 13"));
+}
+
+#[test]
 fn flows_are_found_ranked_picked_and_sorted() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -319,7 +319,7 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> S
     let _ = writeln!(
         text,
         "{}, {} each: {}, {} of network time",
-        counted(tree.cells as u64, "cell"),
+        counted(tree.cells, "cell"),
         counted(u64::from(tree.repeats), "repeat"),
         counted(runs, "run"),
         tree.simulated
