@@ -321,6 +321,18 @@ filter = { enabled = false }
     }
 
     proptest! {
+        /// Damaged somewhere, a good text is either refused or makes an aggregation point.
+        #[test]
+        fn what_is_read_makes_a_point(
+            at in 0..GOOD.len(), cut in 0usize..12, put in r#"[-0-9a-z."\[\]{}=, \n]{0,12}"#,
+        ) {
+            let end = (at + cut).min(GOOD.len());
+            let text = format!("{}{put}{}", &GOOD[..at], &GOOD[end..]);
+            if let Ok(config) = Config::from_toml(&text) {
+                prop_assert!(crate::Point::new(&config, 1, 1).is_ok());
+            }
+        }
+
         #[test]
         fn no_text_makes_the_reader_panic(text in ".*") {
             let _ = Config::from_toml(&text);

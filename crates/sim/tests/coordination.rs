@@ -94,3 +94,17 @@ fn ensembles_arrive_together_when_streams_share_their_rates_by_the_sizes_of_thei
     let read = metric(&together, "goodput_mbps") * 1e6 / 8.0 / 153_600.0;
     assert!((read / rate - 1.0).abs() < 0.02, "{read} of {rate} a second");
 }
+
+#[test]
+fn an_urgent_flow_gets_what_the_others_do_not_keep() {
+    let group = |name: &str, flows: u32, urgent: bool| {
+        format!(
+            "[traffic.{name}]\nflows = {flows}\n\
+             transport = {{ kind = \"rudp\", application = 1, scheme = {{ kind = \"priority\", floor = 0.2 }}, urgent = {urgent} }}\n"
+        )
+    };
+    let run = sites("", &(group("control", 1, true) + &group("data", 2, false)));
+    let [control, data] = [0, 1].map(|group| number(run.groups[group].metrics.get("goodput_mbps")));
+    // Of three flowshares each keeps 0.2, and the urgent one has the other 2.4 too: 2.6 to 0.4.
+    assert!((5.5..7.5).contains(&(control / data)), "{control} to {data} Mbit/s");
+}

@@ -83,7 +83,7 @@ impl Connection {
         Own {
             frame: Bytes::new(self.frame),
             left: Bytes::new(self.unwritten.saturating_add(self.sender.held())),
-            urgent: false,
+            urgent: self.guide.is_urgent() && self.unwritten.saturating_add(self.sender.held()) > 0,
         }
     }
 

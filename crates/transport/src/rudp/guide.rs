@@ -31,6 +31,7 @@ const KIB: u64 = 1024;
 pub(crate) struct Guide {
     rate: Rate,
     max_rate: Rate,
+    urgent: bool,
     coordination: Option<Coordination>,
 }
 
@@ -55,7 +56,7 @@ const RTT: Cell = Family::Rtt.cell(Statistic::Smoothed);
 impl Guide {
     /// The guide of the flow of this number.
     pub(crate) fn new(parameters: &Parameters, flow: u64) -> Guide {
-        let Parameters { rate, max_rate, address, buffer_by_flowshare, .. } = *parameters;
+        let Parameters { rate, max_rate, urgent, address, buffer_by_flowshare, .. } = *parameters;
         let coordination = parameters.application.map(|application| {
             let flow = (flow % FLOWS as u64) as u8;
             let cells = scheme::watched(flow, address);
@@ -79,7 +80,12 @@ impl Guide {
                 refresh: Time::NEVER,
             }
         });
-        Guide { rate: rate.min(max_rate), max_rate, coordination }
+        Guide { rate: rate.min(max_rate), max_rate, urgent, coordination }
+    }
+
+    /// Whether the flow is urgent while it has data.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.urgent
     }
 
     /// The rate in bits of IP packets a second.

@@ -40,6 +40,8 @@ pub struct Parameters {
     pub rate: Rate,
     /// The most that the flow ever sends, whatever is reported.
     pub max_rate: Rate,
+    /// Whether the flow says, while it has data, that it is urgent: the scheme `priority` then gives it what others do not keep.
+    pub urgent: bool,
     /// Whether the send buffer is sized by the rate of a flowshare, as equation 6.2 is printed, and not by the flow's own rate.
     pub buffer_by_flowshare: bool,
 }
@@ -52,6 +54,7 @@ impl Default for Parameters {
             address: 0,
             rate: Rate::from_bits_per_sec(500_000),
             max_rate: Rate::from_mbit_per_sec(1000),
+            urgent: false,
             buffer_by_flowshare: false,
         }
     }
