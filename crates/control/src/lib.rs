@@ -8,6 +8,7 @@
 mod apple_ledbat;
 mod bbr;
 mod cdg;
+mod copa;
 mod ctcp;
 mod cubic;
 mod dctcp;
@@ -495,6 +496,7 @@ controllers! {
     Cdg(cdg::Cdg) = "cdg" ("CDG"): "CDG: comes down when the delay rises, by its gradient; in the integers of Linux tcp_cdg";
     Ctcp(ctcp::Ctcp) = "ctcp" ("Circuit TCP"): "Circuit TCP: a fixed window that fits a reserved circuit, whatever is lost; without a circuit H-TCP";
     Yield(yielding::Yield) = "yield" ("Yield"): "Yield: gives way by the trend of the one-way delay, most to cross-traffic";
+    Copa(copa::Copa) = "copa" ("Copa"): "Copa: a few packets in the queue, by the delay, whatever is lost; as the GNAT report or NSDI 2018 has it";
 }
 
 #[cfg(test)]
