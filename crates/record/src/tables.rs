@@ -10,7 +10,7 @@ use crate::types::{
 use std::sync::Arc;
 
 /// Version of the record schema; a reader refuses another.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
 
 /// A table of a run's records; each is a file `<name>.parquet`, absent when the run has no such record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -133,10 +133,11 @@ fn row(judged: &Judged, several: bool) -> String {
     let cells: [&[&str]; 3] = [
         &[name, &what, &said.cell, &said.published],
         if several { &[&judged.engine] } else { &[] },
-        &[&said.measured, &verdict, &judged.claim.source],
+        &[&said.measured],
     ];
-    let cells: Vec<String> = cells.concat().into_iter().map(cell).collect();
-    format!("| {} |\n", cells.join(" | "))
+    let told: Vec<String> = cells.concat().into_iter().map(cell).collect();
+    // The verdict's stars are this document's own.
+    format!("| {} | {verdict} | {} |\n", told.join(" | "), cell(&judged.claim.source))
 }
 
 /// What differs, and the reasons that the claims give.
