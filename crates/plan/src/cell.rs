@@ -190,6 +190,7 @@ impl Cell {
         for (name, traffic) in groups {
             cell.attach(&mut reader, &name, traffic, &routes, &cards);
         }
+        network::fit_access(&mut cell.network);
         for group in &cell.groups {
             let ends = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]);
             let mtu = ends.map(|node| cell.network.nodes[node].mtu).min().unwrap_or_default();

@@ -444,7 +444,7 @@ pub(crate) fn workload(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
 /// Checks what a group's datagrams need of IPv6, and of a header before what they carry.
 fn datagrams(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
     let Group { name, workload, ip, .. } = group;
-    let Some((packet, payload)) = workload.smallest_packet() else { return };
+    let Some((packet, payload)) = workload.datagram() else { return };
     let least = |ip: Ip, layer: u32| Bytes::new((ip.header() + UDP_HEADER + layer).into()) + payload;
     let smallest = least(*ip, group.layer_header());
     // What does not fit into plain UDP over IPv4 either is the workload's own fault, and told already.

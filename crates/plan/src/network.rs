@@ -342,9 +342,10 @@ pub(crate) fn attach(
                 add_host(network, name, Span::ZERO, route.to, group, &end, at_receiver)
             }
         };
-        let card = host.and_then(|(_, nic)| nic?.mtu).unwrap_or(LARGEST_MTU);
-        bound(network, sender, card.min(route.mtu));
-        bound(network, to, route.mtu);
+        for node in [sender, to] {
+            let mtu = &mut network.nodes[node].mtu;
+            *mtu = route.mtu.min(*mtu);
+        }
         // In a graph there may be several ways, so each group's is spelled out; elsewhere there is but one.
         if route.given {
             give_way(network, to, &route.links)?;
@@ -383,19 +384,19 @@ fn sender(
     let sender = add_host(network, name.to_owned(), jitter, router, name, "sender", delays);
     if let Some(nic) = nic {
         network.nodes[sender].card = Some(nic.card());
+        network.nodes[sender].mtu = nic.mtu.unwrap_or(LARGEST_MTU);
         let out = network.links.len() - 2;
         nic.fit(name, &mut network.links[out]);
     }
     Some(sender)
 }
 
-/// A host sends and takes no larger packets than this.
-fn bound(network: &mut Network, host: usize, mtu: Bytes) {
-    let mtu = network.nodes[host].mtu.min(mtu);
-    network.nodes[host].mtu = mtu;
-    if network.nodes[host].host {
-        for link in network.links.iter_mut().filter(|link| link.from == host || link.to == host) {
-            link.mtu = link.mtu.min(mtu);
+/// The links of hosts carry what their hosts send and take, when all hosts are there.
+pub(crate) fn fit_access(network: &mut Network) {
+    let Network { nodes, links, .. } = network;
+    for link in links {
+        for node in [&nodes[link.from], &nodes[link.to]].into_iter().filter(|node| node.host) {
+            link.mtu = link.mtu.min(node.mtu);
         }
     }
 }

@@ -234,10 +234,8 @@ pub(crate) fn rows_in_group(columns: &[Column]) -> usize {
 
 /// A record that goes into a table.
 pub(crate) trait Store {
-    /// The table's columns.
-    fn columns() -> Vec<Column>;
     /// The columns of each field, and what it holds.
-    fn described() -> Vec<(Vec<Column>, &'static str)>;
+    fn fields() -> Vec<(Vec<Column>, &'static str)>;
     /// Puts one value into each column.
     fn put(&self, batch: &mut Batch);
 }

@@ -72,18 +72,23 @@ impl Table {
         format!("{}.parquet", self.name())
     }
 
-    pub(crate) fn columns(self) -> Vec<Column> {
+    /// The columns of each field, and what it holds.
+    fn fields(self) -> Vec<(Vec<Column>, &'static str)> {
         match self {
-            Table::Links => LinkSample::columns(),
-            Table::Delays => <DelaySample>::columns(),
-            Table::Flows => FlowSample::columns(),
-            Table::Rtts => <RttSample>::columns(),
-            Table::Transport => TransportSample::columns(),
-            Table::States => <StateSample<&str>>::columns(),
-            Table::Events => FlowEvent::columns(),
-            Table::Messages => Message::columns(),
-            Table::Packets => PacketRecord::columns(),
+            Table::Links => LinkSample::fields(),
+            Table::Delays => <DelaySample>::fields(),
+            Table::Flows => FlowSample::fields(),
+            Table::Rtts => <RttSample>::fields(),
+            Table::Transport => TransportSample::fields(),
+            Table::States => <StateSample<&str>>::fields(),
+            Table::Events => FlowEvent::fields(),
+            Table::Messages => Message::fields(),
+            Table::Packets => PacketRecord::fields(),
         }
+    }
+
+    pub(crate) fn columns(self) -> Vec<Column> {
+        self.fields().into_iter().flat_map(|(columns, _)| columns).collect()
     }
 }
 
@@ -99,22 +104,11 @@ pub struct Described {
 impl Table {
     /// The columns that an export of this table has, in their order, each with what it holds: the data dictionary.
     pub fn dictionary(self) -> Vec<Described> {
-        let fields = match self {
-            Table::Links => LinkSample::described(),
-            Table::Delays => <DelaySample>::described(),
-            Table::Flows => FlowSample::described(),
-            Table::Rtts => <RttSample>::described(),
-            Table::Transport => TransportSample::described(),
-            Table::States => <StateSample<&str>>::described(),
-            Table::Events => FlowEvent::described(),
-            Table::Messages => Message::described(),
-            Table::Packets => PacketRecord::described(),
-        };
         let described = |(columns, what): &(Vec<Column>, &'static str)| -> Vec<Described> {
             let names = columns.iter().flat_map(crate::export::exported_names);
             names.map(|column| Described { column, what }).collect()
         };
-        fields.iter().flat_map(described).collect()
+        self.fields().iter().flat_map(described).collect()
     }
 }
 
@@ -141,12 +135,7 @@ impl Rows {
 macro_rules! table {
     (@store $Record:ty { $($field:ident: $type:ty = $column:literal: $what:literal),+ $(,)? }) => {
         impl Store for $Record {
-            fn columns() -> Vec<Column> {
-                let mut columns = Vec::new();
-                $(<$type as Field>::columns($column, &mut columns);)+
-                columns
-            }
-            fn described() -> Vec<(Vec<Column>, &'static str)> {
+            fn fields() -> Vec<(Vec<Column>, &'static str)> {
                 let mut fields = Vec::new();
                 $({
                     let mut columns = Vec::new();

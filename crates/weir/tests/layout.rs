@@ -5,11 +5,11 @@
 //! failure).
 #![allow(clippy::unwrap_used, reason = "what is not as expected fails the test")]
 
+mod browser;
 mod place;
 
 use place::{Place, status, text};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 /// Two queues behind each other, two classes, a station, pages, a call and many flows: something of everything that pages show.
 const LAB: &str = "format = 1\nname = 'busy'\ntitle = 'Something of everything'\n[run]\nduration = '8 s'\nwarmup = '2 s'\n\
@@ -88,14 +88,6 @@ ids.filter((id, i) => ids.indexOf(id) !== i).forEach((id) => found.push(`the id 
 parent.postMessage({ name: window.name, found: found.slice(0, 12) }, '*');
 "#;
 
-fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|file| file.is_file())
-}
-
 /// Opens a page in six frames: three widths, light and dark. Gives what is wrong in each.
 fn checked(browser: &Path, page: &Path, part: &str) -> Vec<String> {
     let html = std::fs::read_to_string(page).unwrap();
@@ -116,24 +108,8 @@ fn checked(browser: &Path, page: &Path, part: &str) -> Vec<String> {
     let listen = "<pre id=\"found\"></pre><script>const told = []; addEventListener('message', ({ data }) => { told.push(data.name, ...data.found.map((text) => \
                   `${data.name}: ${text}`)); document.getElementById('found').textContent = told.join('\\n') + '\\n'; });</script>";
     std::fs::write(&outer, format!("<!doctype html><html><body>{listen}{frames}</body></html>")).unwrap();
-    let profile = tempfile::tempdir().unwrap();
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--window-size=1500,1000",
-        ])
-        .args(["--virtual-time-budget=6000", "--timeout=60000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .arg(format!("file://{}", outer.display()))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    let rest = &dom[dom.find("<pre id=\"found\">").unwrap() + 16..];
-    let told: Vec<&str> = rest[..rest.find("</pre>").unwrap()].lines().collect();
+    let text = browser::found(browser, &outer, "", "1500,1000", 6000);
+    let told: Vec<&str> = text.lines().collect();
     let (frames, wrong): (Vec<&str>, Vec<&str>) = told.into_iter().partition(|line| !line.contains(": "));
     assert_eq!(frames.len(), 6, "frames of {} that were checked: {frames:?}", page.display());
     wrong.into_iter().map(|line| format!("{}{part} at {line}", page.file_name().unwrap().display())).collect()
@@ -141,7 +117,7 @@ fn checked(browser: &Path, page: &Path, part: &str) -> Vec<String> {
 
 #[test]
 fn what_is_wrong_with_a_page_does_not_go_unseen() {
-    let Some(browser) = chromium() else { return };
+    let Some(browser) = browser::browser() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let body = "<p style='color:#aaa'>pale</p><div style='overflow:hidden;width:40px;white-space:nowrap'>far too long</div><button></button>\
@@ -169,12 +145,7 @@ fn what_is_wrong_with_a_page_does_not_go_unseen() {
 
 #[test]
 fn every_page_fits_its_window_stands_out_and_has_names() {
-    let Some(browser) = chromium() else {
-        let required = std::env::var("WEIR_REQUIRE_CHROMIUM").is_ok_and(|value| value == "1");
-        assert!(!required, "WEIR_REQUIRE_CHROMIUM=1, and no chromium on the path");
-        eprintln!("skipped: no chromium on the path (Debian: apt-get install chromium)");
-        return;
-    };
+    let Some(browser) = browser::browser() else { return };
     let place = Place::new();
     std::fs::write(place.path("busy.toml"), LAB).unwrap();
     let output = place.weir(&["run", "busy.toml", "--out", "out"]);

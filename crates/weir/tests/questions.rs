@@ -7,6 +7,8 @@
 //! failure).
 #![allow(clippy::unwrap_used, reason = "what is not as expected fails the test")]
 
+mod browser;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -86,14 +88,6 @@ fn weir(args: &[&str], folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|file| file.is_file())
-}
-
 /// What a page shows: what `script` leaves in `found`, as JSON. `part` stands after the `#`.
 fn read(browser: &Path, page: &Path, part: &str, script: &str) -> Value {
     let html = std::fs::read_to_string(page).unwrap();
@@ -103,24 +97,7 @@ fn read(browser: &Path, page: &Path, part: &str, script: &str) -> Value {
          document.getElementById('found').textContent = encodeURIComponent(JSON.stringify(found)); }}, 400))</script></body>"
     );
     std::fs::write(&copy, html.replacen("</body>", &script, 1)).unwrap();
-    let profile = tempfile::tempdir().unwrap();
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--window-size=1280,1000",
-        ])
-        .args(["--virtual-time-budget=4000", "--timeout=60000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .arg(format!("file://{}#{part}", copy.display()))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout);
-    let rest = &dom[dom.find("<pre id=\"found\">").unwrap() + 16..];
-    let text = decoded(&rest[..rest.find('<').unwrap()]);
+    let text = decoded(&browser::found(browser, &copy, &format!("#{part}"), "1280,1000", 4000));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}: {text}", page.display()))
 }
 
@@ -323,12 +300,7 @@ fn no_number_is_anothers(asked: &Asked) -> Vec<String> {
 
 #[test]
 fn twenty_questions_are_answered_where_they_are_asked() {
-    let Some(browser) = chromium() else {
-        let required = std::env::var("WEIR_REQUIRE_CHROMIUM").is_ok_and(|value| value == "1");
-        assert!(!required, "WEIR_REQUIRE_CHROMIUM=1, and no chromium on the path");
-        eprintln!("skipped: no chromium on the path (Debian: apt-get install chromium)");
-        return;
-    };
+    let Some(browser) = browser::browser() else { return };
     assert_eq!(QUESTIONS.len(), 20);
     let scratch = tempfile::tempdir().unwrap();
     let mut failures = vec![];

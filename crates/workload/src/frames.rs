@@ -180,7 +180,7 @@ impl Parameters for Config {
         let frame = self.size.get() as f64 + parts * HEADERS.get() as f64;
         Some(Bytes::new((self.fps * time.as_secs_f64() * frame) as u64))
     }
-    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+    fn datagram(&self) -> Option<(Bytes, Bytes)> {
         Some((self.packet, Bytes::new(PART_HEADER as u64 + 1)))
     }
     fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {

@@ -1,9 +1,8 @@
 //! One flow of an application: what it waits for, and what it does at the socket that its workload drives.
 
 use crate::exchange::Exchange;
-use crate::frames::PART_HEADER;
 use crate::socket::{End, Socket, Trouble};
-use crate::{Action, Event, Log, Part, Role, Workload, Writes};
+use crate::{Action, EchoLog, Event, Log, Part, Role, Workload, Writes};
 use weir_base::{Bytes, Span, Time};
 
 /// How long an application that keeps its socket full by hand waits before it tops it up again: at 100 Mbit/s eight packets leave in
@@ -59,8 +58,6 @@ pub(crate) struct Lane {
     /// The request under way; boxed, since few flows have one.
     pub(crate) exchange: Option<Box<Exchange>>,
     pub(crate) log: Option<Box<Log>>,
-    /// Datagrams on their way back: the first bytes of each, and the length of its payload.
-    pub(crate) echoes: Vec<([u8; PART_HEADER], u64)>,
     /// Bytes that the receiving application has read.
     pub(crate) read: u64,
 }
@@ -78,7 +75,6 @@ impl Lane {
             failed: false,
             exchange: (plan.role == Role::RequestResponse).then(Box::default),
             log: log.map(Box::new),
-            echoes: Vec::new(),
             read: 0,
         }
     }
@@ -189,12 +185,12 @@ impl Lane {
 
     /// Sends each datagram back that has arrived. Answers how many bytes that were.
     pub(crate) fn echo(&mut self, socket: &mut impl Socket, now: Time) -> Result<u64, Trouble> {
-        let echoes = &mut self.echoes;
+        let Some(Log::Echoes(EchoLog { back, .. })) = self.log.as_deref_mut() else { return Ok(0) };
         let received = socket.read(&mut |head, length| {
             // Beyond what a request begins with there are zeros.
-            echoes.push((head.first_chunk().copied().unwrap_or_default(), length));
+            back.push((head.first_chunk().copied().unwrap_or_default(), length));
         })?;
-        for (head, length) in self.echoes.drain(..) {
+        for (head, length) in back.drain(..) {
             socket.send(self.plan.headers + Bytes::new(length), &head, now)?;
         }
         Ok(received.bytes)

@@ -205,7 +205,7 @@ trait Parameters {
         None
     }
     /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
-    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+    fn datagram(&self) -> Option<(Bytes, Bytes)> {
         None
     }
     /// What keeps account of the ensembles of all flows of an application.
@@ -291,8 +291,8 @@ impl Config {
         self.parameters().log(start, stop, end)
     }
     /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
-    pub fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
-        self.parameters().smallest_packet()
+    pub fn datagram(&self) -> Option<(Bytes, Bytes)> {
+        self.parameters().datagram()
     }
     /// What keeps account of the ensembles of all flows of an application.
     pub fn ensemble_log(&self) -> Option<EnsembleLog> {

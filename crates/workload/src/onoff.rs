@@ -72,7 +72,7 @@ impl Parameters for Config {
         .flatten()
         .collect()
     }
-    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+    fn datagram(&self) -> Option<(Bytes, Bytes)> {
         Some((self.packet, Bytes::ZERO))
     }
     fn wanted(&self, time: Span) -> Option<Bytes> {

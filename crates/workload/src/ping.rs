@@ -51,14 +51,14 @@ impl Parameters for Config {
         let packet = checks::packet("packet", self.packet, Bytes::new(PART_HEADER as u64), mtu);
         interval.into_iter().chain(timeout).chain(packet).collect()
     }
-    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+    fn datagram(&self) -> Option<(Bytes, Bytes)> {
         Some((self.packet, Bytes::new(PART_HEADER as u64)))
     }
     fn wanted(&self, time: Span) -> Option<Bytes> {
         Some(Bytes::new(self.packet.get() * (time.as_nanos() / self.interval.as_nanos().max(1) + 1)))
     }
     fn log(&self, _: Time, _: Time, end: Time) -> Option<Log> {
-        Some(Log::Echoes(EchoLog { timeout: self.timeout, end, waiting: VecDeque::new() }))
+        Some(Log::Echoes(EchoLog { timeout: self.timeout, end, waiting: VecDeque::new(), back: Vec::new() }))
     }
 }
 
@@ -95,13 +95,15 @@ pub struct EchoRecord {
     pub took: Option<Span>,
 }
 
-/// The requests of one flow that are not answered yet.
+/// The requests of one flow that are not answered yet, at the sender, and on their way back, at the receiver.
 #[derive(Debug, Clone)]
 pub struct EchoLog {
     timeout: Span,
     end: Time,
     /// Number and time of each, in the order in which they were sent; no time once it is answered.
     waiting: VecDeque<(u32, Option<Time>)>,
+    /// Requests that the receiving end sends back: the first bytes of each, and the length of its payload.
+    pub(crate) back: Vec<([u8; PART_HEADER], u64)>,
 }
 
 impl EchoLog {
@@ -116,9 +118,7 @@ impl EchoLog {
         let (_, sent) = self.waiting.get_mut(number.wrapping_sub(first) as usize)?;
         let took = now.since(sent.take()?);
         self.forget();
-        (took <= self.timeout)
-            .then_some(EchoRecord { number, took: Some(took) })
-            .or(Some(EchoRecord { number, took: None }))
+        Some(EchoRecord { number, took: (took <= self.timeout).then_some(took) })
     }
 
     /// Forgets the oldest requests as far as they are answered.
@@ -167,7 +167,12 @@ mod tests {
 
     #[test]
     fn an_answer_counts_once_and_in_time_and_what_is_not_answered_is_lost() {
-        let mut log = EchoLog { timeout: Span::from_millis(50), end: at(1000), waiting: VecDeque::new() };
+        let mut log = EchoLog {
+            timeout: Span::from_millis(50),
+            end: at(1000),
+            waiting: VecDeque::new(),
+            back: Vec::new(),
+        };
         (0..5).for_each(|number| log.sent(number, at(10 * u64::from(number))));
         let took = |ms| Some(EchoRecord { number: 1, took: Some(Span::from_millis(ms)) });
         assert_eq!(log.answered(1, at(30)), took(20));

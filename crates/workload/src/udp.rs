@@ -54,7 +54,7 @@ impl Parameters for Config {
         let rate = checks::rate("rate", self.rate);
         rate.into_iter().chain(checks::packet("packet", self.packet, Bytes::ZERO, mtu)).collect()
     }
-    fn smallest_packet(&self) -> Option<(Bytes, Bytes)> {
+    fn datagram(&self) -> Option<(Bytes, Bytes)> {
         Some((self.packet, Bytes::ZERO))
     }
     fn wanted(&self, time: Span) -> Option<Bytes> {
