@@ -4,7 +4,6 @@
 mod below;
 mod build;
 mod capture;
-mod claims;
 mod cores;
 mod describe;
 mod folder;
@@ -19,7 +18,6 @@ mod shards;
 pub use below::{folder_below, write_below};
 pub use build::{NO_FLOW, check_traces, fabric, fabric_config};
 pub use capture::Capture;
-pub use claims::{ClaimVerdict, Judged, Point, Standing, Taken, judge, value_of};
 pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;
 pub use folder::{FolderError, ResultFolder, RunFile, cell_id};

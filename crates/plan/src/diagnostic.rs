@@ -11,7 +11,7 @@ use weir_base::terminal::printable_line;
 
 /// A stretch of text in one of the files that made the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Origin {
+pub struct Origin {
     pub(crate) file: usize,
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -30,7 +30,7 @@ impl Origin {
 
 /// Something wrong, before the texts are at hand. Without an origin until the value around it has given its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Fault {
+pub struct Fault {
     pub(crate) origin: Option<Origin>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
@@ -39,13 +39,20 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(origin: Origin, message: impl Into<String>, help: impl Into<String>) -> Fault {
+    /// What is wrong at this place, and what would be right.
+    pub fn new(origin: Origin, message: impl Into<String>, help: impl Into<String>) -> Fault {
         Fault { origin: Some(origin), message: message.into(), help: Some(help.into()), missing: None }
     }
 
     /// Gives it a place, unless it has one that is more exact.
     pub(crate) fn at(mut self, origin: Origin) -> Fault {
         self.origin.get_or_insert(origin);
+        self
+    }
+
+    /// Says what would be right, unless it says so itself.
+    pub fn or_help(mut self, help: &str) -> Fault {
+        self.help.get_or_insert(help.into());
         self
     }
 }
@@ -90,6 +97,11 @@ impl serde::de::Error for Fault {
     fn unknown_variant(name: &str, names: &'static [&'static str]) -> Fault {
         let help = suggest(name, names.iter().copied());
         Fault { help: Some(help), ..Fault::custom(format!("\"{name}\" is none of its values")) }
+    }
+
+    fn unknown_field(key: &str, keys: &'static [&'static str]) -> Fault {
+        let help = suggest(key, keys.iter().copied());
+        Fault { help: Some(help), ..Fault::custom(format!("there is no key `{key}` here")) }
     }
 
     fn missing_field(key: &'static str) -> Fault {
@@ -347,7 +359,7 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>)
 }
 
 /// "did you mean `x`?" if something is near, otherwise all there is.
-pub(crate) fn suggest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub fn suggest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(name) = nearest(wrong, names.clone()) {
         return format!("did you mean `{name}`?");
     }

@@ -1,7 +1,6 @@
 //! The sections of a lab file, as they are written. Doc comments here are the user's documentation: they become the JSON
 //! schema's descriptions and the help in diagnostics.
 
-use crate::claims::{Words, Written as Claim};
 use crate::each::{Places, Times};
 use crate::host::Nic;
 use crate::link::{Jitters, Losses, Outage, Speed};
@@ -10,6 +9,7 @@ use crate::probability::Probability;
 use crate::read::WAYS;
 use crate::run::Ip;
 use crate::shape::{Chain, Graph, ParkingLot, Star};
+use crate::words::Words;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
@@ -63,8 +63,8 @@ pub(crate) struct File {
     /// Labels of some levels, one or a list for each: cells with others are not in the tree, and what is claimed of them is
     /// not judged.
     only: Option<BTreeMap<String, Words>>,
-    /// What is expected of the results.
-    expect: Option<Vec<Claim>>,
+    /// What is expected of the results: claims, which `weir reproduce` judges.
+    expect: Option<Vec<BTreeMap<String, serde_json::Value>>>,
     /// Two metrics against each other, drawn in the report.
     plot: Option<Vec<Plot>>,
     /// Settings that hold only when a study is reproduced in full (`weir reproduce --full`), by their paths:

@@ -1,13 +1,14 @@
 //! A lab: its file read with everything it extends, its settings, and its tree of runs, all checked before anything runs.
 
 use crate::cell::Cell;
-use crate::claims::{self, Claim, Known};
 use crate::commands::{self, Commanded};
-use crate::diagnostic::{Diagnostics, Fault, Origin};
+use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
+use crate::names::Names;
 use crate::only::Only;
 use crate::plot::{self, Plot};
 use crate::reading::Reading;
 use crate::run::{Param, Run};
+use crate::section::{self, Entry, SECTIONS};
 use crate::traces::Traces;
 use crate::tree::Table;
 use crate::vary::{self, Choice, Level};
@@ -23,9 +24,14 @@ pub struct Lab {
     name: String,
     title: Option<String>,
     source: String,
+    /// All levels, and those of the part that is run.
+    whole: Vec<Level>,
     levels: Vec<Level>,
+    only: Only,
     cells: Vec<Cell>,
-    claims: Vec<Claim>,
+    /// Sections that other rooms read, and the texts that they are in.
+    sections: Table,
+    sources: Sources,
     plots: Vec<Plot>,
     files: Vec<PathBuf>,
     traces: Traces,
@@ -114,12 +120,12 @@ impl Lab {
         }
         let (name, title) = reading.names(&root, path)?;
         let mut faults = Vec::new();
-        let all = vary::levels(&root, &mut faults);
-        let only = Only::read(&root, &all).unwrap_or_else(|found| {
+        let whole = vary::levels(&root, &mut faults);
+        let only = Only::read(&root, &whole).unwrap_or_else(|found| {
             faults.extend(found);
             Only::default()
         });
-        let levels = only.levels(&all);
+        let levels = only.levels(&whole);
         if faults.is_empty() {
             faults.extend(size::of_tree(&levels, &root, home));
         }
@@ -129,12 +135,27 @@ impl Lab {
         let traces =
             Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
         let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
-        let claims = claims::read(&root, &Known::of(&all, &cells)).map_err(|faults| reading.fail(faults))?;
-        let claims = only.claims(claims, &all);
-        let plots = plot::read(&root, &Known::of(&levels, &cells)).map_err(|faults| reading.fail(faults))?;
+        let plots = plot::read(&root, &Names::of(&levels, &cells)).map_err(|faults| reading.fail(faults))?;
         let (source, files) =
             (reading.source(&root, &name, &traces), [reading.files(), &traces.paths()].concat());
-        Ok(Lab { source, name, title, levels, cells, claims, plots, files, traces, for_live })
+        let sources = reading.sources().clone();
+        let mut sections = root;
+        sections.0.retain(|key, _| SECTIONS.contains(&key.as_str()));
+        Ok(Lab {
+            source,
+            name,
+            title,
+            whole,
+            levels,
+            only,
+            cells,
+            sections,
+            sources,
+            plots,
+            files,
+            traces,
+            for_live,
+        })
     }
 
     /// Its name: fit for a folder.
@@ -169,9 +190,27 @@ impl Lab {
         self.for_live
     }
 
-    /// What is expected of its results.
-    pub fn claims(&self) -> &[Claim] {
-        &self.claims
+    /// What is written in a section that another room reads (`expect`): a list of tables. `help` says how one is written.
+    ///
+    /// # Errors
+    /// What is there and is no such list.
+    pub fn entries(&self, section: &str, help: &str) -> Result<Vec<Entry<'_>>, Diagnostics> {
+        section::entries(&self.sections, section, help).map_err(|fault| self.refuse(vec![fault]))
+    }
+
+    /// What is wrong with such a section, shown in its place.
+    pub fn refuse(&self, faults: Vec<Fault>) -> Diagnostics {
+        self.sources.diagnose(faults)
+    }
+
+    /// The names of the whole tree, of which `[only]` may leave a part.
+    pub fn names(&self) -> Names<'_> {
+        Names::of(&self.whole, &self.cells)
+    }
+
+    /// Whether `[only]` leaves the cells that chose this label on this level.
+    pub fn keeps(&self, level: &str, label: &str) -> bool {
+        self.only.has(level, label)
     }
 
     /// What its report draws of its cells together.
@@ -273,13 +312,15 @@ fn choices(levels: &[Level]) -> impl Iterator<Item = Vec<(&Level, &Choice)>> {
 }
 
 /// Sections that are about the tree, which no cell reads.
-const OF_THE_TREE: [&str; 3] = ["only", "expect", "plot"];
+const OF_THE_TREE: [&str; 2] = ["only", "plot"];
 
 /// Every cell of the tree, checked.
 fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Result<Vec<Cell>, Vec<Fault>> {
     // What no level can change is checked once, and not spelled out for each cell.
     let (mut base, mut fixed) = (root.clone(), root.clone());
-    base.0.retain(|key, _| key != "vary" && !OF_THE_TREE.contains(&key.as_str()));
+    base.0.retain(|key, _| {
+        key != "vary" && !OF_THE_TREE.contains(&key.as_str()) && !SECTIONS.contains(&key.as_str())
+    });
     fixed.0.retain(|key, _| OF_THE_TREE.contains(&key.as_str()));
     let mut faults = schema::check(&fixed);
     let mut told: HashSet<Fault> = faults.iter().cloned().collect();

@@ -9,7 +9,6 @@
 
 pub mod address;
 mod cell;
-mod claims;
 mod commands;
 mod diagnostic;
 mod each;
@@ -19,6 +18,7 @@ mod host;
 mod lab;
 mod limits;
 mod link;
+mod names;
 mod network;
 mod only;
 mod ordinary;
@@ -30,6 +30,7 @@ mod received;
 mod route;
 mod run;
 mod schema;
+mod section;
 mod shape;
 mod size;
 mod station;
@@ -38,20 +39,22 @@ mod traces;
 mod tree;
 mod vary;
 mod window;
+mod words;
 
-pub use claims::{
-    Against, Along, Cells, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance,
-};
 pub use commands::Commanded;
-pub use diagnostic::{Diagnostics, Problem};
+pub use diagnostic::{Diagnostics, Fault, Origin, Problem, suggest};
 
 pub use lab::{Form, Lab, Tree};
+pub use names::Names;
 pub use plot::{Axis, Plot};
 pub use run::{
     Card, Change, Flow, Group, Hold, Ip, Link, Network, Node, Outage, Pair, Param, Run, Shaper, Station,
     Trace, Way,
 };
 pub use schema::{describe_setting, schema};
+pub use section::Entry;
 pub use template::template;
+pub use vary::leading_number;
 pub use weir_transport::{Buffer, Settings};
 pub use window::Window;
+pub use words::Words;

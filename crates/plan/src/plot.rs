@@ -1,8 +1,9 @@
 //! `[[plot]]`: two metrics of each run against each other, which the report draws where its cells are compared.
 
-use crate::claims::Known;
 use crate::diagnostic::Fault;
-use crate::tree::{Item, Node, Table};
+use crate::names::Names;
+use crate::section::{self, Entry};
+use crate::tree::Table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,36 +38,28 @@ pub struct Axis {
 }
 
 /// `[[plot]]`, checked against the tree.
-pub(crate) fn read(root: &Table, known: &Known<'_>) -> Result<Vec<Plot>, Vec<Fault>> {
-    let Some(plots) = root.get("plot") else { return Ok(Vec::new()) };
+pub(crate) fn read(root: &Table, names: &Names<'_>) -> Result<Vec<Plot>, Vec<Fault>> {
     let help = "write [[plot]], and under it x, y and colour";
-    let Item::Array(entries) = &plots.item else {
-        let message = format!("`plot` is {}, not a list of plots", plots.what());
-        return Err(vec![Fault::new(plots.origin, message, help)]);
-    };
-    let (mut read, mut faults) = (Vec::new(), Vec::new());
+    let entries = section::entries(root, "plot", help).map_err(|fault| vec![fault])?;
+    let (mut plots, mut faults) = (Vec::new(), Vec::new());
     for entry in entries {
-        match crate::read::read::<Plot>(entry) {
+        match entry.read::<Plot>() {
             Ok(plot) => {
-                faults.extend(plot_faults(&plot, entry, known));
-                read.push(plot);
+                faults.extend(plot_faults(&plot, entry, names));
+                plots.push(plot);
             }
-            Err(mut fault) => {
-                fault.help.get_or_insert(help.into());
-                faults.push(fault.at(entry.origin));
-            }
+            Err(fault) => faults.push(fault.or_help(help)),
         }
     }
-    if faults.is_empty() { Ok(read) } else { Err(faults) }
+    if faults.is_empty() { Ok(plots) } else { Err(faults) }
 }
 
-fn plot_faults(plot: &Plot, entry: &Node, known: &Known<'_>) -> Vec<Fault> {
-    let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
+fn plot_faults(plot: &Plot, entry: Entry<'_>, names: &Names<'_>) -> Vec<Fault> {
     let axes = [("x", &plot.x), ("y", &plot.y)];
     let axis = |(key, axis): (&str, &Axis)| {
-        let places = [place(&[key, "of"]), place(&[key, "metric"])];
-        let window = axis.window.as_ref().and_then(|name| known.window(name, place(&[key, "in"])));
-        known.metric(&axis.metric, axis.of.as_slice(), false, places).or(window)
+        let places = [entry.place(&[key, "of"]), entry.place(&[key, "metric"])];
+        let window = axis.window.as_ref().and_then(|name| names.window(name, entry.place(&[key, "in"])));
+        names.metric(&axis.metric, axis.of.as_slice(), false, places).or(window)
     };
-    axes.into_iter().filter_map(axis).chain(known.level(&plot.colour, place(&["colour"]))).collect()
+    axes.into_iter().filter_map(axis).chain(names.level(&plot.colour, entry.place(&["colour"]))).collect()
 }

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
 use crate::limits;
 use crate::ordinary;
+use crate::section::SECTIONS;
 use crate::size::{LARGEST_FILE, MOST_EXTENDED};
 use crate::traces::Traces;
 use crate::tree::{self, Item, Node, Path, Table};
@@ -27,6 +28,11 @@ impl Reading {
     /// The files that were read: the lab's own, and those that it extends.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
+    }
+
+    /// The texts that were read.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// Faults with the texts that they are in.
@@ -289,19 +295,26 @@ fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
             return Err(Fault::new(origin, format!("the level `{}` of the tree varies {key}", name), help));
         }
     }
-    drop_claims(root, &gone);
+    drop_entries(root, &gone);
     Ok(())
 }
 
-/// Takes claims out that are about cells of a level which is no longer there.
-fn drop_claims(root: &mut Table, gone: &[String]) {
-    let Some(expect) = root.0.get_mut("expect") else { return };
-    let Item::Array(claims) = &mut expect.value.item else { return };
-    claims.retain(|claim| {
-        let Some(claim) = claim.as_table() else { return true };
-        let levels = ["where", "against"].into_iter().filter_map(|key| claim.get(key)?.as_table());
-        let along = claim.get("by").and_then(Node::as_str);
-        let mut named = levels.flat_map(Table::keys).chain(along);
-        !named.any(|level| gone.iter().any(|other| other == level))
-    });
+/// Takes out of the lists of tables whatever names a level which is no longer there. Such a level's name is the path of a
+/// setting, which is no other thing's name.
+fn drop_entries(root: &mut Table, gone: &[String]) {
+    fn names(node: &Node, gone: &[String]) -> bool {
+        match &node.item {
+            Item::String(text) => gone.contains(text),
+            Item::Array(values) => values.iter().any(|value| names(value, gone)),
+            Item::Table(table) => {
+                table.0.iter().any(|(key, entry)| gone.contains(key) || names(&entry.value, gone))
+            }
+            _ => false,
+        }
+    }
+    for section in SECTIONS.into_iter().chain(["plot"]) {
+        if let Some(Item::Array(entries)) = root.0.get_mut(section).map(|entry| &mut entry.value.item) {
+            entries.retain(|entry| !names(entry, gone));
+        }
+    }
 }

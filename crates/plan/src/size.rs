@@ -10,8 +10,8 @@ pub(crate) const LARGEST_FILE: u64 = 4 << 20;
 pub(crate) const MOST_EXTENDED: usize = 32;
 /// Most traffic groups.
 const MOST_GROUPS: usize = 10_000;
-/// Most claims, as they are written.
-const MOST_CLAIMS: usize = 10_000;
+/// Most entries of a section that another room reads.
+const MOST_ENTRIES: usize = 10_000;
 /// Most plots.
 const MOST_PLOTS: usize = 1000;
 /// Most levels of the tree.
@@ -34,7 +34,7 @@ pub(crate) fn of_text(root: &Table) -> Vec<Fault> {
     };
     let bounds = [
         ("traffic", MOST_GROUPS, "traffic groups"),
-        ("expect", MOST_CLAIMS, "claims"),
+        ("expect", MOST_ENTRIES, "claims"),
         ("plot", MOST_PLOTS, "plots"),
         ("vary", MOST_LEVELS, "levels"),
     ];

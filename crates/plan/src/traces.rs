@@ -4,6 +4,7 @@
 use crate::diagnostic::{Fault, Origin};
 use crate::ordinary;
 use crate::run;
+use crate::section::SECTIONS;
 use crate::tree::{Item, Node, Table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -118,7 +119,7 @@ pub(crate) fn file_part(name: &str) -> &str {
 
 /// Sections that may name traces.
 fn may_name(section: &str) -> bool {
-    !["run", "traffic", "expect"].contains(&section)
+    !["run", "traffic"].contains(&section) && !SECTIONS.contains(&section)
 }
 
 /// Whether the last of these keys is that of a trace: `rate = { trace = .. }`, however deep and in whichever form.

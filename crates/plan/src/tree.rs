@@ -2,6 +2,7 @@
 //! `[vary]`, a wrong value can still be shown in its place.
 
 use crate::diagnostic::{Fault, Origin, nearest};
+use crate::section::SECTIONS;
 use indexmap::IndexMap;
 use serde_json::{Map, Number, Value};
 use std::fmt::Write;
@@ -383,14 +384,13 @@ impl Path {
     }
 }
 
-/// Writes a lab as TOML that reads back to the same tree: sections, traffic groups, links and claims under headings of
+/// Writes a lab as TOML that reads back to the same tree: sections, traffic groups, links and entries of lists under headings of
 /// their own, everything below them in line, so that order is kept.
 pub(crate) fn to_toml(root: &Table) -> String {
     let mut text = String::new();
-    let (sections, values): (Vec<_>, Vec<_>) = root
-        .0
-        .iter()
-        .partition(|(key, entry)| matches!(&entry.value.item, Item::Table(_)) || *key == "expect");
+    let (sections, values): (Vec<_>, Vec<_>) = root.0.iter().partition(|(key, entry)| {
+        matches!(&entry.value.item, Item::Table(_)) || SECTIONS.contains(&key.as_str())
+    });
     body(&mut text, values.iter().copied());
     for (key, entry) in sections {
         match (key.as_str(), &entry.value.item) {
@@ -406,10 +406,10 @@ pub(crate) fn to_toml(root: &Table) -> String {
                 let _ = writeln!(text, "\n[{}]", key_text(key));
                 body(&mut text, section.0.iter());
             }
-            (key, Item::Array(claims)) => {
-                for claim in claims {
+            (key, Item::Array(entries)) => {
+                for entry in entries {
                     let _ = writeln!(text, "\n[[{key}]]");
-                    body(&mut text, claim.as_table().into_iter().flat_map(|claim| claim.0.iter()));
+                    body(&mut text, entry.as_table().into_iter().flat_map(|entry| entry.0.iter()));
                 }
             }
             _ => {}

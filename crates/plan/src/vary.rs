@@ -88,6 +88,12 @@ fn labelled(labels: &Table, faults: &mut Vec<Fault>) -> Vec<Choice> {
     choices
 }
 
+/// The number with which a label begins (`"130 Mbit/s"`).
+pub fn leading_number(label: &str) -> Option<f64> {
+    let end = label.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(label.len());
+    label[..end].parse().ok()
+}
+
 /// The sections whose settings may vary.
 const SECTIONS: [&str; 9] =
     ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "stations", "nic", "traffic"];

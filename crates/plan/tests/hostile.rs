@@ -67,12 +67,12 @@ fn a_long_row_of_labs_is_told_from_a_circle() {
 
 #[test]
 fn too_much_of_anything_is_refused_by_its_count() {
-    let claim = "[[expect]]\nmetric = 'goodput_mbps'\nvalue = 1\ntolerance = 1\nsource = 's'\n";
+    let entry = "[[expect]]\nmetric = 'goodput_mbps'\nvalue = 1\ntolerance = 1\nsource = 's'\n";
     let plot = "[[plot]]\nx = { metric = 'a' }\ny = { metric = 'b' }\ncolour = 'c'\n";
     let vary = "[vary]\n";
     for (text, message) in [
         (lines(300_000, |n| format!("[traffic.g{n}]\n")), "the lab has 300000 traffic groups"),
-        (lines(40_000, |_| claim.into()), "the lab has 40000 claims"),
+        (lines(40_000, |_| entry.into()), "the lab has 40000 claims"),
         (lines(40_000, |_| plot.into()), "the lab has 40000 plots"),
         (vary.to_string() + &lines(40_000, |n| format!("'run.x{n}' = [1]\n")), "the lab has 40000 levels"),
         (
@@ -118,14 +118,10 @@ fn a_file_larger_than_any_lab_is_refused_by_its_size() {
 #[test]
 fn of_thousands_of_problems_all_are_found_and_twenty_are_shown() {
     let keys = lines(8000, |n| format!("key{n} = 1\n"));
-    let claims = lines(4000, |n| {
-        format!("[[expect]]\nmetric = 'goodput_mbps'\nof = 'b{n}'\nvalue = 1\ntolerance = 1\nsource = 's'\n")
-    });
     let groups = lines(4000, |n| format!("[traffic.g{n}]\ncc = 'qubic'\n"));
     let levels = format!("[vary]\n{}", lines(32, |n| format!("'run.x{n}' = 7\n")));
     for (text, count) in [
         (format!("{HEAD}{keys}[traffic.a]\n"), 8000),
-        (format!("{HEAD}[traffic.a]\n{claims}"), 4000),
         (format!("{HEAD}{groups}"), 4000),
         (format!("{HEAD}[traffic.a]\n{levels}"), 32),
     ] {

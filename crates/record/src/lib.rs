@@ -24,6 +24,7 @@ mod spread;
 mod summary;
 mod table;
 mod tables;
+mod taken;
 #[cfg(test)]
 mod testing;
 mod tidy;
@@ -49,6 +50,7 @@ pub use summary::{
     Summary, WindowSummary,
 };
 pub use tables::{Described, Table};
+pub use taken::{Statistic, Taken};
 pub use tidy::{Tidy, export_tidy};
 pub use types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,

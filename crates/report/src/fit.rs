@@ -3,7 +3,7 @@
 use weir_base::terminal::printable_line;
 
 /// The text in at most `width` characters.
-pub(crate) fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     let text = printable_line(text);
     if text.chars().count() <= width {
         return text.into_owned();
@@ -12,7 +12,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 }
 
 /// The text in lines of at most `width` characters, broken at spaces.
-pub(crate) fn wrapped(text: &str, width: usize) -> String {
+pub fn wrapped(text: &str, width: usize) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in printable_line(text).split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
@@ -30,7 +30,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> String {
 
 /// Texts in at most `width` characters each, so that those that differ still do: where their beginnings are the same, their
 /// ends are kept.
-pub(crate) fn cut_apart(texts: &[&str], width: usize) -> Vec<String> {
+pub fn cut_apart(texts: &[&str], width: usize) -> Vec<String> {
     let beginnings: Vec<String> = texts.iter().map(|text| cut(text, width)).collect();
     let clash = |cuts: &[String], at: usize| {
         (0..texts.len()).any(|other| texts[other] != texts[at] && cuts[other] == cuts[at])

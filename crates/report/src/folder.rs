@@ -12,14 +12,14 @@ use weir_engine::write_below;
 const RUN_FOLDERS: [&str; 5] = ["sim", "live", "both", "pages", "series"];
 
 /// A report folder being written.
-pub(crate) struct Folder {
+pub struct Folder {
     root: PathBuf,
     written: Mutex<HashSet<PathBuf>>,
 }
 
 impl Folder {
     /// A report below `root`, the result folder.
-    pub(crate) fn new(root: &Path) -> Folder {
+    pub fn new(root: &Path) -> Folder {
         Folder { root: root.into(), written: Mutex::default() }
     }
 
@@ -28,7 +28,7 @@ impl Folder {
     }
 
     /// Writes one file; `name` is its path from the result folder, with slashes.
-    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), ReportError> {
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), ReportError> {
         let path = self.root.join(name);
         write_below(&self.root, name, content).map_err(|source| WriteError { path: path.clone(), source })?;
         self.written().insert(path);
@@ -36,7 +36,7 @@ impl Folder {
     }
 
     /// Removes the pages of runs that are no longer there.
-    pub(crate) fn sweep(&self) -> Result<(), ReportError> {
+    pub fn sweep(&self) -> Result<(), ReportError> {
         for kind in RUN_FOLDERS {
             let folder = self.root.join("report").join(kind);
             let Ok(files) = fs::read_dir(&folder) else { continue };

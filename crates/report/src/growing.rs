@@ -142,7 +142,7 @@ fn series_of(run: &FinishedRun, records: &Records, runs: usize, warmup: Option<S
 }
 
 /// Writes what pages share.
-pub(crate) fn write_assets(out: &Folder) -> Result<(), ReportError> {
+pub fn write_assets(out: &Folder) -> Result<(), ReportError> {
     for (name, content) in ASSETS {
         out.write(&format!("report/assets/{name}"), content.as_bytes())?;
     }

@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 /// Colours that groups are told apart by; further groups begin again.
-pub(crate) const GROUP_COLOURS: usize = 8;
+pub const GROUP_COLOURS: usize = 8;
 
 /// Text, fit for HTML content and attributes.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -23,7 +23,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// A file's name, fit for a link: everything but unreserved characters is percent-encoded (RFC 3986, section 2.3).
-pub(crate) fn link(name: &str) -> String {
+pub fn link(name: &str) -> String {
     let mut safe = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
@@ -37,7 +37,7 @@ pub(crate) fn link(name: &str) -> String {
 
 /// A page: what differs between them.
 #[derive(Default)]
-pub(crate) struct Page {
+pub struct Page {
     /// Title of the window.
     pub title: String,
     /// How the page reaches the result folder: empty, or `../` some times.
@@ -65,7 +65,7 @@ const THEME: &str =
 
 impl Page {
     /// The whole page.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         let root = self.root;
         let mut crumbs = String::new();
         for (text, href) in &self.crumbs {
@@ -98,7 +98,7 @@ impl Page {
 
 /// A table with a caption, which scrolls by itself where it is wider than the page.
 #[derive(Default)]
-pub(crate) struct Table {
+pub struct Table {
     caption: String,
     head: Vec<String>,
     rows: Vec<Vec<Cell>>,
@@ -107,44 +107,44 @@ pub(crate) struct Table {
 
 /// A cell of a table: HTML, and whether it holds a number.
 #[derive(Clone, Default)]
-pub(crate) struct Cell {
+pub struct Cell {
     html: String,
     number: bool,
 }
 
 impl Cell {
     /// Text.
-    pub(crate) fn text(text: &str) -> Cell {
+    pub fn text(text: &str) -> Cell {
         Cell { html: escape(text), number: false }
     }
     /// HTML that is safe already.
-    pub(crate) fn html(html: String) -> Cell {
+    pub fn html(html: String) -> Cell {
         Cell { html, number: false }
     }
     /// HTML that is safe already and stands in a column of numbers.
-    pub(crate) fn figure(html: String) -> Cell {
+    pub fn figure(html: String) -> Cell {
         Cell { html, number: true }
     }
     /// A number, or a blank where nothing was measured.
-    pub(crate) fn number(value: Option<f64>) -> Cell {
+    pub fn number(value: Option<f64>) -> Cell {
         Cell { html: value.map(crate::number::number).unwrap_or_default(), number: true }
     }
     /// A number that was configured, without digits that nobody wrote.
-    pub(crate) fn given(value: Option<f64>) -> Cell {
+    pub fn given(value: Option<f64>) -> Cell {
         Cell {
             html: value.map(|value| crate::number::compact(Some(value))).unwrap_or_default(),
             number: true,
         }
     }
     /// A count, or a blank.
-    pub(crate) fn count(value: Option<u64>) -> Cell {
+    pub fn count(value: Option<u64>) -> Cell {
         Cell { html: value.map(crate::number::count).unwrap_or_default(), number: true }
     }
 }
 
 impl Table {
     /// An empty table.
-    pub(crate) fn new(caption: &str, head: &[&str]) -> Table {
+    pub fn new(caption: &str, head: &[&str]) -> Table {
         Table {
             caption: caption.into(),
             head: head.iter().map(|text| text.to_string()).collect(),
@@ -153,18 +153,18 @@ impl Table {
     }
 
     /// The table with a button in each heading that sorts its rows.
-    pub(crate) fn sorted_by_click(mut self) -> Table {
+    pub fn sorted_by_click(mut self) -> Table {
         self.class = " class=\"sorts\"";
         self
     }
 
     /// Adds a row; its first cell names it.
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }
 
     /// The table without the columns in which every cell is blank; nothing at all when it has no rows.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
         }
@@ -202,12 +202,12 @@ impl Table {
 }
 
 /// A group's name with its colour before it.
-pub(crate) fn swatch(colour: usize, name: &str) -> String {
+pub fn swatch(colour: usize, name: &str) -> String {
     format!("<span class=\"swatch g{}\">{}</span>", colour % GROUP_COLOURS, escape(name))
 }
 
 /// A row of large figures: name, value, what stands below it.
-pub(crate) fn figures(figures: &[(&str, Option<String>, String)]) -> String {
+pub fn figures(figures: &[(&str, Option<String>, String)]) -> String {
     let mut html = String::from("<dl class=\"figures\">");
     for (name, value, below) in figures {
         if let Some(value) = value {
@@ -220,7 +220,7 @@ pub(crate) fn figures(figures: &[(&str, Option<String>, String)]) -> String {
 }
 
 /// Why a run is spoiled, and what else to know of it.
-pub(crate) fn notices(spoiled: &[String], warnings: &[String]) -> String {
+pub fn notices(spoiled: &[String], warnings: &[String]) -> String {
     let one = |class: &str, title: &str, texts: &[String]| {
         if texts.is_empty() {
             return String::new();

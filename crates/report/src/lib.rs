@@ -3,18 +3,17 @@
 //! metrics only; every page opens with a sentence made from the numbers ([`sentence`]).
 
 mod charts;
-mod claims;
 mod columns;
 mod comparison;
 mod environment;
 mod events;
-mod fit;
+pub mod fit;
 mod folder;
 mod growing;
-mod html;
+pub mod html;
 pub mod model;
 mod network;
-mod number;
+pub mod number;
 mod pages;
 pub mod plot;
 mod scatter;
@@ -29,12 +28,12 @@ mod waits;
 mod warnings;
 mod windows;
 
-pub use claims::{Reproduced, Score, claims_table, write_claims, write_document};
 pub use comparison::{Judged, Side, write_comparison};
-pub use growing::Growing;
+pub use folder::Folder;
+pub use growing::{Growing, write_assets};
 pub use table::{compare_table, table};
+pub use tables::class_name;
 
-use folder::Folder;
 use growing::Series;
 use model::{Lab, RunNumbers, RunSeries};
 use pages::run_file;

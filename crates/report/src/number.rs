@@ -7,7 +7,7 @@ const SPACE: char = '\u{a0}';
 const LEAST: f64 = 1e-6;
 
 /// A number for a table: three significant digits, no more than are needed above a hundred.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
         "–".into()
@@ -32,7 +32,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A number for a sentence: whole above ten, one decimal above one, two significant digits below.
-pub(crate) fn rough(value: f64) -> String {
+pub fn rough(value: f64) -> String {
     let size = value.abs();
     let text = if size >= 9.95 {
         format!("{value:.0}")
@@ -52,17 +52,17 @@ pub(crate) fn rough(value: f64) -> String {
 }
 
 /// A number and its unit for a sentence.
-pub(crate) fn rough_with(value: f64, unit: &str) -> String {
+pub fn rough_with(value: f64, unit: &str) -> String {
     format!("{}{SPACE}{unit}", rough(value))
 }
 
 /// A number and its unit for a table.
-pub(crate) fn number_with(value: f64, unit: &str) -> String {
+pub fn number_with(value: f64, unit: &str) -> String {
     format!("{}{SPACE}{unit}", number(value))
 }
 
 /// A count with its thousands set apart.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -75,12 +75,12 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// A value rounded to four significant digits: what plots are given.
-pub(crate) fn significant(value: f64) -> f64 {
+pub fn significant(value: f64) -> f64 {
     rounded(value, 4)
 }
 
 /// A value rounded to so many significant digits.
-pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
+pub fn rounded(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
@@ -91,7 +91,7 @@ pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
 }
 
 /// A value in as few characters as four significant digits take, for scripts; `null` where there is none.
-pub(crate) fn compact(value: Option<f64>) -> String {
+pub fn compact(value: Option<f64>) -> String {
     let mut text = String::new();
     push_compact(value, &mut text);
     text
@@ -99,7 +99,7 @@ pub(crate) fn compact(value: Option<f64>) -> String {
 
 /// Appends a value as [`compact`] writes it. A large lab's report holds millions of them: it is done on integers, and only
 /// what is very large or very small takes the way through [`significant`].
-pub(crate) fn push_compact(value: Option<f64>, out: &mut String) {
+pub fn push_compact(value: Option<f64>, out: &mut String) {
     use std::fmt::Write;
     match value.filter(|value| value.is_finite()) {
         None => out.push_str("null"),

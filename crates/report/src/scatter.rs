@@ -8,9 +8,8 @@ use crate::model::{Panel, Scatter};
 use crate::number::compact;
 use std::fmt::Write;
 use weir_base::Random;
-use weir_engine::{Taken, value_of};
-use weir_plan::{Axis, Lab, Statistic};
-use weir_record::{RunSummary, Summary, metric};
+use weir_plan::{Axis, Lab};
+use weir_record::{RunSummary, Statistic, Summary, Taken, metric};
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
@@ -69,7 +68,7 @@ pub(crate) fn scatters(lab: &Lab, summary: &Summary) -> Vec<Scatter> {
 
 fn value(axis: &Axis, run: &RunSummary) -> Option<f64> {
     let taken = Taken { of: axis.of.as_slice(), class: None, window: axis.window.as_deref() };
-    value_of(run, &axis.metric, taken, Statistic::Mean)
+    run.value(&axis.metric, taken, Statistic::Mean)
 }
 
 /// What stands beside an axis.

@@ -123,7 +123,7 @@ pub(crate) fn stations_table(run: &RunNumbers) -> String {
 }
 
 /// A codepoint as RFC 3168 writes it.
-pub(crate) fn class_name(class: &str) -> &str {
+pub fn class_name(class: &str) -> &str {
     match class {
         "not-ect" => "Not-ECT",
         "ect0" => "ECT(0)",

@@ -96,6 +96,12 @@ impl From<ResultsError> for Failure {
     }
 }
 
+impl From<weir_study::Missing> for Failure {
+    fn from(missing: weir_study::Missing) -> Failure {
+        Failure::bad_input(missing.message, missing.help)
+    }
+}
+
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         match error {

@@ -87,7 +87,7 @@ fn labs(folder: &Path) -> Vec<Entry> {
     let of = |path: std::path::PathBuf| {
         if path.is_dir() {
             labs(&path)
-        } else if path.ends_with(crate::reproduce::PROFILE) {
+        } else if path.ends_with(weir_study::PROFILE) {
             // No lab: the labs of its study extend it.
             vec![]
         } else if path.extension().is_some_and(|extension| extension == "toml") {

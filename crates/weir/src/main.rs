@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Command::Describe(args) => list::describe(&args),
         Command::New(args) => results::new(&args),
         Command::Export(args) => results::export(&args),
-        Command::Schema => print_json(&weir_plan::schema()),
+        Command::Schema => print_json(&weir_study::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Circuit(args) => circuit::circuit(&args.action),
         Command::Sliq(args) => sliq::sliq(&args.action),

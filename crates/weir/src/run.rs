@@ -25,6 +25,8 @@ static CANCEL: AtomicBool = AtomicBool::new(false);
 /// Runs a lab.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let lab = Lab::load(&args.lab, &args.set)?;
+    // Nothing runs of a lab whose claims are wrong.
+    weir_study::claims(&lab)?;
     let engines = engines(&args.on);
     if args.on.contains(&EngineName::Live) {
         // An ordinary user's process moves into a user namespace; it must still have a single thread. Whether it worked

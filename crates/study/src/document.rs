@@ -1,14 +1,14 @@
 //! A study's reproduction as a page of Markdown with pictures, to be kept beside the project's other documents: what the study
 //! says, what was measured, what differs and why.
 
-use super::figure::figure;
-use super::{Reproduced, Said, Score, named, what};
-use crate::ReportError;
-use crate::folder::Folder;
-use crate::html::link;
+use crate::figure::figure;
+use crate::judge::{ClaimVerdict, Judged};
+use crate::score::{Reproduced, Score};
+use crate::words::{Said, named, what};
 use std::fmt::Write;
 use std::path::Path;
-use weir_engine::{ClaimVerdict, Judged};
+use weir_report::html::link;
+use weir_report::{Folder, ReportError};
 
 /// Writes `STUDY.md` and the pictures of its claims, in a folder `STUDY` beside it. `about` is what the study's folder says of
 /// itself (`about.md`): what stands before its first heading of the second level begins the page, the rest follows the verdicts.

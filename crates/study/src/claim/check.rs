@@ -1,14 +1,13 @@
 //! A claim held against the tree: levels, labels, groups, links and metrics that it names must be there.
 
 use super::written::{CLASS, IN, OF, Values, codepoint};
-use super::{Along, Known, Written};
-use crate::diagnostic::{Fault, Origin, suggest};
-use crate::tree::Node;
+use super::{Along, Written};
 use weir_base::CODEPOINTS;
+use weir_plan::{Entry, Fault, Names, Origin, suggest};
 
 /// Everything that is wrong with a claim.
-pub(super) fn faults(claim: &Written, entry: &Node, known: &Known<'_>) -> Vec<Fault> {
-    let place = |path: &[&str]| entry.as_table().and_then(|table| table.locate(path)).unwrap_or(entry.origin);
+pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Vec<Fault> {
+    let place = |path: &[&str]| entry.place(path);
     let mut faults = Vec::new();
     for (level, labels) in &claim.cells {
         faults.extend(known.labels(level, &labels.0, place(&["where", level])));
@@ -54,7 +53,7 @@ pub(super) fn faults(claim: &Written, entry: &Node, known: &Known<'_>) -> Vec<Fa
 }
 
 /// What is wrong with the level along which a bound is passed.
-fn along_fault(along: &Along, known: &Known<'_>, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fault> {
+fn along_fault(along: &Along, known: &Names<'_>, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fault> {
     if along.above.is_some() == along.below.is_some() {
         let help = "write along = { level = \"LEVEL\", above = 50 }, or below";
         return Some(Fault::new(place(&["along"]), "one bound is passed, above it or below", help));

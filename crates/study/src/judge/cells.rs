@@ -1,9 +1,9 @@
 //! The cells that a claim is about, and what each came to: its repeats joined, and held against another cell or group where
 //! the claim says so.
 
-use weir_base::Ecn;
-use weir_plan::{Against, Along, Claim, Relation, Repeats, Statistic};
-use weir_record::{Metrics, ParamInfo, RunSummary, Value};
+use crate::claim::{Against, Along, Claim, Relation, Repeats};
+use weir_plan::leading_number;
+use weir_record::{ParamInfo, RunSummary, Taken};
 
 /// What a cell came to.
 pub(super) struct CellValue<'a> {
@@ -81,18 +81,6 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What a value is taken of: nothing for the run, a group, a flow or a link, or two groups; of which packets; and in which
-/// part of the run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Taken<'c> {
-    /// Names of groups, flows or links; two of groups.
-    pub of: &'c [String],
-    /// The codepoint of the packets, where the metric is of a class.
-    pub class: Option<Ecn>,
-    /// The name of a window; the whole run if none.
-    pub window: Option<&'c str>,
-}
-
 /// Of cells that differ along the level alone, the first at which the bound is passed, with the number of its label for a
 /// value; where none has passed it, the first of all without a value.
 fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec<CellValue<'a>> {
@@ -101,7 +89,7 @@ fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec
         let label = cell.params.iter().find(|param| param.level == along.level);
         let place: Vec<&ParamInfo> = cell.params.iter().filter(|param| param.level != along.level).collect();
         let passed = cell.value.is_some_and(|value| along.passes(value));
-        let value = label.filter(|_| passed).and_then(|label| Along::number(&label.value));
+        let value = label.filter(|_| passed).and_then(|label| leading_number(&label.value));
         match found.iter_mut().find(|(other, _)| *other == place) {
             Some((_, first)) if first.value.is_none() && value.is_some() => {
                 *first = CellValue { value, ..cell }
@@ -117,7 +105,7 @@ fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec
 fn repeated<'a>(claim: &Claim, taken: Taken<'_>, runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
     let mut cells: Vec<Repeated<'a>> = Vec::new();
     for run in runs {
-        let value = value_of(run, &claim.metric, taken, claim.statistic);
+        let value = run.value(&claim.metric, taken, claim.statistic);
         // Repeats of a cell follow each other.
         match cells.last_mut() {
             Some(cell) if *cell.params == run.params => cell.values.push(value),
@@ -180,49 +168,6 @@ fn median_interval(values: &[Option<f64>]) -> Option<(f64, f64)> {
         term *= (count + 1 - rank) as f64 / rank as f64;
     }
     (rank > 0).then(|| (values[rank - 1], values[count - rank]))
-}
-
-/// The value of a metric in one run.
-pub fn value_of(run: &RunSummary, metric: &str, taken: Taken<'_>, statistic: Statistic) -> Option<f64> {
-    let of_metrics = |metrics: &Metrics| one_of(statistic, metrics.get(metric));
-    let run = run.part(taken.window)?;
-    if let Some(class) = taken.class {
-        let link = run.queues.iter().find(|queue| taken.of.first().is_none_or(|of| queue.link == *of))?;
-        return of_metrics(&link.classes.iter().find(|one| one.class == class)?.metrics);
-    }
-    match taken.of {
-        [] => of_metrics(run.metrics),
-        // In the order in which the plan looks a name up; a group of one flow bears the flow's name too.
-        [of] => {
-            let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);
-            let links = run.queues.iter().filter(|queue| queue.link == *of).map(|queue| &queue.metrics);
-            let flows = run.flows.iter().filter(|flow| flow.name == *of).map(|flow| &flow.metrics);
-            groups.chain(links).chain(flows).find_map(of_metrics)
-        }
-        // Metrics of two groups are ratios: of the two the other way round they are turned over.
-        [first, second, ..] => run.pairs.iter().find_map(|pair| {
-            let value = of_metrics(&pair.metrics)?;
-            match (pair.group == *first && pair.to == *second, pair.group == *second && pair.to == *first) {
-                (true, _) => Some(value),
-                (_, true) => (value != 0.0).then(|| 1.0 / value),
-                _ => None,
-            }
-        }),
-    }
-}
-
-fn one_of(statistic: Statistic, value: Value) -> Option<f64> {
-    let Value::Distribution(of) = value else {
-        return value.scalar().filter(|_| statistic == Statistic::Mean);
-    };
-    Some(match statistic {
-        Statistic::Mean => of.mean,
-        Statistic::P1 => of.p1,
-        Statistic::P25 => of.p25,
-        Statistic::P50 => of.p50,
-        Statistic::P75 => of.p75,
-        Statistic::P99 => of.p99,
-    })
 }
 
 #[cfg(test)]

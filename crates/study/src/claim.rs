@@ -1,23 +1,49 @@
-//! `[expect]`: what is expected of a lab's results, with a tolerance and a source. Here claims are read and checked against
-//! the tree; judging them is `weir reproduce`'s.
+//! `[[expect]]`: what is expected of a lab's results, with a tolerance and a source. Here claims are read and checked against
+//! the tree; `judge` holds them against results.
 //!
-//! As it is written (`written`), a claim may stand for several, one for each label of a level; what it comes to is a
-//! [`Claim`] for each of them.
+//! As it is written (`written`), a claim may stand for several, one for each label of a level; it is spelled out as a [`Claim`] for
+//! each of them.
 
 mod check;
-mod known;
+mod only;
 mod written;
 
-pub(crate) use known::Known;
-pub(crate) use written::{Words, Written};
+use written::Written;
+pub use written::schema;
 
-use crate::diagnostic::Fault;
-use crate::tree::{Item, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use weir_base::Ecn;
+use weir_plan::{Diagnostics, Fault, Lab};
+use weir_record::Statistic;
+
+/// The section of a lab file that holds claims.
+const SECTION: &str = "expect";
+
+/// The claims of a lab, checked against its tree, without those about cells that `[only]` leaves out.
+///
+/// # Errors
+/// Everything found wrong, each with its place and a suggestion.
+pub fn claims(lab: &Lab) -> Result<Vec<Claim>, Diagnostics> {
+    let help = "write [[expect]], and under it metric, value, tolerance and source";
+    let names = lab.names();
+    let (mut claims, mut faults): (Vec<Claim>, Vec<Fault>) = Default::default();
+    for entry in lab.entries(SECTION, help)? {
+        match entry.read::<Written>() {
+            Ok(written) => {
+                let found = check::faults(&written, entry, &names);
+                if found.is_empty() {
+                    claims.extend(written.claims());
+                }
+                faults.extend(found);
+            }
+            Err(fault) => faults.push(fault.or_help(help)),
+        }
+    }
+    if faults.is_empty() { Ok(only::kept(claims, lab, &names)) } else { Err(lab.refuse(faults)) }
+}
 
 /// Cells by what they chose on some levels: on each of these, one of the labels.
 pub type Cells = BTreeMap<String, Vec<String>>;
@@ -61,25 +87,6 @@ pub struct Claim {
     /// Why a difference is known and accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
-}
-
-/// A statistic of a distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Statistic {
-    /// The mean.
-    #[default]
-    Mean,
-    /// The 1st percentile.
-    P1,
-    /// The 25th percentile.
-    P25,
-    /// The median.
-    P50,
-    /// The 75th percentile.
-    P75,
-    /// The 99th percentile.
-    P99,
 }
 
 /// What the repeats of a cell come to.
@@ -144,12 +151,6 @@ impl Along {
     /// Whether a value is past the bound.
     pub fn passes(&self, value: f64) -> bool {
         self.above.is_some_and(|bound| value > bound) || self.below.is_some_and(|bound| value < bound)
-    }
-
-    /// The number with which a label begins.
-    pub fn number(label: &str) -> Option<f64> {
-        let end = label.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(label.len());
-        label[..end].parse().ok()
     }
 }
 
@@ -262,31 +263,4 @@ impl Serialize for Tolerance {
             Tolerance::Share(share) => serializer.collect_str(&format_args!("{} %", share * 100.0)),
         }
     }
-}
-
-/// `[expect]`, checked against the tree.
-pub(crate) fn read(root: &Table, known: &Known<'_>) -> Result<Vec<Claim>, Vec<Fault>> {
-    let Some(expect) = root.get("expect") else { return Ok(Vec::new()) };
-    let help = "write [[expect]], and under it metric, value, tolerance and source";
-    let Item::Array(entries) = &expect.item else {
-        let message = format!("`expect` is {}, not a list of claims", expect.what());
-        return Err(vec![Fault::new(expect.origin, message, help)]);
-    };
-    let (mut claims, mut faults) = (Vec::new(), Vec::new());
-    for entry in entries {
-        match crate::read::read::<Written>(entry) {
-            Ok(written) => {
-                let found = check::faults(&written, entry, known);
-                if found.is_empty() {
-                    claims.extend(written.claims());
-                }
-                faults.extend(found);
-            }
-            Err(mut fault) => {
-                fault.help.get_or_insert(help.into());
-                faults.push(fault.at(entry.origin));
-            }
-        }
-    }
-    if faults.is_empty() { Ok(claims) } else { Err(faults) }
 }

@@ -1,10 +1,11 @@
 //! A claim about several cells as a picture: what was measured along a level, over what was published. Plain SVG, so that it
 //! stands in a page of Markdown as well.
 
-use crate::html::escape;
+use crate::claim::Expected;
+use crate::judge::{Judged, Point};
 use std::fmt::Write;
-use weir_engine::{Judged, Point};
-use weir_plan::{Along, Expected};
+use weir_plan::leading_number;
+use weir_report::html::escape;
 
 /// Size of the picture, and of what the plot leaves free around itself.
 const SIZE: (f64, f64) = (760.0, 300.0);
@@ -39,7 +40,7 @@ struct Plane<'a> {
 impl<'a> Plane<'a> {
     /// Whether the labels are places on a scale, between which a line says something.
     fn is_ordered(&self) -> bool {
-        self.labels.iter().all(|label| Along::number(label).is_some())
+        self.labels.iter().all(|label| leading_number(label).is_some())
     }
 
     /// None when the cells differ on no level or on more than two, or there are too few or too many of them.
@@ -105,7 +106,7 @@ impl Bands {
         match &judged.claim.along {
             None => Bands { values: Some((low, high)), ..Bands::default() },
             Some(along) => {
-                let numbers: Vec<f64> = labels.iter().filter_map(|label| Along::number(label)).collect();
+                let numbers: Vec<f64> = labels.iter().filter_map(|label| leading_number(label)).collect();
                 Bands {
                     places: Some((place(&numbers, low), place(&numbers, high))),
                     bound: along.above.or(along.below),
@@ -261,7 +262,7 @@ impl Frame {
         for (column, label) in plane.labels.iter().enumerate().filter(|(column, _)| column % every == 0) {
             // The unit stands below, once.
             let short = label.split(' ').next().unwrap_or(label);
-            let shown = if Along::number(label).is_some() { short } else { *label };
+            let shown = if leading_number(label).is_some() { short } else { *label };
             let lower = if rows && column % 2 == 1 { ROW } else { 0.0 };
             let _ = writeln!(
                 svg,

@@ -1,13 +1,14 @@
-//! What claims and plots may name, gathered once from the tree, so that checking them takes time in proportion to their number.
+//! What sections about the tree (`[only]`, `[[plot]]`, `[[expect]]`) may name: levels, labels, windows, groups and links. They are
+//! gathered once, so that checking takes time in proportion to what is checked.
 
-use super::Along;
 use crate::cell::Cell;
 use crate::diagnostic::{Fault, Origin, nearest, suggest};
-use crate::vary::Level;
+use crate::vary::{Level, leading_number};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use weir_record::Level as Of;
 
 /// The names of a tree.
-pub(crate) struct Known<'a> {
+pub struct Names<'a> {
     levels: &'a [Level],
     /// For each level its labels, and the first that does not begin with a number.
     labels: HashMap<&'a str, (HashSet<&'a str>, Option<&'a str>)>,
@@ -20,12 +21,12 @@ pub(crate) struct Known<'a> {
     members: BTreeSet<&'a str>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> Names<'a> {
     /// The names of these levels, and of the groups and links in these cells.
-    pub(crate) fn of(levels: &'a [Level], cells: &'a [Cell]) -> Known<'a> {
+    pub(crate) fn of(levels: &'a [Level], cells: &'a [Cell]) -> Names<'a> {
         let labels = |level: &'a Level| {
             let labels = || level.choices.iter().map(|choice| choice.label.as_str());
-            let unnumbered = labels().find(|label| Along::number(label).is_none());
+            let unnumbered = labels().find(|label| leading_number(label).is_none());
             (level.name.as_str(), (labels().collect(), unnumbered))
         };
         let (mut groups, mut not_alone, mut members) = (BTreeSet::new(), HashSet::new(), BTreeSet::new());
@@ -42,11 +43,17 @@ impl<'a> Known<'a> {
             members.extend(links.map(|link| link.name.as_str()));
         }
         members.extend(&groups);
-        Known { levels, labels: levels.iter().map(labels).collect(), groups, not_alone, windows, members }
+        Names { levels, labels: levels.iter().map(labels).collect(), groups, not_alone, windows, members }
+    }
+
+    /// The levels, each with its labels, in the order of the tree.
+    pub fn levels(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
+        let labels = |level: &'a Level| level.choices.iter().map(|choice| choice.label.as_str()).collect();
+        self.levels.iter().map(move |level| (level.name.as_str(), labels(level)))
     }
 
     /// What is wrong with the name of a level.
-    pub(crate) fn level(&self, level: &str, origin: Origin) -> Option<Fault> {
+    pub fn level(&self, level: &str, origin: Origin) -> Option<Fault> {
         if self.has_level(level) {
             return None;
         }
@@ -54,12 +61,13 @@ impl<'a> Known<'a> {
         Some(Fault::new(origin, format!("the tree has no level `{level}`"), help))
     }
 
-    pub(super) fn has_level(&self, level: &str) -> bool {
+    /// Whether the tree has this level.
+    pub fn has_level(&self, level: &str) -> bool {
         self.labels.contains_key(level)
     }
 
     /// What is wrong with the name of a window.
-    pub(crate) fn window(&self, name: &str, origin: Origin) -> Option<Fault> {
+    pub fn window(&self, name: &str, origin: Origin) -> Option<Fault> {
         if self.windows.contains(name) {
             return None;
         }
@@ -71,7 +79,7 @@ impl<'a> Known<'a> {
     }
 
     /// What is wrong with a level and labels of it.
-    pub(crate) fn labels(
+    pub fn labels(
         &self,
         level: &str,
         named: impl IntoIterator<Item = impl AsRef<str>>,
@@ -85,15 +93,15 @@ impl<'a> Known<'a> {
         Some(Fault::new(origin, format!("the level `{level}` has no \"{unknown}\""), help))
     }
 
-    /// What is wrong with a level along which a bound is passed.
-    pub(super) fn numbers(&self, level: &str, origin: Origin) -> Option<Fault> {
+    /// What is wrong with a level whose labels are to begin with numbers.
+    pub fn numbers(&self, level: &str, origin: Origin) -> Option<Fault> {
         let Some((_, unnumbered)) = self.labels.get(level) else { return self.level(level, origin) };
         let message = format!("the label \"{}\" of that level does not begin with a number", (*unnumbered)?);
         Some(Fault::new(origin, message, "name a level of rates, times or counts"))
     }
 
     /// What is wrong with a metric and whose it is said to be, shown in the places of the names and of the metric.
-    pub(crate) fn metric(
+    pub fn metric(
         &self,
         metric: &str,
         of: &[String],
@@ -101,7 +109,7 @@ impl<'a> Known<'a> {
         [of_origin, metric_origin]: [Origin; 2],
     ) -> Option<Fault> {
         let taken = self.taken_of(metric, of).map(|level| match level {
-            weir_record::Level::Run | weir_record::Level::Link if by_class => weir_record::Level::Class,
+            Of::Run | Of::Link if by_class => Of::Class,
             level => level,
         });
         match taken {
@@ -117,14 +125,14 @@ impl<'a> Known<'a> {
 
     /// What a metric is taken of: a group, a link, a flow, two groups or the whole run. The name that nothing bears, if `of`
     /// has one.
-    fn taken_of<'b>(&self, metric: &str, of: &'b [String]) -> Result<weir_record::Level, &'b str> {
+    fn taken_of<'b>(&self, metric: &str, of: &'b [String]) -> Result<Of, &'b str> {
         let of = match of {
-            [] => return Ok(weir_record::Level::Run),
+            [] => return Ok(Of::Run),
             [of] => of.as_str(),
             several => {
                 return match several.iter().find(|of| !self.groups.contains(of.as_str())) {
                     Some(unknown) => Err(unknown),
-                    None => Ok(weir_record::Level::Pair),
+                    None => Ok(Of::Pair),
                 };
             }
         };
@@ -134,16 +142,14 @@ impl<'a> Known<'a> {
         };
         if self.groups.contains(of) {
             // A group of one flow bears that flow's name, so what is of flows alone can be claimed of it too.
-            let of_flows = weir_record::metric(metric).is_some_and(|metric| {
-                metric.of.contains(&weir_record::Level::Flow)
-                    && !metric.of.contains(&weir_record::Level::Group)
-            });
+            let of_flows = weir_record::metric(metric)
+                .is_some_and(|metric| metric.of.contains(&Of::Flow) && !metric.of.contains(&Of::Group));
             let flow = of_flows && !self.not_alone.contains(of);
-            Ok(if flow { weir_record::Level::Flow } else { weir_record::Level::Group })
+            Ok(if flow { Of::Flow } else { Of::Group })
         } else if self.members.contains(of) {
-            Ok(weir_record::Level::Link)
+            Ok(Of::Link)
         } else if is_flow() == Some(true) {
-            Ok(weir_record::Level::Flow)
+            Ok(Of::Flow)
         } else {
             Err(of)
         }
@@ -151,7 +157,7 @@ impl<'a> Known<'a> {
 }
 
 /// What is wrong with the metric, taken of such a thing.
-fn metric_fault(name: &str, level: weir_record::Level, origin: Origin) -> Option<Fault> {
+fn metric_fault(name: &str, level: Of, origin: Origin) -> Option<Fault> {
     let Some(metric) = weir_record::metric(name) else {
         let help = match nearest(name, weir_record::METRICS.iter().map(|metric| metric.name)) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -163,11 +169,11 @@ fn metric_fault(name: &str, level: weir_record::Level, origin: Origin) -> Option
         return None;
     }
     let of = match level {
-        weir_record::Level::Group => "a traffic group",
-        weir_record::Level::Link => "a link",
-        weir_record::Level::Flow => "a flow",
-        weir_record::Level::Pair => "two groups",
-        weir_record::Level::Class => "the packets of one codepoint",
+        Of::Group => "a traffic group",
+        Of::Link => "a link",
+        Of::Flow => "a flow",
+        Of::Pair => "two groups",
+        Of::Class => "the packets of one codepoint",
         _ => "the whole run",
     };
     let help = "`weir describe` says of a metric what it is taken of; name that with `of`";

@@ -3,10 +3,9 @@
 
 mod cells;
 
+use crate::claim::{Claim, Expected, Order, Over};
 use cells::{CellValue, Table};
-pub use cells::{Taken, value_of};
 use serde::Serialize;
-use weir_plan::{Claim, Expected, Order, Over};
 use weir_record::{ParamInfo, RunSummary, Summary};
 
 /// What a claim comes to.
@@ -213,8 +212,9 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::{Against, Along, Relation, Repeats, Tolerance};
     use weir_base::Ecn;
-    use weir_plan::{Against, Along, Relation, Repeats, Statistic, Tolerance};
+    use weir_record::Statistic;
     use weir_record::Value;
 
     /// Two cells of two repeats: utilisation 90 and 92, then 96 and 97; the last run is spoiled.

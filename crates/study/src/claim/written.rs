@@ -1,13 +1,15 @@
 //! A claim as a lab file has it.
 
-use super::{Against, Along, Claim, Expected, Order, Over, Relation, Repeats, Statistic, Tolerance};
+use super::{Against, Along, Claim, Expected, Order, Over, Relation, Repeats, Tolerance};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use weir_base::{CODEPOINTS, Ecn};
+use weir_plan::Words;
+use weir_record::Statistic;
 
 /// What is expected of a metric, and who says so. A claim states `value` with a `tolerance`, or `at_least` or `at_most` or
 /// both, or an `order`.
@@ -72,6 +74,17 @@ pub(crate) struct Written {
     pub(super) differs: Option<String>,
 }
 
+/// The JSON schema of a lab file, claims included.
+pub fn schema() -> serde_json::Value {
+    let mut lab = weir_plan::schema();
+    let mut claims = schemars::schema_for!(Vec<Written>).to_value();
+    if let (Some(all), Some(own)) = (lab["$defs"].as_object_mut(), claims["$defs"].as_object_mut()) {
+        all.append(own);
+    }
+    lab["properties"][super::SECTION]["items"] = claims["items"].take();
+    lab
+}
+
 /// The key of `against` that names whose metric it is there.
 pub(super) const OF: &str = "of";
 /// The one that names of which packets.
@@ -131,51 +144,6 @@ impl Written {
 /// The codepoint of this name.
 pub(super) fn codepoint(name: &str) -> Option<Ecn> {
     CODEPOINTS.into_iter().find(|codepoint| codepoint.name() == name)
-}
-
-/// A word, or a list of words.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Words(pub(crate) Vec<String>);
-
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Words, D::Error> {
-        struct OneOrMore;
-        impl<'de> Visitor<'de> for OneOrMore {
-            type Value = Words;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text in quotes, or a list of such")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
-                Ok(Words(vec![text.into()]))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Words, A::Error> {
-                let mut words = Vec::new();
-                while let Some(word) = seq.next_element()? {
-                    words.push(word);
-                }
-                match words.is_empty() {
-                    true => Err(A::Error::custom("this list is empty")),
-                    false => Ok(Words(words)),
-                }
-            }
-        }
-        deserializer.deserialize_any(OneOrMore)
-    }
-}
-
-impl JsonSchema for Words {
-    fn schema_name() -> Cow<'static, str> {
-        "Words".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({ "anyOf": [
-            { "type": "string" },
-            { "type": "array", "items": { "type": "string" }, "minItems": 1 }
-        ] })
-    }
 }
 
 /// A value, or one for each label.

@@ -1,0 +1,41 @@
+//! Sections of a lab file that other rooms read: lists of tables, each table under a heading of its own (`[[expect]]`). The plan
+//! keeps them as they are written, with their places.
+
+use crate::diagnostic::{Fault, Origin};
+use crate::tree::{Item, Node, Table};
+use serde::Deserialize;
+
+/// The sections that other rooms read.
+pub(crate) const SECTIONS: [&str; 1] = ["expect"];
+
+/// One table of such a section, as it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a>(&'a Node);
+
+impl<'a> Entry<'a> {
+    /// Reads it as a type.
+    ///
+    /// # Errors
+    /// What does not fit, in its place.
+    pub fn read<T: Deserialize<'a>>(self) -> Result<T, Fault> {
+        crate::read::read(self.0).map_err(|fault| fault.at(self.0.origin))
+    }
+
+    /// Where the value at the end of this path is written, or the nearest around it.
+    pub fn place(self, path: &[&str]) -> Origin {
+        self.0.as_table().and_then(|table| table.locate(path)).unwrap_or(self.0.origin)
+    }
+}
+
+/// The entries of a section; none if there is no such section. `help` says how one is written.
+pub(crate) fn entries<'a>(root: &'a Table, name: &str, help: &str) -> Result<Vec<Entry<'a>>, Fault> {
+    let Some(section) = root.get(name) else { return Ok(Vec::new()) };
+    match &section.item {
+        Item::Array(entries) => Ok(entries.iter().map(Entry).collect()),
+        _ => Err(Fault::new(
+            section.origin,
+            format!("`{name}` is {}, not a list of tables", section.what()),
+            help,
+        )),
+    }
+}

@@ -1,0 +1,83 @@
+//! One value of one run: of which metric, taken of what, in which part of the run, and which statistic of it.
+
+use crate::{Metrics, RunSummary, Value};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_base::Ecn;
+
+/// A statistic of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Statistic {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The 1st percentile.
+    P1,
+    /// The 25th percentile.
+    P25,
+    /// The median.
+    P50,
+    /// The 75th percentile.
+    P75,
+    /// The 99th percentile.
+    P99,
+}
+
+/// What a value is taken of: nothing for the run, a group, a flow or a link, or two groups; of which packets; and in which
+/// part of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Taken<'c> {
+    /// Names of groups, flows or links; two of groups.
+    pub of: &'c [String],
+    /// The codepoint of the packets, where the metric is of a class.
+    pub class: Option<Ecn>,
+    /// The name of a window; the whole run if none.
+    pub window: Option<&'c str>,
+}
+
+impl RunSummary {
+    /// The value of a metric in this run; `None` where it was not measured.
+    pub fn value(&self, metric: &str, taken: Taken<'_>, statistic: Statistic) -> Option<f64> {
+        let of_metrics = |metrics: &Metrics| one_of(statistic, metrics.get(metric));
+        let run = self.part(taken.window)?;
+        if let Some(class) = taken.class {
+            let link = run.queues.iter().find(|queue| taken.of.first().is_none_or(|of| queue.link == *of))?;
+            return of_metrics(&link.classes.iter().find(|one| one.class == class)?.metrics);
+        }
+        match taken.of {
+            [] => of_metrics(run.metrics),
+            // In the order in which the plan looks a name up; a group of one flow has the flow's name too.
+            [of] => {
+                let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);
+                let links = run.queues.iter().filter(|queue| queue.link == *of).map(|queue| &queue.metrics);
+                let flows = run.flows.iter().filter(|flow| flow.name == *of).map(|flow| &flow.metrics);
+                groups.chain(links).chain(flows).find_map(of_metrics)
+            }
+            // Metrics of two groups are ratios: of the two the other way round they are turned over.
+            [first, second, ..] => run.pairs.iter().find_map(|pair| {
+                let value = of_metrics(&pair.metrics)?;
+                match (pair.group == *first && pair.to == *second, pair.group == *second && pair.to == *first)
+                {
+                    (true, _) => Some(value),
+                    (_, true) => (value != 0.0).then(|| 1.0 / value),
+                    _ => None,
+                }
+            }),
+        }
+    }
+}
+
+fn one_of(statistic: Statistic, value: Value) -> Option<f64> {
+    let Value::Distribution(of) = value else {
+        return value.scalar().filter(|_| statistic == Statistic::Mean);
+    };
+    Some(match statistic {
+        Statistic::Mean => of.mean,
+        Statistic::P1 => of.p1,
+        Statistic::P25 => of.p25,
+        Statistic::P50 => of.p50,
+        Statistic::P75 => of.p75,
+        Statistic::P99 => of.p99,
+    })
+}

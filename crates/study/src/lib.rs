@@ -1,0 +1,26 @@
+//! Studies: what was published, claimed in labs, and held against what weir measures. A study is a folder of labs that extend one
+//! profile; `[[expect]]` in a lab claims what was published ([`claims`]); each claim is judged on the results of a run of its lab
+//! ([`judge`]), and told as a table, a page and a document.
+#![forbid(unsafe_code)]
+
+mod claim;
+mod document;
+mod figure;
+mod judge;
+mod page;
+mod place;
+mod score;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use claim::{
+    Against, Along, Cells, Claim, Expected, Order, Over, Relation, Repeats, Tolerance, claims, schema,
+};
+pub use document::write_document;
+pub use judge::{ClaimVerdict, Judged, Point, Standing, judge};
+pub use page::write_claims;
+pub use place::{Missing, PROFILE, Place, find, require_profile};
+pub use score::{Reproduced, Score};
+pub use table::claims_table;

@@ -1,0 +1,88 @@
+//! The page of a reproduction: published against measured, one row a claim.
+
+use crate::judge::ClaimVerdict;
+use crate::score::{Reproduced, Score};
+use crate::words::Said;
+use std::fmt::Write;
+use std::path::Path;
+use weir_report::html::{Cell, Page, Table, escape, figures, link};
+use weir_report::{Folder, ReportError};
+
+/// Writes the page of a reproduction: `index.html` in a folder that the labs' result folders are below.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_claims(folder: &Path, labs: &[Reproduced]) -> Result<(), ReportError> {
+    let out = Folder::new(folder);
+    weir_report::write_assets(&out)?;
+    let score = Score::of(labs);
+    let mut body = figures(&[
+        ("Hold", Some(score.holds.to_string()), "within their tolerance".into()),
+        ("Fail", Some(score.fails.to_string()), "outside it, or not measured".into()),
+        ("Differ", Some(score.differs.to_string()), "for a reason that is given".into()),
+    ]);
+    for lab in labs {
+        let title = lab.title.as_ref().map_or(String::new(), |title| format!(": {}", escape(title)));
+        let _ = writeln!(
+            body,
+            "<section><h2><a href=\"{}/index.html\">{}/{}</a>{title}</h2>\n{}</section>",
+            escape(&link(&lab.folder)),
+            escape(&lab.study),
+            escape(&lab.lab),
+            claims_of(lab)
+        );
+    }
+    let mut studies: Vec<&str> = labs.iter().map(|lab| lab.study.as_str()).collect();
+    studies.dedup();
+    let page = Page {
+        title: format!("Reproduction of {} · weir", studies.join(", ")),
+        root: "",
+        crumbs: vec![],
+        eyebrow: format!("Published against measured: {}", escape(&studies.join(", "))),
+        sentence: score.sentence(),
+        body,
+        scripts: vec!["report/assets/weir.js".into()],
+    };
+    out.write("index.html", page.render().as_bytes())
+}
+
+fn claims_of(lab: &Reproduced) -> String {
+    if lab.claims.is_empty() {
+        return "<p class=\"quiet\">This lab claims nothing.</p>\n".into();
+    }
+    let head = ["row", "claim", "cell", "verdict", "published", "measured", "engine", "repeats", "source"];
+    let mut table = Table::new("Claims", &head);
+    for judged in &lab.claims {
+        let said = Said::of(judged);
+        let class = match judged.verdict {
+            ClaimVerdict::Holds => "agree",
+            ClaimVerdict::Fails => "differ",
+            ClaimVerdict::Differs => "cannot-tell",
+        };
+        let wrapped = |text: &str| Cell::html(format!("<span class=\"wrap\">{}</span>", escape(text)));
+        let figure = |text: &str| match judged.standing {
+            Some(_) => wrapped(text),
+            None => Cell::figure(escape(text)),
+        };
+        let reason = judged.claim.differs.as_ref().filter(|_| judged.verdict == ClaimVerdict::Differs);
+        let source = match reason {
+            Some(reason) => format!("{} Differs: {reason}", judged.claim.source),
+            None => judged.claim.source.clone(),
+        };
+        table.row(vec![
+            Cell::text(judged.claim.row.as_deref().unwrap_or("")),
+            wrapped(&said.what),
+            wrapped(&said.cell),
+            Cell::html(format!("<span class=\"verdict {class}\">{}</span>", judged.verdict.name())),
+            figure(&said.published),
+            match said.standing.as_str() {
+                "" => Cell::figure(escape(&said.measured)),
+                standing => wrapped(&format!("{}: {standing}", said.measured)),
+            },
+            Cell::text(&judged.engine),
+            Cell::count(Some(judged.repeats as u64)),
+            wrapped(&source),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,129 @@
+//! A claim in words and digits: what the terminal, the page and the document all show.
+
+use crate::claim::{Claim, Expected, Over, Relation, Repeats, Tolerance};
+use crate::judge::{Judged, Standing};
+use std::fmt::Write;
+use weir_record::{Statistic, metric};
+use weir_report::class_name;
+use weir_report::number::{number, rough_with};
+
+/// A claim in words and digits.
+pub(crate) struct Said {
+    pub(crate) what: String,
+    pub(crate) published: String,
+    pub(crate) measured: String,
+    pub(crate) cell: String,
+    /// How cells stand along a level, where an order is claimed.
+    pub(crate) standing: String,
+}
+
+impl Said {
+    pub(crate) fn of(judged: &Judged) -> Said {
+        let claim = &judged.claim;
+        let farthest: Vec<&str> = judged.cell.iter().map(|param| param.value.as_str()).collect();
+        let cell = match (judged.cells, claim.over, &judged.standing) {
+            (0, ..) => claim.cells.values().map(|labels| labels.join(", ")).collect::<Vec<_>>().join(" · "),
+            (1, ..) => farthest.join(" · "),
+            (many, Over::Mean, _) => format!("mean of {many} cells"),
+            (_, _, Some(_)) => farthest.join(" · "),
+            (many, ..) => format!("farthest of {many} cells: {}", farthest.join(" · ")),
+        };
+        let measured = match &judged.standing {
+            Some(Standing { pairs, wrong, .. }) => format!("{} of {pairs} pairs", pairs - wrong.len()),
+            None => judged.measured.map_or_else(|| "–".into(), number),
+        };
+        let standing = judged.standing.as_ref().map(standing_text).unwrap_or_default();
+        Said { what: what(claim), published: expected_text(&claim.expected), measured, cell, standing }
+    }
+}
+
+/// What a claim is about.
+pub(crate) fn what(claim: &Claim) -> String {
+    let unit = metric(&claim.metric).map_or("", |metric| metric.unit);
+    let title = metric(&claim.metric).map_or(claim.metric.as_str(), |metric| metric.title);
+    let mut what = title.to_owned();
+    if claim.statistic != Statistic::Mean {
+        let _ = write!(what, ", {}", statistic_name(claim.statistic));
+    }
+    if !claim.of.is_empty() {
+        let _ = write!(what, " of {}", claim.of.join(" to "));
+    }
+    if let Some(class) = claim.class {
+        let _ = write!(what, " of {}", class_name(class.name()));
+    }
+    if let Some(window) = &claim.window {
+        let _ = write!(what, " in {window}");
+    }
+    let unit = match (claim.repeats, claim.against.as_ref().map(|against| against.relation)) {
+        (_, Some(Relation::Change)) => "%",
+        (_, Some(Relation::Ratio)) => "",
+        (Repeats::Variation, _) => "%",
+        _ => unit,
+    };
+    if let Some(against) = &claim.against {
+        let relation = ["change against", "over that of", "less that of"][against.relation as usize];
+        let class = against.class.map(|class| class_name(class.name()));
+        let names = against.of.iter().chain(against.cells.values()).chain(&against.window);
+        let whose: Vec<&str> = names.map(String::as_str).chain(class).collect();
+        let _ = write!(what, ", {relation} {}", whose.join(" · "));
+    }
+    if let Some(along) = &claim.along {
+        let (side, bound) = along.above.map_or(("below", along.below), |above| ("above", Some(above)));
+        let level = along.level.rsplit('.').next().unwrap_or_default();
+        let bound = format!("{} {unit}", short(bound.unwrap_or_default()));
+        return format!("first {level} with {what} {side} {}", bound.trim_end());
+    }
+    match claim.repeats {
+        Repeats::Mean => {}
+        Repeats::Median => what += ", median",
+        Repeats::Deviation => what += ", deviation over repeats",
+        Repeats::Variation => what += ", variation over repeats",
+    }
+    if !unit.is_empty() {
+        let _ = write!(what, ", {unit}");
+    }
+    what
+}
+
+/// What is expected.
+fn expected_text(expected: &Expected) -> String {
+    match expected {
+        Expected::Near { value, tolerance } => {
+            let within = match tolerance {
+                Tolerance::Absolute(tolerance) => short(*tolerance),
+                Tolerance::Share(share) => rough_with(100.0 * share, "%"),
+            };
+            format!("{} ± {within}", short(*value))
+        }
+        Expected::Within { at_least: Some(least), at_most: Some(most) } => {
+            format!("{} to {}", short(*least), short(*most))
+        }
+        Expected::Within { at_least: Some(least), .. } => format!("≥ {}", short(*least)),
+        Expected::Within { at_most, .. } => format!("≤ {}", at_most.map_or_else(|| "–".into(), short)),
+        Expected::Order { order, .. } => order.to_string(),
+    }
+}
+
+/// How cells stand, in the order that was claimed, and which pairs stand otherwise.
+fn standing_text(standing: &Standing) -> String {
+    let value = |value: &Option<f64>| value.map_or_else(|| "–".into(), number);
+    let values: Vec<String> =
+        standing.values.iter().map(|(label, measured)| format!("{label} {}", value(measured))).collect();
+    let wrong: Vec<String> = standing.wrong.iter().map(|(less, more)| format!("{less} ≥ {more}")).collect();
+    let but = if wrong.is_empty() { String::new() } else { format!("; but {}", wrong.join(", ")) };
+    values.join(", ") + &but
+}
+
+fn statistic_name(statistic: Statistic) -> &'static str {
+    ["mean", "p1", "p25", "p50", "p75", "p99"][statistic as usize]
+}
+
+/// A claim with the row that it is a part of.
+pub(crate) fn named(judged: &Judged, what: &str) -> String {
+    judged.claim.row.as_ref().map_or_else(|| what.into(), |row| format!("{row} {what}"))
+}
+
+/// A number as it was written in the claim.
+fn short(value: f64) -> String {
+    format!("{value}")
+}
