@@ -110,6 +110,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
         rtt: args.rtt,
         owd: args.owd.unwrap_or(args.rtt / 2),
         packet_time: args.rate.time_to_send(args.packet),
+        gap: Span::ZERO,
     };
     check(args, &channel)?;
     let goal = Goal { deadline: args.deadline, target: args.target };

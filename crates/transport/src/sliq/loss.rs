@@ -22,6 +22,8 @@ pub(crate) enum Content {
         stream: u8,
         /// The segment's number.
         sequence: u32,
+        /// The round of its group.
+        round: u8,
     },
     /// A repair packet of a stream's group.
     Repair {
@@ -29,6 +31,8 @@ pub(crate) enum Content {
         stream: u8,
         /// The group's first segment.
         start: u32,
+        /// The round of its group.
+        round: u8,
     },
 }
 

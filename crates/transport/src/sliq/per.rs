@@ -11,8 +11,11 @@ const PACKETS: u64 = 100;
 const TIME: Span = Span::from_millis(250);
 /// The mean is over at most so many packets: older ones lose weight.
 const MOST: f64 = 10_000.0;
-/// A measurement agrees with the mean when it is no further away than so many standard deviations of its own.
+/// A measurement agrees with the mean when it is no further away than so many standard deviations of its own. One in 400 is further
+/// away by chance: it counts when the next one says the same.
 const DEVIATIONS: f64 = 3.0;
+/// One that is further away than this counts at once.
+const FAR: f64 = 5.0;
 
 /// The rate of loss on the way to the peer.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +25,8 @@ pub(crate) struct Per {
     /// Packets sent and lost since the rate last changed.
     sent: f64,
     lost: f64,
+    /// The last measurement, if it alone was above the mean (`true`) or below: what it sent and lost.
+    doubted: Option<(bool, f64, f64)>,
 }
 
 impl Per {
@@ -41,8 +46,17 @@ impl Per {
         let (sent, lost) = (sent as f64, (sent - arrived) as f64);
         let mean = self.mean();
         let deviation = (mean * (1.0 - mean) / sent).sqrt().max(1.0 / sent);
-        if (lost / sent - mean).abs() > DEVIATIONS * deviation {
+        let (off, doubted) = ((lost / sent - mean) / deviation, self.doubted.take());
+        if off.abs() > DEVIATIONS && self.sent > 0.0 {
+            let above = off > 0.0;
+            if off.abs() < FAR && doubted.is_none_or(|(side, ..)| side != above) {
+                self.doubted = Some((above, sent, lost));
+                return;
+            }
             (self.sent, self.lost) = (0.0, 0.0);
+        } else if let Some((_, sent, lost)) = doubted {
+            // It was chance, and counts as such.
+            (self.sent, self.lost) = (self.sent + sent, self.lost + lost);
         }
         let kept = (MOST / (self.sent + sent)).min(1.0);
         self.sent = (self.sent + sent) * kept;
@@ -105,12 +119,22 @@ mod tests {
     fn a_change_is_followed_within_a_second() {
         let mut channel = Channel::new();
         channel.carry(20_000, 10);
-        channel.carry(600, 2);
+        channel.carry(800, 2);
         assert!((channel.per.rate() - 0.5).abs() < 0.01, "{}", channel.per.rate());
-        channel.carry(600, 10);
+        channel.carry(800, 10);
         assert!((channel.per.rate() - 0.1).abs() < 0.01, "{}", channel.per.rate());
-        channel.carry(600, u64::MAX);
+        channel.carry(800, u64::MAX);
         assert_eq!(channel.per.rate(), 0.0);
+    }
+
+    #[test]
+    fn one_measurement_alone_that_is_off_moves_the_mean_and_no_more() {
+        let mut channel = Channel::new();
+        channel.carry(2_000, 5);
+        // Once 0.28 of 250 packets, which is 3.2 deviations above 0.2: as chance has it once in 700 measurements.
+        channel.received -= 20;
+        channel.carry(500, 5);
+        assert!((channel.per.rate() - 0.208).abs() < 0.003, "{}", channel.per.rate());
     }
 
     #[test]

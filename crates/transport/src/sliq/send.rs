@@ -1,18 +1,24 @@
 //! The sending half of a stream: segments from the first that is not settled on, which of them are to be sent again, and how their
 //! delivery is seen to. A message that is longer than a segment is cut here, and put together by the receiving half.
 
+mod groups;
+
+pub(crate) use groups::PathNow;
+
 use super::Delivery;
-use super::aec::group::{Group, Next};
-use super::aec::{Channel, Choice, Goal, Plan, Planner, code};
+use super::aec::group::Group;
+use super::aec::{Choice, Goal, Planner};
 use super::wire::{Data, Flags, Repair};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use weir_base::{Ewma, Span, Time};
+use weir_base::{Ewma, Time};
 
 /// Segments between the first that is not settled and the last that was sent (the GNAT software).
 pub(crate) const WINDOW: usize = 32_768;
 /// What stands before a segment in what a repair packet is made of: its length and its flags.
 pub(crate) const SYMBOL_HEADER: usize = 3;
+/// Weight of a new length in their mean.
+const LENGTH_WEIGHT: f64 = 0.05;
 /// Weight of a new gap between hand-overs.
 const GAP_WEIGHT: f64 = 0.05;
 
@@ -32,6 +38,8 @@ struct Segment {
     head: Vec<u8>,
     bytes: u32,
     flags: Flags,
+    /// When it was handed over.
+    handed: Time,
     state: State,
     /// How often it was sent.
     sent: u32,
@@ -45,9 +53,11 @@ pub(crate) enum Item {
         data: Data,
         /// Whether it was sent before.
         again: bool,
+        /// The round of its group.
+        round: u8,
     },
-    /// A repair packet.
-    Repair(Repair),
+    /// A repair packet, and the round of its group.
+    Repair(Repair, u8),
 }
 
 /// The sending half of a stream.
@@ -78,7 +88,9 @@ pub(crate) struct Outgoing {
     forward: bool,
     groups: VecDeque<Group>,
     planner: Option<Planner>,
-    channel: Option<Channel>,
+    path: Option<PathNow>,
+    /// Mean length of a segment in bytes.
+    length: Ewma,
     newest: Option<Arc<Choice>>,
     /// Time from one hand-over to the next, in seconds, and when the last was.
     gap: Ewma,
@@ -121,7 +133,8 @@ impl Outgoing {
             forward: false,
             groups: VecDeque::new(),
             planner,
-            channel: None,
+            path: None,
+            length: Ewma::new(LENGTH_WEIGHT),
             newest: None,
             gap: Ewma::new(GAP_WEIGHT),
             handed: None,
@@ -130,21 +143,6 @@ impl Outgoing {
             retransmitted: 0,
             settled: 0,
         }
-    }
-
-    /// The channel as it is now.
-    pub(crate) fn set_channel(&mut self, channel: Channel) {
-        self.channel = Some(channel);
-    }
-
-    /// The plan of its newest group.
-    pub(crate) fn plan(&self) -> Option<&Plan> {
-        self.newest.as_ref().map(|choice| &choice.plan)
-    }
-
-    /// Whether its plans ask for the channel.
-    pub(crate) fn is_planned(&self) -> bool {
-        self.planner.is_some()
     }
 
     /// Takes a message whole or not at all; where there are none, as many bytes as there is room for.
@@ -165,20 +163,21 @@ impl Outgoing {
             let to = (from + length as usize).min(head.len());
             let (first, last) = (!self.messages || left == taken, !self.messages || left == length);
             let flags = Flags { first, last, ..Flags::default() };
-            self.push(&head[from..to], length as u32, flags);
+            self.push(&head[from..to], length as u32, flags, now);
             left -= length;
         }
         taken
     }
 
-    fn push(&mut self, head: &[u8], bytes: u32, flags: Flags) {
+    fn push(&mut self, head: &[u8], bytes: u32, flags: Flags, handed: Time) {
         let mut own = self.spare.pop().unwrap_or_default();
         own.clear();
         own.extend_from_slice(head);
         self.unsent += u64::from(bytes);
+        self.length.update(bytes.into());
         self.unsettled += u64::from(bytes);
         let flags = Flags { ordered: self.ordered, coded: self.planner.is_some(), ..flags };
-        self.segments.push_back(Segment { head: own, bytes, flags, state: State::Waiting, sent: 0 });
+        self.segments.push_back(Segment { head: own, bytes, flags, handed, state: State::Waiting, sent: 0 });
     }
 
     /// From now on the application always has data.
@@ -187,10 +186,10 @@ impl Outgoing {
     }
 
     /// The application writes no more.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&mut self, now: Time) {
         if !std::mem::replace(&mut self.closed, true) {
             self.full = false;
-            self.push(&[], 0, Flags { first: true, last: true, fin: true, ..Flags::default() });
+            self.push(&[], 0, Flags { first: true, last: true, fin: true, ..Flags::default() }, now);
             if let Some(group) = self.groups.back_mut().filter(|group| !group.is_closed()) {
                 group.close();
             }
@@ -231,11 +230,11 @@ impl Outgoing {
         while let Some(sequence) = self.lost.pop_front() {
             let at = self.at(sequence);
             if self.segments.get(at).is_some_and(|segment| segment.state == State::Lost) {
-                return Some(self.send(at));
+                return Some(self.send(at, 0));
             }
         }
         for group in 0..self.groups.len() {
-            if let Some(item) = self.next_of(group) {
+            if let Some(item) = self.next_of(group, now) {
                 return Some(item);
             }
         }
@@ -246,85 +245,16 @@ impl Outgoing {
             if !self.full {
                 return None;
             }
-            self.push(&[], self.payload, Flags { first: true, last: true, ..Flags::default() });
+            self.push(&[], self.payload, Flags { first: true, last: true, ..Flags::default() }, now);
         }
         let at = self.sent;
         self.sent += 1;
         self.unsent -= u64::from(self.segments[at].bytes);
         self.join_group(at, now);
-        Some(self.send(at))
+        Some(self.send(at, 0))
     }
 
-    /// What a group sends next.
-    fn next_of(&mut self, group: usize) -> Option<Item> {
-        let group = self.groups.get_mut(group)?;
-        let (start, k) = (group.start, group.sources());
-        match group.next()? {
-            Next::Again(sequence) => {
-                let at = self.at(sequence);
-                Some(self.send(at))
-            }
-            Next::Repair(number) => {
-                let at = self.at(start);
-                let group = self.segments.range(at..at + usize::from(k));
-                let longest = group.map(|segment| segment.bytes).max().unwrap_or(0) as usize + SYMBOL_HEADER;
-                self.coded += 1;
-                let distance = at as u16;
-                Some(Item::Repair(Repair {
-                    stream: self.id,
-                    start,
-                    k,
-                    number,
-                    distance,
-                    length: longest as u16,
-                }))
-            }
-        }
-    }
-
-    /// A segment that leaves for the first time joins a group.
-    fn join_group(&mut self, at: usize, now: Time) {
-        let Some(planner) = &mut self.planner else { return };
-        if self.groups.back().is_none_or(Group::is_closed) {
-            let gap =
-                if self.full { Span::ZERO } else { Span::from_secs_f64(self.gap.value().unwrap_or(0.0)) };
-            let plan = self.channel.and_then(|channel| {
-                planner.plan(&Channel { packet_time: channel.packet_time.max(gap), ..channel })
-            });
-            self.newest.clone_from(&plan);
-            self.groups.push_back(Group::new(self.base.wrapping_add(at as u32), plan, now));
-        }
-        if let Some(group) = self.groups.back_mut() {
-            group.grow();
-        }
-        // What ends the stream ends the group.
-        let fin = self.segments[at].flags.fin;
-        if let Some(group) = self.groups.back_mut().filter(|group| fin && !group.is_closed()) {
-            group.close();
-        }
-    }
-
-    /// When a group that is not full is to be closed, since no more was written.
-    pub(crate) fn closes_at(&self) -> Time {
-        let Some(group) =
-            self.groups.back().filter(|group| !group.is_closed() && self.sent == self.segments.len())
-        else {
-            return Time::NEVER;
-        };
-        let gap = Span::from_secs_f64(self.gap.value().unwrap_or(0.0));
-        let gap = self.channel.map_or(gap, |channel| gap.max(channel.packet_time));
-        group.begun + gap * (u64::from(group.k()) + 1)
-    }
-
-    /// Closes such a group.
-    pub(crate) fn on_timer(&mut self, now: Time) {
-        let due = now >= self.closes_at();
-        if let Some(group) = self.groups.back_mut().filter(|_| due) {
-            group.close();
-        }
-    }
-
-    fn send(&mut self, at: usize) -> Item {
+    fn send(&mut self, at: usize, round: u8) -> Item {
         let segment = &mut self.segments[at];
         let again = segment.sent > 0;
         segment.sent += 1;
@@ -337,7 +267,7 @@ impl Outgoing {
             distance: at as u16,
             length: segment.bytes as u16,
         };
-        Item::Data { data, again }
+        Item::Data { data, again, round }
     }
 
     /// What a segment begins with.
@@ -345,31 +275,12 @@ impl Outgoing {
         self.segments.get(self.at(sequence)).map_or(&[], |segment| &segment.head)
     }
 
-    /// Writes what a repair packet begins with: the sum of the group's segments, each with its length and flags before it. Zeros follow.
-    pub(crate) fn repair(&mut self, repair: &Repair, into: &mut Vec<u8>) {
-        let at = self.at(repair.start);
-        let mut symbols: [Vec<u8>; code::MOST_SOURCES] = Default::default();
-        let mut count = 0;
-        for (symbol, segment) in symbols.iter_mut().zip(self.segments.range(at..at + usize::from(repair.k))) {
-            *symbol = self.spare.pop().unwrap_or_default();
-            symbol.clear();
-            symbol.extend((segment.bytes as u16).to_be_bytes());
-            symbol.push(segment.flags.bits());
-            symbol.extend_from_slice(&segment.head);
-            count += 1;
-        }
-        let mut slices = [&[][..]; code::MOST_SOURCES];
-        slices.iter_mut().zip(&symbols).for_each(|(slice, symbol)| *slice = symbol);
-        code::encode(&slices[..count], repair.number.into(), into);
-        self.spare.extend(symbols.into_iter().take(count));
-    }
-
     /// A segment has arrived. `late` says that it counted as lost before.
-    pub(crate) fn arrived(&mut self, sequence: u32, late: bool) {
+    pub(crate) fn arrived(&mut self, sequence: u32, round: u8, late: bool) {
         if self.planner.is_some() {
             if let Some(group) = self.group(sequence) {
                 let at = sequence.wrapping_sub(group.start);
-                group.arrived(Some(at), late);
+                group.arrived(Some(at), round, late);
                 self.settle_groups();
             }
             return;
@@ -380,10 +291,10 @@ impl Outgoing {
     }
 
     /// A segment's packet counts as lost.
-    pub(crate) fn lost(&mut self, sequence: u32) {
+    pub(crate) fn lost(&mut self, sequence: u32, round: u8) {
         if self.planner.is_some() {
             if let Some(group) = self.group(sequence) {
-                group.lost();
+                group.lost(round);
             }
             return;
         }
@@ -407,34 +318,6 @@ impl Outgoing {
             segment.state = State::Lost;
             self.lost.push_back(sequence);
         }
-    }
-
-    /// A repair packet of the group that begins there has arrived, or counts as lost.
-    pub(crate) fn repair_fate(&mut self, start: u32, arrived: bool, late: bool) {
-        let Some(group) = self.group(start) else { return };
-        if arrived {
-            group.arrived(None, late);
-            self.settle_groups();
-        } else {
-            group.lost();
-        }
-    }
-
-    fn group(&mut self, sequence: u32) -> Option<&mut Group> {
-        self.groups.iter_mut().find(|group| sequence.wrapping_sub(group.start) < u32::from(group.sources()))
-    }
-
-    /// Settles the segments of complete groups.
-    fn settle_groups(&mut self) {
-        for at in 0..self.groups.len() {
-            let group = &self.groups[at];
-            if group.is_complete() {
-                let (start, sources) = (group.start, group.sources());
-                (0..u32::from(sources)).for_each(|n| self.settle(self.at(start.wrapping_add(n))));
-            }
-        }
-        self.groups.retain(|group| !group.is_complete());
-        self.advance();
     }
 
     fn settle(&mut self, at: usize) {

@@ -2,7 +2,7 @@
 
 use super::{Choice, Have};
 use std::sync::Arc;
-use weir_base::Time;
+use weir_base::{Span, Time};
 
 /// A group of segments that are protected together.
 #[derive(Debug, Clone)]
@@ -10,7 +10,10 @@ pub(crate) struct Group {
     /// Its first segment.
     pub(crate) start: u32,
     /// When its first segment was handed over.
-    pub(crate) begun: Time,
+    pub(crate) handed: Time,
+    /// When its newest packet has left, and how long after that a round's fate is known.
+    left: Time,
+    patience: Span,
     /// How it is sent; `None` where no plan reaches the deadline, and each segment stands alone.
     plan: Option<Arc<Choice>>,
     /// Segments so far, and whether there will be no more.
@@ -38,11 +41,13 @@ pub(crate) enum Next {
 }
 
 impl Group {
-    /// A group that begins with this segment.
-    pub(crate) fn new(start: u32, plan: Option<Arc<Choice>>, now: Time) -> Group {
+    /// A group that begins with this segment, which was handed over then. The fate of a packet is known so long after it has left.
+    pub(crate) fn new(start: u32, plan: Option<Arc<Choice>>, handed: Time, patience: Span) -> Group {
         Group {
             start,
-            begun: now,
+            handed,
+            left: handed,
+            patience,
             plan,
             sources: 0,
             closed: false,
@@ -76,10 +81,16 @@ impl Group {
         self.closed && self.arrived.count_ones() + u32::from(self.repairs) >= u32::from(self.sources)
     }
 
+    /// The round that its packets belong to, from 0.
+    pub(crate) fn round(&self) -> u8 {
+        self.round
+    }
+
     /// Its next segment leaves for the first time.
-    pub(crate) fn grow(&mut self) {
+    pub(crate) fn grow(&mut self, now: Time) {
         self.sources += 1;
         self.out += 1;
+        self.left = now;
         if self.sources >= self.k() {
             self.close();
         }
@@ -95,7 +106,10 @@ impl Group {
     }
 
     /// What leaves next of this round; it counts as sent.
-    pub(crate) fn next(&mut self) -> Option<Next> {
+    pub(crate) fn next(&mut self, now: Time) -> Option<Next> {
+        if self.has_more() {
+            self.left = now;
+        }
         if self.again > 0 {
             let at = self.again.trailing_zeros();
             self.again &= self.again - 1;
@@ -118,8 +132,9 @@ impl Group {
         self.again > 0 || self.coded > 0
     }
 
-    /// One of its packets has arrived: a segment by its place, or a repair packet. `late` says that it counted as lost before.
-    pub(crate) fn arrived(&mut self, segment: Option<u32>, late: bool) {
+    /// One of its packets has arrived: a segment by its place, or a repair packet, of this round. `late` says that it counted as lost
+    /// before.
+    pub(crate) fn arrived(&mut self, segment: Option<u32>, round: u8, late: bool) {
         match segment {
             Some(at) => {
                 self.arrived |= 1 << at;
@@ -127,19 +142,44 @@ impl Group {
             }
             None => self.repairs += 1,
         }
-        if !late {
-            self.out = self.out.saturating_sub(1);
-        }
         if self.is_complete() {
             (self.again, self.coded) = (0, 0);
         }
-        self.go_on();
+        if !late {
+            self.known(round);
+        }
     }
 
-    /// One of its packets counts as lost.
-    pub(crate) fn lost(&mut self) {
-        self.out = self.out.saturating_sub(1);
-        self.go_on();
+    /// One of its packets of this round counts as lost.
+    pub(crate) fn lost(&mut self, round: u8) {
+        self.known(round);
+    }
+
+    fn known(&mut self, round: u8) {
+        if round == self.round {
+            self.out = self.out.saturating_sub(1);
+            self.go_on();
+        }
+    }
+
+    /// When the next round is due though the fate of some packets of this one is not known: an acknowledgement that is lost must not
+    /// take the time that the plan has for the rounds that follow.
+    pub(crate) fn due(&self) -> Time {
+        let follows =
+            self.plan.as_ref().is_some_and(|choice| usize::from(self.round) + 1 < choice.plan.rounds);
+        if follows && self.closed && self.out > 0 && !self.has_more() {
+            self.left + self.patience
+        } else {
+            Time::NEVER
+        }
+    }
+
+    /// Begins the next round if it is due.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        if now >= self.due() {
+            self.out = 0;
+            self.go_on();
+        }
     }
 
     /// Begins the next round when all of this one's packets are accounted for. After the last round the missing segments are sent
@@ -176,20 +216,19 @@ impl Group {
 mod tests {
     use super::super::{Channel, Goal, choose};
     use super::*;
-    use weir_base::Span;
 
     /// A full group of a plan for 10 Mbit/s, 10 ms each way and packets of 1,250 bytes, and the packets of its first round.
     fn group(per: f64, deadline: u64) -> (Group, Arc<Choice>) {
         let ms = Span::from_millis;
-        let channel = Channel { per, rtt: ms(20), owd: ms(10), packet_time: ms(1) };
+        let channel = Channel { per, rtt: ms(20), owd: ms(10), packet_time: ms(1), gap: Span::ZERO };
         let choice = Arc::new(choose(&channel, &Goal { deadline: ms(deadline), target: 0.995 }).unwrap());
-        let mut group = Group::new(100, Some(choice.clone()), Time::ZERO);
-        (0..choice.plan.k).for_each(|_| group.grow());
+        let mut group = Group::new(100, Some(choice.clone()), Time::ZERO, ms(20));
+        (0..choice.plan.k).for_each(|_| group.grow(Time::ZERO));
         (group, choice)
     }
 
     fn sent(group: &mut Group) -> Vec<Next> {
-        std::iter::from_fn(|| group.next()).collect()
+        std::iter::from_fn(|| group.next(Time::ZERO)).collect()
     }
 
     #[test]
@@ -199,16 +238,16 @@ mod tests {
         assert_eq!((choice.plan.k, choice.plan.first), (9, 16));
         assert_eq!(sent(&mut group), (0..7).map(Next::Repair).collect::<Vec<_>>());
         // Two segments and one repair arrive; the others are lost, one after another.
-        group.arrived(Some(0), false);
-        group.arrived(Some(5), false);
-        group.arrived(None, false);
-        (0..13).for_each(|_| group.lost());
+        group.arrived(Some(0), group.round, false);
+        group.arrived(Some(5), group.round, false);
+        group.arrived(None, group.round, false);
+        (0..13).for_each(|_| group.lost(group.round));
         let missing = [1, 2, 3, 4, 6, 7, 8].map(|at| Next::Again(100 + at));
         assert_eq!(sent(&mut group), missing);
         // With six of them the group is complete.
         missing[..6].iter().for_each(|next| {
             let Next::Again(sequence) = next else { panic!("a repair packet") };
-            group.arrived(Some(sequence - 100), false);
+            group.arrived(Some(sequence - 100), group.round, false);
         });
         assert!(group.is_complete() && !group.has_more());
     }
@@ -219,10 +258,10 @@ mod tests {
         let repairs = sent(&mut group).len();
         assert_eq!(repairs, choice.plan.first - choice.plan.k);
         // All repairs and one segment are lost.
-        (0..choice.plan.k as u32 - 1).for_each(|at| group.arrived(Some(at), false));
-        (0..repairs).for_each(|_| group.lost());
+        (0..choice.plan.k as u32 - 1).for_each(|at| group.arrived(Some(at), group.round, false));
+        (0..repairs).for_each(|_| group.lost(group.round));
         assert!(!group.has_more());
-        group.lost();
+        group.lost(group.round);
         let packets = choice.plan.packets(1, Have { sources: choice.plan.k as u8 - 1, repairs: 0 });
         let next = sent(&mut group);
         assert_eq!(next.len(), packets);
@@ -236,16 +275,32 @@ mod tests {
         group.close();
         // Three ninths of seven.
         assert_eq!(sent(&mut group).len(), (choice.plan.first - choice.plan.k).div_ceil(3));
-        (0..3).for_each(|at| group.arrived(Some(at), false));
+        (0..3).for_each(|at| group.arrived(Some(at), group.round, false));
         assert!(group.is_complete());
+    }
+
+    #[test]
+    fn a_round_begins_on_time_though_an_acknowledgement_is_lost() {
+        let (mut group, choice) = group(0.2, 50);
+        sent(&mut group);
+        // All but one segment, of whose fate nothing is heard, are lost.
+        (0..choice.plan.first - 1).for_each(|_| group.lost(0));
+        let due = Time::ZERO + Span::from_millis(20);
+        assert_eq!((group.due(), group.has_more()), (due, false));
+        group.on_timer(due);
+        assert!(group.has_more() && group.round == 1);
+        // What is heard of it later says nothing of this round.
+        let out = sent(&mut group).len() as u16;
+        group.lost(0);
+        assert_eq!((group.out, group.due()), (out, Time::NEVER));
     }
 
     #[test]
     fn a_late_acknowledgement_counts() {
         let (mut group, _) = group(0.0, 30);
-        group.lost();
+        group.lost(group.round);
         assert!(group.has_more());
-        group.arrived(Some(0), true);
+        group.arrived(Some(0), group.round, true);
         assert!(group.is_complete() && !group.has_more());
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A plan's last packet must arrive in time however the rounds before went. A round begins a round trip after the last packet of the
 //! one before has left, and each packet takes its time to send. A first round of `n` packets and later ones of at most `m` each
-//! therefore last `(n + (rounds - 1) m) packet times + (rounds - 1) RTT + one-way delay`, from the hand-over of the first packet.
+//! therefore last `(n + (rounds - 1) m) packet times + (rounds - 1) RTT + one-way delay`, from the hand-over of the first packet. An
+//! application that hands its packets over one by one lengthens that: each source packet but the first waits for its hand-over.
 //! Among the plans that this allows, [`super::optimum`] finds the best for each size of group, number of rounds and first round;
 //! the GNAT report took tables made beforehand.
 
@@ -36,6 +37,8 @@ pub struct Channel {
     pub owd: Span,
     /// Time from one packet to the next, at the rate at which the sender sends.
     pub packet_time: Span,
+    /// Time from one hand-over to the next; what is below the packet time does not count, since packets then wait to be sent.
+    pub gap: Span,
 }
 
 /// What a plan is to reach.
@@ -124,7 +127,10 @@ impl Plan {
             least: found.least / sources,
             delivery,
             efficiency: delivery * sources / (found.sent * (1.0 - channel.per)),
-            latest: channel.packet_time * longest + channel.rtt * later as u64 + channel.owd,
+            latest: channel.packet_time * longest
+                + channel.gap.saturating_sub(channel.packet_time) * (k as u64 - 1)
+                + channel.rtt * later as u64
+                + channel.owd,
             later: found.table,
         }
     }
@@ -142,30 +148,56 @@ pub struct Choice {
     pub beaten: Vec<Plan>,
 }
 
-/// The packets that the deadline leaves time for, over all rounds, by the number of rounds less one.
-type Room = [u8; MOST_ROUNDS];
+/// Steps in which [`Room`] counts the time between hand-overs, a packet time each.
+const GAP_STEPS: u64 = 8;
 
-/// How many packets each number of rounds leaves time for.
-fn room(channel: &Channel, deadline: Span) -> Room {
-    std::array::from_fn(|later| {
-        let time = deadline.saturating_sub(channel.owd + channel.rtt * later as u64);
-        let packets = time.as_nanos() / channel.packet_time.as_nanos().max(1);
-        let rounds = later as u64 + 1;
-        // Fewer packets than rounds are none; more than the most of all rounds make no difference.
-        if packets < rounds { 0 } else { packets.min(rounds * MOST_IN_ROUND as u64) as u8 }
-    })
+/// What the deadline leaves time for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Room {
+    /// The packets of a group of one, over all rounds, by the number of rounds less one.
+    packets: [u16; MOST_ROUNDS],
+    /// How much longer than a packet time it is from one hand-over to the next, in steps, rounded up.
+    gap: u16,
+}
+
+impl Room {
+    fn new(channel: &Channel, deadline: Span) -> Room {
+        let packet_time = channel.packet_time.as_nanos().max(1);
+        let gap = channel.gap.saturating_sub(channel.packet_time).as_nanos() * GAP_STEPS;
+        // A group of two then has no room; neither has one with a longer gap.
+        let gap = gap.div_ceil(packet_time).min(u16::MAX.into()) as u16;
+        let packets = std::array::from_fn(|later| {
+            let time = deadline.saturating_sub(channel.owd + channel.rtt * later as u64);
+            // More than the most of all rounds make no difference.
+            let most = (later as u64 + 1) * MOST_IN_ROUND as u64 + Room::lost_to(gap, MOST_SOURCES);
+            (time.as_nanos() / packet_time).min(most).min(u16::MAX.into()) as u16
+        });
+        Room { packets, gap }
+    }
+
+    /// The packets for which a group of `k` has no time since its packets are handed over one by one.
+    fn lost_to(gap: u16, k: usize) -> u64 {
+        ((k as u64 - 1) * u64::from(gap)).div_ceil(GAP_STEPS)
+    }
+
+    /// The packets of a group of `k`, over all rounds; none where there is not one for each round.
+    fn packets(&self, k: usize, later: usize) -> usize {
+        let packets = u64::from(self.packets[later]).saturating_sub(Room::lost_to(self.gap, k));
+        let most = (later + 1) * MOST_IN_ROUND;
+        if packets <= later as u64 { 0 } else { (packets as usize).min(most) }
+    }
 }
 
 /// Chooses the plan for this channel, as exactly as its numbers are. `None` where not even one packet arrives by the deadline.
 pub fn choose(channel: &Channel, goal: &Goal) -> Option<Choice> {
     let channel = Channel { per: channel.per.clamp(0.0, WORST_PER), ..*channel };
-    let (room, odds) = (room(&channel, goal.deadline), Odds::new(channel.per));
+    let (room, odds) = (Room::new(&channel, goal.deadline), Odds::new(channel.per));
     // So much more than the target is not to be lost to rounding.
     let allowed = 1.0 - goal.target + 1e-12;
     let mut plans: Vec<Plan> = Vec::new();
-    for (later, packets) in room.into_iter().enumerate().filter(|(_, packets)| *packets > 0) {
+    for later in (0..MOST_ROUNDS).filter(|later| room.packets(1, *later) > 0) {
         let mut best: Option<Plan> = None;
-        for_each_problem(&odds, later, packets.into(), allowed, |problem| {
+        for_each_problem(&odds, later, &room, allowed, |problem| {
             let beat =
                 best.as_ref().map_or(f64::INFINITY, |best| best.sent * problem.k as f64 * (1.0 - 1e-12));
             // A first round of more packets than the best plan sends in all is no use, nor is any longer one. Pure ARQ delivers
@@ -196,8 +228,8 @@ pub fn choose(channel: &Channel, goal: &Goal) -> Option<Choice> {
 /// The plan that delivers most; the one with fewer packets among equals.
 fn safest(odds: &Odds, room: &Room, channel: &Channel) -> Option<Plan> {
     let mut best: Option<Plan> = None;
-    for (later, packets) in room.iter().enumerate().filter(|(_, packets)| **packets > 0) {
-        for_each_problem(odds, later, (*packets).into(), 0.0, |problem| {
+    for later in (0..MOST_ROUNDS).filter(|later| room.packets(1, *later) > 0) {
+        for_each_problem(odds, later, room, 0.0, |problem| {
             let plan = Plan::new(&problem, problem.safest(), channel);
             let better = |best: &Plan| (plan.delivery, best.sent) > (best.delivery, plan.sent);
             if best.as_ref().is_none_or(better) {
@@ -209,16 +241,17 @@ fn safest(odds: &Odds, room: &Room, channel: &Channel) -> Option<Plan> {
     best
 }
 
-/// Goes through the sizes of groups and of first rounds that so many packets in all leave room for, until told not to go on with
+/// Goes through the sizes of groups and of first rounds that there is room for, until told not to go on with
 /// longer first rounds.
 fn for_each_problem<'a>(
     odds: &'a Odds,
     later: usize,
-    packets: usize,
+    room: &Room,
     allowed: f64,
     mut each: impl FnMut(Problem<'a>) -> bool,
 ) {
     for k in 1..=MOST_SOURCES {
+        let packets = room.packets(k, later);
         for first in k..=packets.saturating_sub(later).min(MOST_IN_ROUND) {
             let most = (packets - first).checked_div(later).unwrap_or(0).min(MOST_IN_ROUND);
             if !each(Problem { odds, k, later, first, most, allowed }) {
@@ -242,14 +275,20 @@ impl Planner {
         Planner { goal, plans: BTreeMap::new() }
     }
 
-    /// The plan for this channel, its rate of loss rounded up; `None` where not even one packet arrives by the deadline.
-    pub fn plan(&mut self, channel: &Channel) -> Option<Arc<Choice>> {
+    /// From hand-over to delivery.
+    pub fn deadline(&self) -> Span {
+        self.goal.deadline
+    }
+
+    /// The plan for this channel, its rate of loss rounded up, for a group whose first packet has waited so long to be sent; `None`
+    /// where not even one packet arrives by the deadline.
+    pub fn plan(&mut self, channel: &Channel, waited: Span) -> Option<Arc<Choice>> {
         let step = (channel.per.clamp(0.0, WORST_PER) * PER_STEPS).ceil();
-        let key = (step as u32, room(channel, self.goal.deadline));
+        let goal = Goal { deadline: self.goal.deadline.saturating_sub(waited), ..self.goal };
+        let key = (step as u32, Room::new(channel, goal.deadline));
         if self.plans.len() >= CACHED && !self.plans.contains_key(&key) {
             self.plans.clear();
         }
-        let goal = self.goal;
         let rounded = Channel { per: step / PER_STEPS, ..*channel };
         self.plans.entry(key).or_insert_with(|| choose(&rounded, &goal).map(Arc::new)).clone()
     }
@@ -265,7 +304,7 @@ mod tests {
 
     /// The GNAT report's link: 10 Mbit/s, 10 ms each way, packets of 1,250 bytes.
     fn gnat(per: f64) -> Channel {
-        Channel { per, rtt: ms(20), owd: ms(10), packet_time: ms(1) }
+        Channel { per, rtt: ms(20), owd: ms(10), packet_time: ms(1), gap: Span::ZERO }
     }
 
     fn plan(per: f64, deadline: u64) -> Choice {
@@ -319,7 +358,7 @@ mod tests {
         ];
         for (per, rounds, published) in published {
             // No limit but the number of rounds: packets take no time, and there is time for so many rounds.
-            let channel = Channel { per, rtt: ms(20), owd: ms(0), packet_time: Span::from_nanos(1) };
+            let channel = Channel { owd: ms(0), packet_time: Span::from_nanos(1), ..gnat(per) };
             let deadline = ms(20 * rounds - 10);
             let choice = choose(&channel, &Goal { deadline, target: 0.995 }).unwrap();
             let plan = choice.plan;
@@ -356,10 +395,30 @@ mod tests {
     #[test]
     fn a_planner_takes_the_next_hundredth_and_remembers() {
         let mut planner = Planner::new(Goal { deadline: ms(50), target: 0.995 });
-        let first = planner.plan(&gnat(0.1931)).unwrap();
+        let first = planner.plan(&gnat(0.1931), Span::ZERO).unwrap();
         assert_eq!(*first, plan(0.2, 50));
-        assert!(Arc::ptr_eq(&first, &planner.plan(&gnat(0.1999)).unwrap()));
-        assert!(!Arc::ptr_eq(&first, &planner.plan(&gnat(0.2001)).unwrap()));
+        assert!(Arc::ptr_eq(&first, &planner.plan(&gnat(0.1999), Span::ZERO).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &planner.plan(&gnat(0.2001), Span::ZERO).unwrap()));
+    }
+
+    #[test]
+    fn time_spent_waiting_to_be_sent_is_lost_to_the_plan() {
+        let mut planner = Planner::new(Goal { deadline: ms(50), target: 0.995 });
+        assert_eq!(*planner.plan(&gnat(0.2), ms(20)).unwrap(), plan(0.2, 30));
+        assert!(planner.plan(&gnat(0.2), ms(40)).is_none());
+    }
+
+    #[test]
+    fn packets_that_are_handed_over_slowly_make_smaller_groups() {
+        // 3 ms from one hand-over to the next: each source packet but the first takes the time of two more.
+        let slow = Channel { gap: ms(3), ..gnat(0.2) };
+        let Choice { plan: slow, reaches_target, .. } =
+            choose(&slow, &Goal { deadline: ms(30), target: 0.995 }).unwrap();
+        let quick = plan(0.2, 30).plan;
+        assert!(reaches_target && slow.k < quick.k && slow.sent > quick.sent);
+        // 10 ms on the way, the packets, and 2 ms for each hand-over that is waited for.
+        assert_eq!(slow.latest, ms(10 + slow.first as u64 + 2 * (slow.k as u64 - 1)));
+        assert!(slow.latest <= ms(30));
     }
 
     #[test]

@@ -45,9 +45,9 @@ impl Endpoint for Connection {
     }
 
     fn next_timer(&self) -> Time {
-        let closes = self.outgoing.values().map(Outgoing::closes_at).min().unwrap_or(Time::NEVER);
+        let streams = self.outgoing.values().map(Outgoing::next_timer).min().unwrap_or(Time::NEVER);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
-        [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, closes]
+        [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams]
             .into_iter()
             .min()
             .unwrap_or(Time::NEVER)
@@ -82,12 +82,12 @@ impl Endpoint for Connection {
         }
     }
 
-    fn close(&mut self, stream: Option<Stream>, _: Time) {
+    fn close(&mut self, stream: Option<Stream>, now: Time) {
         match stream {
-            Some(stream) => self.outgoing(stream).into_iter().for_each(Outgoing::close),
+            Some(stream) => self.outgoing(stream).into_iter().for_each(|stream| stream.close(now)),
             None => {
                 self.outgoing(Stream(0));
-                self.outgoing.values_mut().for_each(Outgoing::close);
+                self.outgoing.values_mut().for_each(|stream| stream.close(now));
             }
         }
     }
@@ -139,6 +139,11 @@ impl Endpoint for Connection {
             report(part, "repair_packets", stream.coded as f64);
             if let Some(capacity) = self.capacity.estimate(self.last_ack) {
                 report(part, "capacity_mbps", capacity.mbit_per_sec());
+            }
+            if let Some(channel) = stream.channel().filter(|_| stream.is_planned()) {
+                report(part, "plan_rtt_ms", channel.rtt.as_millis_f64());
+                report(part, "plan_one_way_delay_ms", channel.owd.as_millis_f64());
+                report(part, "plan_packet_time_ms", channel.packet_time.as_millis_f64());
             }
             if let Some(plan) = stream.plan() {
                 report(part, "plan_source_packets", plan.k as f64);

@@ -9,7 +9,7 @@ fn sent(outgoing: &mut Outgoing) -> Vec<u32> {
     std::iter::from_fn(|| outgoing.next(Time::ZERO))
         .map(|item| match item {
             Item::Data { data, .. } => data.sequence,
-            Item::Repair(repair) => panic!("{repair:?}"),
+            Item::Repair(repair, _) => panic!("{repair:?}"),
         })
         .collect()
 }
@@ -31,13 +31,13 @@ fn a_reliable_segment_is_sent_again_until_it_arrives() {
     let mut outgoing = outgoing(Delivery::Reliable, true);
     assert_eq!(outgoing.write(2000, &[], Time::ZERO), 1000);
     assert_eq!(sent(&mut outgoing), (0..10).collect::<Vec<_>>());
-    outgoing.lost(2);
-    outgoing.arrived(0, false);
+    outgoing.lost(2, 0);
+    outgoing.arrived(0, 0, false);
     assert_eq!(sent(&mut outgoing), [2]);
-    outgoing.lost(2);
-    outgoing.arrived(2, true);
+    outgoing.lost(2, 0);
+    outgoing.arrived(2, 0, true);
     assert!(!outgoing.has_more() || sent(&mut outgoing).is_empty());
-    (1..10).for_each(|sequence| outgoing.arrived(sequence, false));
+    (1..10).for_each(|sequence| outgoing.arrived(sequence, 0, false));
     assert!(outgoing.is_settled());
     assert_eq!((outgoing.settled, outgoing.retransmitted), (1000, 1));
 }
@@ -49,7 +49,7 @@ fn best_effort_gives_up_at_once_and_semi_reliable_after_its_limit() {
         outgoing.write(100, &[], Time::ZERO);
         for _ in 0..times {
             assert_eq!(sent(&mut outgoing), [0]);
-            outgoing.lost(0);
+            outgoing.lost(0, 0);
         }
         assert_eq!(outgoing.take_forward(), Some(1));
         assert!(outgoing.is_settled() && !outgoing.has_more());

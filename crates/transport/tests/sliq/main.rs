@@ -3,143 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use weir_base::{Bytes, Ecn, Random, Span, Time};
-use weir_transport::{Body, Buffer, Config, Datagram, End, Endpoint, Message, Settings, Setup, Stream};
+use weir_base::{Ecn, Span, Time};
+use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
-/// What a path does to packets: probabilities of each, and how long it delays them.
-#[derive(Debug, Clone, Copy)]
-struct Path {
-    lose: f64,
-    double: f64,
-    damage: f64,
-    /// The least delay, and how much more it may be.
-    delay: Span,
-    jitter: Span,
-}
+mod deadline;
+mod pair;
 
-/// Two ends and what is between them. The first one sends.
-struct Pair {
-    ends: [End; 2],
-    path: Path,
-    random: Random,
-    /// What is under way, by arrival: to which end, and what.
-    pipe: BTreeMap<(Time, u64), (usize, Datagram)>,
-    sent: u64,
-    now: Time,
-    /// What the second end has read: lengths, and first bytes.
-    read: Vec<(u64, Vec<u8>)>,
-}
-
-/// A window of 800 kB, whatever is lost.
-const FIXED: &str = r#"{ "kind": "ctcp", "rate": "64 Mbit/s", "rtt": "100 ms", "fall_back": false }"#;
-
-fn settings(cc: &str) -> Settings {
-    let buffer = Buffer { min: Bytes::ZERO, initial: Bytes::ZERO, max: Bytes::ZERO };
-    Settings {
-        cc: cc.parse().or_else(|_| serde_json::from_str(cc)).unwrap(),
-        ecn: false,
-        codepoint: weir_control::Codepoint::Off,
-        feedback: weir_control::Feedback::Classic,
-        window_scaling: true,
-        send_buffer: buffer,
-        receive_buffer: buffer,
-        pacing: true,
-        sender_clock: Default::default(),
-        receiver_clock: Default::default(),
-    }
-}
-
-impl Pair {
-    fn new(transport: &str, cc: &str, datagrams: bool, path: Path, seed: u64) -> Pair {
-        let config: Config = serde_json::from_str(transport).unwrap();
-        let settings = settings(cc);
-        let setup = Setup {
-            settings: Some(&settings),
-            datagrams,
-            ecn: Ecn::NotEct,
-            mtu: Bytes::new(1500),
-            ip_header: 20,
-            seed,
-            flow: 0,
-        };
-        Pair {
-            ends: config.ends(&setup),
-            path,
-            random: Random::stream(seed, "path"),
-            pipe: BTreeMap::new(),
-            sent: 0,
-            now: Time::ZERO,
-            read: Vec::new(),
-        }
-    }
-
-    fn send(&mut self, from: usize) {
-        let mut body = Body::Datagram(Datagram::default());
-        let mut packets = 0;
-        while self.ends[from].transmit(&mut body, self.now).is_some() {
-            packets += 1;
-            assert!(packets < 100_000, "it never stops sending");
-            let Body::Datagram(datagram) = &body else { panic!("not a datagram") };
-            assert!(datagram.payload() <= 1472, "{} bytes do not fit", datagram.payload());
-            let copies = 1 + usize::from(self.random.chance(self.path.double));
-            for _ in 0..copies {
-                if self.random.chance(self.path.lose) {
-                    continue;
-                }
-                let mut datagram = datagram.clone();
-                if self.random.chance(self.path.damage) {
-                    // A checksum finds the damage: the packet never gets to its end. Its first bits alone are another's.
-                    datagram.head.truncate(self.random.below(12) as usize);
-                }
-                let at = self.now + self.path.delay + self.random.within(self.path.jitter);
-                self.sent += 1;
-                self.pipe.insert((at, self.sent), (1 - from, datagram));
-            }
-        }
-    }
-
-    fn settle(&mut self) {
-        for end in 0..2 {
-            self.send(end);
-        }
-        let read = &mut self.read;
-        self.ends[1].read(&mut |_, message| read.push((message.bytes, message.head.to_vec())));
-    }
-
-    /// Goes on until then, or until `done`.
-    fn run(&mut self, until: Time, done: impl Fn(&Pair) -> bool) {
-        self.settle();
-        while !done(self) {
-            let timer = self.ends[0].next_timer().min(self.ends[1].next_timer());
-            let arrival = self.pipe.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
-            let next = timer.min(arrival).max(self.now);
-            if next > until {
-                self.now = until;
-                return;
-            }
-            self.now = next;
-            let arrived = if arrival <= next { self.pipe.pop_first() } else { None };
-            if let Some((_, (to, datagram))) = arrived {
-                self.ends[to].receive(&Body::Datagram(datagram), Ecn::NotEct, self.now);
-            }
-            self.ends.iter_mut().for_each(|end| end.on_timer(next));
-            self.settle();
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.read.iter().map(|(bytes, _)| bytes).sum()
-    }
-}
-
-fn secs(secs: u64) -> Time {
-    Time::ZERO + Span::from_secs(secs)
-}
-
-fn path(lose: f64, delay: u64) -> Path {
-    Path { lose, double: 0.0, damage: 0.0, delay: Span::from_millis(delay), jitter: Span::ZERO }
-}
+use pair::{FIXED, Pair, Path, path, secs};
 
 const SLIQ: &str = r#"{ "kind": "sliq" }"#;
 
@@ -153,7 +23,7 @@ fn messages(pair: &mut Pair, count: u32, bytes: u64) {
 }
 
 fn numbers(pair: &Pair) -> Vec<u32> {
-    pair.read.iter().map(|(_, head)| u32::from_be_bytes(head[..4].try_into().unwrap())).collect()
+    pair.read.iter().map(|got| u32::from_be_bytes(got.head[..4].try_into().unwrap())).collect()
 }
 
 #[test]
@@ -249,7 +119,7 @@ proptest! {
         };
         let second = if second { r#", "second": "ledbat""# } else { "" };
         let transport = format!(r#"{{ "kind": "sliq", "stream": {stream}{second} }}"#);
-        let path = Path { lose, double, damage, delay: Span::from_millis(delay), jitter: Span::from_millis(jitter) };
+        let path = Path { lose, double, damage, jitter: Span::from_millis(jitter), ..path(lose, delay) };
         let mut pair = Pair::new(&transport, cc, false, path, seed);
         pair.ends[0].open(pair.now);
         // A stream of numbers, so that order shows.
@@ -263,7 +133,7 @@ proptest! {
         pair.ends[0].close(None, pair.now);
         pair.run(secs(2_000), |pair| pair.ends[1].finished() && pair.ends[0].all_acknowledged());
         prop_assert!(pair.ends[1].finished());
-        let read: Vec<u8> = pair.read.iter().flat_map(|(_, head)| head.iter().copied()).collect();
+        let read: Vec<u8> = pair.read.iter().flat_map(|got| got.head.iter().copied()).collect();
         prop_assert!(read == text, "{} of {} bytes", read.len(), text.len());
     }
 

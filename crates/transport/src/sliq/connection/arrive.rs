@@ -1,0 +1,201 @@
+//! What arrives at a connection, what becomes of its packets, and what a timeout means.
+
+use super::{Connection, MOST_STREAMS, PROTOCOL_ERROR, micros};
+use crate::sliq::flight::{Flight, Known, News};
+use crate::sliq::loss::{Content, Fate, Record};
+use crate::sliq::outage::Outage;
+use crate::sliq::receive::Incoming;
+use crate::sliq::send::{Outgoing, PathNow};
+use crate::sliq::wire::{Ack, Frame, Header, whole};
+use std::collections::BTreeMap;
+use weir_base::{Rate, Span, Time};
+
+impl Connection {
+    pub(super) fn take_packet(&mut self, header: Header, mut rest: &[u8], now: Time) {
+        let number = whole(header.number, self.acks.largest().map_or(0, |largest| largest + 1));
+        let difference = micros(now).wrapping_sub(header.timestamp);
+        if !self.acks.take(number, difference, now) {
+            return;
+        }
+        self.last_heard = now;
+        if self.outage.is_on() {
+            (self.outage, self.probe) = (Outage::No, Time::NEVER);
+            self.per.restart();
+        }
+        while let Some((frame, after)) = Frame::read(rest) {
+            let known = match frame {
+                Frame::Ack(ack) => {
+                    let largest = whole(ack.largest, self.log.next());
+                    self.take_ack(&ack, largest, difference, now)
+                }
+                Frame::Data(data) => {
+                    self.acks.ask(data.flags.prompt, now);
+                    if !self.incoming(data.stream).is_some_and(|stream| stream.segment(&data, after)) {
+                        self.fail(Some(PROTOCOL_ERROR));
+                    }
+                    return;
+                }
+                Frame::Repair(repair) => {
+                    self.acks.ask(true, now);
+                    if !self.incoming(repair.stream).is_some_and(|stream| stream.repair(&repair, after)) {
+                        self.fail(Some(PROTOCOL_ERROR));
+                    }
+                    return;
+                }
+                Frame::Forward { stream, base } => {
+                    self.acks.ask(true, now);
+                    self.incoming(stream).map(|stream| stream.forward(base)).is_some()
+                }
+                Frame::Ping => {
+                    self.acks.ask(true, now);
+                    true
+                }
+                Frame::Close { .. } => {
+                    self.fail(None);
+                    return;
+                }
+            };
+            if !known {
+                return self.fail(Some(PROTOCOL_ERROR));
+            }
+            rest = after;
+        }
+    }
+
+    fn incoming(&mut self, stream: u8) -> Option<&mut Incoming> {
+        let room = self.incoming.len() < MOST_STREAMS || self.incoming.contains_key(&stream);
+        room.then(|| self.incoming.entry(stream).or_default())
+    }
+
+    /// An acknowledgement. Answers `false` where it tells of what was never sent.
+    fn take_ack(&mut self, ack: &Ack, largest: u64, difference: u32, now: Time) -> bool {
+        let held = Span::from_micros(ack.delay.into());
+        if let Some((_, at)) = self.opened.filter(|(number, _)| *number == largest) {
+            self.rtt.take(now.since(at).saturating_sub(held), now);
+        }
+        let mut news = [News::default(); 2];
+        let (mut newest, mut bytes, overhead) = (None, 0, self.overhead);
+        let outgoing = &mut self.outgoing;
+        let sent = self.log.acknowledged(ack, largest, |number, record| {
+            let late = record.fate == Fate::Lost;
+            newest = Some((number, record.at));
+            match record.content {
+                Content::Segment { stream, sequence, round } => {
+                    let stream = outgoing.get_mut(&stream).into_iter();
+                    stream.for_each(|stream| stream.arrived(sequence, round, late));
+                }
+                Content::Repair { stream, start, round } => {
+                    let stream = outgoing.get_mut(&stream).into_iter();
+                    stream.for_each(|stream| stream.repair_fate(start, round, true, late));
+                }
+                Content::Control | Content::Nothing => return,
+            }
+            bytes += u64::from(record.bytes + overhead);
+            if !late {
+                news[usize::from(record.owner) & 1].arrived(number, record);
+            }
+        });
+        if !sent {
+            return false;
+        }
+        self.last_ack = now;
+        if let Some((_, at)) = newest.filter(|(number, _)| *number == largest) {
+            self.rtt.take(now.since(at).saturating_sub(held), now);
+        }
+        self.delay.take(ack.difference, difference, now);
+        self.per.take(largest, ack.received, now);
+        if newest.is_some() {
+            let limited = self.flights.iter().any(Flight::is_limited);
+            self.capacity.delivered(bytes, limited, self.rtt.smoothed().unwrap_or(Span::ZERO), now);
+            self.timeout = if self.log.out() > 0 { now + self.rtt.timeout() } else { Time::NEVER };
+        }
+        self.detect(&mut news, held, now);
+        self.plan();
+        true
+    }
+
+    /// Finds what is lost, and tells the controllers what has become of their packets.
+    pub(super) fn detect(&mut self, news: &mut [News; 2], held: Span, now: Time) {
+        let (outgoing, mut control) = (&mut self.outgoing, false);
+        self.loss = self.log.detect(self.rtt.patience(), now, |_, record| {
+            control |= lose(outgoing, record);
+            if record.content != Content::Control {
+                news[usize::from(record.owner) & 1].was_lost(record);
+            }
+        });
+        if control {
+            self.outgoing.values_mut().for_each(Outgoing::forward_again);
+        }
+        let known = self.known(held, now);
+        for (flight, news) in self.flights.iter_mut().zip(news) {
+            flight.on_news(news, &known);
+        }
+    }
+
+    fn known(&self, held: Span, now: Time) -> Known {
+        Known { now, held, srtt: self.rtt.smoothed(), min_rtt: self.rtt.smallest(), next: self.log.next() }
+    }
+
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
+        let rates = self.flights.iter().filter_map(Flight::pacing_rate);
+        rates.map(Rate::bits_per_sec).reduce(u64::saturating_add).map(Rate::from_bits_per_sec)
+    }
+
+    /// Tells streams with a deadline what the channel is like.
+    fn plan(&mut self) {
+        if !self.outgoing.values().any(Outgoing::is_planned) {
+            return;
+        }
+        let (Some(rate), Some(longest)) = (self.pacing_rate(), self.rtt.largest()) else { return };
+        let path = PathNow {
+            per: self.per.rate(),
+            rtt: self.rtt.patience().min(longest),
+            owd: self.delay.longest().unwrap_or(longest / 2),
+            rate,
+        };
+        self.outgoing.values_mut().for_each(|stream| stream.set_path(path));
+    }
+
+    /// The retransmission timeout has passed: everything under way counts as lost; or the peer is gone.
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        let silent = now.since(self.last_heard);
+        let gone = silent > Outage::patience(self.rtt.first_timeout(), self.per.rate());
+        let (outgoing, mut news, mut control) = (&mut self.outgoing, [News::default(); 2], false);
+        self.log.lose_all(|_, record| {
+            control |= lose(outgoing, record);
+            if record.content != Content::Control {
+                news[usize::from(record.owner) & 1].was_lost(record);
+            }
+        });
+        if control {
+            self.outgoing.values_mut().for_each(Outgoing::forward_again);
+        }
+        self.capacity.pause();
+        if gone {
+            (self.outage, self.probe, self.timeout) = (Outage::Since(now), now, Time::NEVER);
+            self.flights.iter_mut().zip(&news).for_each(|(flight, news)| flight.on_outage(news));
+            return;
+        }
+        self.rtt.back_off();
+        self.timeouts += 1;
+        let known = self.known(Span::ZERO, now);
+        self.flights.iter_mut().zip(&news).for_each(|(flight, news)| flight.on_timeout(news, &known));
+        self.timeout = Time::NEVER;
+    }
+}
+
+/// Tells the stream that a packet belonged to of its loss. Answers whether it was one of the connection's own.
+fn lose(outgoing: &mut BTreeMap<u8, Outgoing>, record: &Record) -> bool {
+    match record.content {
+        Content::Segment { stream, sequence, round } => {
+            outgoing.get_mut(&stream).into_iter().for_each(|stream| stream.lost(sequence, round));
+        }
+        Content::Repair { stream, start, round } => {
+            let stream = outgoing.get_mut(&stream).into_iter();
+            stream.for_each(|stream| stream.repair_fate(start, round, false, false));
+        }
+        Content::Control => return true,
+        Content::Nothing => {}
+    }
+    false
+}

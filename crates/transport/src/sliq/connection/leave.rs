@@ -1,0 +1,156 @@
+//! What leaves a connection: what belongs to the connection itself first, then what is sent again, then what is new.
+
+use super::{Connection, HIGH_PER, OPEN_AGAIN, OPENS, State, micros};
+use crate::Datagram;
+use crate::sliq::flight::{Flight, Leave};
+use crate::sliq::loss::{Content, Fate, Record};
+use crate::sliq::send::{Item, Outgoing};
+use crate::sliq::wire::{Frame, Header, Kind};
+use weir_base::{Span, Time};
+
+impl Connection {
+    fn begin(&mut self, kind: Kind, now: Time) {
+        self.head.clear();
+        let header =
+            Header { kind, connection: self.id, number: self.log.next() as u32, timestamp: micros(now) };
+        header.write(&mut self.head);
+    }
+
+    /// A packet leaves that carries this; answers its record's place for what else is to be known of it.
+    fn leave(&mut self, content: Content, now: Time) -> Record {
+        let fate = if content == Content::Nothing { Fate::Arrived } else { Fate::Out };
+        Record {
+            at: now,
+            content,
+            fate,
+            owner: 0,
+            bytes: 0,
+            end: 0,
+            delivered: 0,
+            delivered_at: now,
+            first_sent_at: now,
+            app_limited: true,
+        }
+    }
+
+    fn put(&mut self, content: Content, zeros: u32, into: &mut Datagram, now: Time) {
+        let record = self.leave(content, now);
+        self.log.push(record);
+        if content != Content::Nothing && self.timeout == Time::NEVER {
+            self.timeout = now + self.rtt.timeout();
+        }
+        into.set(&self.head, self.head.len() as u32 + zeros);
+    }
+
+    /// What belongs to the connection itself, if something is due.
+    pub(super) fn control(&mut self, into: &mut Datagram, now: Time) -> bool {
+        if let Some(reason) = self.goodbye.take() {
+            self.begin(Kind::Within, now);
+            Frame::Close { reason }.write(&mut self.head);
+            self.put(Content::Nothing, 0, into, now);
+            return true;
+        }
+        if let State::Opening(times) = self.state {
+            if now < self.handshake {
+                return false;
+            }
+            if times >= OPENS {
+                self.fail(None);
+                return false;
+            }
+            self.opened = Some((self.log.next(), now));
+            (self.state, self.handshake) = (State::Opening(times + 1), now + OPEN_AGAIN);
+            self.begin(Kind::Open, now);
+            self.put(Content::Nothing, 0, into, now);
+            return true;
+        }
+        if self.state != State::Open {
+            return false;
+        }
+        if self.accept || now >= self.acks.due() {
+            let kind = if std::mem::take(&mut self.accept) { Kind::Accept } else { Kind::Within };
+            self.begin(kind, now);
+            if let Some(ack) = self.acks.tell(now) {
+                Frame::Ack(ack).write(&mut self.head);
+            }
+            self.put(Content::Nothing, 0, into, now);
+            return true;
+        }
+        if self.outage.is_on() {
+            if now < self.probe {
+                return false;
+            }
+            self.probe = now + self.outage.gap(self.rtt.smoothed().unwrap_or(Span::ZERO), now);
+            self.begin(Kind::Within, now);
+            Frame::Ping.write(&mut self.head);
+            self.put(Content::Nothing, 0, into, now);
+            return true;
+        }
+        let forward = self.outgoing.iter_mut().find_map(|(id, stream)| {
+            if stream.has_more() { None } else { stream.take_forward().map(|base| (*id, base)) }
+        });
+        if let Some((stream, base)) = forward {
+            self.begin(Kind::Within, now);
+            Frame::Forward { stream, base }.write(&mut self.head);
+            self.put(Content::Control, 0, into, now);
+            return true;
+        }
+        false
+    }
+
+    /// The controller that takes the next packet.
+    fn owner(&mut self, now: Time) -> Option<usize> {
+        for (owner, flight) in self.flights.iter_mut().enumerate() {
+            match flight.leave(now) {
+                Leave::Now => return Some(owner),
+                Leave::At(at) => self.pace = self.pace.min(at),
+                Leave::Window => {}
+            }
+        }
+        None
+    }
+
+    /// The next packet of a stream, if a controller takes it: what is sent again before what is new.
+    pub(super) fn data(&mut self, into: &mut Datagram, now: Time) -> bool {
+        self.pace = Time::NEVER;
+        if self.state != State::Open || self.outage.is_on() {
+            return false;
+        }
+        let again = |(id, stream): (&u8, &Outgoing)| stream.has_again().then_some(*id);
+        let new = |(id, stream): (&u8, &Outgoing)| stream.has_more().then_some(*id);
+        let Some(id) = self.outgoing.iter().find_map(again).or_else(|| self.outgoing.iter().find_map(new))
+        else {
+            self.flights.iter_mut().for_each(Flight::is_idle);
+            return false;
+        };
+        let Some(owner) = self.owner(now) else { return false };
+        let Some(item) = self.outgoing.get_mut(&id).and_then(|stream| stream.next(now)) else { return false };
+        self.begin(Kind::Within, now);
+        let Some(stream) = self.outgoing.get_mut(&id) else { return false };
+        let (content, length, head, again) = match item {
+            Item::Data { mut data, again, round } => {
+                data.flags.prompt = stream.is_planned() || self.per.rate() >= HIGH_PER;
+                Frame::Data(data).write(&mut self.head);
+                let content = Content::Segment { stream: id, sequence: data.sequence, round };
+                (content, data.length, stream.head(data.sequence), again)
+            }
+            Item::Repair(repair, round) => {
+                Frame::Repair(repair).write(&mut self.head);
+                stream.repair(&repair, &mut self.repair);
+                let content = Content::Repair { stream: id, start: repair.start, round };
+                (content, repair.length, &self.repair[..], false)
+            }
+        };
+        self.head.extend_from_slice(head);
+        let zeros = u32::from(length) - head.len() as u32;
+        let mut record = self.leave(content, now);
+        (record.owner, record.bytes) = (owner as u8, u32::from(length).min(self.payload));
+        self.flights[owner].on_sent(&mut record, again, now);
+        self.log.push(record);
+        if self.timeout == Time::NEVER {
+            self.timeout = now + self.rtt.timeout();
+        }
+        into.set(&self.head, self.head.len() as u32 + zeros);
+        true
+    }
+}

@@ -1,0 +1,177 @@
+//! The groups of a stream with a deadline: how each is protected, what its rounds send, and when they begin.
+
+use super::{Item, Outgoing, SYMBOL_HEADER};
+use crate::sliq::aec::group::{Group, Next};
+use crate::sliq::aec::{Channel, Plan, code};
+use crate::sliq::wire::Repair;
+use weir_base::{Bytes, Rate, Span, Time};
+
+/// A stream is behind when its packets have waited for longer than this part of its deadline to be sent.
+const BEHIND: u64 = 4;
+/// Later packets that must arrive before one counts as lost, which a round of a group has to wait for.
+const LATER: u64 = 3;
+
+/// What the path to the peer is like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathNow {
+    /// The rate of loss.
+    pub(crate) per: f64,
+    /// The time by which nearly every packet is acknowledged. A round does not wait longer for those that are not.
+    pub(crate) rtt: Span,
+    /// The longest one-way delay.
+    pub(crate) owd: Span,
+    /// The rate at which packets leave.
+    pub(crate) rate: Rate,
+}
+
+impl Outgoing {
+    /// The path as it is now.
+    pub(crate) fn set_path(&mut self, path: PathNow) {
+        self.path = Some(path);
+    }
+
+    /// The path as it is for this stream's segments; `None` before it is known.
+    pub(crate) fn channel(&self) -> Option<Channel> {
+        let PathNow { per, rtt, owd, rate } = self.path?;
+        let length = self.length.value().unwrap_or(self.payload.into());
+        let packet_time = rate.time_to_send(Bytes::new(length as u64));
+        let gap = if self.full { Span::ZERO } else { self.gap() };
+        Some(Channel { per, rtt: rtt + packet_time * LATER, owd, packet_time, gap })
+    }
+
+    /// The plan of its newest group.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.newest.as_ref().map(|choice| &choice.plan)
+    }
+
+    /// Whether its plans ask for the channel.
+    pub(crate) fn is_planned(&self) -> bool {
+        self.planner.is_some()
+    }
+
+    /// What a group sends next.
+    pub(super) fn next_of(&mut self, group: usize, now: Time) -> Option<Item> {
+        let group = self.groups.get_mut(group)?;
+        let (start, k, round) = (group.start, group.sources(), group.round());
+        match group.next(now)? {
+            Next::Again(sequence) => {
+                let at = self.at(sequence);
+                Some(self.send(at, round))
+            }
+            Next::Repair(number) => {
+                let at = self.at(start);
+                let group = self.segments.range(at..at + usize::from(k));
+                let longest = group.map(|segment| segment.bytes).max().unwrap_or(0) as usize + SYMBOL_HEADER;
+                self.coded += 1;
+                let distance = at as u16;
+                let length = longest as u16;
+                Some(Item::Repair(Repair { stream: self.id, start, k, number, distance, length }, round))
+            }
+        }
+    }
+
+    /// A segment that leaves for the first time joins a group.
+    pub(super) fn join_group(&mut self, at: usize, now: Time) {
+        let channel = self.channel();
+        let Some(planner) = &mut self.planner else { return };
+        if self.groups.back().is_none_or(Group::is_closed) {
+            let handed = self.segments[at].handed;
+            let waited = now.since(handed);
+            let plan = channel.and_then(|channel| {
+                let plan = planner.plan(&channel, waited)?;
+                // What waits for too long waits since more is sent than the path carries. Repair packets would prolong that.
+                let behind = waited > planner.deadline() / BEHIND && !self.full;
+                let packets = channel.gap.as_secs_f64() / channel.packet_time.as_secs_f64();
+                (!behind || (plan.reaches_target && plan.plan.sent < packets)).then_some(plan)
+            });
+            self.newest.clone_from(&plan);
+            let patience = channel.map_or(Span::ZERO, |channel| channel.rtt);
+            self.groups.push_back(Group::new(self.base.wrapping_add(at as u32), plan, handed, patience));
+        }
+        if let Some(group) = self.groups.back_mut() {
+            group.grow(now);
+        }
+        // What ends the stream ends the group.
+        let fin = self.segments[at].flags.fin;
+        if let Some(group) = self.groups.back_mut().filter(|group| fin && !group.is_closed()) {
+            group.close();
+        }
+    }
+
+    /// Time from one hand-over to the next.
+    fn gap(&self) -> Span {
+        Span::from_secs_f64(self.gap.value().unwrap_or(0.0))
+    }
+
+    /// When the newest group is to be closed though it is not full, since no more was written.
+    fn closes_at(&self) -> Time {
+        let Some(group) =
+            self.groups.back().filter(|group| !group.is_closed() && self.sent == self.segments.len())
+        else {
+            return Time::NEVER;
+        };
+        let gap = self.channel().map_or(self.gap(), |channel| channel.gap.max(channel.packet_time));
+        group.handed + gap * (u64::from(group.k()) + 1)
+    }
+
+    /// When [`Outgoing::on_timer`] is due.
+    pub(crate) fn next_timer(&self) -> Time {
+        self.groups.iter().map(Group::due).fold(self.closes_at(), Time::min)
+    }
+
+    /// Closes groups that no more joins, and begins rounds that are due.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        let closes = now >= self.closes_at();
+        if let Some(group) = self.groups.back_mut().filter(|_| closes) {
+            group.close();
+        }
+        self.groups.iter_mut().for_each(|group| group.on_timer(now));
+    }
+
+    /// Writes what a repair packet begins with: the sum of the group's segments, each with its length and flags before it. Zeros follow.
+    pub(crate) fn repair(&mut self, repair: &Repair, into: &mut Vec<u8>) {
+        let at = self.at(repair.start);
+        let mut symbols: [Vec<u8>; code::MOST_SOURCES] = Default::default();
+        let mut count = 0;
+        for (symbol, segment) in symbols.iter_mut().zip(self.segments.range(at..at + usize::from(repair.k))) {
+            *symbol = self.spare.pop().unwrap_or_default();
+            symbol.clear();
+            symbol.extend((segment.bytes as u16).to_be_bytes());
+            symbol.push(segment.flags.bits());
+            symbol.extend_from_slice(&segment.head);
+            count += 1;
+        }
+        let mut slices = [&[][..]; code::MOST_SOURCES];
+        slices.iter_mut().zip(&symbols).for_each(|(slice, symbol)| *slice = symbol);
+        code::encode(&slices[..count], repair.number.into(), into);
+        self.spare.extend(symbols.into_iter().take(count));
+    }
+
+    /// A repair packet of the group that begins there has arrived, or counts as lost.
+    pub(crate) fn repair_fate(&mut self, start: u32, round: u8, arrived: bool, late: bool) {
+        let Some(group) = self.group(start) else { return };
+        if arrived {
+            group.arrived(None, round, late);
+            self.settle_groups();
+        } else {
+            group.lost(round);
+        }
+    }
+
+    pub(super) fn group(&mut self, sequence: u32) -> Option<&mut Group> {
+        self.groups.iter_mut().find(|group| sequence.wrapping_sub(group.start) < u32::from(group.sources()))
+    }
+
+    /// Settles the segments of complete groups.
+    pub(super) fn settle_groups(&mut self) {
+        for at in 0..self.groups.len() {
+            let group = &self.groups[at];
+            if group.is_complete() {
+                let (start, sources) = (group.start, group.sources());
+                (0..u32::from(sources)).for_each(|n| self.settle(self.at(start.wrapping_add(n))));
+            }
+        }
+        self.groups.retain(|group| !group.is_complete());
+        self.advance();
+    }
+}

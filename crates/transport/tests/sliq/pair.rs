@@ -1,0 +1,167 @@
+//! Two ends and the path between them.
+
+use std::collections::BTreeMap;
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
+use weir_transport::{Body, Buffer, Config, Datagram, End, Endpoint, Settings, Setup};
+
+/// What a path does to packets: probabilities of each, and how long it delays them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Path {
+    pub(crate) lose: f64,
+    pub(crate) double: f64,
+    pub(crate) damage: f64,
+    /// The rate of each way, with a queue of so many bytes before it.
+    pub(crate) rate: Option<(Rate, u64)>,
+    /// The least delay, and how much more it may be.
+    pub(crate) delay: Span,
+    pub(crate) jitter: Span,
+}
+
+/// Two ends and what is between them. The first one sends.
+pub(crate) struct Pair {
+    pub(crate) ends: [End; 2],
+    pub(crate) path: Path,
+    random: Random,
+    /// What is under way, by arrival: to which end, and what.
+    pub(crate) pipe: BTreeMap<(Time, u64), (usize, Datagram)>,
+    sent: u64,
+    /// When each way has sent what waits for its rate.
+    free: [Time; 2],
+    pub(crate) now: Time,
+    /// What the second end has read.
+    pub(crate) read: Vec<Got>,
+}
+
+/// What was read: when, its length, and the bytes that it begins with.
+pub(crate) struct Got {
+    pub(crate) at: Time,
+    pub(crate) bytes: u64,
+    pub(crate) head: Vec<u8>,
+}
+
+/// A window of 800 kB, whatever is lost.
+pub(crate) const FIXED: &str =
+    r#"{ "kind": "ctcp", "rate": "64 Mbit/s", "rtt": "100 ms", "fall_back": false }"#;
+
+fn settings(cc: &str) -> Settings {
+    let buffer = Buffer { min: Bytes::ZERO, initial: Bytes::ZERO, max: Bytes::ZERO };
+    Settings {
+        cc: cc.parse().or_else(|_| serde_json::from_str(cc)).unwrap(),
+        ecn: false,
+        codepoint: weir_control::Codepoint::Off,
+        feedback: weir_control::Feedback::Classic,
+        window_scaling: true,
+        send_buffer: buffer,
+        receive_buffer: buffer,
+        pacing: true,
+        sender_clock: Default::default(),
+        receiver_clock: Default::default(),
+    }
+}
+
+impl Pair {
+    pub(crate) fn new(transport: &str, cc: &str, datagrams: bool, path: Path, seed: u64) -> Pair {
+        let config: Config = serde_json::from_str(transport).unwrap();
+        let settings = settings(cc);
+        let setup = Setup {
+            settings: Some(&settings),
+            datagrams,
+            ecn: Ecn::NotEct,
+            mtu: Bytes::new(1500),
+            ip_header: 20,
+            seed,
+            flow: 0,
+        };
+        Pair {
+            ends: config.ends(&setup),
+            path,
+            random: Random::stream(seed, "path"),
+            pipe: BTreeMap::new(),
+            sent: 0,
+            free: [Time::ZERO; 2],
+            now: Time::ZERO,
+            read: Vec::new(),
+        }
+    }
+
+    pub(crate) fn send(&mut self, from: usize) {
+        let mut body = Body::Datagram(Datagram::default());
+        let mut packets = 0;
+        while self.ends[from].transmit(&mut body, self.now).is_some() {
+            packets += 1;
+            assert!(packets < 100_000, "it never stops sending");
+            let Body::Datagram(datagram) = &body else { panic!("not a datagram") };
+            assert!(datagram.payload() <= 1472, "{} bytes do not fit", datagram.payload());
+            let copies = 1 + usize::from(self.random.chance(self.path.double));
+            for _ in 0..copies {
+                let Some(left) = self.queue(from, datagram.payload()) else { continue };
+                if self.random.chance(self.path.lose) {
+                    continue;
+                }
+                let mut datagram = datagram.clone();
+                if self.random.chance(self.path.damage) {
+                    // A checksum finds the damage: the packet never gets to its end. Its first bits alone are another's.
+                    datagram.head.truncate(self.random.below(12) as usize);
+                }
+                let at = left + self.path.delay + self.random.within(self.path.jitter);
+                self.sent += 1;
+                self.pipe.insert((at, self.sent), (1 - from, datagram));
+            }
+        }
+    }
+
+    /// When a packet of so much payload has left the queue; `None` where that is full.
+    fn queue(&mut self, from: usize, payload: u32) -> Option<Time> {
+        let Some((rate, limit)) = self.path.rate else { return Some(self.now) };
+        let begin = self.free[from].max(self.now);
+        if rate.bytes_in(begin.since(self.now)).get() > limit {
+            return None;
+        }
+        // IP and UDP headers.
+        self.free[from] = begin + rate.time_to_send(Bytes::new(u64::from(payload) + 28));
+        Some(self.free[from])
+    }
+
+    pub(crate) fn settle(&mut self) {
+        for end in 0..2 {
+            self.send(end);
+        }
+        let (read, at) = (&mut self.read, self.now);
+        self.ends[1].read(&mut |_, message| {
+            read.push(Got { at, bytes: message.bytes, head: message.head.to_vec() });
+        });
+    }
+
+    /// Goes on until then, or until `done`.
+    pub(crate) fn run(&mut self, until: Time, done: impl Fn(&Pair) -> bool) {
+        self.settle();
+        while !done(self) {
+            let timer = self.ends[0].next_timer().min(self.ends[1].next_timer());
+            let arrival = self.pipe.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+            let next = timer.min(arrival).max(self.now);
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = next;
+            let arrived = if arrival <= next { self.pipe.pop_first() } else { None };
+            if let Some((_, (to, datagram))) = arrived {
+                self.ends[to].receive(&Body::Datagram(datagram), Ecn::NotEct, self.now);
+            }
+            self.ends.iter_mut().for_each(|end| end.on_timer(next));
+            self.settle();
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.read.iter().map(|got| got.bytes).sum()
+    }
+}
+
+pub(crate) fn secs(secs: u64) -> Time {
+    Time::ZERO + Span::from_secs(secs)
+}
+
+pub(crate) fn path(lose: f64, delay: u64) -> Path {
+    Path { lose, double: 0.0, damage: 0.0, rate: None, delay: Span::from_millis(delay), jitter: Span::ZERO }
+}
