@@ -1,7 +1,6 @@
 //! A fabric from a run: the plan's network in the fabric's words. Both engines start here.
 
 use crate::EngineError;
-use std::sync::Arc;
 use weir_base::Random;
 use weir_fabric as fabric;
 use weir_plan::Run;
@@ -19,7 +18,7 @@ pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
             coordinated: coordinated.clone(),
         }),
     };
-    let stations = (0..).zip(&run.network.stations).map(placed).collect();
+    let stations = (0..).zip(&run.stations).map(placed).collect();
     fabric::Fabric::with_stations(&fabric_config(run), stations)
 }
 
@@ -39,46 +38,8 @@ fn coordinated(run: &Run) -> Vec<Coordinated> {
 
 /// The network that a run describes, without its stations.
 pub fn fabric_config(run: &Run) -> fabric::Config {
-    let change = |change: &weir_plan::Change| fabric::Change {
-        at: change.at,
-        rate: change.rate,
-        trace: change.trace.as_ref().and_then(playback),
-        delay: change.delay,
-        loss: change.loss,
-        jitter: change.jitter,
-        duplicate: change.duplicate,
-        corrupt: change.corrupt,
-    };
-    let link = |link: &weir_plan::Link| fabric::Link {
-        from: link.from,
-        to: link.to,
-        rate: link.rate,
-        trace: link.trace.as_ref().and_then(playback),
-        wifi: link.wifi,
-        delay: link.delay,
-        loss: link.loss,
-        jitter: link.jitter,
-        duplicate: link.duplicate,
-        corrupt: link.corrupt,
-        outages: link.outages.iter().map(|outage| (outage.at, outage.length)).collect(),
-        overhead: link.overhead,
-        mtu: link.mtu,
-        queue: link.queue.clone(),
-        drop: link.drop.clone(),
-        hold: link.hold.iter().map(|hold| (hold.packet, hold.by)).collect(),
-        schedule: link.schedule.iter().map(change).collect(),
-        measured: link.measured,
-    };
-    let way = |way: &weir_plan::Way| fabric::Way { to: way.to, links: way.links.clone() };
     fabric::Config {
-        nodes: run
-            .network
-            .nodes
-            .iter()
-            .map(|node| fabric::Node { host: node.host, jitter: node.jitter, card: node.card.is_some() })
-            .collect(),
-        links: run.network.links.iter().map(link).collect(),
-        ways: run.network.ways.iter().map(way).collect(),
+        network: run.network.clone(),
         flows: run
             .flows
             .iter()
@@ -89,16 +50,9 @@ pub fn fabric_config(run: &Run) -> fabric::Config {
             })
             .collect(),
         groups: run.groups.len(),
-        base_rtt: run.network.base_rtt,
         round_trips: run.round_trips,
         seed: run.seed,
     }
-}
-
-/// A recording as a link plays it, if it is at hand.
-fn playback(trace: &weir_plan::Trace) -> Option<fabric::Playback> {
-    let recording = Arc::clone(trace.content()?);
-    Some(fabric::Playback { trace: recording, repeat: trace.repeat })
 }
 
 /// Refuses a run whose recordings are not at hand: one that was read back from its results holds their digests alone.
@@ -107,7 +61,7 @@ fn playback(trace: &weir_plan::Trace) -> Option<fabric::Playback> {
 /// Which one is missing.
 pub fn check_traces(run: &Run) -> Result<(), EngineError> {
     let mut traces = run.network.links.iter().flat_map(weir_plan::Link::traces);
-    match traces.find(|trace| trace.content().is_none()) {
+    match traces.find(|trace| trace.recording.is_none()) {
         None => Ok(()),
         Some(trace) => Err(EngineError::Unable {
             what: format!("the trace {} is not at hand", trace.file),

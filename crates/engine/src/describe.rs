@@ -69,7 +69,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         sample: run.sample,
         bottleneck: bottleneck(run, &paths),
         links: run.network.links.iter().enumerate().map(link).collect(),
-        stations: run.network.stations.iter().map(station).collect(),
+        stations: run.stations.iter().map(station).collect(),
         groups: run.groups.iter().map(group).collect(),
         flows: run.flows.iter().map(flow).collect(),
     }

@@ -27,7 +27,7 @@ impl Sampler {
     pub fn new(run: &Run) -> Sampler {
         let links = run.measured_links().map(|(index, _)| index).collect();
         let drawn = run.flows.iter().map(|flow| run.groups[flow.group].workload.is_drawn()).collect();
-        Sampler { links, drawn, groups: run.groups.len(), stations: run.network.stations.len() }
+        Sampler { links, drawn, groups: run.groups.len(), stations: run.stations.len() }
     }
 
     /// Writes the period that ends `now` down. `read` tells how many bytes the receiving application of a flow has read

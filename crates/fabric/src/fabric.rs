@@ -91,7 +91,7 @@ pub struct Fabric<P> {
 #[derive(Debug)]
 enum Event {
     /// Its properties.
-    Change(config::Change),
+    Change(Box<config::Change>),
     /// An outage begins, or ends.
     Outage(bool, Span),
 }
@@ -125,7 +125,7 @@ impl<P: Wire> Fabric<P> {
     pub fn with_stations(config: &Config, stations: Vec<Placed<P>>) -> Fabric<P> {
         let stations = Stations::new(stations);
         let links: Vec<_> =
-            config.links.iter().enumerate().map(|(i, link)| Link::new(i, link, config)).collect();
+            config.network.links.iter().enumerate().map(|(i, link)| Link::new(i, link, config)).collect();
         let edge = |(index, node): (usize, &config::Node)| Edge {
             jitter: node.jitter,
             random: Random::stream_of(config.seed, "host", index as u64),
@@ -133,13 +133,14 @@ impl<P: Wire> Fabric<P> {
             waiting: VecDeque::new(),
         };
         let mut changes: Vec<_> = config
+            .network
             .links
             .iter()
             .enumerate()
             .flat_map(|(i, link)| {
-                let changes = link.schedule.iter().cloned().map(Event::Change);
-                let outages = link.outages.iter().flat_map(|(from, length)| {
-                    [Event::Outage(true, *from), Event::Outage(false, *from + *length)]
+                let changes = link.schedule.iter().cloned().map(|change| Event::Change(Box::new(change)));
+                let outages = link.outages.iter().flat_map(|outage| {
+                    [Event::Outage(true, outage.at), Event::Outage(false, outage.at + outage.length)]
                 });
                 changes.chain(outages).map(move |event| (i, event))
             })
@@ -148,9 +149,11 @@ impl<P: Wire> Fabric<P> {
         let routes = Routes::new(config, |node| stations.at(node).is_some());
         let (hops, exits) = both_hops(&routes, &links, &stations);
         let mut fabric = Fabric {
-            edges: config.nodes.iter().enumerate().map(edge).collect(),
-            cards: (0..links.len()).filter(|link| config.nodes[config.links[*link].from].card).collect(),
-            events: EventQueue::new(2 * links.len() + config.nodes.len() + 1 + stations.len()),
+            edges: config.network.nodes.iter().enumerate().map(edge).collect(),
+            cards: (0..links.len())
+                .filter(|link| config.network.nodes[config.network.links[*link].from].card.is_some())
+                .collect(),
+            events: EventQueue::new(2 * links.len() + config.network.nodes.len() + 1 + stations.len()),
             hops,
             exits,
             stations,

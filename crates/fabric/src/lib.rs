@@ -19,7 +19,9 @@ mod trace;
 mod wifi;
 mod wire;
 
-pub use config::{Change, Config, Flow, Link, Node, RoundTrips, Way};
+pub use config::{
+    Card, Change, Config, Flow, Hold, Link, MTU, Network, Node, Outage, RoundTrips, Shaper, Way,
+};
 pub use event::EventQueue;
 pub use fabric::{Delivery, Fabric, Totals};
 pub use jitter::{Distribution, Jitter};

@@ -166,7 +166,7 @@ impl<P: Wire> Link<P> {
     pub(crate) fn new(index: usize, config: &config::Link, whole: &config::Config) -> Link<P> {
         let place = weir_queue::Link {
             rate: config.rate.unwrap_or(Rate::from_bits_per_sec(u64::MAX)),
-            base_rtt: whole.base_rtt,
+            base_rtt: whole.network.base_rtt,
             mtu: config.mtu,
         };
         let queue = config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64));
@@ -192,14 +192,14 @@ impl<P: Wire> Link<P> {
             arrivals: 0,
             scripted: !(config.drop.is_empty() && config.hold.is_empty()),
             drop: config.drop.iter().copied().collect(),
-            hold: config.hold.iter().copied().collect(),
+            hold: config.hold.iter().map(|hold| (hold.packet, hold.by)).collect(),
             held: Vec::new(),
             pacing,
             impairments: Impairments::new(index, config, whole.seed),
             books: Books {
                 counters: LinkCounters::default(),
                 total_dropped: 0,
-                card: whole.nodes[config.from].card.then(VecDeque::new),
+                card: whole.network.nodes[config.from].card.is_some().then(VecDeque::new),
             },
             delays: Default::default(),
             total_lost: 0,

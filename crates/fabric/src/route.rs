@@ -17,7 +17,7 @@ impl Paths {
     pub fn new(config: &Config) -> Paths {
         Paths {
             routes: Routes::new(config, |_| true),
-            ends: config.links.iter().map(|link| link.to).collect(),
+            ends: config.network.links.iter().map(|link| link.to).collect(),
         }
     }
 
@@ -53,24 +53,24 @@ pub(crate) struct Routes {
 impl Routes {
     /// The routes to hosts, and to other nodes that packets may be addressed to.
     pub(crate) fn new(config: &Config, addressed: impl Fn(usize) -> bool) -> Routes {
-        let nodes = config.nodes.len();
+        let nodes = config.network.nodes.len();
         let mut next = vec![u32::MAX; nodes * nodes];
         let mut into: Vec<Vec<usize>> = vec![vec![]; nodes];
-        for (index, link) in config.links.iter().enumerate() {
+        for (index, link) in config.network.links.iter().enumerate() {
             into[link.to].push(index);
         }
-        for target in (0..nodes).filter(|&node| config.nodes[node].host || addressed(node)) {
+        for target in (0..nodes).filter(|&node| config.network.nodes[node].host || addressed(node)) {
             // Dijkstra from the target, along the links backwards.
             let mut best = vec![(u64::MAX, u32::MAX); nodes];
             let mut heap = BinaryHeap::from([Reverse((0u64, 0u32, target))]);
             best[target] = (0, 0);
             while let Some(Reverse((delay, hops, node))) = heap.pop() {
                 // A host forwards nothing: paths end there, they do not pass through.
-                if (delay, hops) > best[node] || (config.nodes[node].host && node != target) {
+                if (delay, hops) > best[node] || (config.network.nodes[node].host && node != target) {
                     continue;
                 }
                 for &index in &into[node] {
-                    let link = &config.links[index];
+                    let link = &config.network.links[index];
                     let way = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
                     let slot = &mut next[link.from * nodes + target];
                     if way < best[link.from] || (way == best[link.from] && (index as u32) < *slot) {
@@ -81,9 +81,9 @@ impl Routes {
                 }
             }
         }
-        for way in &config.ways {
+        for way in &config.network.ways {
             for &link in &way.links {
-                next[config.links[link].from * nodes + way.to] = link as u32;
+                next[config.network.links[link].from * nodes + way.to] = link as u32;
             }
         }
         Routes { nodes, next }

@@ -5,6 +5,7 @@ mod shapers;
 mod stations;
 
 use super::*;
+use std::sync::Arc;
 use weir_base::{Bytes, Ecn, FlowId, Packet, Rate, Span, Time};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -83,45 +84,36 @@ fn datagram(number: u64, destination: usize) -> Datagram {
     }
 }
 
+/// A recording as a link plays it.
+fn playback(trace: &Arc<Trace>, repeat: bool) -> Option<Playback> {
+    let recording = Some(Arc::clone(trace));
+    Some(Playback { file: "test".into(), digest: String::new(), repeat, recording })
+}
+
+/// A link sends nothing from one time on for so long, in milliseconds.
+fn outage(at: u64, length: u64) -> Outage {
+    Outage { at: Span::from_millis(at), length: Span::from_millis(length) }
+}
+
 /// Host 0, router 1, host 2: an access without limit, then a link of 2 Mbit/s and 10 ms.
 fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
-    let host = Node { host: true, jitter: Span::ZERO, card: false };
-    let access = Link {
-        from: 0,
-        to: 1,
-        rate: None,
-        trace: None,
-        wifi: None,
-        delay: Span::from_millis(1),
-        loss: Loss::NONE,
-        jitter: None,
-        duplicate: 0.0,
-        corrupt: 0.0,
-        outages: vec![],
-        mtu: Bytes::new(1500),
-        overhead: Bytes::ZERO,
-        queue: "tail-drop".parse().unwrap(),
-        drop: vec![],
-        hold: vec![],
-        schedule: vec![],
-        measured: false,
-    };
+    let access = Link { delay: Span::from_millis(1), ..Link::plain("access", 0, 1) };
     let mut slow = Link {
-        from: 1,
-        to: 2,
         rate: Some(Rate::from_mbit_per_sec(2)),
         delay: Span::from_millis(10),
         measured: true,
-        ..access.clone()
+        ..Link::plain("slow", 1, 2)
     };
     change(&mut slow);
     Config {
-        nodes: vec![host.clone(), Node { host: false, ..host.clone() }, host],
-        links: vec![access, slow],
-        ways: vec![],
+        network: Network {
+            nodes: vec![Node::host("a"), Node::router("r"), Node::host("b")],
+            links: vec![access, slow],
+            ways: vec![],
+            base_rtt: None,
+        },
         flows: vec![Flow { from: 0, to: 2, group: 0 }],
         groups: 1,
-        base_rtt: None,
         round_trips: RoundTrips::Segments,
         seed: 1,
     }
@@ -184,7 +176,7 @@ fn a_script_drops_the_packets_it_names() {
 
 #[test]
 fn a_held_packet_is_overtaken_by_as_many_as_it_says() {
-    let (seen, _) = burst(&two_hops(|link| link.hold = vec![(2, 3)]), 7);
+    let (seen, _) = burst(&two_hops(|link| link.hold = vec![Hold { packet: 2, by: 3 }]), 7);
     assert_eq!(seen.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 3, 4, 5, 2, 6, 7]);
 }
 
@@ -224,7 +216,7 @@ fn random_loss_takes_its_share() {
 #[test]
 fn jitter_holds_packets_back_but_keeps_their_order() {
     let mut config = two_hops(|link| link.rate = Some(Rate::from_mbit_per_sec(10_000)));
-    config.nodes[0].jitter = Span::from_millis(5);
+    config.network.nodes[0].jitter = Span::from_millis(5);
     let mut fabric = Fabric::new(&config);
     (0..1000).for_each(|i| fabric.inject(0, datagram(i, 2), ms(0)));
     let (mut last, mut number) = (Time::ZERO, 0);
@@ -272,7 +264,7 @@ fn what_goes_on_inside_is_not_an_arrival() {
 #[test]
 fn a_way_that_takes_no_time_delivers_at_once() {
     let mut config = two_hops(|link| (link.rate, link.delay) = (None, Span::ZERO));
-    config.links[0].delay = Span::ZERO;
+    config.network.links[0].delay = Span::ZERO;
     let mut fabric = Fabric::new(&config);
     fabric.inject(0, datagram(1, 2), ms(3));
     assert_eq!(fabric.next_time(), ms(3));
@@ -282,12 +274,15 @@ fn a_way_that_takes_no_time_delivers_at_once() {
 
 /// Two routers between two hosts, with a near link (3 ms) and a far one (9 ms) in each direction.
 fn two_ways(ways: Vec<Way>) -> Config {
-    let host = Node { host: true, jitter: Span::ZERO, card: false };
-    let router = Node { host: false, ..host.clone() };
     let mut config = two_hops(|_| {});
-    let link =
-        |from, to, ms| Link { from, to, rate: None, delay: Span::from_millis(ms), ..config.links[0].clone() };
-    config.links = vec![
+    let link = |from, to, ms| Link {
+        from,
+        to,
+        rate: None,
+        delay: Span::from_millis(ms),
+        ..config.network.links[0].clone()
+    };
+    config.network.links = vec![
         link(0, 1, 1),
         link(1, 2, 3),
         link(1, 2, 9),
@@ -297,8 +292,8 @@ fn two_ways(ways: Vec<Way>) -> Config {
         link(2, 1, 9),
         link(1, 0, 1),
     ];
-    config.nodes = vec![host.clone(), router.clone(), router, host];
-    config.ways = ways;
+    config.network.nodes = vec![Node::host("a"), Node::router("r"), Node::router("s"), Node::host("b")];
+    config.network.ways = ways;
     config
 }
 
@@ -327,7 +322,7 @@ fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
 fn given_ways_that_lead_in_a_circle_end_and_lose_nothing_from_the_sum() {
     // From router 1 to router 2 and back again, over links that take no time.
     let mut config = two_ways(vec![Way { to: 3, links: vec![1, 5] }]);
-    config.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
+    config.network.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
     let mut fabric = Fabric::new(&config);
     fabric.inject(0, datagram(1, 3), Time::ZERO);
     assert!(fabric.advance(Time::NEVER).is_none());

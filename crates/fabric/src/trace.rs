@@ -8,6 +8,7 @@
 //! **Steps**: each line is `seconds,rate`: from that time on the link has that rate. The last line lasts as long as the one
 //! before it, so that a trace in equal steps repeats without a seam.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use weir_base::{Bytes, Rate, Span};
@@ -61,13 +62,26 @@ struct Step {
     before: u128,
 }
 
-/// A trace as a link plays it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A recording as a link plays it. What describes it is its digest, so that two networks are the same only when their
+/// recordings are; the recording itself is shared.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Playback {
-    /// What was recorded.
-    pub trace: Arc<Trace>,
+    /// The file's own name.
+    pub file: String,
+    /// Digest of its bytes: XXH64, in hexadecimal.
+    pub digest: String,
     /// Whether it begins again when it ends. If not, a rate stays as it is then, and opportunities come no more.
     pub repeat: bool,
+    /// What was recorded. `None` in a description that was read back from results.
+    #[serde(skip)]
+    pub recording: Option<Arc<Trace>>,
+}
+
+impl PartialEq for Playback {
+    /// By name, digest and repetition: whether the recording is at hand makes no difference.
+    fn eq(&self, other: &Playback) -> bool {
+        (&self.file, &self.digest, self.repeat) == (&other.file, &other.digest, other.repeat)
+    }
 }
 
 /// Why a file is not a trace.
@@ -152,12 +166,13 @@ impl Trace {
     }
 }
 
-impl Playback {
-    /// What can have been sent from its start up to and including `at` nanoseconds, in bits times nanoseconds per second.
-    pub(crate) fn total(&self, at: u64) -> u128 {
-        match &self.trace.0 {
-            Shape::Opportunities(trace) => trace.count(at, self.repeat) * bits_of(OPPORTUNITY),
-            Shape::Steps(trace) => trace.total_until(at, self.repeat),
+impl Trace {
+    /// What can have been sent from its start up to and including `at` nanoseconds, in bits times nanoseconds per second. With
+    /// `repeat` it begins again when it ends.
+    pub(crate) fn total(&self, at: u64, repeat: bool) -> u128 {
+        match &self.0 {
+            Shape::Opportunities(trace) => trace.count(at, repeat) * bits_of(OPPORTUNITY),
+            Shape::Steps(trace) => trace.total_until(at, repeat),
         }
     }
 }

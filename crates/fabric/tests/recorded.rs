@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use weir_base::{Bytes, Ecn, FlowId, Packet, Span, Time};
-use weir_fabric::{Config, Fabric, Flow, Link, Loss, Node, Playback, RoundTrips, TcpView, Trace, Wire};
+use weir_fabric::{Config, Fabric, Flow, Link, Network, Node, Playback, RoundTrips, TcpView, Trace, Wire};
 
 #[derive(Debug, Clone)]
 struct Full {
@@ -58,33 +58,28 @@ impl Wire for Full {
 fn network(text: &str) -> Config {
     let trace = Arc::new(Trace::parse(text).unwrap());
     let limit = serde_json::json!({"limit": "10000000 packets"});
-    let host = Node { host: true, jitter: Span::ZERO, card: false };
+    let link = Link {
+        rate: Some(trace.mean_rate()),
+        trace: Some(Playback {
+            file: String::new(),
+            digest: String::new(),
+            repeat: true,
+            recording: Some(trace),
+        }),
+        overhead: Bytes::new(4),
+        queue: weir_queue::Config::with_parameters("tail-drop", limit).unwrap(),
+        measured: true,
+        ..Link::plain("link", 0, 1)
+    };
     Config {
-        nodes: vec![host.clone(), host],
-        links: vec![Link {
-            from: 0,
-            to: 1,
-            rate: Some(trace.mean_rate()),
-            trace: Some(Playback { trace, repeat: true }),
-            wifi: None,
-            delay: Span::ZERO,
-            loss: Loss::NONE,
-            jitter: None,
-            duplicate: 0.0,
-            corrupt: 0.0,
-            outages: vec![],
-            mtu: Bytes::new(1500),
-            overhead: Bytes::new(4),
-            queue: weir_queue::Config::with_parameters("tail-drop", limit).unwrap(),
-            drop: vec![],
-            hold: vec![],
-            schedule: vec![],
-            measured: true,
-        }],
+        network: Network {
+            nodes: vec![Node::host("a"), Node::host("b")],
+            links: vec![link],
+            ways: vec![],
+            base_rtt: None,
+        },
         flows: vec![Flow { from: 0, to: 1, group: 0 }],
-        ways: vec![],
         groups: 1,
-        base_rtt: None,
         round_trips: RoundTrips::Segments,
         seed: 1,
     }

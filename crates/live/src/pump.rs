@@ -154,7 +154,7 @@ impl<'a> Pump<'a> {
         let run = setup.run;
         let nodes = &run.network.nodes;
         let directory = Directory {
-            addressed: (0..nodes.len()).map(|node| run.network.is_addressed(node)).collect(),
+            addressed: (0..nodes.len()).map(|node| run.is_addressed(node)).collect(),
             flows: run.flows.len(),
             commands: commands(run),
         };

@@ -74,7 +74,7 @@ impl Tally {
             names: run.flows.iter().map(|flow| flow.name.clone()).collect(),
             flows: vec![FlowSums::default(); run.flows.len()],
             links: vec![LinkSums::default(); run.network.links.len()],
-            stations: vec![BTreeMap::new(); run.network.stations.len()],
+            stations: vec![BTreeMap::new(); run.stations.len()],
             ..Tally::default()
         }
     }

@@ -9,7 +9,7 @@ use crate::limits;
 use crate::network;
 use crate::read::read;
 use crate::route::{Route, Routes};
-use crate::run::{Flow, Group, Network, Param, Run};
+use crate::run::{Flow, Group, Param, Run, Station};
 use crate::schema;
 use crate::shape::Beside;
 use crate::station;
@@ -19,6 +19,7 @@ use crate::window::{self, Window};
 use std::collections::{BTreeMap, HashMap};
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
+use weir_fabric::Network;
 use weir_transport::{Buffer, Settings};
 use weir_workload::Role;
 
@@ -29,6 +30,7 @@ pub(crate) struct Cell {
     pub(crate) warmup: Span,
     pub(crate) windows: Vec<Window>,
     pub(crate) network: Network,
+    pub(crate) stations: Vec<Station>,
     pub(crate) groups: Vec<Group>,
     /// The flows of each group.
     pub(crate) flows: Vec<Flows>,
@@ -173,13 +175,14 @@ impl Cell {
             }
         }
         let network = network::build(&mut reader);
-        let Some((mut network, routes)) = network else { return Err(reader.faults) };
-        station::place(&mut reader, &mut network);
+        let Some((network, routes)) = network else { return Err(reader.faults) };
+        let stations = station::place(&mut reader, &network);
         let mut cell = Cell {
             timing,
             warmup,
             windows: Vec::new(),
             network,
+            stations,
             groups: Vec::new(),
             flows: Vec::new(),
             paths: Vec::new(),
@@ -210,7 +213,7 @@ impl Cell {
         routes: &Routes,
         cards: &BTreeMap<String, Nic>,
     ) {
-        let Some(found) = routes.find_all(reader, name, &traffic, &self.network.stations) else { return };
+        let Some(found) = routes.find_all(reader, name, &traffic, &self.stations) else { return };
         let (ways, of_flows) = ways(reader, name, &traffic, &found);
         let host = traffic.host.as_ref().map(|host| (host.as_str(), cards.get(host)));
         if let Some((host, _)) = host {
@@ -279,6 +282,7 @@ impl Cell {
             packets: self.timing.packets,
             round_trips: self.timing.round_trips,
             network: self.network.clone(),
+            stations: self.stations.clone(),
             groups: self.groups.clone(),
             flows: self.draw_flows(seed),
         }

@@ -3,7 +3,7 @@
 
 use crate::each::{Places, Times};
 use crate::host::Nic;
-use crate::link::{Jitters, Losses, Outage, Speed};
+use crate::link::{Jitters, Losses, Speed};
 use crate::plot::Plot;
 use crate::probability::Probability;
 use crate::read::WAYS;
@@ -19,7 +19,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use weir_base::{Bytes, Clock, Span};
 use weir_control::Codepoint;
-use weir_fabric::Wifi;
+use weir_fabric::{Outage, Wifi};
 use weir_transport::Buffer;
 
 /// A lab file. Only its schema is used: the sections are read one by one, so that all their errors are found.

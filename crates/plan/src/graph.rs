@@ -8,9 +8,9 @@ use crate::diagnostic::suggest;
 use crate::limits;
 use crate::network::{Drawing, Drawn, directions, in_a_row, routers_in_a_row};
 use crate::route::{Place, Shape};
-use crate::run::Link;
 use crate::shape::{Arms, Ends, Graph, Row};
 use std::collections::BTreeMap;
+use weir_fabric::Link;
 
 /// So many equal links, from the settings of one.
 fn equal_links(

@@ -3,11 +3,11 @@
 use crate::cell::Reader;
 use crate::diagnostic::suggest;
 use crate::limits;
-use crate::run::{Card, Link, Shaper};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Rate};
+use weir_fabric::{Card, Link, Shaper};
 
 /// The network card of a host: what all that the host sends passes first.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -203,14 +203,3 @@ impl JsonSchema for Losses {
         schemars::json_schema!({ "description": description, "anyOf": [plain, bursts] })
     }
 }
-
-/// A time in which a link sends nothing.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Outage {
-    /// When it begins, from the start of the run.
-    pub(crate) at: Span,
-    /// How long it lasts.
-    #[serde(rename = "for")]
-    pub(crate) length: Span,
-}

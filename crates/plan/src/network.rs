@@ -11,13 +11,11 @@ use crate::limits;
 use crate::link::{Jitters, Losses, Speed};
 use crate::probability::Probability;
 use crate::route::{Place, Route, Routes, Shape};
-use crate::run::{self, Hold, Link, Network, Node, Pair, Way};
+use crate::run::Pair;
 use crate::shape::Chain;
 use weir_base::{Bytes, Rate, Span};
-use weir_fabric::Loss;
+use weir_fabric::{Hold, Link, Loss, MTU, Network, Node, Outage, Playback, Way};
 
-/// Largest IP packet, where a lab says nothing: Ethernet's (RFC 894).
-pub(crate) const MTU: Bytes = Bytes::new(1500);
 /// Largest IP packet that there can be: its length has 16 bits (RFC 791, section 3.1).
 pub(crate) const LARGEST_MTU: Bytes = Bytes::new(65_535);
 /// What a TUN device puts before each packet (`struct tun_pi` of linux/if_tun.h): flags and protocol.
@@ -159,13 +157,8 @@ fn assemble(
         mtu: largest,
         card: None,
     };
-    let mut network = Network {
-        nodes: nodes.iter().map(node).collect(),
-        links: Vec::new(),
-        ways: Vec::new(),
-        stations: Vec::new(),
-        base_rtt,
-    };
+    let mut network =
+        Network { nodes: nodes.iter().map(node).collect(), links: Vec::new(), ways: Vec::new(), base_rtt };
     for Drawing { from, to, down, up } in drawings {
         network.links.push(Link { from, to, ..down });
         network.links.extend(up.map(|up| Link { from: to, to: from, ..up }));
@@ -227,8 +220,10 @@ pub(crate) fn directions(
         // Where one is missing, that is told above, and what stands in for it here goes nowhere.
         let rate = rates[side].take().unwrap_or(Speed::Constant(Rate::from_mbit_per_sec(1)));
         let (rate, trace) = speed_of(reader, rate);
-        let opportunities =
-            trace.as_ref().and_then(run::Trace::content).is_some_and(|trace| trace.is_opportunities());
+        let opportunities = trace
+            .as_ref()
+            .and_then(|trace| trace.recording.as_ref())
+            .is_some_and(|trace| trace.is_opportunities());
         let link = Link {
             name,
             from: 0,
@@ -272,28 +267,27 @@ fn holds_of(held: Vec<Held>) -> Vec<Hold> {
 }
 
 /// A constant rate, or a trace with its mean. What a lab names was read, or it would not have come here.
-fn speed_of(reader: &Reader<'_>, speed: Speed) -> (Rate, Option<run::Trace>) {
+fn speed_of(reader: &Reader<'_>, speed: Speed) -> (Rate, Option<Playback>) {
     match speed {
         Speed::Constant(rate) => (rate, None),
         Speed::Trace(file) => {
             let trace = reader.traces.get(&file.trace, file.repeat.unwrap_or(true));
-            let mean = trace.as_ref().and_then(run::Trace::content).map(|trace| trace.mean_rate());
+            let mean =
+                trace.as_ref().and_then(|trace| trace.recording.as_ref()).map(|trace| trace.mean_rate());
             (mean.unwrap_or_default(), trace)
         }
     }
 }
 
-fn outages_of(outages: Vec<crate::link::Outage>) -> Vec<run::Outage> {
-    let outage = |crate::link::Outage { at, length }| run::Outage { at, length };
-    let mut outages: Vec<run::Outage> = outages.into_iter().map(outage).collect();
+fn outages_of(mut outages: Vec<Outage>) -> Vec<Outage> {
     outages.sort_by_key(|outage| outage.at);
     outages
 }
 
-fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<run::Change> {
+fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<weir_fabric::Change> {
     let change = |change: Change| {
         let (rate, trace) = change.rate.map(|speed| speed_of(reader, speed)).unzip();
-        run::Change {
+        weir_fabric::Change {
             at: change.at,
             rate,
             trace: trace.flatten(),
@@ -304,7 +298,7 @@ fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<run::Change> {
             corrupt: change.corrupt.map(|Probability(p)| p),
         }
     };
-    let mut changes: Vec<run::Change> = changes.into_iter().map(change).collect();
+    let mut changes: Vec<weir_fabric::Change> = changes.into_iter().map(change).collect();
     changes.sort_by_key(|change| change.at);
     changes
 }
@@ -430,29 +424,10 @@ fn add_host(
     [out, back]: [Span; 2],
 ) -> usize {
     let host = network.nodes.len();
-    network.nodes.push(Node { name, host: true, jitter, mtu: LARGEST_MTU, card: None });
+    network.nodes.push(Node { jitter, mtu: LARGEST_MTU, ..Node::host(name) });
     for (way, from, to, delay) in [("out", host, router, out), ("in", router, host, back)] {
-        network.links.push(Link {
-            name: format!("{owner}-{end}-{way}"),
-            from,
-            to,
-            rate: None,
-            delay,
-            trace: None,
-            wifi: None,
-            loss: Loss::NONE,
-            jitter: None,
-            duplicate: 0.0,
-            corrupt: 0.0,
-            outages: Vec::new(),
-            overhead: Bytes::ZERO,
-            mtu: LARGEST_MTU,
-            queue: weir_queue::Config::TailDrop(Default::default()),
-            drop: Vec::new(),
-            hold: Vec::new(),
-            schedule: Vec::new(),
-            measured: false,
-        });
+        let name = format!("{owner}-{end}-{way}");
+        network.links.push(Link { delay, mtu: LARGEST_MTU, ..Link::plain(name, from, to) });
     }
     host
 }

@@ -2,8 +2,9 @@
 //! its indices are trusted by all that computes with it, so both are checked as those of a lab are.
 
 use crate::limits::{LONGEST_RUN, MOST_PERIODS, SHORTEST_SAMPLE};
-use crate::run::{Run, Way};
+use crate::run::Run;
 use weir_base::Span;
+use weir_fabric::Way;
 
 /// Longest name of a run: the name of a folder, with the engine before it (NAME_MAX is 255).
 const LONGEST_ID: usize = 200;
@@ -23,7 +24,7 @@ impl Run {
         named("run", &self.id, LONGEST_ID)?;
         self.network.nodes.iter().try_for_each(|node| named("node", &node.name, LONGEST_NAME))?;
         self.network.links.iter().try_for_each(|link| named("link", &link.name, LONGEST_NAME))?;
-        self.network.stations.iter().try_for_each(|station| named("station", &station.name, LONGEST_NAME))?;
+        self.stations.iter().try_for_each(|station| named("station", &station.name, LONGEST_NAME))?;
         self.groups.iter().try_for_each(|group| named("group", &group.name, LONGEST_NAME))?;
         self.flows.iter().try_for_each(|flow| named("flow", &flow.name, LONGEST_NAME))?;
         self.check_times()?;
@@ -65,7 +66,7 @@ impl Run {
                 return Err(format!("has a link {} of no rate", link.name));
             }
         }
-        for station in &self.network.stations {
+        for station in &self.stations {
             within("node", station.at, nodes)?;
             station.links.iter().try_for_each(|link| within("link", *link, links))?;
         }
@@ -115,7 +116,7 @@ mod tests {
                 |run, name| run.id = name.into(),
                 |run, name| run.network.nodes[0].name = name.into(),
                 |run, name| run.network.links[0].name = name.into(),
-                |run, name| run.network.stations[0].name = name.into(),
+                |run, name| run.stations[0].name = name.into(),
                 |run, name| run.groups[0].name = name.into(),
                 |run, name| run.flows[1].name = name.into(),
             ];
@@ -135,8 +136,8 @@ mod tests {
             |run| run.groups[0].pairs[0].from = 1000,
             |run| run.flows[0].pair = 1,
             |run| run.network.links[0].to = usize::MAX,
-            |run| run.network.stations[0].at = 1000,
-            |run| run.network.stations[0].links = vec![1000],
+            |run| run.stations[0].at = 1000,
+            |run| run.stations[0].links = vec![1000],
             |run| run.duration = Span::ZERO,
             |run| run.sample = Span::ZERO,
             |run| run.sample = Span::from_nanos(1),

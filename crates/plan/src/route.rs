@@ -5,10 +5,11 @@ use crate::diagnostic::suggest;
 use crate::each::Places;
 use crate::file::{Direction, Traffic};
 use crate::network::LARGEST_MTU;
-use crate::run::{Link, Station};
+use crate::run::Station;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_base::{Bytes, Rate, Span};
+use weir_fabric::Link;
 
 /// What kind of network a lab has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

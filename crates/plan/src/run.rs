@@ -1,14 +1,12 @@
 //! A run, fully spelled out: what an engine is handed. Nothing in it needs a default, a unit or a draw any more.
 
-use crate::network::MTU;
 use crate::window::Window;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
-use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
-use weir_fabric::{Jitter, Loss, RoundTrips, Wifi};
+use weir_base::{Bytes, Ecn, Random, Span, Time};
+use weir_fabric::{Link, Network, RoundTrips};
 use weir_transport::{Settings, Setup};
 use weir_workload::{Application, Log};
 
@@ -41,6 +39,9 @@ pub struct Run {
     pub round_trips: RoundTrips,
     /// Nodes and links.
     pub network: Network,
+    /// Stations at routers, at most one at each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stations: Vec<Station>,
     /// Traffic groups.
     pub groups: Vec<Group>,
     /// The flows of all groups; a flow's number is its place here.
@@ -56,73 +57,6 @@ pub struct Param {
     pub value: String,
 }
 
-/// A graph of nodes and directed links.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Network {
-    /// Hosts and routers.
-    pub nodes: Vec<Node>,
-    /// Directed links. Packets between two nodes follow the path of least total delay, where no way is given.
-    pub links: Vec<Link>,
-    /// Given ways.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ways: Vec<Way>,
-    /// Stations at routers, at most one at each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stations: Vec<Station>,
-    /// The dumbbell's base RTT, or what the lab gives for one: what `bdp` is computed from.
-    pub base_rtt: Option<Span>,
-}
-
-/// A host or a router.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
-    /// Its name.
-    pub name: String,
-    /// Whether it is a host: traffic begins and ends there.
-    pub host: bool,
-    /// Most that a packet is held at this host before it leaves, drawn for each packet, order preserved.
-    pub jitter: Span,
-    /// Largest IP packet that it sends or takes; Ethernet's where it is not written.
-    #[serde(default = "usual_mtu", skip_serializing_if = "is_usual_mtu")]
-    pub mtu: Bytes,
-    /// The host's network card, where the lab gives it one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub card: Option<Card>,
-}
-
-/// A host's network card: its first link is the card's, with a rate and a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Card {
-    /// Whether what its queue has no room for stays in the host, unsent; otherwise the queue drops it.
-    pub refuses: bool,
-    /// Whether TCP bounds what waits in its queue.
-    pub small_queues: bool,
-    /// Whose shaper its queue is in live runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shaper: Option<Shaper>,
-}
-
-/// Whose shaper a card's queue is in live runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum Shaper {
-    /// The kernel's.
-    Kernel,
-}
-
-impl Network {
-    /// The largest IP packet that any of its links carries.
-    pub fn mtu(&self) -> Bytes {
-        self.links.iter().map(|link| link.mtu).max().unwrap_or(Bytes::ZERO)
-    }
-
-    /// Whether packets may come from a node and be for it: it is a host, or has a station.
-    pub fn is_addressed(&self, node: usize) -> bool {
-        self.nodes[node].host || self.stations.iter().any(|station| station.at == node)
-    }
-}
-
 /// A machine at a router.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Station {
@@ -135,155 +69,6 @@ pub struct Station {
     pub links: Vec<usize>,
     /// What it is.
     pub station: weir_station::Config,
-}
-
-/// The links that packets for a host take, wherever on them they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
-    /// The host: index of a node.
-    pub to: usize,
-    /// Indices of links, each beginning where the one before ends; no node is passed twice.
-    pub links: Vec<usize>,
-}
-
-/// One direction of a link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Link {
-    /// Its name, for records and reports.
-    pub name: String,
-    /// Where it begins: index of a node.
-    pub from: usize,
-    /// Where it ends: index of a node.
-    pub to: usize,
-    /// Rate, of a trace its mean; none is no limit, and no queue.
-    pub rate: Option<Rate>,
-    /// The recording that says how fast it is, instead of a constant rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
-    /// How it contends for a radio channel, if it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wifi: Option<Wifi>,
-    /// Propagation delay.
-    pub delay: Span,
-    /// Which packets are lost on the way, after the queue.
-    pub loss: Loss,
-    /// What is added to each packet's delay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Jitter>,
-    /// Probability that a packet arrives twice.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub duplicate: f64,
-    /// Probability that a packet arrives damaged.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub corrupt: f64,
-    /// When it begins to send nothing, ascending and apart.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outages: Vec<Outage>,
-    /// Bytes that each packet costs beside its IP length.
-    pub overhead: Bytes,
-    /// Largest IP packet that it carries; Ethernet's where it is not written.
-    #[serde(default = "usual_mtu", skip_serializing_if = "is_usual_mtu")]
-    pub mtu: Bytes,
-    /// The queue before it.
-    pub queue: weir_queue::Config,
-    /// Packets that are lost on arrival at the link, by their number in order of arrival, from 1; ascending.
-    pub drop: Vec<u64>,
-    /// Packets that are held back on arrival until others have overtaken them.
-    pub hold: Vec<Hold>,
-    /// Changes over time, ascending.
-    pub schedule: Vec<Change>,
-    /// Whether it is a link of the lab, with records of its own, rather than a host's access.
-    pub measured: bool,
-}
-
-/// A recorded link. A run holds its digest, so that two runs are the same only when their traces are; the recording itself
-/// comes with the lab and is shared by all its runs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Trace {
-    /// The file's own name.
-    pub file: String,
-    /// Digest of its bytes: XXH64, in hexadecimal.
-    pub digest: String,
-    /// Whether it begins again when it ends.
-    pub repeat: bool,
-    #[serde(skip)]
-    pub(crate) content: Option<Arc<weir_fabric::Trace>>,
-}
-
-impl Trace {
-    /// The recording. None in a run that was read back from its results rather than made from a lab.
-    pub fn content(&self) -> Option<&Arc<weir_fabric::Trace>> {
-        self.content.as_ref()
-    }
-}
-
-impl PartialEq for Trace {
-    /// By name, digest and repetition: whether the recording is at hand makes no difference.
-    fn eq(&self, other: &Trace) -> bool {
-        (&self.file, &self.digest, self.repeat) == (&other.file, &other.digest, other.repeat)
-    }
-}
-
-/// A time in which a link begins to send nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outage {
-    /// When it begins, from the start of the run.
-    pub at: Span,
-    /// How long it lasts.
-    pub length: Span,
-}
-
-fn usual_mtu() -> Bytes {
-    MTU
-}
-
-fn is_usual_mtu(mtu: &Bytes) -> bool {
-    *mtu == MTU
-}
-
-fn is_zero(probability: &f64) -> bool {
-    *probability == 0.0
-}
-
-/// A packet that others overtake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
-    /// Its number in order of arrival at the link, from 1.
-    pub packet: u64,
-    /// How many later packets pass it.
-    pub by: u64,
-}
-
-/// From a time on, a link has other properties; what is not named stays.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Change {
-    /// When, from the start of the run.
-    pub at: Span,
-    /// New rate, of a trace its mean; a trace ends with it.
-    pub rate: Option<Rate>,
-    /// A recording that begins then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
-    /// New delay. Packets never overtake each other when it falls.
-    pub delay: Option<Span>,
-    /// New loss.
-    pub loss: Option<Loss>,
-    /// New jitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Jitter>,
-    /// New probability that a packet arrives twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duplicate: Option<f64>,
-    /// New probability that a packet arrives damaged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub corrupt: Option<f64>,
-}
-
-impl Link {
-    /// The recordings that it plays, at once or later.
-    pub fn traces(&self) -> impl Iterator<Item = &Trace> {
-        self.trace.iter().chain(self.schedule.iter().filter_map(|change| change.trace.as_ref()))
-    }
 }
 
 /// Two hosts between which flows of a group run.
@@ -315,6 +100,13 @@ pub struct Group {
     /// How its connections are set up, and of a command the TCP of its hosts; `None` where the transport has no use for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
+}
+
+impl Run {
+    /// Whether packets may come from a node and be for it: it is a host, or has a station.
+    pub fn is_addressed(&self, node: usize) -> bool {
+        self.network.nodes[node].host || self.stations.iter().any(|station| station.at == node)
+    }
 }
 
 impl Group {

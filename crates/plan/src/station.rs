@@ -4,11 +4,12 @@ use crate::cell::Reader;
 use crate::diagnostic::suggest;
 use crate::limits;
 use crate::read::read;
-use crate::run::{Network, Station};
+use crate::run::Station;
 use crate::shape::Beside;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::borrow::Cow;
+use weir_fabric::Network;
 use weir_station::{Config, Fault};
 
 /// Where a station stands. Its kind and its parameters stand beside this.
@@ -52,16 +53,15 @@ impl JsonSchema for Section {
     }
 }
 
-/// Reads the stations and puts them into the network, whose nodes are the lab's own as yet.
-pub(crate) fn place(reader: &mut Reader<'_>, network: &mut Network) {
-    let Some(node) = reader.node(&["stations"]) else { return };
+/// Reads the stations. The network's nodes are the lab's own as yet.
+pub(crate) fn place(reader: &mut Reader<'_>, network: &Network) -> Vec<Station> {
+    let mut stations = Vec::new();
+    let Some(node) = reader.node(&["stations"]) else { return stations };
     let Some(table) = node.as_table() else {
         let message = format!("stations is {}, not stations by name", node.what());
-        return reader.wrong(
-            &["stations"],
-            message,
-            "write [stations.NAME], and under it at = .. and kind = ..",
-        );
+        let help = "write [stations.NAME], and under it at = .. and kind = ..";
+        reader.wrong(&["stations"], message, help);
+        return stations;
     };
     let names: Vec<String> = table.keys().map(String::from).collect();
     for name in &names {
@@ -73,14 +73,16 @@ pub(crate) fn place(reader: &mut Reader<'_>, network: &mut Network) {
         let Some((Some(place), rest)) = reader.beside::<Place>(&path) else { continue };
         // What is wrong with its kind and parameters the schema has told.
         if let Ok(station) = read::<Config>(&rest) {
-            network.stations.extend(placed(reader, network, name, &place, station));
+            stations.extend(placed(reader, network, &stations, name, &place, station));
         }
     }
+    stations
 }
 
 fn placed(
     reader: &mut Reader<'_>,
     network: &Network,
+    others: &[Station],
     name: &str,
     place: &Place,
     station: Config,
@@ -91,7 +93,7 @@ fn placed(
         reader.wrong(&wrong_at, format!("there is no router `{}`", place.at), help);
         return None;
     };
-    if let Some(other) = network.stations.iter().find(|other| other.at == at) {
+    if let Some(other) = others.iter().find(|other| other.at == at) {
         let message = format!("at `{}` stands the station `{}` already", place.at, other.name);
         reader.wrong(
             &wrong_at,

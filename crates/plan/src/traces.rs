@@ -3,13 +3,12 @@
 
 use crate::diagnostic::{Fault, Origin};
 use crate::ordinary;
-use crate::run;
 use crate::section::SECTIONS;
 use crate::tree::{Item, Node, Table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_fabric::Trace;
+use weir_fabric::{Playback, Trace};
 
 /// Largest trace file.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -59,10 +58,10 @@ impl Traces {
     }
 
     /// The trace of this name, as a run has it.
-    pub(crate) fn get(&self, name: &str, repeat: bool) -> Option<run::Trace> {
+    pub(crate) fn get(&self, name: &str, repeat: bool) -> Option<Playback> {
         let recording = self.0.get(name)?;
         let (file, digest) = (recording.name.clone(), recording.digest.clone());
-        Some(run::Trace { file, digest, repeat, content: Some(Arc::clone(&recording.trace)) })
+        Some(Playback { file, digest, repeat, recording: Some(Arc::clone(&recording.trace)) })
     }
 
     /// The files, by the names that the lab gives them.

@@ -45,7 +45,10 @@ fn a_trace_gives_its_mean_as_the_rate_and_mahimahis_four_bytes_as_the_overhead()
         (down.file.as_str(), down.repeat, up.file.as_str(), up.repeat),
         ("a.down", true, "b.csv", false)
     );
-    assert!(down.content().unwrap().is_opportunities() && !up.content().unwrap().is_opportunities());
+    assert!(
+        down.recording.as_ref().unwrap().is_opportunities()
+            && !up.recording.as_ref().unwrap().is_opportunities()
+    );
 }
 
 #[test]
@@ -78,13 +81,13 @@ fn runs_share_a_trace_and_do_not_carry_it_into_their_files() {
     let text: String = (0..10_000).map(|ms| format!("{}\n", 10_000_000 + ms)).collect();
     let lab = load("rate = { trace = \"a\" }\n[run]\nrepeats = 2", &[("a", &text)], &[]);
     let runs = lab.runs();
-    let content = |run: usize| runs[run].network.links[0].trace.as_ref().unwrap().content().unwrap().clone();
+    let content = |run: usize| runs[run].network.links[0].trace.as_ref().unwrap().recording.clone().unwrap();
     assert!(std::sync::Arc::ptr_eq(&content(0), &content(1)));
     let written = serde_json::to_string(&runs[0]).unwrap();
     assert!(!written.contains("10000005"));
     let read: weir_plan::Run = serde_json::from_str(&written).unwrap();
     assert_eq!(read, runs[0]);
-    assert!(read.network.links[0].trace.as_ref().unwrap().content().is_none());
+    assert!(read.network.links[0].trace.as_ref().unwrap().recording.is_none());
 }
 
 #[test]

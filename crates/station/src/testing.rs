@@ -1,7 +1,7 @@
 //! A packet and a network for the tests of this room: host 0, the router 1 with a station, and host 2, a millisecond apart.
 
-use weir_base::{Bytes, Ecn, FlowId, Packet, Span, Time};
-use weir_fabric::{Config, Fabric, Flow, Link, Loss, Node, Placed, RoundTrips, Station, TcpView, Wire};
+use weir_base::{Ecn, FlowId, Packet, Span, Time};
+use weir_fabric::{Config, Fabric, Flow, Link, Network, Node, Placed, RoundTrips, Station, TcpView, Wire};
 
 /// The router with the station.
 pub(crate) const ROUTER: usize = 1;
@@ -88,34 +88,16 @@ pub(crate) fn past(
     to: usize,
     sent: &[Sent],
 ) -> (Vec<TestPacket>, Fabric<TestPacket>) {
-    let node = |host| Node { host, jitter: Span::ZERO, card: false };
-    let link = |from, to| Link {
-        from,
-        to,
-        rate: None,
-        trace: None,
-        wifi: None,
-        delay: Span::from_millis(1),
-        loss: Loss::NONE,
-        jitter: None,
-        duplicate: 0.0,
-        corrupt: 0.0,
-        outages: vec![],
-        mtu: Bytes::new(1500),
-        overhead: Bytes::ZERO,
-        queue: "tail-drop".parse().unwrap(),
-        drop: vec![],
-        hold: vec![],
-        schedule: vec![],
-        measured: false,
-    };
+    let link = |from, to| Link { delay: Span::from_millis(1), ..Link::plain("link", from, to) };
     let config = Config {
-        nodes: vec![node(true), node(false), node(true)],
-        links: vec![link(0, ROUTER), link(ROUTER, 0), link(ROUTER, HOST), link(HOST, ROUTER)],
-        ways: vec![],
+        network: Network {
+            nodes: vec![Node::host("a"), Node::router("r"), Node::host("b")],
+            links: vec![link(0, ROUTER), link(ROUTER, 0), link(ROUTER, HOST), link(HOST, ROUTER)],
+            ways: vec![],
+            base_rtt: None,
+        },
         flows: vec![Flow { from: 0, to, group: 0 }],
         groups: 1,
-        base_rtt: None,
         round_trips: RoundTrips::Segments,
         seed: 1,
     };

@@ -5,9 +5,10 @@
 use super::account::{Transmission, rate_over};
 use super::{Link, Watcher};
 use crate::config;
-use crate::trace::{OPPORTUNITY, Playback, bits_of};
+use crate::trace::{OPPORTUNITY, Playback, Trace, bits_of};
 use crate::wifi::{ACKNOWLEDGED, Aggregate, Radio};
 use crate::wire::Wire;
+use std::sync::Arc;
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_queue::Queue;
 
@@ -45,7 +46,8 @@ pub(super) struct Pacing<P> {
 /// A trace from the time on at which it was begun.
 #[derive(Debug)]
 struct Played {
-    play: Playback,
+    trace: Arc<Trace>,
+    repeat: bool,
     since: Time,
     /// The next opportunity that was neither used nor let pass, by number.
     next: u64,
@@ -54,21 +56,23 @@ struct Played {
 }
 
 impl Played {
-    fn new(play: Playback, since: Time) -> Played {
-        Played { play, since, next: 0, counted: 0 }
+    /// `None` where the recording is not at hand; engines refuse such a run.
+    fn new(play: &Playback, since: Time) -> Option<Played> {
+        let trace = Arc::clone(play.recording.as_ref()?);
+        Some(Played { trace, repeat: play.repeat, since, next: 0, counted: 0 })
     }
 
     /// What it let through since this was last asked, up to and including now.
     fn take(&mut self, now: Time) -> u128 {
-        let total = self.play.total(now.since(self.since).as_nanos());
+        let total = self.trace.total(now.since(self.since).as_nanos(), self.repeat);
         total.saturating_sub(std::mem::replace(&mut self.counted, total))
     }
 
     /// Leaves out what it lets through before `until`; an opportunity of that moment can still be used.
     fn skip(&mut self, until: Time) {
         if until > self.since {
-            let opportunity = u64::from(self.play.trace.is_opportunities());
-            let total = self.play.total(until.since(self.since).as_nanos() - opportunity);
+            let opportunity = u64::from(self.trace.is_opportunities());
+            let total = self.trace.total(until.since(self.since).as_nanos() - opportunity, self.repeat);
             self.counted = self.counted.max(total);
         }
     }
@@ -90,7 +94,7 @@ impl<P> Pacing<P> {
             return None;
         }
         Some(Box::new(Pacing {
-            trace: config.trace.clone().map(|play| Played::new(play, Time::ZERO)),
+            trace: config.trace.as_ref().and_then(|play| Played::new(play, Time::ZERO)),
             radio: config.wifi.map(|wifi| Box::new(Radio::new(wifi, whole.seed, index as u64))),
             queue_waits,
             mtu: config.mtu.get(),
@@ -130,19 +134,19 @@ impl<P> Pacing<P> {
             Some(radio) => from + radio.contend(),
             None => from,
         };
-        let Some(Played { play, since, next, .. }) = &mut self.trace else { return Some(contended) };
+        let Some(Played { trace, repeat, since, next, .. }) = &mut self.trace else { return Some(contended) };
         let offset = contended.since(*since).as_nanos();
-        if let Some(trace) = play.trace.opportunities() {
-            *next = trace.first_from(offset, play.repeat).max(*next);
-            return trace.time(*next, play.repeat).map(|at| *since + Span::from_nanos(at));
+        if let Some(trace) = trace.opportunities() {
+            *next = trace.first_from(offset, *repeat).max(*next);
+            return trace.time(*next, *repeat).map(|at| *since + Span::from_nanos(at));
         }
         // A radio cannot begin to send at rate nothing; bytes on a wire are begun, and wait.
-        let Some(trace) = play.trace.steps().filter(|_| self.radio.is_some()) else {
+        let Some(trace) = trace.steps().filter(|_| self.radio.is_some()) else {
             return Some(contended);
         };
         let mut at = offset;
         loop {
-            match trace.rate_at(at, play.repeat) {
+            match trace.rate_at(at, *repeat) {
                 (rate, _) if rate.bits_per_sec() > 0 => return Some(*since + Span::from_nanos(at)),
                 (_, next) => at = next?,
             }
@@ -290,7 +294,7 @@ impl<P: Wire> Link<P> {
         if change.trace.is_none() && (change.rate.is_none() || pacing.trace.is_none()) {
             return None;
         }
-        pacing.trace = change.trace.clone().map(|play| Played::new(play, now));
+        pacing.trace = change.trace.as_ref().and_then(|play| Played::new(play, now));
         if self.free_at == Time::NEVER {
             (self.free_at, self.account.since) = (now, now);
         }
@@ -304,7 +308,7 @@ impl<P: Wire> Link<P> {
     /// Sends what goes at once from `now` on.
     fn serve(&mut self, now: Time, watcher: &mut Watcher<P>) {
         let Some(pacing) = &mut self.pacing else { return };
-        if pacing.trace.as_ref().is_some_and(|played| played.play.trace.is_opportunities()) {
+        if pacing.trace.as_ref().is_some_and(|played| played.trace.is_opportunities()) {
             return self.use_opportunity(now, watcher);
         }
         if pacing.radio.is_some() { self.send_aggregate(now, watcher) } else { self.send_one(now, watcher) }
@@ -346,8 +350,8 @@ impl<P: Wire> Link<P> {
         let bytes = Bytes::new(left);
         let done = match &pacing.trace {
             None => Some(now + self.rate.map_or(Span::ZERO, |rate| pacing.time_to_send(rate, bytes))),
-            Some(Played { play, since, .. }) => play.trace.steps().and_then(|trace| {
-                let done = trace.finish(now.since(*since).as_nanos(), bytes, play.repeat)?;
+            Some(Played { trace, repeat, since, .. }) => trace.steps().and_then(|trace| {
+                let done = trace.finish(now.since(*since).as_nanos(), bytes, *repeat)?;
                 Some(*since + Span::from_nanos(done))
             }),
         };
@@ -370,8 +374,8 @@ impl<P: Wire> Link<P> {
         self.count_idle(now);
         let Some(pacing) = &mut self.pacing else { return };
         let best = match &pacing.trace {
-            Some(Played { play, since, .. }) => {
-                play.trace.steps().map(|trace| trace.rate_at(now.since(*since).as_nanos(), play.repeat).0)
+            Some(Played { trace, repeat, since, .. }) => {
+                trace.steps().map(|trace| trace.rate_at(now.since(*since).as_nanos(), *repeat).0)
             }
             None => self.rate,
         };

@@ -1,7 +1,6 @@
 //! What a link can do beside a rate and a delay: traces, outages, radio channels, and everything that happens on the way.
 
 use super::*;
-use std::sync::Arc;
 
 fn deep(link: &mut Link) {
     let limit = serde_json::json!({"limit": "10000000 packets"});
@@ -15,7 +14,7 @@ fn link(change: impl FnOnce(&mut Link)) -> Config {
         slow.delay = Span::ZERO;
         change(slow);
     });
-    config.links[0].delay = Span::ZERO;
+    config.network.links[0].delay = Span::ZERO;
     config
 }
 
@@ -26,7 +25,7 @@ fn played(text: &str, repeat: bool) -> impl FnOnce(&mut Link) {
     let trace = Arc::new(Trace::parse(text).unwrap());
     move |link| {
         link.rate = Some(trace.mean_rate());
-        link.trace = Some(Playback { trace, repeat });
+        link.trace = playback(&trace, repeat);
     }
 }
 
@@ -156,7 +155,7 @@ fn a_schedule_begins_and_ends_a_trace() {
     let begin = Change {
         at: Span::from_millis(7),
         rate: Some(trace.mean_rate()),
-        trace: Some(Playback { trace, repeat: true }),
+        trace: playback(&trace, true),
         ..Change::default()
     };
     let end =
@@ -177,7 +176,7 @@ fn a_schedule_begins_and_ends_a_trace() {
 
 #[test]
 fn an_outage_holds_the_queue_and_sends_nothing_new() {
-    let config = link(|link| link.outages = vec![(Span::from_millis(8), Span::from_millis(20))]);
+    let config = link(|link| link.outages = vec![outage(8, 20)]);
     let (seen, mut fabric) = saturate(&config, 3, Time::NEVER);
     // 6 ms each; the second was begun at 6 ms and is finished, the third waits for the end of the outage at 28 ms.
     assert_eq!(seen, [(1, ms(6)), (2, ms(12)), (3, ms(34))]);
@@ -189,10 +188,7 @@ fn an_outage_holds_the_queue_and_sends_nothing_new() {
 #[test]
 fn a_packet_that_comes_in_an_outage_waits_for_its_end() {
     let config = link(|link| {
-        link.outages = vec![
-            (Span::from_millis(1), Span::from_millis(2)),
-            (Span::from_millis(10), Span::from_millis(10)),
-        ];
+        link.outages = vec![outage(1, 2), outage(10, 10)];
     });
     let mut fabric: Fabric<Datagram> = Fabric::new(&config);
     assert!(fabric.advance(ms(15)).is_none());
@@ -205,7 +201,7 @@ fn opportunities_of_an_outage_are_gone() {
     let config = link(|link| {
         played("10\n", true)(link);
         link.overhead = Bytes::new(4);
-        link.outages = vec![(Span::from_millis(15), Span::from_millis(20))];
+        link.outages = vec![outage(15, 20)];
     });
     let (seen, mut fabric) = saturate(&config, 3, Time::NEVER);
     assert_eq!(times(&seen), [10, 40, 50]);
@@ -265,7 +261,7 @@ fn a_link_sends_what_it_began_at_the_old_rate_and_no_more_than_it_could() {
     let seen = periods(&config, 3, &[7, 10, 20]);
     assert_eq!(seen, [(1750, 7000, 1750), (750, 3000, 750), (520, 10_000, 520)]);
     // The same of a link whose transmitter is not simply busy: an outage from 8 ms on keeps the third back.
-    let config = link(|link| link.outages = vec![(Span::from_millis(8), Span::from_millis(20))]);
+    let config = link(|link| link.outages = vec![outage(8, 20)]);
     let seen = periods(&config, 3, &[7, 10, 20, 30]);
     assert_eq!(seen, [(1750, 7000, 1750), (750, 3000, 750), (500, 2000, 500), (500, 2000, 500)]);
 }

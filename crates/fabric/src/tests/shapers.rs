@@ -1,7 +1,6 @@
 //! Queues that hold packets back although the link is free.
 
 use super::*;
-use std::sync::Arc;
 
 /// 2 Mbit/s of IP bytes, one packet at once: a packet of 1500 bytes each 6 ms.
 fn shaper() -> serde_json::Value {
@@ -60,7 +59,7 @@ fn an_opportunity_that_comes_while_packets_are_held_back_is_gone() {
     let trace = Arc::new(Trace::parse("2\n6\n10\n").unwrap());
     let config = shaped(shaper(), |link| {
         link.rate = Some(trace.mean_rate());
-        link.trace = Some(Playback { trace, repeat: true });
+        link.trace = playback(&trace, true);
     });
     let (seen, _) = burst(&config, 3);
     // They may leave at 2, 8 and 14 ms, and do at 2, 10 and 16.
@@ -81,10 +80,8 @@ fn a_radio_contends_when_the_queue_lets_a_packet_go() {
 
 #[test]
 fn an_outage_ends_before_or_after_a_packet_may_go() {
-    let arrivals = |from, length| {
-        let outage = (Span::from_millis(from), Span::from_millis(length));
-        burst(&shaped(shaper(), |link| link.outages = vec![outage]), 2).0
-    };
+    let arrivals =
+        |from, length| burst(&shaped(shaper(), |link| link.outages = vec![outage(from, length)]), 2).0;
     assert_eq!(arrivals(2, 3), [(1, ms(12)), (2, ms(18))]);
     assert_eq!(arrivals(2, 18), [(1, ms(12)), (2, ms(31))]);
 }

@@ -43,7 +43,7 @@ fn burst_past(
 fn a_station_that_passes_everything_on_changes_nothing() {
     for access in [Span::ZERO, Span::from_millis(1)] {
         let mut config = two_hops(|_| {});
-        config.links[0].delay = access;
+        config.network.links[0].delay = access;
         let passes = |packet, _: Option<usize>, net: &mut Net<'_, Datagram>| net.forward(packet);
         let (seen, fabric) = burst_past(&config, vec![at(1, Does(passes))], 3);
         assert_eq!(seen, burst(&config, 3).0);
@@ -103,9 +103,9 @@ fn a_packet_without_a_way_on_is_counted() {
 #[test]
 fn a_packet_addressed_to_a_station_reaches_it_and_its_answer_comes_back() {
     let mut config = two_hops(|_| {});
-    config.nodes[2].host = false;
-    config.links.push(Link { from: 2, to: 1, ..config.links[1].clone() });
-    config.links.push(Link { from: 1, to: 0, ..config.links[0].clone() });
+    config.network.nodes[2].host = false;
+    config.network.links.push(Link { from: 2, to: 1, ..config.network.links[1].clone() });
+    config.network.links.push(Link { from: 1, to: 0, ..config.network.links[0].clone() });
     let answers = Does(|mut packet: Datagram, _, net: &mut Net<'_, Datagram>| {
         assert!(packet.turn_round());
         net.forward(packet);
@@ -115,7 +115,7 @@ fn a_packet_addressed_to_a_station_reaches_it_and_its_answer_comes_back() {
     assert_eq!(seen, [(1, ms(34)), (2, ms(40))]);
     assert_eq!(fabric.take_flow(0).received_packets, 2, "the flow's end is the station's node");
     // A damaged one is thrown away there, as a host would.
-    config.links[1].corrupt = 1.0;
+    config.network.links[1].corrupt = 1.0;
     let unseen = Does(|_: Datagram, _: Option<usize>, _: &mut Net<'_, Datagram>| panic!("was shown"));
     let (seen, fabric) = burst_past(&config, vec![at(2, unseen)], 2);
     assert_eq!((seen, fabric.totals().corrupted), (vec![], 2));
@@ -125,7 +125,7 @@ fn a_packet_addressed_to_a_station_reaches_it_and_its_answer_comes_back() {
 #[test]
 fn stations_that_send_to_each_other_without_time_passing_take_turns() {
     let mut config = two_ways(vec![]);
-    config.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
+    config.network.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
     let bounces = |back: usize, until: u32| {
         Does(move |mut packet: Datagram, _, net: &mut Net<'_, Datagram>| {
             packet.length += 1;
@@ -239,7 +239,7 @@ fn a_station_that_is_told_when_a_link_drains_keeps_it_busy_with_two_packets_queu
 fn a_change_of_the_network_leaves_a_station_a_stop() {
     let change = Change { at: Span::from_millis(2), delay: Some(Span::ZERO), ..Change::default() };
     let mut config = two_hops(|link| (link.rate, link.schedule) = (None, vec![change]));
-    config.links[0].delay = Span::ZERO;
+    config.network.links[0].delay = Span::ZERO;
     let passes = |packet, _: Option<usize>, net: &mut Net<'_, Datagram>| net.forward(packet);
     let mut fabric = Fabric::with_stations(&config, vec![at(1, Does(passes))]);
     for at in [0, 3, 20] {

@@ -1,9 +1,8 @@
 //! What a radio channel may be: the bounds of 802.11n, and what it cannot be together with.
 
 use crate::cell::Reader;
-use crate::run::Link;
 use weir_base::{Rate, Span};
-use weir_fabric::Wifi;
+use weir_fabric::{Link, Wifi};
 
 /// Most other stations on a channel.
 const MOST_STATIONS: u32 = 100;
@@ -64,8 +63,9 @@ pub(super) fn check(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
         format!("a radio at {slowest} is none"),
         format!("write a rate of {SLOWEST_RADIO} or more, or remove wifi"),
     );
-    let opportunities =
-        |trace: &crate::run::Trace| trace.content().is_some_and(|trace| trace.is_opportunities());
+    let opportunities = |trace: &weir_fabric::Playback| {
+        trace.recording.as_ref().is_some_and(|trace| trace.is_opportunities())
+    };
     refuse(
         link.traces().any(opportunities),
         "the trace says when packets leave, and the radio does too".into(),
