@@ -131,9 +131,12 @@ impl ResultFolder {
     /// writes into it; or it cannot be written.
     pub fn open(path: &Path, lab: &str, build: &str) -> Result<ResultFolder, FolderError> {
         let (lock, _) = enter(path)?;
-        if older_lab(path).is_some_and(|before| before != lab) {
-            let what = "holds results of another lab, or of this lab before it was changed";
-            return Err(in_the_way(path, what));
+        if let Some(before) = older_lab(path).filter(|before| before != lab) {
+            match weir_plan::changes(&before, lab) {
+                // Nothing but its comments or the order of its keys: each run is still held against the one that is asked for.
+                Some(changes) if changes.is_empty() => {}
+                changes => return Err(in_the_way(path, &changed(&changes.unwrap_or_default()))),
+            }
         }
         let mut folder = ResultFolder::at(path, path.into(), lab, build, lock)?;
         if let Some(staging) = rerun::unfinished(path) {
@@ -348,6 +351,20 @@ fn kept(
         Some((file, _)) if part => Err(in_the_way(path, &another_build(&file.build))),
         _ => Ok(same.into_iter().map(|(_, place)| place).collect()),
     }
+}
+
+/// What stands in the way of a lab whose keys differ from those of the lab that a folder has results of.
+fn changed(changes: &[String]) -> String {
+    const MOST_TOLD: usize = 12;
+    let mut what = "holds results of another lab, or of this one before it was changed".to_owned();
+    for (place, change) in changes.iter().take(MOST_TOLD).enumerate() {
+        what += if place == 0 { ":\n    " } else { "\n    " };
+        what += change;
+    }
+    if changes.len() > MOST_TOLD {
+        what += &format!("\n    and {} more", changes.len() - MOST_TOLD);
+    }
+    what
 }
 
 fn another_build(build: &str) -> String {

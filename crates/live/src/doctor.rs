@@ -232,7 +232,7 @@ impl ClockLateness {
             p99 if p99 <= 200.0 => (Status::Warn, "let nothing else run beside live labs"),
             _ => (
                 Status::Bad,
-                "live runs will be spoiled: stop other work, or use a machine whose processors are not shared",
+                "live runs will be invalid: stop other work, or use a machine whose processors are not shared",
             ),
         };
         check("clock lateness", status, finding, advice)

@@ -42,7 +42,7 @@ impl Usage {
         let taken = self.foreign + self.steal;
         (taken > allowed).then(|| {
             format!(
-                "others had {taken:.2} of {processors} processors, allowed {allowed:.1}: hosts were held up"
+                "machine load: others had {taken:.2} of {processors} processors, allowed {allowed:.1}: hosts were held up"
             )
         })
     }
@@ -172,7 +172,7 @@ mod tests {
     fn a_run_beside_which_others_had_over_half_of_the_processors_is_spoiled() {
         let usage = |foreign, steal| Usage { foreign, steal };
         assert_eq!(usage(0.8, 0.2).verdict(2), None);
-        let reason = "others had 1.10 of 2 processors, allowed 1.0: hosts were held up";
+        let reason = "machine load: others had 1.10 of 2 processors, allowed 1.0: hosts were held up";
         assert_eq!(usage(1.0, 0.1).verdict(2).as_deref(), Some(reason));
         assert_eq!(usage(1.0, 0.1).verdict(4), None);
     }

@@ -172,7 +172,7 @@ impl fmt::Display for Tally {
             let rtt = flow.sum.rtt_sum as f64 / flow.sum.rtt_count.max(1) as f64 / 1e6;
             writeln!(
                 f,
-                "{name}: goodput {:.3} Mbit/s, throughput {:.3}, {} sent again, RTT {rtt:.3} ms ({} to {}), cwnd {}",
+                "{name}: goodput {:.3} Mbit/s, throughput {:.3}, {} retransmitted, RTT {rtt:.3} ms ({} to {}), cwnd {}",
                 self.goodput(index).mbit_per_sec(),
                 self.throughput(index).mbit_per_sec(),
                 flow.sum.retransmitted,

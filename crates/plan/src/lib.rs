@@ -9,6 +9,7 @@
 
 pub mod address;
 mod cell;
+mod changes;
 mod commands;
 mod diagnostic;
 mod each;
@@ -41,6 +42,7 @@ mod vary;
 mod window;
 mod words;
 
+pub use changes::changes;
 pub use commands::Commanded;
 pub use diagnostic::{Diagnostics, Fault, Origin, Problem, suggest};
 

@@ -1,6 +1,8 @@
 //! The JSON schema of lab files, and what it is used for here: to find every unknown key and unknown name, wherever it
 //! stands, and to say what a key is for when its value does not fit.
 
+mod definitions;
+
 use crate::diagnostic::{Fault, suggest};
 use crate::file::File;
 use crate::tree::{Entry, Item, Node, Table};
@@ -10,11 +12,26 @@ use weir_base::Named;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let mut schema = schemars::schema_for!(File).to_value();
+    definitions::gather(&mut schema);
+    // A file may leave to others what a lab must have: to the profile that it extends, to what varies, to the command line.
+    for (name, table) in schema["$defs"].as_object_mut().into_iter().flatten() {
+        if REGISTRIES.iter().all(|registry| registry.what != name) {
+            forget_required(table);
+        }
+    }
+    forget_required(&mut schema);
     schema["title"] = "weir lab file".into();
     schema["description"] =
         "A lab: a network, its traffic, what varies and what is expected (format 1).".into();
     schema
 });
+
+/// Takes from a table of the schema that keys must be there.
+fn forget_required(table: &mut Value) {
+    if let Some(table) = table.as_object_mut() {
+        table.remove("required");
+    }
+}
 
 /// The JSON schema of a lab file, with the parameters of every controller, queue and workload.
 pub fn schema() -> Value {

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use weir_plan::{Lab, template};
 
-fn labs() -> Vec<PathBuf> {
+/// Every lab, and every study's profile too.
+fn lab_files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let studies = std::fs::read_dir(root.join("labs")).unwrap().map(|entry| entry.unwrap().path());
     let folders =
@@ -13,11 +14,14 @@ fn labs() -> Vec<PathBuf> {
         .flat_map(|folder| std::fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        // A study's profile is no lab: its labs extend it.
-        .filter(|path| !path.ends_with("profile.toml"))
         .collect();
     found.sort();
     found
+}
+
+fn labs() -> Vec<PathBuf> {
+    // A study's profile is no lab: its labs extend it.
+    lab_files().into_iter().filter(|path| !path.ends_with("profile.toml")).collect()
 }
 
 fn load(path: &Path) -> Lab {
@@ -121,4 +125,34 @@ fn the_agreement_lab_has_eighteen_cells_of_five_repeats() {
     assert_eq!(runs.len(), 90);
     assert_eq!(runs[0].id, "10mbit_reno-v-reno_tail-drop-1bdp_r1");
     assert_eq!(runs[89].id, "100mbit_reno-v-cubic_pie_r5");
+}
+
+/// Editors check lab files by the schema: what it refuses there must be wrong.
+#[test]
+fn the_json_schema_accepts_every_lab_and_profile_and_refuses_what_is_wrong() {
+    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+    compiler.add_resource("lab.schema.json", weir_plan::schema()).unwrap();
+    let schema = compiler.compile("lab.schema.json", &mut schemas).unwrap();
+    let check = |text: &str| {
+        let lab: serde_json::Value = toml::from_str(text).unwrap();
+        schemas.validate(&lab, schema).map_err(|error| error.to_string())
+    };
+    let files = lab_files();
+    assert!(files.iter().any(|path| path.ends_with("profile.toml")), "profiles are among them");
+    let refused: Vec<String> = files
+        .iter()
+        .filter_map(|path| {
+            let why = check(&std::fs::read_to_string(path).unwrap()).err()?;
+            Some(format!("{}: {why}", path.display()))
+        })
+        .collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    assert_eq!(check(&template()), Ok(()));
+    for wrong in [
+        "format = 'one'\n",
+        "format = 1\n[dumbell]\nrate = '1 Mbit/s'\n",
+        "format = 1\n[run]\nrepeats = 'three'\n",
+    ] {
+        assert!(check(wrong).is_err(), "{wrong}");
+    }
 }

@@ -277,8 +277,9 @@ fn group_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Se
 /// What the applications of each group waited for: means over each point, only where there is something.
 fn message_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Series>) {
     let group_of = |flow: u32| info.flows.get(flow as usize).map_or(0, |flow| flow.group as usize);
-    // For each group: requests, frames, frames on time (100 or 0), completions of drawn flows, echoes, echoes lost (100 or 0).
-    let mut gathered: Vec<[Vec<(Time, f64)>; 6]> = vec![Default::default(); info.groups.len()];
+    // For each group: requests, frames, frames on time (100 or 0), completions of drawn flows, echoes, echoes lost (100 or 0), and of
+    // ensembles the delays of their frames, stalls and completion asynchrony.
+    let mut gathered: Vec<[Vec<(Time, f64)>; 9]> = vec![Default::default(); info.groups.len()];
     for message in &records.messages {
         let Some(of) = gathered.get_mut(group_of(message.flow)) else { continue };
         let took = message.took.map(|took| (message.at, took.as_millis_f64()));
@@ -292,7 +293,9 @@ fn message_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<
                 of[4].extend(took);
                 of[5].push((message.at, if message.took.is_none() { 100.0 } else { 0.0 }));
             }
-            MessageKind::Part | MessageKind::Stall | MessageKind::Ensemble => {}
+            MessageKind::Part => of[6].extend(took),
+            MessageKind::Stall => of[7].extend(took),
+            MessageKind::Ensemble => of[8].extend(took),
         }
     }
     let drawn = |flow: u32| info.groups.get(group_of(flow)).is_some_and(|group| group.drawn);
@@ -307,13 +310,16 @@ fn message_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<
             _ => {}
         }
     }
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 9] = [
         "request_time_ms",
         "frame_delay_ms",
         "frames_on_time_percent",
         "completion_time_s",
         "echo_time_ms",
         "echoes_lost_percent",
+        "ensemble_delay_ms",
+        "stall_time_ms",
+        "completion_asynchrony_ms",
     ];
     for (group, of) in (0..).zip(gathered) {
         for (name, values) in NAMES.into_iter().zip(of).filter(|(_, values)| !values.is_empty()) {

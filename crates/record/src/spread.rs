@@ -21,7 +21,7 @@ pub const SHARES: [f64; 60] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     /// The metric, with its unit: `queue_delay_ms`, `rtt_ms`, `completion_time_s`, `request_time_ms`,
-    /// `frame_delay_ms` or `echo_time_ms`.
+    /// `frame_delay_ms`, `echo_time_ms`, `ensemble_delay_ms`, `stall_time_ms` or `completion_asynchrony_ms`.
     pub name: &'static str,
     /// The link, the class at a link, or the group that it is of.
     pub of: Subject,
@@ -33,7 +33,7 @@ pub struct Spread {
 }
 
 /// The distributions of a run, after its own warm-up or another: of queue delay at each link and class, and of each group's
-/// RTTs, completions, requests, frames and echoes, where there were any.
+/// RTTs, completions, requests, frames, echoes and ensembles, where there were any.
 pub fn spreads(info: &RunInfo, records: &Records, warmup: Option<Span>) -> Vec<Spread> {
     let window = Window::after(warmup.unwrap_or(info.warmup), info, records);
     let mut out = Vec::new();
@@ -81,8 +81,8 @@ fn of_values(name: &'static str, of: Subject, mut values: Vec<f64>) -> Option<Sp
 /// What the applications of each group waited for.
 fn waits(info: &RunInfo, records: &Records, window: Window, out: &mut Vec<Spread>) {
     let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group as usize);
-    // For each group: completions, requests, frames, echoes.
-    let mut gathered: Vec<[Vec<f64>; 4]> = vec![Default::default(); info.groups.len()];
+    // For each group: completions, requests, frames, echoes, and of ensembles the delays of their frames, stalls and asynchrony.
+    let mut gathered: Vec<[Vec<f64>; 7]> = vec![Default::default(); info.groups.len()];
     let mut add = |flow: u32, what: usize, value: f64| {
         if let Some(of) = group_of(flow).and_then(|group| gathered.get_mut(group)) {
             of[what].push(value);
@@ -104,13 +104,23 @@ fn waits(info: &RunInfo, records: &Records, window: Window, out: &mut Vec<Spread
             MessageKind::Request => 1,
             MessageKind::Frame => 2,
             MessageKind::Echo => 3,
-            MessageKind::Part | MessageKind::Stall | MessageKind::Ensemble => continue,
+            MessageKind::Part => 4,
+            MessageKind::Stall => 5,
+            MessageKind::Ensemble => 6,
         };
         if let Some(took) = message.took {
             add(message.flow, what, took.as_millis_f64());
         }
     }
-    const NAMES: [&str; 4] = ["completion_time_s", "request_time_ms", "frame_delay_ms", "echo_time_ms"];
+    const NAMES: [&str; 7] = [
+        "completion_time_s",
+        "request_time_ms",
+        "frame_delay_ms",
+        "echo_time_ms",
+        "ensemble_delay_ms",
+        "stall_time_ms",
+        "completion_asynchrony_ms",
+    ];
     for (group, of) in (0..).zip(gathered) {
         for (name, values) in NAMES.into_iter().zip(of) {
             out.extend(of_values(name, Subject::Group(group), values));

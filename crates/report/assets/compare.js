@@ -302,7 +302,8 @@ weir.onLab((head, all) => {
 
   function overlay() {
     const names = apart(state.cells);
-    const cells = state.cells.map((key, i) => ({ name: names[i], run: cellOf.get(key).find((run) => !run.x) || cellOf.get(key)[0] }));
+    const sound = (runs) => (runs.some((run) => !run.x) ? runs.filter((run) => !run.x) : runs);
+    const cells = state.cells.map((key, i) => ({ name: names[i], runs: sound(cellOf.get(key)) }));
     const chart = state.chart || { delay: "delay", goodput: "goodput", rtt: "rtt", again: "again", window: "window", completion: "completion", requests: "requests", frames: "frames", "on-time": "on-time" }[state.metric];
     weir.overlay.draw({ host: overlaid, head, base, cells, chosen: { chart, line: state.line }, choose: (chosen) => set(chosen), said: (text) => (document.querySelector("h1").textContent = text) });
   }

@@ -22,7 +22,7 @@ weir.onLab((head, all) => {
   cells.forEach((cell) => {
     const sound = cell.runs.filter((run) => !run.x);
     cell.told = sound.length ? sound : cell.runs;
-    cell.text = [...cell.p.map((v, level) => head.values[level][v]), head.engines[cell.e], ...cell.runs.map((run) => run.id + " " + run.s + (run.x ? " spoiled" : ""))].join(" ").toLowerCase();
+    cell.text = [...cell.p.map((v, level) => head.values[level][v]), head.engines[cell.e], ...cell.runs.map((run) => run.id + " " + run.s + (run.x ? " invalid" : ""))].join(" ").toLowerCase();
     cell.facts = facts(cell);
   });
 
@@ -106,8 +106,11 @@ weir.onLab((head, all) => {
   tree.setAttribute("aria-label", "Cells");
   tree.setAttribute("aria-rowcount", cells.length + 1);
 
-  const number = (one) => el("span", { class: "value" + (one.main ? " main" : ""), "data-metric": one.key },
-    el("b", null, num(one.mean), one.half ? el("span", { class: "quiet" }, ` ± ${num(one.half)}`) : null), ` ${one.unit} `, el("span", { class: "quiet" }, one.what));
+  function number(one) {
+    const [mean, unit, factor] = weir.inUnit(one.mean, one.unit);
+    return el("span", { class: "value" + (one.main ? " main" : ""), "data-metric": one.key },
+      el("b", null, mean, one.half ? el("span", { class: "quiet" }, ` ± ${num(one.half * factor)}`) : null), ` ${unit} `, el("span", { class: "quiet" }, one.what));
+  }
 
   function line(fact) {
     return el("div", { class: "fact", "data-link": fact.link, "data-class": fact.class, "data-group": fact.group },
@@ -132,7 +135,7 @@ weir.onLab((head, all) => {
     const told = lazy ? [] : [...new Map(cell.runs.flatMap((run) => run.w || []).reverse().map((text) => [text.replace(/[\d.]+/g, "#"), text])).values()].reverse();
     return el("div", { role: "row", class: "cell" + (spoiled ? " spoiled" : ""), "aria-rowindex": index + 2 },
       el("div", { role: "rowheader", class: "name" }, title, engines ? el("span", { class: "engine " + engine }, engineName[engine] || engine) : null,
-        spoiled ? el("span", { class: "bad" }, many ? `${spoiled} of ${cell.runs.length} spoiled` : "spoiled") : null),
+        spoiled ? el("span", { class: "bad" }, many ? `${spoiled} of ${cell.runs.length} invalid` : "invalid") : null),
       el("div", { role: "cell", class: "facts-of" }, cell.facts.map(line), told.map((text) => el("p", { class: "warns" }, text)), runs));
   }
 

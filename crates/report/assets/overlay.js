@@ -1,5 +1,6 @@
-// Up to six cells laid over each other: what was measured over time, and its distribution. A cell has a colour; it is shown by its
-// first sound repeat. The series of a run are scripts of their own, which are loaded when they are asked for.
+// Up to six cells laid over each other: what was measured over time, and its distribution. A cell has a colour. Its sound repeats
+// are joined: the line is their mean, the band goes from the least to the greatest of them, and the distribution is of what all
+// of them measured. The series of a run are scripts of their own, which are loaded when they are asked for.
 "use strict";
 weir.overlay = (() => {
   const { el, num } = weir;
@@ -19,10 +20,57 @@ weir.overlay = (() => {
     return loading.get(file).then(() => weir.runs.get(name));
   }
 
-  // Draws cells `{ name, run }` into a host. `chosen` is `{ chart, line }`; `choose` is told what is chosen in their place, `said` the
+  // The share of values at or below `x` of a distribution that is given by its values at some shares.
+  function shareBelow(values, shares, x) {
+    const after = values.findIndex((value) => value > x);
+    if (after < 0) return 1;
+    if (after === 0) return 0;
+    const [a, b] = [values[after - 1], values[after]];
+    return shares[after - 1] + (shares[after] - shares[after - 1]) * ((x - a) / (b - a));
+  }
+  // Distributions of one thing in several runs as one: each run counts by how many values it has.
+  function joined(list, shares) {
+    if (list.length === 1) return list[0];
+    const count = list.reduce((sum, one) => sum + one.c, 0);
+    const knots = [...new Set(list.flatMap((one) => one.v))].sort((a, b) => a - b);
+    const below = knots.map((x) => list.reduce((sum, one) => sum + one.c * shareBelow(one.v, shares, x), 0) / count);
+    let at = 0;
+    const v = shares.map((share) => {
+      while (at < knots.length - 1 && below[at] < share - 1e-12) at += 1;
+      if (at === 0 || !(below[at] > below[at - 1])) return knots[at];
+      const part = Math.min(1, (share - below[at - 1]) / (below[at] - below[at - 1]));
+      return knots[at - 1] + (knots[at] - knots[at - 1]) * Math.max(0, part);
+    });
+    return { ...list[0], c: count, v };
+  }
+  // The series of a cell's runs as one: means with what they lie between, and joined distributions.
+  function pooled(runs) {
+    const first = runs[0];
+    const same = runs.filter((run) => run.p === first.p);
+    if (same.length < 2) return { ...first, repeats: 1 };
+    const longest = same.reduce((a, b) => (b.n > a.n ? b : a));
+    const charts = new Map();
+    for (const run of same) {
+      for (const chart of run.charts) {
+        if (!charts.has(chart.k)) charts.set(chart.k, { ...chart, found: new Map(), spread: new Map() });
+        const { found, spread } = charts.get(chart.k);
+        chart.lines.forEach((line) => found.set(line.n, [...(found.get(line.n) || []), line]));
+        (chart.d || []).forEach((one) => spread.set(one.n, [...(spread.get(one.n) || []), one]));
+      }
+    }
+    const line = (list) => {
+      const columns = Array.from({ length: longest.n }, (_, i) => list.map((one) => one.v[i]).filter(Number.isFinite));
+      const of = (call) => columns.map((values) => (values.length ? call(values) : null));
+      return { ...list[0], v: of(weir.average), ...(list[0].cap ? {} : { low: of((values) => Math.min(...values)), high: of((values) => Math.max(...values)) }) };
+    };
+    return { ...longest, repeats: same.length, charts: [...charts.values()].map((chart) => ({ ...chart, lines: [...chart.found.values()].map(line), d: [...chart.spread.values()].map((list) => joined(list, first.sh)) })) };
+  }
+
+  // Draws cells `{ name, runs }` into a host. `chosen` is `{ chart, line }`; `choose` is told what is chosen in their place, `said` the
   // headline.
   async function draw({ host, head, base, cells, chosen, choose, said }) {
-    const runs = await Promise.all(cells.map((cell) => load(head, cell.run, base)));
+    const all = await Promise.all(cells.map((cell) => Promise.all(cell.runs.map((run) => load(head, run, base)))));
+    const runs = all.map((list) => list.filter(Boolean)).map((list) => (list.length ? pooled(list) : null));
     const sources = runs.map((series, i) => series && { series, shares: series.sh, name: (line) => `${cells[i].name}: ${line}`, colour: () => () => weir.colour(INKS[i]) }).filter(Boolean);
     host.replaceChildren();
     const charts = sources.length ? weir.gather(sources) : [];
@@ -47,7 +95,9 @@ weir.overlay = (() => {
     const kept = (line) => (wanted === "*" ? !line.off : line.plain === wanted);
     // A distribution is of a link or a class as a whole; the mean's line has its name and more.
     const same = (line) => wanted === "*" || line.plain === wanted || wanted.startsWith(line.plain + ",");
-    const shown = { ...chart, lines: chart.lines.filter(kept).map(style), spreads: chart.spreads.filter(same).map(style) };
+    const repeats = Math.max(...sources.map(({ series }) => series.repeats));
+    const note = repeats > 1 ? `Lines are means over ${repeats} repeats, bands go from the least to the greatest of them; distributions are of all repeats together.` : null;
+    const shown = { ...chart, note: [chart.note, note].filter(Boolean).join(" ") || null, lines: chart.lines.filter(kept).map(style), spreads: chart.spreads.filter(same).map(style) };
     const plot = weir.timePlot(group, shown);
     host.append(plot.node);
     plot.draw();
@@ -57,5 +107,5 @@ weir.overlay = (() => {
     const [least, most] = [known[0], known[known.length - 1]];
     said(!known.length ? `${title}: nothing measured.` : known.length < 4 ? `${title}: ${means.map(([name, mean]) => `${name} ${num(mean)}`).join("; ")}.` : `${title}: lowest ${num(least[1])} (${least[0]}), highest ${num(most[1])} (${most[0]}).`);
   }
-  return { draw, INKS };
+  return { draw, joined, INKS };
 })();

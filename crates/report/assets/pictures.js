@@ -11,6 +11,7 @@ weir.pictures = (host, head, cells) => {
     script.onload = script.onerror = done;
     document.head.append(script);
   });
+  const timesOf = (run) => Array.from({ length: run.n }, (_, i) => +((i + 1) * run.p).toPrecision(9));
   const plots = [];
   // As on the pages of runs, plots begin after the warm-up, so that they show what the numbers tell of.
   const begin = (run) => (run.w < run.n * run.p ? run.w : 0);
@@ -29,7 +30,13 @@ weir.pictures = (host, head, cells) => {
       const high = Math.min(top(true), 1.6 * top(false)) * 1.06 || 1;
       const names = new Map(all.map((line) => [line.n, line]));
       const grid = el("div", { class: "pictures" });
-      host.append(el("h3", null, title, el("span", { class: "quiet" }, ` ${unit}, first repeat of each cell, after the warm-up`)),
+      const drawing = () => weir.save.drawGrid(runs.map((run, i) => run && weir.save.drawLines({ title: `${title}: ${weir.labelOf(head, chosen[i])}`,
+        x: { label: "time, s", low: begin(run), high: run.n * run.p }, y: { label: unit, low: 0, high },
+        lines: lines(run, kind).map((line) => ({ name: line.n, colour: weir.colour(line.i), dash: line.cap ? [2, 3] : null, width: line.cap ? 1 : 2, points: timesOf(run).map((time, k) => [time, line.v[k]]) })) })).filter(Boolean));
+      // One row for each cell and time, so that cells of other lengths stand in one table.
+      const rows = () => [["cell", "time_s", ...[...names.keys()].map((name) => `${name} (${unit})`)], ...runs.flatMap((run, i) => (run ? timesOf(run).map((time, k) =>
+        [weir.labelOf(head, chosen[i]), time, ...[...names.keys()].map((name) => (lines(run, kind).find((line) => line.n === name) || { v: [] }).v[k])]) : []))];
+      host.append(el("div", { class: "bar" }, el("h3", null, title, el("span", { class: "quiet" }, ` ${unit}, first repeat of each cell, after the warm-up`)), weir.save.buttons(title, drawing, rows)),
         el("div", { class: "lines still" }, [...names.values()].map((line) => el("span", { class: `line ${line.i}${line.cap ? " cap" : ""}` }, line.n))), grid);
       runs.forEach((run, i) => {
         if (!run) return;
@@ -43,7 +50,7 @@ weir.pictures = (host, head, cells) => {
   });
 
   function draw(box, run, lines, high) {
-    const times = Array.from({ length: run.n }, (_, i) => +((i + 1) * run.p).toPrecision(9));
+    const times = timesOf(run);
     const axis = { stroke: () => weir.colour("quiet"), font: `11px ${getComputedStyle(document.body).fontFamily}`,
       grid: { stroke: () => weir.colour("grid"), width: 1 }, ticks: { show: false } };
     const plot = new uPlot({

@@ -141,6 +141,39 @@ weir.plotParts = (() => {
     return [bottom, high > bottom ? high + (high - bottom) * 0.06 : bottom + 1];
   }
 
+  // The bands of lines that have one, from the least to the greatest value at each time.
+  function drawBands(plot, lines) {
+    const { ctx, data } = plot;
+    const { left, top, width, height } = plot.bbox;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, width, height);
+    ctx.clip();
+    ctx.globalAlpha = 0.16;
+    for (const line of lines.filter((one) => one.low && !one.off)) {
+      ctx.fillStyle = colourOf(line);
+      for (const part of bandParts(data[0], line)) {
+        ctx.beginPath();
+        part.forEach(([time, , high]) => ctx.lineTo(plot.valToPos(time, "x", true), plot.valToPos(high, "y", true)));
+        part.reverse().forEach(([time, low]) => ctx.lineTo(plot.valToPos(time, "x", true), plot.valToPos(low, "y", true)));
+        ctx.fill();
+      }
+    }
+    ctx.restore();
+  }
+  // A band as runs of [time, least, greatest] without gaps.
+  function bandParts(times, line) {
+    const parts = [];
+    let open = false;
+    times.forEach((time, i) => {
+      const known = Number.isFinite(line.low[i]) && Number.isFinite(line.high[i]);
+      if (known && !open) parts.push([]);
+      if (known) parts[parts.length - 1].push([time, line.low[i], line.high[i]]);
+      open = known;
+    });
+    return parts;
+  }
+
   // A plot that keeps the width of its box and the colours of the theme.
   function keep(plot, box, redrawn) {
     let waiting = 0;
@@ -154,14 +187,16 @@ weir.plotParts = (() => {
     weir.onTheme(() => redrawn() === plot && plot.redraw(false, true));
   }
 
-  return { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep };
+  return { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep, drawBands, bandParts };
 })();
 
 // A plot over time. `chart` is `{ key, title, unit, note, times, lines, spreads, shares }`; a line has a name, values and an ink or a
 // colour of its own. Gives the card.
 weir.timePlot = (group, chart) => {
-  const { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
+  const { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep, drawBands, bandParts } = weir.plotParts;
   const { times, lines } = chart;
+  // The greatest value of the bands that are shown.
+  const bandTop = () => Math.max(-Infinity, ...lines.filter((line) => line.low && !line.off).flatMap((line) => line.high.filter((value, i) => Number.isFinite(value) && inside(i))));
   const inside = (i) => times[i] > group.shown()[0] && times[i] <= group.shown()[1];
   const box = el("div", { class: "plot", role: "img", "data-drawn": "false" });
   let plot = null;
@@ -219,15 +254,16 @@ weir.timePlot = (group, chart) => {
   const drawing = () => {
     const [low, high] = group.shown();
     const on = lines.filter((line) => !line.off);
-    const most = Math.max(...on.flatMap((line) => line.values.filter((value, i) => Number.isFinite(value) && inside(i))));
+    const most = Math.max(bandTop(), ...on.flatMap((line) => line.values.filter((value, i) => Number.isFinite(value) && inside(i))));
     const least = Math.min(0, ...on.flatMap((line) => line.values.filter((value, i) => Number.isFinite(value) && inside(i))));
     const [bottom, top] = room(least, Number.isFinite(most) ? most : 1);
     return weir.save.drawLines({ title: `${chart.title}, ${chart.unit}`, x: { label: "time, s", low, high }, y: { label, low: bottom, high: top },
-      lines: on.map((line) => ({ name: line.name, colour: colourOf(line), dash: dashOf(line), width: line.thin ? 1 : 2, points: times.map((time, i) => [time, line.values[i]]) })) });
+      lines: on.map((line) => ({ name: line.name, colour: colourOf(line), dash: dashOf(line), width: line.thin ? 1 : 2, points: times.map((time, i) => [time, line.values[i]]), bands: line.low ? bandParts(times, line) : [] })) });
   };
   const csv = () => {
-    const [on, rows] = rowsOf();
-    return [["time_s", ...on.map((line) => `${line.name} (${chart.unit})`)], ...rows];
+    const on = lines.filter((line) => !line.off);
+    const columns = on.flatMap((line) => [["", line.values], ...(line.low ? [[", least", line.low], [", greatest", line.high]] : [])].map(([part, values]) => [`${line.name}${part} (${chart.unit})`, values]));
+    return [["time_s", ...columns.map(([name]) => name)], ...times.map((time, i) => [time, ...columns.map(([, values]) => values[i])]).filter((_, i) => inside(i))];
   };
 
   const caption = el("figcaption", null, el("h3", null, chart.title, el("span", { class: "quiet" }, ` ${chart.unit}`)), weir.save.buttons(chart.title, drawing, csv), chart.note ? el("p", { class: "quiet" }, chart.note) : null);
@@ -241,14 +277,14 @@ weir.timePlot = (group, chart) => {
     if (!parts) return;
     const tip = crosshair((plot) => `${weir.plain(+times[plot.cursor.idx].toPrecision(6))} s`, (plot) => lines.filter((line) => !line.off && Number.isFinite(line.values[plot.cursor.idx])).map((line) => {
       const value = line.values[plot.cursor.idx];
-      return [line, `${num(value)} ${chart.unit}`, value];
+      return [line, weir.withUnit(value, chart.unit), value];
     }));
     plot = group.join(() => new uPlot({
       ...size(box),
       legend: { show: false },
       padding: [8, 18, 0, 0],
       cursor: { sync: { key: group.key, setSeries: false }, drag: { x: true, y: false }, points: { size: 6 } },
-      scales: { x: { time: false, range: (_, low, high) => [low === times[0] ? 0 : low, high] }, y: { range: (_, low, high) => room(low, high) } },
+      scales: { x: { time: false, range: (_, low, high) => [low === times[0] ? 0 : low, high] }, y: { range: (_, low, high) => room(low, high === null ? null : Math.max(high, bandTop())) } },
       axes: [axis({ label: "time, s", labelSize: 18, size: 30 }), axis({ label, labelSize: 18, size: wideEnough, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) })],
       series: [{}, ...lines.map((line) => ({
         label: line.name, show: !line.off, stroke: () => colourOf(line), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1, dash: dashOf(line), points: { show: false }, spanGaps: Boolean(chart.joined),
@@ -256,6 +292,7 @@ weir.timePlot = (group, chart) => {
       hooks: {
         init: tip.init,
         drawClear: [(plot) => weir.shade(plot, group.cut)],
+        drawAxes: [(plot) => drawBands(plot, lines)],
         draw: [(plot) => {
           weir.markEvents(plot, group.events, true);
           const any = lines.some((line) => line.values.some((value) => Number.isFinite(value)));
@@ -333,7 +370,7 @@ weir.spreadPlot = (chart) => {
       const points = pointsOf(line);
       return [points.map((point) => point[0]), points.map((point) => point[1])];
     }));
-    const tip = crosshair((plot) => `${num(plot.posToVal(plot.cursor.left, "x"))} ${chart.unit}`, (plot) => lines.map((line) => {
+    const tip = crosshair((plot) => weir.withUnit(plot.posToVal(plot.cursor.left, "x"), chart.unit), (plot) => lines.map((line) => {
       const share = shareAt(line, plot.posToVal(plot.cursor.left, "x"));
       return [line, `${num(share)} % at or below`, share];
     }));
@@ -379,7 +416,7 @@ weir.gather = (sources) => {
       if (!charts.has(chart.k)) charts.set(chart.k, { key: chart.k, title: chart.t, unit: chart.u, note: chart.note, times, shares: shares || [], joined: !same, lines: [], spreads: [] });
       const all = charts.get(chart.k);
       const style = (line) => ({ name: name(line.n), plain: line.n, ink: line.i, dashed, ...(colour ? { colour: colour(line) } : {}) });
-      for (const line of chart.lines) all.lines.push({ ...style(line), thin: line.thin, cap: line.cap, off: Boolean(line.off), values: onGrid(which, line.v) });
+      for (const line of chart.lines) all.lines.push({ ...style(line), thin: line.thin, cap: line.cap, off: Boolean(line.off), values: onGrid(which, line.v), ...(line.low ? { low: onGrid(which, line.low), high: onGrid(which, line.high) } : {}) });
       for (const line of chart.d || []) all.spreads.push({ ...style(line), count: line.c, values: line.v });
     }
   });

@@ -42,7 +42,8 @@ weir.save = (() => {
       Object.entries(kinds).map(([kind, save]) => el("button", { type: "button", onclick: save, "aria-label": `Save ${title} as ${kind}` }, kind)));
   }
 
-  // A figure of lines: `{ title, unit, x: { label, low, high, log }, y: { label, low, high }, lines: [{ name, colour, dash, width, points }] }`.
+  // A figure of lines: `{ title, unit, x: { label, low, high, log }, y: { label, low, high }, lines: [{ name, colour, dash, width, points, bands }] }`; a
+  // band is a list of [x, least, greatest].
   function drawLines({ title, x, y, lines }) {
     const font = getComputedStyle(document.body).fontFamily;
     const [ink, quiet, grid] = ["ink", "quiet", "grid"].map(weir.colour);
@@ -74,6 +75,14 @@ weir.save = (() => {
       svg.append(el("line", { x1: left, x2: right, y1: up(tick), y2: up(tick), stroke: grid }), word({ x: left - 8, y: up(tick) + 4, "text-anchor": "end" }, weir.plain(tick)));
     }
     svg.append(word({ x: (left + right) / 2, y: bottom + 38, "text-anchor": "middle" }, x.label), word({ transform: `translate(16 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, y.label));
+    const within = ([a]) => a >= x.low && a <= x.high;
+    for (const { colour, bands } of lines) {
+      for (const band of (bands || []).map((band) => band.filter(within)).filter((band) => band.length)) {
+        const at = (a, b) => `${across(a).toFixed(1)} ${Math.max(top, up(b)).toFixed(1)}`;
+        const path = [...band.map(([a, , high]) => at(a, high)), ...band.slice().reverse().map(([a, low]) => at(a, low))].join("L");
+        svg.append(el("path", { d: `M${path}Z`, fill: colour, "fill-opacity": 0.16 }));
+      }
+    }
     for (const { colour, dash, width, points } of lines) {
       let path = "";
       let pen = false;
@@ -126,5 +135,19 @@ weir.save = (() => {
     return svg;
   }
 
-  return { buttons, drawLines, drawCopies, csvOf };
+  // Figures of one kind as one drawing: two beside each other, each with its own title, legend and axes.
+  function drawGrid(drawings) {
+    const tall = Math.max(...drawings.map((one) => +one.getAttribute("height")));
+    const columns = Math.min(2, drawings.length);
+    const [width, height] = [columns * WIDTH, Math.ceil(drawings.length / columns) * tall];
+    const svg = el("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` });
+    drawings.forEach((one, i) => {
+      one.setAttribute("x", (i % columns) * WIDTH);
+      one.setAttribute("y", Math.floor(i / columns) * tall);
+      svg.append(one);
+    });
+    return svg;
+  }
+
+  return { buttons, drawLines, drawCopies, drawGrid, csvOf };
 })();

@@ -49,17 +49,23 @@ const weir = (() => {
     if (size >= 9.995) return value.toFixed(1);
     if (size >= 0.995) return value.toFixed(2);
     if (size >= 0.0995) return value.toFixed(3);
-    if (size >= 0.00995) return value.toFixed(4);
-    if (size === 0) return "0";
-    // Two digits that mean something; what is less than a millionth of a unit is nothing to a reader.
-    return size < 1e-6 ? "< 0.000001" : value.toFixed(Math.min(8, 1 - Math.floor(Math.log10(size))));
+    if (size >= 0.00095) return value.toFixed(4);
+    return size === 0 ? "0" : "< 0.001";
   }
+  // A number, its unit and the factor that it was multiplied by: what is below a hundredth of a unit is written in a smaller one.
+  const SMALLER = { s: "ms", ms: "µs", "µs": "ns", "Mbit/s": "kbit/s", "kbit/s": "bit/s" };
+  function inUnit(value, unit) {
+    let [factor, its] = [1, unit];
+    while (Math.abs(value * factor) > 0 && Math.abs(value * factor) < 0.00995 && SMALLER[its]) [factor, its] = [factor * 1000, SMALLER[its]];
+    return [num(value * factor), its, factor];
+  }
+  const withUnit = (value, unit) => inUnit(value, unit).slice(0, 2).join(" ").trim();
 
   // A number for an axis or a field: as short as it can be, never with an exponent.
   function plain(value) {
     const size = Math.abs(value);
     if (!(size > 0)) return "0";
-    return size >= 1e-4 && size < 1e15 ? String(+value.toPrecision(6)) : num(value);
+    return size >= 1e-4 && size < 1e15 ? String(+value.toPrecision(6)) : value.toFixed(Math.min(12, Math.max(0, 1 - Math.floor(Math.log10(size)))));
   }
   function short(value) {
     const size = Math.abs(value);
@@ -220,7 +226,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, runs, page, pages, pageOf, el, num, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, labelOf, shade, markEvents, href, ticks, colour,
+    lab, run, runs, page, pages, pageOf, el, num, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, labelOf, shade, markEvents, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };

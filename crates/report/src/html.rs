@@ -228,7 +228,7 @@ pub fn notices(spoiled: &[String], warnings: &[String]) -> String {
         let items: String = texts.iter().map(|text| format!("<li>{}</li>", escape(text))).collect();
         format!("<section class=\"notice {class}\"><h2>{title}</h2><ul>{items}</ul></section>\n")
     };
-    one("spoiled", "This run is spoiled", spoiled) + &one("warning", "To know", warnings)
+    one("spoiled", "This run is invalid", spoiled) + &one("warning", "To know", warnings)
 }
 
 #[cfg(test)]

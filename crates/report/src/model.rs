@@ -248,7 +248,7 @@ pub struct GroupNumbers {
     pub base_rtt_ms: Option<f64>,
     /// Mean congestion window of a flow, in segments.
     pub window_segments: Option<f64>,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmissions: Option<u64>,
     /// Of all data segments, the part that had been sent before.
     pub retransmitted_percent: Option<f64>,
@@ -259,20 +259,20 @@ pub struct GroupNumbers {
     pub waits: Vec<WaitNumbers>,
 }
 
-/// Flows that completed, requests that were answered, or frames.
+/// Flows that completed, requests or echoes that were answered, frames, or what belongs to ensembles.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WaitNumbers {
-    /// Which of them: `flows`, `requests`, `frames`.
+    /// Which of them: `flows`, `requests`, `frames`, `echoes`, `ensembles’ frames`, `asynchrony`, `stalls`.
     pub what: String,
     /// The unit of the times.
     pub unit: String,
     /// How long they took; none when none of them ended.
     pub times: Option<Distribution>,
-    /// How many of them a second, of requests.
+    /// How many of them a second, of requests; of ensembles' frames, how many ensembles.
     pub per_second: Option<f64>,
     /// Frames on time.
     pub on_time_percent: Option<f64>,
-    /// Frames that never were whole.
+    /// Frames that never were whole, or echoes without an answer.
     pub lost_percent: Option<f64>,
 }
 
@@ -287,7 +287,7 @@ pub struct FlowNumbers {
     pub goodput_mbps: Option<f64>,
     /// Mean RTT of its segments.
     pub rtt_ms: Option<f64>,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmissions: Option<u64>,
     /// Time from start to completion, if it completed.
     pub completion_s: Option<f64>,

@@ -3,10 +3,11 @@
 /// The no-break space between a number and its unit.
 const SPACE: char = '\u{a0}';
 
-/// What is less is nothing to a reader.
-const LEAST: f64 = 1e-6;
+/// Units that a small value is better written in: each with the one a thousand times smaller.
+const SMALLER: [(&str, &str); 5] =
+    [("s", "ms"), ("ms", "µs"), ("µs", "ns"), ("Mbit/s", "kbit/s"), ("kbit/s", "bit/s")];
 
-/// A number for a table: three significant digits, no more than are needed above a hundred.
+/// A number for a table: three significant digits, no more than are needed above a hundred, no more than four decimals.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -19,15 +20,22 @@ pub fn number(value: f64) -> String {
         format!("{value:.2}")
     } else if size >= 0.0995 {
         format!("{value:.3}")
-    } else if size >= 0.00995 {
+    } else if size >= 0.00095 {
         format!("{value:.4}")
     } else if size == 0.0 {
         "0".into()
-    } else if size >= LEAST {
-        // Two digits that mean something, and never an exponent.
-        format!("{value:.*}", (1.0 - size.log10().floor()).clamp(0.0, 8.0) as usize)
     } else {
-        "< 0.000001".into()
+        "< 0.001".into()
+    }
+}
+
+/// A number whose size is what matters, a probability for example: as [`number`], with two significant digits however small
+/// it is, and never an exponent.
+pub fn exact(value: f64) -> String {
+    let size = value.abs();
+    match size > 0.0 && size < 0.00995 {
+        true => format!("{value:.*}", (1.0 - size.log10().floor()).clamp(0.0, 12.0) as usize),
+        false => number(value),
     }
 }
 
@@ -56,8 +64,15 @@ pub fn rough_with(value: f64, unit: &str) -> String {
     format!("{}{SPACE}{unit}", rough(value))
 }
 
-/// A number and its unit for a table.
+/// A number and its unit for a table; what is below a hundredth of a unit is written in a smaller one.
 pub fn number_with(value: f64, unit: &str) -> String {
+    let (mut value, mut unit) = (value, unit);
+    while let Some((_, smaller)) = SMALLER.iter().find(|(known, _)| *known == unit)
+        && value != 0.0
+        && value.abs() < 0.00995
+    {
+        (value, unit) = (value * 1e3, smaller);
+    }
     format!("{}{SPACE}{unit}", number(value))
 }
 
@@ -173,7 +188,13 @@ mod tests {
     fn numbers_keep_the_digits_that_carry_meaning() {
         let written: Vec<String> =
             [0.0, 0.000_012_3, 0.0123, 0.5, 1.234, 14.96, 99.97, 123.4, 12_345.0].map(number).to_vec();
-        assert_eq!(written, ["0", "0.000012", "0.0123", "0.500", "1.23", "15.0", "100", "123", "12345"]);
+        assert_eq!(written, ["0", "< 0.001", "0.0123", "0.500", "1.23", "15.0", "100", "123", "12345"]);
+        assert_eq!([0.001_25, 0.000_31, 0.25].map(exact), ["0.0013", "0.00031", "0.250"]);
+        assert_eq!(
+            [(0.000_003_9, "ms"), (0.002, "Mbit/s"), (0.0, "ms"), (0.000_3, "%")]
+                .map(|(value, unit)| number_with(value, unit).replace(SPACE, " ")),
+            ["3.90 ns", "2.00 kbit/s", "0 ms", "< 0.001 %"]
+        );
     }
 
     #[test]

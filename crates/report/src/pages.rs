@@ -134,7 +134,7 @@ impl<'a> Pages<'a> {
             body,
             "<section aria-labelledby=\"runs\"><div class=\"bar\"><h2 id=\"runs\">{}, {}</h2>{}\
              <label class=\"find\">Find <input type=\"search\" id=\"find\" autocomplete=\"off\" placeholder=\"cubic, pie, \
-             spoiled\"></label></div><p class=\"quiet hint\">Means over a cell’s repeats with their 95 % intervals.</p><div id=\"tree\"></div>",
+             invalid\"></label></div><p class=\"quiet hint\">Means over a cell’s repeats with their 95 % intervals.</p><div id=\"tree\"></div>",
             plural(cells, "cell"),
             plural(lab.runs.len(), "run"),
             if many { "<a class=\"action\" href=\"report/compare.html\">Compare the cells</a>" } else { "" },
@@ -162,9 +162,11 @@ impl<'a> Pages<'a> {
             ),
             sentence: sentence::lab(lab),
             body,
-            scripts: ["assets/uplot.js", "assets/weir.js", "assets/pictures.js", "assets/index.js", "lab.js"]
-                .map(|file| format!("report/{file}"))
-                .into(),
+            scripts: ["uplot.js", "weir.js", "save.js", "pictures.js", "index.js"]
+                .map(|file| format!("report/assets/{file}"))
+                .into_iter()
+                .chain(["report/lab.js".into()])
+                .collect(),
         }
         .render()
     }
@@ -235,8 +237,8 @@ impl<'a> Pages<'a> {
         let mut body = String::new();
         for run in [first, second] {
             body += &notices(&run.spoiled, &run.warnings).replace(
-                "This run is spoiled",
-                &format!("The run on {} is spoiled", escape(engine_name(&run.engine))),
+                "This run is invalid",
+                &format!("The run on {} is invalid", escape(engine_name(&run.engine))),
             );
         }
         let rows: Vec<&Comparison> = match &lab.agreement {

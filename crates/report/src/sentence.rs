@@ -1,5 +1,5 @@
 //! The one plain sentence that every page opens with, computed from the numbers. A sentence says only what the numbers
-//! show: spoiled runs say so first, what was not measured is left out, and words of judgement ("held", "evenly") have
+//! show: invalid runs say so first, what was not measured is left out, and words of judgement ("held", "evenly") have
 //! their bound here.
 
 mod links;
@@ -59,9 +59,9 @@ fn spoiled(run: &RunNumbers) -> String {
     match run.spoiled.as_slice() {
         [] => String::new(),
         [reason] => {
-            format!("Spoiled, so its numbers are no more than a hint ({}): ", reason.trim_end_matches('.'))
+            format!("Invalid, so its numbers are no more than a hint ({}): ", reason.trim_end_matches('.'))
         }
-        reasons => format!("Spoiled in {} ways, so its numbers are no more than a hint: ", reasons.len()),
+        reasons => format!("Invalid in {} ways, so its numbers are no more than a hint: ", reasons.len()),
     }
 }
 
@@ -95,7 +95,7 @@ pub fn lab(lab: &Lab) -> String {
 /// What two engines found in one cell and repeat.
 pub fn both(first: &RunNumbers, second: &RunNumbers) -> String {
     let one = |run: &RunNumbers| {
-        let hint = if run.spoiled.is_empty() { "" } else { " (spoiled, no more than a hint)" };
+        let hint = if run.spoiled.is_empty() { "" } else { " (invalid, no more than a hint)" };
         format!("{}{hint}: {}", capital(&at_engine(&run.engine)), run_plainly(run))
     };
     format!("{} {}", one(first), one(second))
@@ -104,11 +104,11 @@ pub fn both(first: &RunNumbers, second: &RunNumbers) -> String {
 fn spoiled_of(runs: &[RunNumbers]) -> String {
     match runs.iter().filter(|run| !run.spoiled.is_empty()).count() {
         0 => String::new(),
-        1 => format!("One of {} runs is spoiled, and marked so. ", runs.len()),
+        1 => format!("One of {} runs is invalid, and marked so. ", runs.len()),
         all if all == runs.len() => {
-            format!("All {all} runs are spoiled: their numbers are no more than a hint. ")
+            format!("All {all} runs are invalid: their numbers are no more than a hint. ")
         }
-        some => format!("{some} of {} runs are spoiled, and marked so. ", runs.len()),
+        some => format!("{some} of {} runs are invalid, and marked so. ", runs.len()),
     }
 }
 
@@ -170,7 +170,7 @@ pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>, names: [&st
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let (agree, differ, open) = (count(Verdict::Agree), count(Verdict::Differ), count(Verdict::CannotTell));
     if rows.is_empty() {
-        return "Nothing could be compared: that needs the same cells in both, and runs that are not spoiled.".into();
+        return "Nothing could be compared: that needs the same cells in both, and runs that are not invalid.".into();
     }
     if agree == rows.len() {
         return match agree {

@@ -373,8 +373,8 @@ fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
     if let Some(first) = spoiled.first() {
         let reason = first.spoiled.first().map_or("", |reason| reason.as_str());
         let who = match spoiled.len() {
-            1 => format!("* {} is spoiled", first.id),
-            many => format!("* {many} runs are spoiled; the first, {}", first.id),
+            1 => format!("* {} is invalid", first.id),
+            many => format!("* {many} runs are invalid; the first, {}", first.id),
         };
         notes += &wrapped(&format!("{who}: {reason}"), width);
     }

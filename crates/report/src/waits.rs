@@ -1,4 +1,4 @@
-//! What applications waited for: short flows to complete, requests to be answered, frames to be whole. A group has a row in
+//! What applications waited for: short flows to complete, requests and echoes to be answered, frames and ensembles to be whole. A group has a row in
 //! its table, a clause in its sentence and a plot only if it has such.
 
 use crate::html::{Cell, Table};
@@ -28,6 +28,16 @@ pub(crate) fn of(group: &GroupSummary, flows: bool) -> Vec<WaitNumbers> {
             lost_percent: single(metrics, "frames_lost_percent"),
             ..row("frames", "ms", times("frame_delay_ms"))
         });
+    }
+    if let Some(lost) = single(metrics, "echoes_lost_percent") {
+        waits.push(WaitNumbers { lost_percent: Some(lost), ..row("echoes", "ms", times("echo_time_ms")) });
+    }
+    if let Some(delay) = times("ensemble_delay_ms") {
+        let per_second = single(metrics, "ensembles_per_s");
+        waits.push(WaitNumbers { per_second, ..row("ensembles’ frames", "ms", Some(delay)) });
+    }
+    for (what, metric) in [("asynchrony", "completion_asynchrony_ms"), ("stalls", "stall_time_ms")] {
+        waits.extend(times(metric).map(|times| row(what, "ms", Some(times))));
     }
     waits
 }
@@ -85,6 +95,10 @@ pub(crate) fn table(run: &RunNumbers, name: impl Fn(&GroupNumbers) -> Cell) -> S
 pub(crate) fn clauses(groups: &[GroupNumbers]) -> Vec<String> {
     let clause = |group: &GroupNumbers, wait: &WaitNumbers| {
         let (name, what) = (&group.name, &wait.what);
+        // What an ensemble's receivers wait for is told in the table.
+        if ["asynchrony", "stalls"].contains(&what.as_str()) {
+            return None;
+        }
         if let Some(on_time) = wait.on_time_percent {
             return Some(format!("{} of {name}’s {what} were on time", rough_with(on_time, "%")));
         }

@@ -2,10 +2,10 @@
 //! is no Chromium; `WEIR_REQUIRE_CHROMIUM=1` makes that a failure.
 #![allow(clippy::unwrap_used)]
 
+mod chromium;
 mod sample;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use weir_report::model::{Chart, FlowNumbers, FlowSeries, Ink, Line, RunNumbers, RunSeries};
 
 /// What a browser made of a page.
@@ -19,28 +19,6 @@ impl Seen {
     fn count(&self, what: &str) -> usize {
         self.dom.matches(what).count()
     }
-}
-
-fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|file| file.is_file())
-}
-
-/// The browser, or none after having said why the test is skipped.
-fn browser() -> Option<PathBuf> {
-    let found = chromium();
-    if found.is_none() {
-        let required = std::env::var("WEIR_REQUIRE_CHROMIUM").is_ok_and(|value| value == "1");
-        assert!(
-            !required,
-            "WEIR_REQUIRE_CHROMIUM=1, and no chromium on the path (Debian: apt-get install chromium)"
-        );
-        eprintln!("skipped: no chromium on the path (Debian: apt-get install chromium)");
-    }
-    found
 }
 
 /// Opens a page and waits until its scripts are done.
@@ -58,16 +36,8 @@ fn open_part(browser: &Path, page: &Path, part: &str, size: &str) -> Seen {
     assert!(page.is_file(), "{} was not written", page.display());
     let scratch = tempfile::tempdir().unwrap();
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
-    let status = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-dev-shm-usage", "--enable-logging=stderr"])
-        .arg(format!("--window-size={size}"))
-        // Virtual time runs until nothing is left to do; the timeout ends a page that never comes to rest.
-        .args(["--virtual-time-budget=4000", "--timeout=60000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
-        .arg(format!("file://{}{part}", page.display()))
-        .stdin(Stdio::null())
+    let address = format!("file://{}{part}", page.display());
+    let status = chromium::at_rest(browser, &scratch.path().join("profile"), size, &address, 4000)
         .stdout(std::fs::File::create(&out).unwrap())
         .stderr(std::fs::File::create(&err).unwrap())
         .status()
@@ -86,7 +56,7 @@ fn assert_sound(name: &str, seen: &Seen, plots: usize) {
 
 #[test]
 fn a_console_message_does_not_go_unseen() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     std::fs::write(&page, "<!doctype html><title>x</title><script>nowhere()</script>").unwrap();
@@ -95,7 +65,7 @@ fn a_console_message_does_not_go_unseen() {
 
 #[test]
 fn every_kind_of_page_draws_and_keeps_the_console_clean() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim", "live"], 2);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
@@ -127,7 +97,7 @@ fn every_kind_of_page_draws_and_keeps_the_console_clean() {
 
 #[test]
 fn every_metric_of_the_comparison_draws() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim", "live"], 2);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
@@ -181,7 +151,7 @@ fn found(seen: &Seen) -> String {
 
 #[test]
 fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim", "live"], 1);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
@@ -230,7 +200,7 @@ fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
 
 #[test]
 fn plots_are_saved_as_pixels_drawings_and_tables() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim"], 2);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
@@ -258,11 +228,20 @@ fn plots_are_saved_as_pixels_drawings_and_tables() {
     // A row for each of twelve cells, and the heading.
     let names = "jain-s-index.svg jain-s-index.csv jain-s-index.png image/png true true true";
     assert_eq!(found(&seen), format!("{names} rate,queue,cc,engine,of,mean 13"));
+    // A lab of few cells has pictures on its index: of its only cell 30 seconds at ten points each, and the heading.
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = sample::lab(&["sim"], 1);
+    lab.runs.truncate(1);
+    weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
+    let seen = open(&browser, &with_script(&folder.path().join("index.html"), script));
+    assert_eq!(seen.console, [] as [String; 0]);
+    let names = "goodput.svg goodput.csv goodput.png image/png true true true";
+    assert_eq!(found(&seen), format!("{names} cell,time_s,a_(Mbit/s),b_(Mbit/s) 301"));
 }
 
 #[test]
 fn flows_are_found_ranked_picked_and_sorted() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim"], 1);
     lab.runs.truncate(1);
@@ -314,7 +293,7 @@ fn flows_are_found_ranked_picked_and_sorted() {
 
 #[test]
 fn no_page_is_wider_than_a_phone() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim", "live"], 2);
     // What labs may hold: long names without a place to break.
@@ -336,7 +315,7 @@ fn no_page_is_wider_than_a_phone() {
 
 #[test]
 fn the_index_sorts_and_finds_and_the_tree_turns() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim", "live"], 1);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
@@ -346,7 +325,7 @@ fn the_index_sorts_and_finds_and_the_tree_turns() {
         const find = document.getElementById('find');
         find.value = 'pie live'; find.dispatchEvent(new Event('input'));
         found.push(rows().length, rows().every((row) => row.textContent.includes('PIE')));
-        find.value = 'spoiled'; find.dispatchEvent(new Event('input'));
+        find.value = 'invalid'; find.dispatchEvent(new Event('input'));
         found.push(rows().length);
         find.value = ''; find.dispatchEvent(new Event('input'));
         const sort = document.getElementById('sort');
@@ -381,7 +360,7 @@ fn the_index_sorts_and_finds_and_the_tree_turns() {
 
 #[test]
 fn chosen_cells_are_laid_over_each_other_and_levels_make_lines_and_maps() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim"], 2);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
@@ -402,6 +381,11 @@ fn chosen_cells_are_laid_over_each_other_and_levels_make_lines_and_maps() {
         "queue_pie queue_tail-drop_2_bdp 2 3 true",
         "a line for each cell, in their order"
     );
+    // Both repeats of a cell are in its line, its band and its distribution. Of two runs, of which one has a value from 0 to 2
+    // and the other three from 10 to 12, half lie at or below 10 + (1/2 - 1/4) / (3/8).
+    let joined = "const of = (v, c) => ({ v, c }); const both = weir.overlay.joined([of([0, 1, 2], 1), of([10, 11, 12], 3)], [0, 0.5, 1]);
+        found.push(document.querySelector('figcaption p').textContent.includes('means over 2 repeats'), both.c, both.v[0], both.v[1].toFixed(3), both.v[2]);";
+    assert_eq!(at(&two, joined), "true 4 0 10.667 12");
     // Two groups of two cells.
     let bars = format!("#goodput&view=bars{}{}", cell("pie"), cell("tail-drop%202%20bdp"));
     let counts = "found.push(...['rect.bar', '.interval', 'circle.dot', 'path.along', 'rect.heat'].map((mark) => document.querySelectorAll(mark).length));";
@@ -419,7 +403,7 @@ fn chosen_cells_are_laid_over_each_other_and_levels_make_lines_and_maps() {
 
 #[test]
 fn an_index_of_five_thousand_runs_draws_only_what_is_in_sight() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::large(5000);
     weir_report::write_pages(folder.path(), &lab, |_| Ok(weir_report::model::RunSeries::default())).unwrap();
@@ -435,7 +419,7 @@ fn an_index_of_five_thousand_runs_draws_only_what_is_in_sight() {
 
 #[test]
 fn a_run_of_a_large_lab_is_shown_from_its_piece() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::large(250);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
@@ -460,7 +444,7 @@ fn a_run_of_a_large_lab_is_shown_from_its_piece() {
 
 #[test]
 fn labs_of_one_run_or_none_have_sound_pages() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let mut lab = sample::lab(&["sim"], 1);
     lab.levels.clear();
     lab.runs.truncate(1);
@@ -479,7 +463,7 @@ fn labs_of_one_run_or_none_have_sound_pages() {
 
 #[test]
 fn a_run_without_series_says_so() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim"], 1);
     lab.runs.truncate(1);

@@ -97,7 +97,7 @@ fn pages_say_what_the_records_hold() {
     assert!(deep.contains(&format!("<h1>{said}</h1>")), "{deep}");
     assert!(deep.contains("12 sent; 10 delivered, 2 dropped by queues"), "{deep}");
     let short = page(&path, &results, 1, "html");
-    let said = "Spoiled, so its numbers are no more than a hint (stalls cover 2 % of it): PIE at link down held 15 ms; CUBIC \
+    let said = "Invalid, so its numbers are no more than a hint (stalls cover 2 % of it): PIE at link down held 15 ms; CUBIC \
                 took 60 % of link down, NewReno 30 %.";
     assert!(short.contains(&format!("<h1>{said}</h1>")), "{short}");
     assert!(short.contains("<dt>lateness us</dt><dd>p99 412</dd>"), "{short}");
@@ -117,7 +117,7 @@ fn pages_say_what_the_records_hold() {
     }
     assert!(script.contains("\"p\":0.1,\"n\":40,\"w\":1"), "{script}");
     let index = std::fs::read_to_string(path.join("index.html")).unwrap();
-    assert!(index.contains("One of 2 runs is spoiled, and marked so."), "{index}");
+    assert!(index.contains("One of 2 runs is invalid, and marked so."), "{index}");
 }
 
 #[test]

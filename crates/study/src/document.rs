@@ -4,7 +4,7 @@
 use crate::figure::figure;
 use crate::judge::{ClaimVerdict, Judged};
 use crate::score::{Reproduced, Score};
-use crate::words::{Said, named, what};
+use crate::words::{Said, asked, named, what};
 use std::fmt::Write;
 use std::path::Path;
 use weir_report::html::link;
@@ -62,14 +62,13 @@ pub fn write_document(
         if let Some(svg) = figure(judged, &title) {
             let file = format!("{study}/{}-{}.svg", lab.lab, n + 1);
             out.write(&file, svg.as_bytes())?;
-            let cells: Vec<String> = judged.claim.cells.values().map(|labels| shortened(labels)).collect();
             let _ = writeln!(
                 page,
                 "\n![{}]({})\n\n`{}`: {}",
                 cell(&title),
                 link(&file),
                 code(&lab.lab),
-                cell(&cells.join(" · "))
+                cell(&asked(&judged.claim))
             );
         }
     }
@@ -153,14 +152,6 @@ fn differences(claims: &[(&Reproduced, usize, &Judged)]) -> String {
     let list: String =
         reasons.iter().map(|(row, reason)| format!("- **{}**: {}\n", cell(row), cell(reason))).collect();
     if list.is_empty() { list } else { format!("\n## What differs\n\n{list}") }
-}
-
-/// Labels, of many the first and the last.
-fn shortened(labels: &[String]) -> String {
-    match labels {
-        [first, .., last] if labels.len() > 4 => format!("{first} to {last}"),
-        few => few.join(", "),
-    }
 }
 
 /// A name between backticks, where nothing is markup but a backtick.

@@ -3,6 +3,7 @@
 
 use crate::claim::Expected;
 use crate::judge::{Judged, Point};
+use crate::words::level_name;
 use std::fmt::Write;
 use weir_plan::leading_number;
 use weir_report::html::escape;
@@ -154,7 +155,8 @@ pub(super) fn figure(judged: &Judged, title: &str) -> Option<String> {
     }
     if plane.lines.len() > 1 {
         let x = SIZE.0 - RIGHT + 14.0;
-        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">{}</text>", TOP + 4.0, escape(short(plane.other)));
+        let _ =
+            writeln!(svg, "<text x=\"{x}\" y=\"{}\">{}</text>", TOP + 4.0, escape(level_name(plane.other)));
         for (at, ((name, _), colour)) in plane.lines.iter().zip(COLOURS).enumerate() {
             let y = TOP + 22.0 + 18.0 * at as f64;
             let _ = writeln!(
@@ -182,11 +184,6 @@ fn step(rough: f64) -> f64 {
 fn tick(value: f64, step: f64) -> String {
     let places = (-step.log10().floor()).max(0.0) as usize;
     format!("{value:.places$}")
-}
-
-/// The last two parts of a level's name, which say what it is, and of what.
-fn short(level: &str) -> &str {
-    level.rmatch_indices('.').nth(1).map_or(level, |(dot, _)| &level[dot + 1..])
 }
 
 /// Where values and labels lie in the picture.
@@ -329,7 +326,7 @@ mod tests {
     #[test]
     fn a_level_is_named_by_its_last_parts() {
         assert_eq!(
-            ["traffic.udp.workload.rate", "dumbbell.rtt", "aqm"].map(short),
+            ["traffic.udp.workload.rate", "dumbbell.rtt", "aqm"].map(level_name),
             ["workload.rate", "dumbbell.rtt", "aqm"]
         );
     }

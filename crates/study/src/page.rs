@@ -1,8 +1,9 @@
 //! The page of a reproduction: published against measured, one row a claim.
 
+use crate::figure::figure;
 use crate::judge::ClaimVerdict;
 use crate::score::{Reproduced, Score};
-use crate::words::Said;
+use crate::words::{Said, asked, named, what};
 use std::fmt::Write;
 use std::path::Path;
 use weir_report::html::{Cell, Page, Table, escape, figures, link};
@@ -25,11 +26,12 @@ pub fn write_claims(folder: &Path, labs: &[Reproduced]) -> Result<(), ReportErro
         let title = lab.title.as_ref().map_or(String::new(), |title| format!(": {}", escape(title)));
         let _ = writeln!(
             body,
-            "<section><h2><a href=\"{}/index.html\">{}/{}</a>{title}</h2>\n{}</section>",
+            "<section><h2><a href=\"{}/index.html\">{}/{}</a>{title}</h2>\n{}{}</section>",
             escape(&link(&lab.folder)),
             escape(&lab.study),
             escape(&lab.lab),
-            claims_of(lab)
+            claims_of(lab),
+            pictures_of(lab, &out)?
         );
     }
     let mut studies: Vec<&str> = labs.iter().map(|lab| lab.study.as_str()).collect();
@@ -44,6 +46,30 @@ pub fn write_claims(folder: &Path, labs: &[Reproduced]) -> Result<(), ReportErro
         scripts: vec!["report/assets/weir.js".into()],
     };
     out.write("index.html", page.render().as_bytes())
+}
+
+/// The pictures of a lab's claims, as files beside the page, and the place of each in it.
+fn pictures_of(lab: &Reproduced, out: &Folder) -> Result<String, ReportError> {
+    let (mut pictures, mut count) = (String::new(), 0);
+    for (n, judged) in lab.claims.iter().enumerate() {
+        let title = format!("{} ({})", named(judged, &what(&judged.claim)), judged.engine);
+        let Some(svg) = figure(judged, &title) else { continue };
+        let file = format!("report/claims/{}-{}-{}.svg", lab.study, lab.lab, n + 1);
+        out.write(&file, svg.as_bytes())?;
+        count += 1;
+        let (file, title) = (escape(&link(&file)), escape(&title));
+        let _ = write!(
+            pictures,
+            "<figure class=\"card\"><img src=\"{file}\" alt=\"{title}\" loading=\"lazy\"><figcaption class=\"quiet\">{}\
+             </figcaption></figure>",
+            escape(&asked(&judged.claim))
+        );
+    }
+    let plural = if count == 1 { "" } else { "s" };
+    Ok(match count {
+        0 => pictures,
+        _ => format!("<details><summary>{count} claim{plural} as pictures</summary>{pictures}</details>\n"),
+    })
 }
 
 fn claims_of(lab: &Reproduced) -> String {

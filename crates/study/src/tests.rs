@@ -50,7 +50,10 @@ fn the_terminal_says_what_was_published_and_what_was_measured() {
         Queue delay, p99 of down, ms  15 ± 20 %      14.0  sim   holds\n";
     let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed(&text).starts_with(&squeezed(expected)), "{text}");
-    assert!(text.contains("farthest of 2 cells: <PIE>") && text.contains("see docs/clock.md"), "{text}");
+    assert!(
+        text.contains("farthest of 2 cells: queue <PIE>") && text.contains("see docs/clock.md"),
+        "{text}"
+    );
     assert!(text.ends_with("1 of 3 claims hold, 1 fails; 1 differs for a known reason.\n"), "{text}");
 }
 
@@ -151,4 +154,21 @@ fn the_page_has_a_row_for_each_claim_and_escapes_what_labs_say() {
     assert!(page.contains("&lt;PIE&gt;") && !page.contains("<PIE>"));
     assert!(page.contains("href=\"textbook/pie/index.html\""));
     assert!(folder.path().join("report/assets/weir.css").is_file());
+}
+
+#[test]
+fn the_page_draws_a_claim_whose_cells_vary() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = lab();
+    lab.claims[0].points = [("5 Mbit/s", 14.0), ("10 Mbit/s", 15.0), ("20 Mbit/s", 30.0)]
+        .map(|(rate, value)| Point {
+            cell: vec![ParamInfo { level: "dumbbell.rate".into(), value: rate.into() }],
+            value: Some(value),
+        })
+        .to_vec();
+    write_claims(folder.path(), &[lab]).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("index.html")).unwrap();
+    assert_eq!(page.matches("<img src=\"report/claims/textbook-pie-1.svg\"").count(), 1, "{page}");
+    let picture = folder.path().join("report/claims/textbook-pie-1.svg");
+    assert_eq!(std::fs::read_to_string(picture).unwrap().matches("<circle").count(), 3);
 }

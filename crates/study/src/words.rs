@@ -5,7 +5,7 @@ use crate::judge::{Judged, Standing};
 use std::fmt::Write;
 use weir_record::{Statistic, metric};
 use weir_report::class_name;
-use weir_report::number::{number, rough_with};
+use weir_report::number::{exact, rough_with};
 
 /// A claim in words and digits.
 pub(crate) struct Said {
@@ -20,9 +20,10 @@ pub(crate) struct Said {
 impl Said {
     pub(crate) fn of(judged: &Judged) -> Said {
         let claim = &judged.claim;
-        let farthest: Vec<&str> = judged.cell.iter().map(|param| param.value.as_str()).collect();
+        let farthest: Vec<String> =
+            judged.cell.iter().map(|param| chosen(&param.level, &param.value)).collect();
         let cell = match (judged.cells, claim.over, &judged.standing) {
-            (0, ..) => claim.cells.values().map(|labels| labels.join(", ")).collect::<Vec<_>>().join(" · "),
+            (0, ..) => asked(claim),
             (1, ..) => farthest.join(" · "),
             (many, Over::Mean, _) => format!("mean of {many} cells"),
             (_, _, Some(_)) => farthest.join(" · "),
@@ -30,11 +31,30 @@ impl Said {
         };
         let measured = match &judged.standing {
             Some(Standing { pairs, wrong, .. }) => format!("{} of {pairs} pairs", pairs - wrong.len()),
-            None => judged.measured.map_or_else(|| "–".into(), number),
+            None => judged.measured.map_or_else(|| "–".into(), exact),
         };
         let standing = judged.standing.as_ref().map(standing_text).unwrap_or_default();
         Said { what: what(claim), published: expected_text(&claim.expected), measured, cell, standing }
     }
+}
+
+/// A level and the value that was chosen on it.
+fn chosen(level: &str, value: &str) -> String {
+    format!("{} {value}", level_name(level))
+}
+
+/// The last two parts of a level's name, which say what it is, and of what.
+pub(crate) fn level_name(level: &str) -> &str {
+    level.rmatch_indices('.').nth(1).map_or(level, |(dot, _)| &level[dot + 1..])
+}
+
+/// The cells that a claim asks for; of many labels of a level the first and the last.
+pub(crate) fn asked(claim: &Claim) -> String {
+    let told = |(level, labels): (&String, &Vec<String>)| match labels.as_slice() {
+        [first, .., last] if labels.len() > 4 => chosen(level, &format!("{first} to {last}")),
+        few => chosen(level, &few.join(", ")),
+    };
+    claim.cells.iter().map(told).collect::<Vec<_>>().join(" · ")
 }
 
 /// What a claim is about.
@@ -106,7 +126,7 @@ fn expected_text(expected: &Expected) -> String {
 
 /// How cells stand, in the order that was claimed, and which pairs stand otherwise.
 fn standing_text(standing: &Standing) -> String {
-    let value = |value: &Option<f64>| value.map_or_else(|| "–".into(), number);
+    let value = |value: &Option<f64>| value.map_or_else(|| "–".into(), exact);
     let values: Vec<String> =
         standing.values.iter().map(|(label, measured)| format!("{label} {}", value(measured))).collect();
     let wrong: Vec<String> = standing.wrong.iter().map(|(less, more)| format!("{less} ≥ {more}")).collect();

@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Circuit(crate::circuit::CircuitArgs),
     /// Plan how SLIQ, a transport for lossy paths, keeps a deadline
     Sliq(crate::sliq::SliqArgs),
-    /// Tell what this machine can do, and what would spoil a result
+    /// Tell what this machine can do, and what would make a result invalid
     Doctor(DoctorArgs),
     /// Print shell completions
     #[command(after_help = "Example:\n  weir completions bash > /etc/bash_completion.d/weir")]
@@ -80,7 +80,7 @@ Examples:
 An interrupted run goes on where it stopped when the same command is given again, and so does a --rerun: its results
 are kept in DIR/.weir-rerun and take the place of the older ones when they are complete. index.html may be opened while
 it runs (of a --rerun, the one in that folder): it is written anew every ten seconds or so.
-Exit status: 0 done; 1 a run failed or (--strict) was spoiled; 2 bad input; 130 interrupted.")]
+Exit status: 0 done; 1 a run failed or (--strict) was invalid; 2 bad input; 130 interrupted.")]
 pub(crate) struct RunArgs {
     /// The lab file
     pub lab: PathBuf,
@@ -119,7 +119,7 @@ pub(crate) struct RunArgs {
     /// How often a run that fails is tried again; one whose command fails never is
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub retries: u32,
-    /// Fail when a run was spoiled
+    /// Fail when a run was invalid, because the machine was too busy for example
     #[arg(long)]
     pub strict: bool,
     /// Let live runs execute the lab's commands, as the user who runs weir; --dry-run shows them. Without it a person at a terminal
@@ -204,7 +204,7 @@ Examples:
   weir plot results/web --metric goodput_mbps --of bulk --kind bars -o goodput.png
   weir plot results/grid --metric rtt_ms --of web --along rate --by queue --kind lines --only rtt='40 ms' -o rtt.svg
 
-Time and CDF are of one run of each cell, the first that is not spoiled; means are over all repeats that are not. Of two engines
+Time and CDF are of one run of each cell, the first that is not invalid; means are over all repeats that are not. Of two engines
 bars, lines and heat maps show the simulator.")]
 pub(crate) struct PlotArgs {
     /// A result folder

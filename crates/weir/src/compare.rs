@@ -50,7 +50,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
                 "no run is left to compare; the first of {} left out, {id}: {reason}",
                 compared.left_out.len()
             ),
-            "run again on an idle machine; `weir doctor` tells what spoils a live run",
+            "run again on an idle machine; `weir doctor` tells what makes a live run invalid",
         ));
     }
     if compared.rows.is_empty() {

@@ -1,4 +1,4 @@
-//! `weir doctor`: what this machine can do, what would spoil a result, and what to do about it.
+//! `weir doctor`: what this machine can do, what would make a result invalid, and what to do about it.
 
 use crate::cli::DoctorArgs;
 use crate::failure::{Failure, terminal_width};

@@ -1,8 +1,14 @@
-//! One line that tells how far a tree of runs has come and how long it will take, where a person watches.
+//! How far a tree of runs has come and how long it will take: where a person watches, one line that is drawn again; else a line
+//! now and then, in plain text.
 
+use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Where nobody watches, a line is written after this long.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// Steps that the bar gives to a run.
 const STEPS: f64 = 1000.0;
@@ -10,6 +16,7 @@ const STEPS: f64 = 1000.0;
 /// The progress of all runs, on stderr.
 pub(crate) struct Line {
     bar: ProgressBar,
+    began: Instant,
     state: Mutex<State>,
 }
 
@@ -19,6 +26,17 @@ struct State {
     sum: f64,
     ended: usize,
     failed: usize,
+    kept: usize,
+    /// When the next line is due, where lines are written.
+    next: Instant,
+}
+
+impl State {
+    /// `3 of 20 runs, 1 failed`; runs that were there already are not counted.
+    fn words(&self) -> String {
+        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
+        format!("{} of {} runs{failed}", self.ended, self.shares.len() - self.kept)
+    }
 }
 
 impl Line {
@@ -35,13 +53,27 @@ impl Line {
         } else {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        let state = State { shares: vec![0.0; runs], sum: 0.0, ended: 0, failed: 0 };
-        Line { bar, state: Mutex::new(state) }
+        let began = Instant::now();
+        let next = began + BETWEEN_LINES;
+        let state = State { shares: vec![0.0; runs], sum: 0.0, ended: 0, failed: 0, kept: 0, next };
+        Line { bar, began, state: Mutex::new(state) }
     }
 
     /// Time has passed: the line says how much.
     pub(crate) fn tick(&self) {
-        self.bar.tick();
+        if !self.bar.is_hidden() {
+            return self.bar.tick();
+        }
+        let now = Instant::now();
+        let mut state = self.state();
+        if now < state.next || state.ended == state.shares.len() - state.kept {
+            return;
+        }
+        state.next = now + BETWEEN_LINES;
+        let share = state.sum / (state.shares.len() - state.kept) as f64;
+        let line = told(&state.words(), share, now.duration_since(self.began));
+        drop(state);
+        say(&line);
     }
 
     /// Takes the line away.
@@ -51,39 +83,71 @@ impl Line {
 
     /// A share of a run is done.
     pub(crate) fn share(&self, run: usize, share: f64) {
-        if !self.bar.is_hidden() {
-            self.note(run, share, |_| ());
-        }
+        self.note(run, share, |_| ());
     }
 
     /// A run was there already: it is no work, so that the estimate is of what is left.
     pub(crate) fn kept(&self) {
+        self.state().kept += 1;
         self.bar.dec_length(STEPS as u64);
     }
 
     /// A run has ended.
     pub(crate) fn ended(&self, run: usize, well: bool) {
-        if self.bar.is_hidden() {
-            return;
-        }
         self.note(run, 1.0, |state| {
             state.ended += 1;
             state.failed += usize::from(!well);
         });
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note(&self, run: usize, share: f64, change: impl FnOnce(&mut State)) {
-        let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = self.state();
         let before = std::mem::replace(&mut state.shares[run], share);
         state.sum += share - before;
         change(&mut state);
+        if self.bar.is_hidden() {
+            return;
+        }
         self.bar.set_position((state.sum * STEPS) as u64);
-        let failed = if state.failed > 0 { format!(", {} failed", state.failed) } else { String::new() };
-        let all = self.bar.length().unwrap_or_default() / STEPS as u64;
-        let message = format!("{} of {all} runs{failed}", state.ended);
+        let message = state.words();
         drop(state);
         if self.bar.message() != message {
             self.bar.set_message(message);
         }
+    }
+}
+
+/// The line of one who does not watch: what was done, the share of all work, and how long the rest takes at that pace.
+fn told(words: &str, share: f64, gone: Duration) -> String {
+    let left = match share > 0.0 {
+        true => format!(", about {} left", rounded(gone.mul_f64((1.0 - share).max(0.0) / share))),
+        false => String::new(),
+    };
+    format!("weir: {words}, {:.0} %; {} gone{left}", 100.0 * share, rounded(gone))
+}
+
+/// A time as people say it.
+fn rounded(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", (seconds + 30) / 60),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_what_is_done_and_what_is_left() {
+        // A quarter took 30 s; three quarters take 90.
+        let line = told("5 of 20 runs", 0.25, Duration::from_secs(30));
+        assert_eq!(line, "weir: 5 of 20 runs, 25 %; 30 s gone, about 90 s left");
+        assert_eq!(told("0 of 2 runs", 0.0, Duration::from_secs(600)), "weir: 0 of 2 runs, 0 %; 10 min gone");
     }
 }

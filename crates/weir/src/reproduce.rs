@@ -63,7 +63,11 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let asked = format!("{:?} on {:?}, full: {}", args.what, args.on, args.full);
     let mut session = args.rerun.then(|| Session::open(&out, asked));
     let mut reproduced = vec![];
-    for Loaded { study, lab, claims } in loaded {
+    let count = loaded.len();
+    for (place, Loaded { study, lab, claims }) in loaded.into_iter().enumerate() {
+        if count > 1 {
+            say(&format!("weir: lab {} of {count}, {study}/{}", place + 1, lab.name()));
+        }
         let folder = format!("{study}/{}", lab.name());
         let execution = Execution {
             out: out.join(&folder),

@@ -222,7 +222,7 @@ fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
     }
     let spoiled = summary.runs.iter().filter(|run| !run.spoiled.is_empty()).count();
     if args.strict && spoiled > 0 {
-        return Err(Failure::failed(format!("{spoiled} of {} runs were spoiled", summary.runs.len())));
+        return Err(Failure::failed(format!("{spoiled} of {} runs were invalid", summary.runs.len())));
     }
     Ok(())
 }

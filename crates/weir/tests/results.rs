@@ -132,6 +132,29 @@ fn an_interrupted_rerun_keeps_the_older_set_and_the_same_command_completes_it() 
     assert_eq!(fs::read(place.path("out/runs/sim-pie_r1/notes.txt")).unwrap(), b"mine");
 }
 
+#[test]
+fn after_a_lab_was_changed_the_old_folder_is_refused_and_each_change_is_told() {
+    let place = Place::new();
+    let run = ["run", "lab.toml", "--no-report", "--out", "out"];
+    place.done(&run);
+    // A comment is no change: all runs are kept.
+    fs::write(place.path("lab.toml"), format!("# Two queues.\n{LAB}")).unwrap();
+    assert!(place.done(&run).contains("4 kept from before"));
+    fs::write(place.path("lab.toml"), LAB.replace("'10 Mbit/s'", "'20 Mbit/s'").replace("ecn = true\n", ""))
+        .unwrap();
+    let before = tree(&place.path("out"));
+    let output = place.weir(&run);
+    assert_eq!(status(&output), 2);
+    let told = text(&output.stderr);
+    for part in
+        ["dumbbell.rate: \"10 Mbit/s\" -> \"20 Mbit/s\"", "traffic.b.ecn: true -> not given", "--rerun"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(tree(&place.path("out")) == before, "nothing was written");
+    place.done(&["run", "lab.toml", "--no-report", "--out", "out", "--rerun"]);
+}
+
 /// Everything in a place but for what is in `out`.
 fn outside(place: &Place) -> Vec<String> {
     let files = tree(&place.path(""));

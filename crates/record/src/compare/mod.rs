@@ -205,7 +205,7 @@ fn pair_up<'a>(
         match partners.get(&key(run)) {
             None => left_out.push((run.id.clone(), "no partner".into())),
             Some(partner) => match run.spoiled.first().or(partner.spoiled.first()) {
-                Some(reason) => left_out.push((run.id.clone(), format!("spoiled: {reason}"))),
+                Some(reason) => left_out.push((run.id.clone(), format!("invalid: {reason}"))),
                 None => {
                     let place = *places.entry(cell_of(run)).or_insert_with(|| {
                         cells.push(CellPairs { params: &run.params, pairs: Vec::new() });

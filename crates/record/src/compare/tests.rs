@@ -150,7 +150,7 @@ fn spoiled_runs_and_runs_without_partner_are_left_out_and_named() {
     let sim = [1, 2, 4].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
     let compared = compare(&live, &sim, &rule("utilisation_percent", Bound::Absolute(2.0)));
     let left_out: Vec<_> = compared.left_out.iter().map(|(id, why)| (id.as_str(), why.as_str())).collect();
-    assert_eq!(left_out, [("pie-2", "spoiled: lateness"), ("pie-3", "no partner"), ("pie-4", "no partner")]);
+    assert_eq!(left_out, [("pie-2", "invalid: lateness"), ("pie-3", "no partner"), ("pie-4", "no partner")]);
     assert_eq!(compared.rows[0].difference.unwrap().count, 1);
 }
 

@@ -134,7 +134,7 @@ pub(super) const CWND: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.mean_cwnd())),
 };
 
-/// Segments sent again.
+/// Segments retransmitted.
 pub(super) const RETRANSMISSIONS: Metric = Metric {
     name: "retransmissions",
     title: "Retransmissions",
@@ -160,7 +160,7 @@ pub(super) const REFUSALS: Metric = Metric {
     formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.refused))),
 };
 
-/// Share of segments sent again.
+/// Share of segments retransmitted.
 pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
     name: "retransmission_percent",
     title: "Retransmitted share",

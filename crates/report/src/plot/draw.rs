@@ -1,7 +1,7 @@
 //! The drawing of a figure, the same for both formats.
 
 use super::{Content, Curve, Figure, Mean, PlotError};
-use crate::number::number;
+use crate::number::exact;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, RGBColor, register_font};
@@ -120,7 +120,7 @@ fn tick(value: f64) -> String {
         () if size >= 1e4 => format!("{}k", (value / 10.0).round() / 1e2),
         () if size >= 1e-4 => format!("{}", (value * 1e6).round() / 1e6),
         () if size < 1e-12 => "0".into(),
-        () => number(value),
+        () => exact(value),
     }
 }
 
@@ -159,7 +159,7 @@ fn lines<DB: DrawingBackend>(
         .x_label_area_size(scale * 42)
         .y_label_area_size(scale * 62)
         .build_cartesian_2d(x.0..x.1, low..high + 0.04 * (high - low))?;
-    let written = |x: &f64| if figure.log { number(10f64.powf(*x)) } else { tick(*x) };
+    let written = |x: &f64| if figure.log { exact(10f64.powf(*x)) } else { tick(*x) };
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -231,7 +231,7 @@ fn bars_along<DB: DrawingBackend>(
             let line = [((mean - half).max(low), at), (mean + half, at)];
             chart.draw_series([PathElement::new(line, INK.stroke_width(2 * scale as u32))])?;
         }
-        let said = half.map_or(number(*mean), |half| format!("{} ± {}", number(*mean), number(half)));
+        let said = half.map_or(exact(*mean), |half| format!("{} ± {}", exact(*mean), exact(half)));
         let end = mean + half.unwrap_or(0.0) + 0.01 * (high - low);
         let label = EmptyElement::at((end, at)) + Text::new(said, (0, -7 * scale), text(12, QUIET));
         chart.draw_series([label])?;
@@ -281,7 +281,7 @@ fn heat<DB: DrawingBackend>(
             let colour = RGBColor(mixed(240, 23), mixed(244, 87), mixed(248, 143));
             let square = [(x - 0.49, y - 0.48), (x + 0.49, y + 0.48)];
             chart.draw_series([Rectangle::new(square, colour.filled())])?;
-            let said = value.map_or("–".into(), number);
+            let said = value.map_or("–".into(), exact);
             let left = -(LETTER * said.chars().count() as f64 / 2.0) as i32 * scale;
             let style = text(12, if part > 0.5 { WHITE } else { INK });
             chart.draw_series([EmptyElement::at((x, y)) + Text::new(said, (left, -6 * scale), style)])?;

@@ -84,7 +84,7 @@ fn a_spoiled_run_says_so_first() {
     let mut spoilt = cell("tail-drop", 38.0, &[]);
     spoilt.spoiled = vec!["lateness p99 was 2.1 ms.".into()];
     let text = plain(run(&spoilt));
-    let start = "Spoiled, so its numbers are no more than a hint (lateness p99 was 2.1 ms): Behind tail drop";
+    let start = "Invalid, so its numbers are no more than a hint (lateness p99 was 2.1 ms): Behind tail drop";
     assert!(text.starts_with(start), "{text}");
 }
 
@@ -168,7 +168,7 @@ fn a_lab_names_its_extremes_and_counts_its_spoiled_runs() {
     lab.runs[2].spoiled = vec!["stalls".into()];
     assert_eq!(
         plain(super::lab(&lab)),
-        "One of 3 runs is spoiled, and marked so. Over 2 cells in the simulator the queue at link down averaged between \
+        "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator the queue at link down averaged between \
          15 ms (PIE) and 48 ms (tail drop), and link down was used to 99 %."
     );
 }

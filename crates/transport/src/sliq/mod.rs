@@ -50,7 +50,7 @@ pub struct StreamParameters {
     #[serde(deserialize_with = "target")]
     #[schemars(range(min = 0.5, max = 0.9999))]
     pub target: f64,
-    /// With `semi-reliable`: how often a packet is sent again.
+    /// With `semi-reliable`: how often a packet is retransmitted.
     pub limit: u32,
     /// Whether it is read in order; by default streams are and datagrams are not.
     pub order: Option<Order>,
@@ -75,11 +75,11 @@ impl Default for StreamParameters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeliveryName {
-    /// What is lost is sent again until it arrives.
+    /// What is lost is retransmitted until it arrives.
     Reliable,
     /// Nothing.
     BestEffort,
-    /// What is lost is sent again a few times.
+    /// What is lost is retransmitted a few times.
     SemiReliable,
     /// Retransmissions and repair packets, so that a deadline is kept with a given probability.
     ArqFec,

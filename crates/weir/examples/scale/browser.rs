@@ -1,7 +1,9 @@
 //! How long a browser takes to open a page.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+#[path = "../../../report/tests/chromium/mod.rs"]
+mod chromium;
+
+use std::path::Path;
 
 /// Opens so often.
 const TIMES: usize = 5;
@@ -12,7 +14,7 @@ const TIMES: usize = 5;
 /// # Errors
 /// The browser failed, or the page did not get so far.
 pub(crate) fn opened(page: &Path) -> Result<Option<f64>, String> {
-    let Some(browser) = chromium() else { return Ok(None) };
+    let Some(browser) = chromium::find() else { return Ok(None) };
     let text = |error: std::io::Error| error.to_string();
     let html = std::fs::read_to_string(page).map_err(text)?;
     // A copy of the page writes down when its load event came: by then every script of it has run.
@@ -22,25 +24,9 @@ pub(crate) fn opened(page: &Path) -> Result<Option<f64>, String> {
     std::fs::write(&copy, html.replacen("</body>", script, 1)).map_err(text)?;
     let once = || -> Result<f64, String> {
         let profile = tempfile::tempdir().map_err(text)?;
-        let output = Command::new(&browser)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--no-first-run",
-                "--disable-dev-shm-usage",
-            ])
-            .args([
-                "--disable-background-networking",
-                "--disable-sync",
-                "--window-size=1280,1000",
-                "--dump-dom",
-            ])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .arg(format!("file://{}", copy.canonicalize().map_err(text)?.display()))
-            .stderr(Stdio::null())
-            .output()
-            .map_err(text)?;
+        let address = format!("file://{}", copy.canonicalize().map_err(text)?.display());
+        let output =
+            chromium::command(&browser, profile.path(), "1280,1000", &address).output().map_err(text)?;
         let dom = String::from_utf8_lossy(&output.stdout);
         let millis = dom.split("<p id=\"opened\">").nth(1).and_then(|rest| rest.split('<').next());
         let millis: Option<f64> = millis.and_then(|millis| millis.parse().ok());
@@ -50,13 +36,4 @@ pub(crate) fn opened(page: &Path) -> Result<Option<f64>, String> {
     std::fs::remove_file(&copy).map_err(text)?;
     times.sort_by(f64::total_cmp);
     Ok(Some(times[TIMES / 2]))
-}
-
-/// Chromium, if it is on the path.
-fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|file| file.is_file())
 }

@@ -370,7 +370,7 @@ Examples:
   weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
   weir circuit send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --streams 4     after `weir circuit up --streams 4`
 
-Each second it tells what the receiver has read, what was sent again, what of that the network had lost, and what the
+Each second it tells what the receiver has read, what was retransmitted, what of that the network had lost, and what the
 circuit's shaper refused (as root; what is refused stays unsent and is no loss). The same command, given again after an
 interruption, sends what is missing.")]
 pub(crate) struct SendArgs {

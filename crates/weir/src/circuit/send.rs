@@ -441,7 +441,7 @@ impl Report {
         }
         let files: String = files().map(|(file, digest)| format!("{digest}  {}\n", file.name)).collect();
         print(&format!(
-            "{files}{} in {:.1} s, {:.3} Mbit/s under {}; {} were there already; {again} blocks sent again, {} packets retransmitted\n",
+            "{files}{} in {:.1} s, {:.3} Mbit/s under {}; {} were there already; {again} blocks and {} packets retransmitted\n",
             Bytes::new(sent),
             now.after.as_secs_f64(),
             rate.bits_per_sec() as f64 / 1e6,
