@@ -39,6 +39,7 @@ impl Sampler {
         recorder: &mut dyn Recorder,
         mut read: impl FnMut(usize) -> u64,
     ) {
+        fabric.settle(now);
         for &link in &self.links {
             sample_link(fabric, link, now, recorder);
         }

@@ -52,11 +52,14 @@ pub struct Totals {
 
 /// A host's own delay before the first link.
 #[derive(Debug)]
-struct Edge<P> {
+pub(crate) struct Edge<P> {
     jitter: Span,
     random: Random,
     last_departure: Time,
+    /// Packets that wait here until they leave.
     waiting: VecDeque<(Time, P)>,
+    /// The deferred link that all its packets take first, if there is one: they wait there.
+    pub(crate) link: Option<u32>,
 }
 
 /// The network between hosts, as a state machine: packets and a time in, packets and the next time out.
@@ -64,12 +67,12 @@ struct Edge<P> {
 /// Calls must not go back in time. At equal times the fabric's own events come in the order of links, then hosts.
 pub struct Fabric<P> {
     pub(crate) links: Vec<Link<P>>,
-    edges: Vec<Edge<P>>,
+    pub(crate) edges: Vec<Edge<P>>,
     /// All links' changes, latest first.
     changes: Vec<(usize, Event)>,
     pub(crate) routes: Routes,
     /// The routes with links that take no time left out, as things stand.
-    hops: Hops,
+    pub(crate) hops: Hops,
     /// The links that are hosts' cards.
     cards: Vec<usize>,
     /// The same for packets that leave a station.
@@ -77,7 +80,11 @@ pub struct Fabric<P> {
     pub(crate) stations: Stations<P>,
     pub(crate) events: EventQueue,
     pub(crate) taps: Taps,
-    watcher: Watcher<P>,
+    pub(crate) watcher: Watcher<P>,
+    /// The source of the event that is being handled; `usize::MAX` when the hosts act by themselves.
+    pub(crate) acting: usize,
+    /// The source of the first host.
+    pub(crate) first_host: usize,
     /// Packets that have reached a host, until they are fetched: those whose whole way takes no time, and those that stations
     /// have sent.
     pub(crate) ready: VecDeque<Delivery<P>>,
@@ -115,6 +122,13 @@ enum Source {
     Station(usize),
 }
 
+impl<P> Edge<P> {
+    /// When the first packet that waits here leaves; [`Time::NEVER`] when there is none.
+    fn leaves_at(&self) -> Time {
+        self.waiting.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+}
+
 impl<P: Wire> Fabric<P> {
     /// Builds a fabric in which nothing has happened yet.
     pub fn new(config: &Config) -> Fabric<P> {
@@ -131,6 +145,7 @@ impl<P: Wire> Fabric<P> {
             random: Random::stream_of(config.seed, "host", index as u64),
             last_departure: Time::ZERO,
             waiting: VecDeque::new(),
+            link: None,
         };
         let mut changes: Vec<_> = config
             .network
@@ -154,6 +169,7 @@ impl<P: Wire> Fabric<P> {
                 .filter(|link| config.network.nodes[config.network.links[*link].from].card.is_some())
                 .collect(),
             events: EventQueue::new(2 * links.len() + config.network.nodes.len() + 1 + stations.len()),
+            first_host: 2 * links.len(),
             hops,
             exits,
             stations,
@@ -162,6 +178,7 @@ impl<P: Wire> Fabric<P> {
             routes,
             taps: Taps::new(&config.flows, config.groups, config.round_trips),
             watcher: None,
+            acting: usize::MAX,
             ready: VecDeque::new(),
             sent: 0,
             delivered: 0,
@@ -172,11 +189,20 @@ impl<P: Wire> Fabric<P> {
             let source = fabric.schedule_source();
             fabric.events.push(Time::ZERO + first.at(), source);
         }
+        if fabric.changes.is_empty() && fabric.stations.len() == 0 {
+            for host in 0..fabric.edges.len() {
+                fabric.edges[host].link =
+                    fabric.hops.only_link(host).filter(|link| fabric.links[*link as usize].deferred);
+            }
+        } else {
+            fabric.defer_nothing();
+        }
         fabric
     }
 
-    /// Has every packet at every measured link shown to `observer`.
+    /// Has every packet at every measured link shown to `observer`. To be called before anything happens.
     pub fn observe(&mut self, observer: Box<dyn Observer<P> + Send>) {
+        self.defer_nothing();
         self.watcher = Some(observer);
     }
 
@@ -186,7 +212,7 @@ impl<P: Wire> Fabric<P> {
     }
 
     fn schedule_source(&self) -> usize {
-        2 * self.links.len() + self.edges.len()
+        self.first_host + self.edges.len()
     }
 
     pub(crate) fn station_source(&self, number: usize) -> usize {
@@ -195,7 +221,7 @@ impl<P: Wire> Fabric<P> {
 
     #[inline]
     fn source(&self, number: usize) -> Source {
-        let links = 2 * self.links.len();
+        let links = self.first_host;
         if number < links {
             if number.is_multiple_of(2) { Source::Transmitter(number / 2) } else { Source::Pipe(number / 2) }
         } else if number < links + self.edges.len() {
@@ -216,10 +242,17 @@ impl<P: Wire> Fabric<P> {
         }
         self.sent += 1;
         edge.last_departure = edge.last_departure.max(now + edge.random.within(edge.jitter));
-        if edge.waiting.is_empty() {
-            self.events.push(edge.last_departure, 2 * self.links.len() + host);
+        let (link, at) = (edge.link, edge.last_departure);
+        if let Some(link) = link
+            && let Hop::Link(_) = self.hops.next(host, packet.destination())
+        {
+            return self.defer(link as usize, at, host, packet);
         }
-        edge.waiting.push_back((edge.last_departure, packet));
+        let edge = &mut self.edges[host];
+        if edge.waiting.is_empty() {
+            self.events.push(at, self.first_host + host);
+        }
+        edge.waiting.push_back((at, packet));
     }
 
     /// A packet leaves a host at this very moment.
@@ -270,6 +303,10 @@ impl<P: Wire> Fabric<P> {
     ) -> Option<Delivery<P>> {
         match hop {
             Hop::Link(index) => {
+                if self.links[index].deferred {
+                    self.arrive_deferred(index, packet, now);
+                    return None;
+                }
                 let link = &mut self.links[index];
                 let before = link.head();
                 if let Some(wake) = link.arrive(packet, now, &mut self.watcher) {
@@ -288,6 +325,9 @@ impl<P: Wire> Fabric<P> {
                     self.corrupted += 1;
                 } else {
                     self.delivered += 1;
+                    if self.taps.is_sender(host, packet.flow()) {
+                        self.catch_up_with_host(host, now);
+                    }
                     self.taps.received(host, &packet, packet.tcp(), now);
                 }
                 Some(Delivery { host, packet, at: now })
@@ -329,7 +369,11 @@ impl<P: Wire> Fabric<P> {
             return Some(delivery);
         }
         while let Some((now, number)) = self.events.due(until) {
+            self.acting = number;
             let delivery = match self.source(number) {
+                Source::Transmitter(index) | Source::Pipe(index) if self.links[index].deferred => {
+                    self.deferred_event(index, now, number)
+                }
                 Source::Transmitter(index) => {
                     let delivery = self.transmit(index, now);
                     if self.links[index].has_left_card() {
@@ -351,6 +395,11 @@ impl<P: Wire> Fabric<P> {
                     let delivery = self.take_hop(hop, to, Some(index), packet, now);
                     if stops { self.ready.pop_front() } else { delivery }
                 }
+                Source::Edge(host)
+                    if self.edges[host].link.is_some() && self.edges[host].leaves_at() != now =>
+                {
+                    self.edges[host].link.and_then(|link| self.deferred_event(link as usize, now, number))
+                }
                 Source::Edge(host) => {
                     let edge = &mut self.edges[host];
                     let packet = edge.waiting.pop_front().map(|(_, packet)| packet);
@@ -371,12 +420,13 @@ impl<P: Wire> Fabric<P> {
                 return delivery;
             }
         }
+        self.acting = usize::MAX;
         None
     }
 
     /// The source's event is done; it has its following one at `next`, or none at [`Time::NEVER`].
     #[inline]
-    fn next_event(&mut self, next: Time, number: usize) {
+    pub(crate) fn next_event(&mut self, next: Time, number: usize) {
         if next == Time::NEVER { self.events.pop() } else { self.events.replace(next, number) }
     }
 
@@ -441,6 +491,7 @@ impl<P: Wire> Fabric<P> {
 
     /// The counters of a link since they were last taken, up to now.
     pub fn take_link(&mut self, link: usize, now: Time) -> LinkCounters {
+        self.settle_link(link, now);
         self.links[link].take_counters(now)
     }
 

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod deferred;
 mod event;
 mod fabric;
 mod jitter;

@@ -9,6 +9,7 @@ mod impairments;
 mod pacing;
 
 use crate::config;
+use crate::deferred::Departures;
 use crate::wire::Wire;
 use account::Account;
 use impairments::Impairments;
@@ -84,14 +85,14 @@ pub(crate) struct Link<P> {
     from: u32,
     /// Whether packets pass through without an event: no rate, no delay, nothing that could happen to them.
     transparent: bool,
-    index: usize,
+    pub(crate) index: usize,
     rate: Option<Rate>,
     delay: Span,
     overhead: u64,
     measured: bool,
     queue: Discipline<P>,
     /// When the transmitter is done with what it has.
-    free_at: Time,
+    pub(crate) free_at: Time,
     /// The size of the packet sent last and how long it took: nearly always that of the next one.
     last_sent: (u64, Span),
     /// The same of a packet on which a change of the link's properties came; `last_sent` is zero then.
@@ -123,6 +124,12 @@ pub(crate) struct Link<P> {
     pub(crate) total_lost: u64,
     pub(crate) total_duplicated: u64,
     account: Account,
+    /// Whether it is caught up with when somebody looks (see `deferred.rs`).
+    pub(crate) deferred: bool,
+    /// Of a deferred link, the packets that have yet to leave their hosts for it.
+    pub(crate) departures: Departures<P>,
+    /// Of a deferred link, the time of its event; [`Time::NEVER`] when it has none. Its other events in the queue are void.
+    pub(crate) scheduled: Time,
 }
 
 /// What a link's queue and its transmitter write down.
@@ -205,8 +212,12 @@ impl<P: Wire> Link<P> {
             total_lost: 0,
             total_duplicated: 0,
             account: Account::default(),
+            deferred: false,
+            departures: Departures::default(),
+            scheduled: Time::NEVER,
         };
         link.transparent = link.is_transparent();
+        link.deferred = link.may_be_deferred();
         link
     }
 
@@ -348,6 +359,12 @@ impl<P: Wire> Link<P> {
         }
     }
 
+    /// Whether nothing about it shows before a packet has reached its far end.
+    fn may_be_deferred(&self) -> bool {
+        let reorders = self.impairments.as_ref().is_some_and(|impairments| impairments.reorders());
+        self.pacing.is_none() && self.books.card.is_none() && !reorders
+    }
+
     fn is_transparent(&self) -> bool {
         self.rate.is_none() && self.delay.is_zero() && self.impairments.is_none() && !self.scripted
     }
@@ -432,10 +449,11 @@ impl<P: Wire> Link<P> {
         self.delay
     }
 
-    /// Packets in the queue, held back or on the way.
+    /// Packets in the queue, held back, on the way, or yet to leave their hosts for this link.
     pub(crate) fn inside(&self) -> u64 {
         let begun = self.pacing.as_ref().map_or(0, |pacing| pacing.inside());
-        u64::from(self.queue.backlog().packets) + self.held.len() as u64 + self.pipe.len() as u64 + begun
+        let waiting = self.held.len() as u64 + self.departures.len();
+        u64::from(self.queue.backlog().packets) + waiting + self.pipe.len() as u64 + begun
     }
 
     /// Takes the sojourn times of one class since they were last taken, if there are any.

@@ -159,6 +159,13 @@ pub(crate) struct Hops {
 }
 
 impl Hops {
+    /// The link that all packets which leave this node take, if there is but one.
+    pub(crate) fn only_link(&self, node: usize) -> Option<u32> {
+        let mut links = self.next[node * self.nodes..][..self.nodes].iter().filter(|hop| **hop < STATION);
+        let first = links.next().copied()?;
+        links.all(|link| *link == first).then_some(first)
+    }
+
     #[inline]
     pub(crate) fn next(&self, node: usize, target: usize) -> Hop {
         match self.next[node * self.nodes + target] {

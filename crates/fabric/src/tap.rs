@@ -7,7 +7,7 @@
 
 use crate::{RoundTrips, TcpView, config};
 use std::collections::VecDeque;
-use weir_base::{Ecn, Histogram, Packet, Span, Time};
+use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
 
 /// What one flow did since the counters were last taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -118,6 +118,12 @@ impl Taps {
         }
         tap.counters.sent_packets += 1;
         tap.counters.sent_bytes += u64::from(packet.wire_length());
+    }
+
+    /// Whether a flow's data comes from this host.
+    #[inline]
+    pub(crate) fn is_sender(&self, host: usize, FlowId(flow): FlowId) -> bool {
+        self.flows.get(flow as usize).is_some_and(|tap| tap.from == host as u32)
     }
 
     /// A packet reaches a host.

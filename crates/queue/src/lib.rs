@@ -185,6 +185,31 @@ pub struct Link {
     pub mtu: Bytes,
 }
 
+/// Each discipline's own code as a function of its own: in one function for all of them, every packet would pay for the registers
+/// and the stack that the largest needs.
+mod apart {
+    use super::{Fate, Packet, Queue, Time};
+
+    #[inline(never)]
+    pub(super) fn enqueue<P: Packet, Q: Queue<P>>(
+        queue: &mut Q,
+        packet: P,
+        now: Time,
+        fate: &mut dyn Fate<P>,
+    ) {
+        queue.enqueue(packet, now, fate);
+    }
+
+    #[inline(never)]
+    pub(super) fn dequeue<P: Packet, Q: Queue<P>>(
+        queue: &mut Q,
+        now: Time,
+        fate: &mut dyn Fate<P>,
+    ) -> Option<P> {
+        queue.dequeue(now, fate)
+    }
+}
+
 /// Declares the registry: the configuration enum, the enum that dispatches per packet, and how one makes the other.
 macro_rules! queues {
     ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
@@ -218,13 +243,13 @@ macro_rules! queues {
         }
 
         impl<P: Packet> Queue<P> for Discipline<P> {
-            #[inline]
+            #[inline(always)]
             fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
-                match self { $(Discipline::$Variant(queue) => queue.enqueue(packet, now, fate),)+ }
+                match self { $(Discipline::$Variant(queue) => apart::enqueue(queue, packet, now, fate),)+ }
             }
-            #[inline]
+            #[inline(always)]
             fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
-                match self { $(Discipline::$Variant(queue) => queue.dequeue(now, fate),)+ }
+                match self { $(Discipline::$Variant(queue) => apart::dequeue(queue, now, fate),)+ }
             }
             fn update(&mut self, now: Time) {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::update(queue, now),)+ }

@@ -31,6 +31,17 @@ pub(crate) struct Flow {
     pub(crate) told: Counts,
 }
 
+/// How packets of one of a flow's ends leave its host.
+#[derive(Clone, Copy)]
+pub(crate) struct Outlet {
+    pub(crate) way: Way,
+    pub(crate) datagrams: bool,
+    /// Whether each leaves at the very time at which it is sent.
+    pub(crate) exact: bool,
+    /// Whether it is the receiving end, which mostly sends one packet at a time.
+    pub(crate) answers: bool,
+}
+
 /// What of a flow waits in the card of its sending host.
 pub(crate) struct InCard {
     pub(crate) card: Card,
@@ -81,6 +92,14 @@ impl Flow {
     #[inline]
     pub(crate) fn end_at(&self, host: usize) -> End {
         if host == usize::from(self.ways[0].from) { End::Sender } else { End::Receiver }
+    }
+
+    /// How packets of one of its ends leave, unless by a card.
+    #[inline]
+    pub(crate) fn outlet(&self, end: End) -> Option<Outlet> {
+        let Flow { datagrams, exact, .. } = *self;
+        let by_card = self.card.is_some() && end == End::Sender;
+        (!by_card).then_some(Outlet { way: self.way(end), datagrams, exact, answers: end == End::Receiver })
     }
 
     /// The way that packets of one of its ends take.

@@ -38,62 +38,28 @@ pub(crate) struct Way {
     pub(crate) ip: Ip,
 }
 
-/// Makes packets from those that have arrived, where there are any. Segments and datagrams are kept apart, so that a body keeps its
-/// buffers.
-#[derive(Debug)]
+/// Packets that have arrived, to be used again. Segments and datagrams are kept apart, so that a body keeps its buffers.
+#[derive(Debug, Default)]
 pub(crate) struct Pool {
-    segments: Store,
-    datagrams: Store,
-}
-
-/// Packets of one kind.
-#[derive(Debug)]
-pub(crate) struct Store {
-    /// The next one to leave.
-    next: SimPacket,
-    arrived: Vec<SimPacket>,
-}
-
-impl Default for Pool {
-    fn default() -> Pool {
-        let store = || Store { next: SimPacket::new(), arrived: Vec::new() };
-        Pool { segments: store(), datagrams: store() }
-    }
-}
-
-impl Store {
-    /// Where the body of the next packet is written; an older one stands there.
-    #[inline]
-    pub(crate) fn body(&mut self) -> &mut Body {
-        &mut self.next.0.body
-    }
-
-    /// The packet with the body that was written last.
-    #[inline]
-    pub(crate) fn packet(&mut self, ecn: Ecn, way: Way) -> SimPacket {
-        let fields = &mut *self.next.0;
-        fields.arrived = Time::ZERO;
-        fields.way = way;
-        fields.length = (fields.body.length() + way.ip.header()) as u16;
-        (fields.ecn, fields.class) = (ecn, ecn);
-        fields.corrupt = false;
-        let following = self.arrived.pop().unwrap_or_else(SimPacket::new);
-        std::mem::replace(&mut self.next, following)
-    }
+    segments: Vec<SimPacket>,
+    datagrams: Vec<SimPacket>,
 }
 
 impl Pool {
-    /// Where packets of one kind come from.
+    /// A packet whose body is to be written; an older one stands there.
     #[inline]
-    pub(crate) fn store(&mut self, datagrams: bool) -> &mut Store {
-        if datagrams { &mut self.datagrams } else { &mut self.segments }
+    pub(crate) fn take(&mut self, datagrams: bool) -> SimPacket {
+        let packets = if datagrams { &mut self.datagrams } else { &mut self.segments };
+        packets.pop().unwrap_or_else(SimPacket::new)
     }
 
     /// A packet is done with.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: SimPacket) {
-        let datagrams = matches!(packet.0.body, Body::Datagram(_));
-        self.store(datagrams).arrived.push(packet);
+        match packet.0.body {
+            Body::Segment(_) => self.segments.push(packet),
+            Body::Datagram(_) => self.datagrams.push(packet),
+        }
     }
 }
 
@@ -114,6 +80,23 @@ impl SimPacket {
     #[inline]
     pub(crate) fn body(&self) -> &Body {
         &self.0.body
+    }
+
+    /// Where the body is written.
+    #[inline]
+    pub(crate) fn body_mut(&mut self) -> &mut Body {
+        &mut self.0.body
+    }
+
+    /// The body has been written: the rest of the packet.
+    #[inline]
+    pub(crate) fn address(&mut self, ecn: Ecn, way: Way) {
+        let fields = &mut *self.0;
+        fields.arrived = Time::ZERO;
+        fields.way = way;
+        fields.length = (fields.body.length() + way.ip.header()) as u16;
+        (fields.ecn, fields.class) = (ecn, ecn);
+        fields.corrupt = false;
     }
 
     /// The segment that it carries, if it is TCP.

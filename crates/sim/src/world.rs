@@ -4,7 +4,7 @@
 //! comes first. A host's timer is pushed again only when its deadline moves forward; one that fires early looks at the
 //! deadline and waits on.
 
-use crate::flow::{Ends, Flow};
+use crate::flow::{Ends, Flow, Outlet};
 use crate::packet::{Pool, SimPacket};
 use std::ops::Range;
 use weir_base::{FlowId, Packet, Span, Time};
@@ -296,10 +296,18 @@ impl<'a> World<'a> {
     /// Sends what an end has to send, and sees to its timer.
     #[inline(always)]
     fn flush(&mut self, number: usize, end: End, now: Time) {
-        self.transmit(number, end, now);
-        let flow = &mut self.flows[number];
+        let mut flow = &mut self.flows[number];
+        if flow.card.is_some() && end == End::Sender {
+            self.transmit_by_card(number, now);
+            flow = &mut self.flows[number];
+        }
         let (told, drawn) = (flow.told, flow.drawn);
+        let outlet = flow.outlet(end);
         let Some(endpoint) = flow.end(end) else { return };
+        // Of the two ends the receiving one mostly has nothing to send.
+        if let Some(outlet) = outlet.filter(|_| end == End::Sender || !endpoint.is_quiet()) {
+            transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now);
+        }
         let due = endpoint.next_timer();
         if end == End::Receiver {
             if endpoint.finished() {
@@ -328,7 +336,10 @@ impl<'a> World<'a> {
         };
         self.learn_cares(self.flows[number].application as usize);
         if closes {
-            self.transmit(number, End::Receiver, now);
+            let flow = &mut self.flows[number];
+            if let (Some(outlet), Some(endpoint)) = (flow.outlet(End::Receiver), flow.end(End::Receiver)) {
+                transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now);
+            }
         }
         if self.flows[number].drawn {
             self.give_back(number, now);
@@ -347,41 +358,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Hands every packet that an end wants to send to the fabric.
-    #[inline(always)]
-    fn transmit(&mut self, number: usize, end: End, now: Time) {
-        let flow = &mut self.flows[number];
-        // Of the two ends the receiving one mostly has nothing to send.
-        if end == End::Receiver && flow.end(end).is_none_or(|endpoint| endpoint.is_quiet()) {
-            return;
-        }
-        if flow.card.is_some() && end == End::Sender {
-            self.transmit_by_card(number, now);
-        } else {
-            self.transmit_at_once(number, end, now);
-        }
-    }
-
-    #[inline(never)]
-    fn transmit_at_once(&mut self, number: usize, end: End, now: Time) {
-        let flow = &mut self.flows[number];
-        let (way, datagrams, exact) = (flow.way(end), flow.datagrams, flow.exact);
-        let Some(endpoint) = flow.end(end) else { return };
-        let store = self.pool.store(datagrams);
-        while let Some(ecn) = endpoint.transmit(store.body(), now) {
-            let packet = store.packet(ecn, way);
-            if exact {
-                self.fabric.inject_exact(way.from.into(), packet, now);
-            } else {
-                self.fabric.inject(way.from.into(), packet, now);
-            }
-            if end == End::Receiver && endpoint.is_quiet() {
-                return;
-            }
-        }
-    }
-
-    /// The same at a host with a card: as far as the card takes packets, and no more than may wait in it.
+    /// Hands packets to the fabric as [`transmit`] does, at a host with a card: as far as the card takes packets, and no more than
+    /// may wait in it.
     fn transmit_by_card(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
         let (way, datagrams) = (flow.way(End::Sender), flow.datagrams);
@@ -398,9 +376,11 @@ impl<'a> World<'a> {
                 in_card.held = true;
                 return self.fabric.count_refused(number);
             }
-            let store = self.pool.store(datagrams);
-            let Some(ecn) = endpoint.transmit(store.body(), now) else { return };
-            let packet = store.packet(ecn, way);
+            let mut packet = self.pool.take(datagrams);
+            let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
+                return self.pool.take_back(packet);
+            };
+            packet.address(ecn, way);
             in_card.waiting += u64::from(packet.wire_length());
             self.fabric.inject_exact(from, packet, now);
         }
@@ -498,6 +478,33 @@ impl<'a> World<'a> {
             outcome.warnings.push("less than a second is left after the warm-up".into());
         }
         outcome
+    }
+}
+
+/// Hands every packet that an end wants to send to the fabric.
+#[inline(never)]
+fn transmit(
+    endpoint: &mut weir_transport::End,
+    outlet: Outlet,
+    pool: &mut Pool,
+    fabric: &mut Fabric<SimPacket>,
+    now: Time,
+) {
+    let Outlet { way, datagrams, exact, answers } = outlet;
+    loop {
+        let mut packet = pool.take(datagrams);
+        let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
+            return pool.take_back(packet);
+        };
+        packet.address(ecn, way);
+        if exact {
+            fabric.inject_exact(way.from.into(), packet, now);
+        } else {
+            fabric.inject(way.from.into(), packet, now);
+        }
+        if answers && endpoint.is_quiet() {
+            return;
+        }
     }
 }
 

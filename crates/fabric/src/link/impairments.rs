@@ -47,6 +47,11 @@ impl Impairments {
         }))
     }
 
+    /// Whether packets may overtake each other.
+    pub(super) fn reorders(&self) -> bool {
+        self.jitter.reorder && !self.jitter.is_none()
+    }
+
     pub(super) fn change(&mut self, change: &config::Change) {
         if let Some(loss) = change.loss {
             self.losses.change(loss);

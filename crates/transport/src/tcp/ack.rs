@@ -92,6 +92,7 @@ fn widen(range: &mut Option<(u64, u64)>, at: u64) {
 impl Sender {
     /// Takes in an acknowledgement.
     pub(crate) fn on_ack(&mut self, arrival: &Arrival<'_>, now: Time) {
+        self.end_batch();
         if arrival.ack > self.next || arrival.ack + u64::from(self.max_window) < self.una {
             return;
         }
@@ -167,7 +168,7 @@ impl Sender {
             rexmit = self.alert(prior_una, &mut effects, now);
         }
         if effects.set_timer {
-            self.set_timer(now);
+            self.set_timer_soon(now);
         }
         let losses = (self.board.total_lost - prior_lost) as u32;
         let rate = self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());

@@ -4,6 +4,7 @@
 
 use super::accurate::{self, Counted, Known, Told};
 use super::ack::Arrival;
+use super::batch::Next;
 use super::config::Config;
 use super::jiffies;
 use super::receiver::{Data, Receiver};
@@ -55,6 +56,8 @@ pub struct Connection {
     opened_with: Ecn,
     /// An acknowledgement that says what was so before the last segment came.
     early: Option<Segment>,
+    /// The newest segment with new data and its packet's codepoint, where the next one in its batch says the same.
+    first_of_batch: Option<(Segment, Ecn)>,
     now: Time,
 }
 
@@ -141,6 +144,7 @@ impl Connection {
             agreed: None,
             opened_with: Ecn::NotEct,
             early: None,
+            first_of_batch: None,
             now: Time::ZERO,
         }
     }
@@ -408,8 +412,14 @@ impl Connection {
             return self.transmit_first(segment, now);
         }
         let sender = self.sender.as_deref_mut()?;
-        if let Some(outgoing) = sender.poll(now) {
-            return Some(self.put_on_wire(outgoing, segment, now));
+        match sender.next_in_batch(now) {
+            Next::Segment(outgoing) => return Some(self.put_next_on_wire(outgoing, segment, now)),
+            Next::Full => sender.end_burst(now),
+            Next::Over => {
+                if let Some(outgoing) = sender.poll(now) {
+                    return Some(self.put_on_wire(outgoing, segment, now));
+                }
+            }
         }
         if self.receiver.ack_due {
             self.acknowledge(segment, now);
@@ -557,7 +567,24 @@ impl Connection {
         if outgoing.len > 0 {
             self.receiver.acks.on_data_sent(now);
         }
+        let plain = segment.flags == Flags::ACK && segment.sack.is_empty() && self.receiver.has_said_all();
+        self.first_of_batch = (new_data && plain).then_some((*segment, codepoint));
         codepoint
+    }
+
+    /// The same for a segment that follows another one in a batch: all is as it was with that one, unless the receiver has had
+    /// something of its own to say in it.
+    #[inline(always)]
+    fn put_next_on_wire(&mut self, outgoing: Outgoing, segment: &mut Segment, now: Time) -> Ecn {
+        let Some((first, codepoint)) = &self.first_of_batch else {
+            return self.put_on_wire(outgoing, segment, now);
+        };
+        *segment = *first;
+        segment.seq = wire(outgoing.start, self.config.initial_sequence);
+        if outgoing.push {
+            segment.flags = segment.flags.with(Flags::PSH);
+        }
+        *codepoint
     }
 
     /// Writes a segment at a position of ours that leaves now, with all that the receiver has to say.

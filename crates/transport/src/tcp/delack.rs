@@ -186,6 +186,12 @@ impl DelayedAck {
         true
     }
 
+    /// Whether segments are acknowledged one by one.
+    #[inline]
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick > 0
+    }
+
     /// Largest payload seen in one segment.
     pub(crate) fn largest(&self) -> u64 {
         self.largest

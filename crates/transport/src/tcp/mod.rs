@@ -3,6 +3,7 @@
 
 mod accurate;
 mod ack;
+mod batch;
 mod buffer;
 mod config;
 mod connection;

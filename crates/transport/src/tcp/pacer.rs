@@ -56,6 +56,12 @@ impl Pacer {
         self.basis.map(|Basis { window, srtt8, percent }| rate_of(window, srtt8, percent)).or(self.rate)
     }
 
+    /// Whether segments are held back.
+    #[inline]
+    pub(crate) fn is_enforced(&self) -> bool {
+        self.enforced
+    }
+
     /// When the next segment may leave.
     pub(crate) fn ready_at(&self) -> Time {
         if self.enforced { self.next } else { Time::ZERO }

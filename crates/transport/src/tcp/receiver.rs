@@ -267,6 +267,12 @@ impl Receiver {
         self.acks.on_ack_sent();
     }
 
+    /// Whether the next segment would say the same as the one that has just left, if nothing came in between.
+    #[inline]
+    pub(crate) fn has_said_all(&self) -> bool {
+        self.counted.is_none() && !self.acks.is_quick()
+    }
+
     /// The position that acknowledgements told last (`rcv_wup`).
     pub(crate) fn told(&self) -> u64 {
         self.told

@@ -131,10 +131,13 @@ pub(crate) struct Sender {
     pub(crate) known_blocks: [(u64, u64); 4],
     pub(crate) pending: Pending,
     pub(crate) deadline: Time,
+    /// The timer is to be set anew once it is known what leaves in answer to an acknowledgement.
+    pub(crate) timer_due: bool,
     pub(crate) rexmit: Rexmit,
     pub(crate) forced: Forced,
     /// New segments since the queue was last found empty or blocked.
     pub(crate) burst: u32,
+    pub(crate) batch: super::batch::Batch,
     pub(crate) train: super::train::Train,
     pub(crate) gso_max_segs: u16,
     /// New data waits for a longer train.
@@ -207,9 +210,11 @@ impl Sender {
             known_blocks: [(0, 0); 4],
             pending: Pending::Nothing,
             deadline: Time::NEVER,
+            timer_due: false,
             rexmit: Rexmit::Nothing,
             forced: Forced::Nothing,
             burst: 0,
+            batch: super::batch::Batch::default(),
             train: super::train::Train::default(),
             gso_max_segs: config.gso_max_segs,
             deferred: false,

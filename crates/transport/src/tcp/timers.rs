@@ -33,6 +33,16 @@ impl Sender {
         }
     }
 
+    /// The same, but where the end of a burst may set the timer again it is left to that.
+    #[inline(always)]
+    pub(crate) fn set_timer_soon(&mut self, now: Time) {
+        if self.phase == Phase::Open && self.board.out() > 0 {
+            self.timer_due = true;
+        } else {
+            self.set_timer(now);
+        }
+    }
+
     /// `tcp_rearm_rto`.
     pub(crate) fn rearm_timeout(&mut self, now: Time) {
         if self.board.out() == 0 {
@@ -82,6 +92,7 @@ impl Sender {
             return;
         }
         let pending = self.pending;
+        self.end_batch();
         self.disarm();
         match pending {
             Pending::Nothing => {}

@@ -97,6 +97,7 @@ impl Sender {
             && self.forced == Forced::Nothing
             && self.rexmit == Rexmit::Nothing
             && self.burst == 0
+            && !self.timer_due
             && !self.deferred
             && !self.has_new_data()
     }
@@ -239,6 +240,7 @@ impl Sender {
         if self.reducing() {
             self.prr.on_sent();
         }
+        self.begin_batch();
         Some(outgoing)
     }
 
@@ -293,12 +295,17 @@ impl Sender {
 
     /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
     pub(crate) fn end_burst(&mut self, now: Time) {
+        self.end_batch();
         self.end_train();
         // Room for less than a train counts as none: a longer one was worth waiting for.
         let is_full = self.board.in_flight() >= self.cwnd();
         let limited = (is_full || self.deferred) && self.has_new_data();
         if self.burst > 0 || limited {
             self.judge_window(limited, now);
+        }
+        let timer_due = std::mem::take(&mut self.timer_due);
+        if timer_due && self.burst == 0 {
+            self.set_timer(now);
         }
         if self.burst > 0 {
             self.schedule_probe(false, now);

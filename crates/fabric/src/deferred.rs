@@ -1,0 +1,222 @@
+//! Deferred links: links whose queue and transmitter are caught up with when somebody looks, and not event by event.
+//!
+//! While a packet is in a link's pipe, nothing that happens in the link's queue reaches the far end before that packet
+//! does. So a link has one event: when the first packet of its pipe arrives or, while the pipe is empty, when the link does
+//! something next. Whatever was due before (packets that leave their host for this link, transmissions) is then done in
+//! order, each at its own time. The same happens before anything else that could tell the difference: another packet that
+//! arrives at the queue, an acknowledgement that reaches a host whose packets have yet to leave, a sample.
+//!
+//! Ties of the same nanosecond go to the lower source number, as in the event queue: a link that is not deferred does the
+//! same things in the same order. Not deferred are links that others watch as things happen (an observer, a host's card),
+//! paced links, links on which packets overtake each other, and all links of a network with stations or scheduled changes.
+
+use crate::event::EventQueue;
+use crate::fabric::{Delivery, Fabric};
+use crate::link::{Link, Watcher};
+use crate::tap::Taps;
+use crate::wire::Wire;
+use std::collections::VecDeque;
+use weir_base::Time;
+
+/// Packets that have yet to leave their hosts for a deferred link.
+#[derive(Debug)]
+pub(crate) struct Departures<P> {
+    /// When each leaves, and from which host; soonest first, then the lower host.
+    packets: VecDeque<(Time, u32, P)>,
+    /// When the first of them leaves; [`Time::NEVER`] when there is none.
+    next: Time,
+}
+
+impl<P> Default for Departures<P> {
+    fn default() -> Departures<P> {
+        Departures { packets: VecDeque::new(), next: Time::NEVER }
+    }
+}
+
+impl<P> Departures<P> {
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
+    /// The host of the first of them; 0 when there is none.
+    #[inline(always)]
+    fn first_host(&self) -> usize {
+        self.packets.front().map_or(0, |(_, host, _)| *host as usize)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, at: Time, host: u32, packet: P) {
+        let before = |other: &(Time, u32, P)| (other.0, other.1) <= (at, host);
+        // Nearly always it is the last to leave.
+        if self.packets.back().is_none_or(before) {
+            self.packets.push_back((at, host, packet));
+        } else {
+            let place = self.packets.partition_point(before);
+            self.packets.insert(place, (at, host, packet));
+        }
+        self.next = self.next.min(at);
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<(Time, u32, P)> {
+        let first = self.packets.pop_front();
+        self.next = self.packets.front().map_or(Time::NEVER, |(at, ..)| *at);
+        first
+    }
+}
+
+/// Up to where a deferred link is brought: to the event of this source at this time, which is included.
+#[derive(Clone, Copy)]
+pub(crate) struct Until {
+    pub(crate) time: Time,
+    pub(crate) source: usize,
+    /// The source of the first host; the other hosts' follow.
+    pub(crate) first_host: usize,
+}
+
+impl Until {
+    /// Whether an event of this source at this time comes first.
+    #[inline(always)]
+    fn includes(self, at: Time, source: usize) -> bool {
+        at < self.time || (at == self.time && source <= self.source)
+    }
+}
+
+impl<P: Wire> Link<P> {
+    /// Whether anything was due by now in this deferred link.
+    #[inline(always)]
+    fn is_late(&self, now: Time) -> bool {
+        self.departures.next <= now || (self.armed && self.free_at <= now)
+    }
+
+    /// Does in this deferred link what is due.
+    #[inline(always)]
+    fn catch_up(&mut self, until: Until, taps: &mut Taps, watcher: &mut Watcher<P>) {
+        loop {
+            let departs = self.departures.next;
+            if self.armed && self.free_at <= departs {
+                if !until.includes(self.free_at, 2 * self.index) {
+                    return;
+                }
+                self.transmit(self.free_at, watcher);
+            } else {
+                let host = self.departures.first_host();
+                if departs > until.time || !until.includes(departs, until.first_host + host) {
+                    return;
+                }
+                let Some((at, _, packet)) = self.departures.pop() else { return };
+                taps.sent(host, &packet, packet.tcp(), at);
+                self.arrive(packet, at, watcher);
+            }
+        }
+    }
+
+    /// The same, where there is mostly nothing to do.
+    #[inline(always)]
+    fn catch_up_if_late(&mut self, until: Until, taps: &mut Taps, watcher: &mut Watcher<P>) {
+        if self.is_late(until.time) {
+            self.catch_up_late(until, taps, watcher);
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up_late(&mut self, until: Until, taps: &mut Taps, watcher: &mut Watcher<P>) {
+        self.catch_up(until, taps, watcher);
+    }
+
+    /// When this deferred link needs its event, and the event's source.
+    #[inline(always)]
+    fn due(&self, first_host: usize) -> (Time, usize) {
+        if self.head() != Time::NEVER {
+            (self.head(), 2 * self.index + 1)
+        } else if self.armed {
+            (self.free_at, 2 * self.index)
+        } else {
+            (self.departures.next, first_host + self.departures.first_host())
+        }
+    }
+
+    /// Sees to it that this deferred link has its event.
+    #[inline(always)]
+    fn schedule(&mut self, first_host: usize, events: &mut EventQueue) {
+        let (due, source) = self.due(first_host);
+        if due < self.scheduled {
+            self.scheduled = due;
+            events.push(due, source);
+        }
+    }
+}
+
+impl<P: Wire> Fabric<P> {
+    #[inline(always)]
+    fn until(&self, time: Time, source: usize) -> Until {
+        Until { time, source, first_host: self.first_host }
+    }
+
+    /// A packet leaves its host for a deferred link at this time, now or later.
+    #[inline(always)]
+    pub(crate) fn defer(&mut self, link: usize, at: Time, host: usize, packet: P) {
+        let link = &mut self.links[link];
+        link.departures.push(at, host as u32, packet);
+        link.schedule(self.first_host, &mut self.events);
+    }
+
+    /// A packet arrives at a deferred link.
+    #[inline(always)]
+    pub(crate) fn arrive_deferred(&mut self, link: usize, packet: P, now: Time) {
+        let until = self.until(now, self.acting);
+        let link = &mut self.links[link];
+        link.catch_up_if_late(until, &mut self.taps, &mut self.watcher);
+        link.arrive(packet, now, &mut self.watcher);
+        link.schedule(self.first_host, &mut self.events);
+    }
+
+    /// A deferred link's event: hands out the packet that has reached the far end, if one has.
+    #[inline(always)]
+    pub(crate) fn deferred_event(&mut self, index: usize, now: Time, source: usize) -> Option<Delivery<P>> {
+        let until = self.until(now, source);
+        let link = &mut self.links[index];
+        if link.scheduled != now {
+            self.events.pop();
+            return None;
+        }
+        link.catch_up(until, &mut self.taps, &mut self.watcher);
+        let packet = link.take_arrived(now);
+        let ((due, source), to) = (link.due(self.first_host), link.to as usize);
+        link.scheduled = due;
+        self.next_event(due, source);
+        let packet = packet?;
+        let hop = self.hops.next(to, packet.destination());
+        self.take_hop(hop, to, Some(index), packet, now)
+    }
+
+    /// A packet is about to reach a host: what this host has sent before is noted first.
+    #[inline(always)]
+    pub(crate) fn catch_up_with_host(&mut self, host: usize, now: Time) {
+        let until = self.until(now, self.acting);
+        if let Some(link) = self.edges[host].link {
+            self.links[link as usize].catch_up_if_late(until, &mut self.taps, &mut self.watcher);
+        }
+    }
+
+    /// Brings all links up to `now`, so that counters and queues are as of that time.
+    pub fn settle(&mut self, now: Time) {
+        (0..self.links.len()).for_each(|link| self.settle_link(link, now));
+    }
+
+    /// The same for one link.
+    pub(crate) fn settle_link(&mut self, index: usize, now: Time) {
+        let until = self.until(now, usize::MAX);
+        let link = &mut self.links[index];
+        if link.deferred {
+            link.catch_up_if_late(until, &mut self.taps, &mut self.watcher);
+        }
+    }
+
+    /// From now on no link is deferred. Nothing may have happened yet.
+    pub(crate) fn defer_nothing(&mut self) {
+        self.links.iter_mut().for_each(|link| link.deferred = false);
+        self.edges.iter_mut().for_each(|edge| edge.link = None);
+    }
+}
