@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use weir_base::{Rate, Span};
 use weir_fabric::Paths;
 use weir_plan::Run;
-use weir_record::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, StationInfo, WayInfo, WindowInfo};
+use weir_record::{FlowInfo, GroupInfo, LinkInfo, RunInfo, StationInfo, WayInfo, WindowInfo};
 
 /// A run on an engine, described for metrics.
 pub fn run_info(engine: &str, run: &Run) -> RunInfo {
-    let param =
-        |param: &weir_plan::Param| ParamInfo { level: param.level.clone(), value: param.value.clone() };
     let paths = Paths::new(&crate::fabric_config(run));
     let link = |(index, link): (usize, &weir_plan::Link)| LinkInfo {
         name: link.name.clone(),
@@ -62,7 +60,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         engine: engine.into(),
         seed: run.seed,
         repeat: run.repeat,
-        params: run.params.iter().map(param).collect(),
+        params: run.params.clone(),
         duration: run.duration,
         warmup: run.warmup,
         windows: run.windows.iter().map(window).chain(phases(run)).collect(),

@@ -3,11 +3,11 @@
 use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
 use weir_base::{FlowId, Time};
-use weir_fabric::{DropReason, Fabric, FlowCounters, Observer, PacketEvent, StationCounters, Wire};
+use weir_fabric::{Fabric, FlowCounters, Observer, PacketEvent, StationCounters, Wire};
 use weir_plan::Run;
 use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample,
+    MessageKind, PacketRecord, Recorder, RttSample, StateSample,
 };
 use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 
@@ -49,25 +49,7 @@ impl Sampler {
             if *drawn && read_bytes == 0 && seen == FlowCounters::default() {
                 continue;
             }
-            recorder.flow(&FlowSample {
-                at: now,
-                flow: flow as u32,
-                sent_packets: seen.sent_packets,
-                sent_bytes: seen.sent_bytes,
-                retransmitted: seen.retransmitted,
-                refused: seen.refused,
-                received_packets: seen.received_packets,
-                received_bytes: seen.received_bytes,
-                received_ce: seen.received_ce,
-                first_packet: seen.first_packet,
-                last_arrival: seen.last_arrival,
-                last_data: seen.last_data,
-                read_bytes,
-                rtt_count: seen.rtt_count,
-                rtt_sum: seen.rtt_sum,
-                rtt_min: seen.rtt_min,
-                rtt_max: seen.rtt_max,
-            });
+            recorder.flow(&FlowSample { at: now, flow: flow as u32, counters: seen, read_bytes });
         }
         for group in 0..self.groups {
             let rtts = fabric.group_rtts(group);
@@ -95,26 +77,13 @@ fn sample_station<P: Wire>(fabric: &Fabric<P>, number: usize, now: Time, recorde
 }
 
 fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder: &mut dyn Recorder) {
-    let seen = fabric.take_link(link, now);
+    let counters = fabric.take_link(link, now);
     let backlog = fabric.backlog(link);
     let number = link as u32;
     recorder.link(&LinkSample {
         at: now,
         link: number,
-        arrived: seen.arrived,
-        dropped: seen.dropped,
-        marked: seen.marked,
-        sent: seen.sent,
-        sent_bytes: seen.sent_bytes,
-        dropped_full: seen.dropped_for[DropReason::Full as usize],
-        dropped_signal: seen.dropped_for[DropReason::Signal as usize],
-        dropped_overload: seen.dropped_for[DropReason::Overload as usize],
-        lost: seen.lost,
-        forwarded: seen.forwarded,
-        duplicated: seen.duplicated,
-        corrupted: seen.corrupted,
-        busy: seen.busy,
-        capacity: seen.capacity,
+        counters,
         backlog_packets: backlog.packets,
         backlog_bytes: backlog.bytes,
     });
@@ -197,20 +166,11 @@ impl PacketLog {
 impl<P: Wire> Observer<P> for PacketLog {
     fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time) {
         let FlowId(flow) = packet.flow();
-        let fate = match event {
-            PacketEvent::Arrived => PacketFate::Arrived,
-            PacketEvent::Dropped => PacketFate::Dropped,
-            PacketEvent::Marked => PacketFate::Marked,
-            PacketEvent::Sent => PacketFate::Sent,
-            PacketEvent::Lost => PacketFate::Lost,
-            PacketEvent::Duplicated => PacketFate::Duplicated,
-            PacketEvent::Corrupted => PacketFate::Corrupted,
-        };
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(PacketRecord {
             at: now,
             link: link as u32,
             flow,
-            fate,
+            fate: event,
             length: packet.wire_length(),
             class: packet.class(),
             sojourn: now.since(packet.arrived()),

@@ -48,8 +48,29 @@ pub struct LinkCounters {
     pub capacity: Bytes,
 }
 
-/// What happened to a packet at a link, for an observer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl LinkCounters {
+    /// Adds those of a later stretch of time.
+    pub fn merge(&mut self, later: &LinkCounters) {
+        fn add<const N: usize>(sums: &mut [u64; N], parts: &[u64; N]) {
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(*part));
+        }
+        add(&mut self.arrived, &later.arrived);
+        add(&mut self.dropped, &later.dropped);
+        add(&mut self.marked, &later.marked);
+        add(&mut self.sent, &later.sent);
+        add(&mut self.sent_bytes, &later.sent_bytes);
+        add(&mut self.dropped_for, &later.dropped_for);
+        self.lost = self.lost.saturating_add(later.lost);
+        self.forwarded = self.forwarded.saturating_add(later.forwarded);
+        self.duplicated = self.duplicated.saturating_add(later.duplicated);
+        self.corrupted = self.corrupted.saturating_add(later.corrupted);
+        self.busy += later.busy;
+        self.capacity = Bytes::new(self.capacity.get().saturating_add(later.capacity.get()));
+    }
+}
+
+/// What happened to a packet at a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PacketEvent {
     /// It reached the queue.
     Arrived,
@@ -65,6 +86,24 @@ pub enum PacketEvent {
     Duplicated,
     /// The link damaged it.
     Corrupted,
+}
+
+impl PacketEvent {
+    /// All of them.
+    pub const ALL: [PacketEvent; 7] = [
+        PacketEvent::Arrived,
+        PacketEvent::Dropped,
+        PacketEvent::Marked,
+        PacketEvent::Sent,
+        PacketEvent::Lost,
+        PacketEvent::Duplicated,
+        PacketEvent::Corrupted,
+    ];
+
+    /// Its name in tables and reports.
+    pub fn name(self) -> &'static str {
+        ["arrived", "dropped", "marked", "sent", "lost", "duplicated", "corrupted"][self as usize]
+    }
 }
 
 /// A packet that has left a host's card: its flow, its IP bytes, and when.

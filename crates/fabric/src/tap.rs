@@ -42,6 +42,29 @@ pub struct FlowCounters {
     pub rtt_max: Span,
 }
 
+impl FlowCounters {
+    /// Adds those of a later stretch of time.
+    pub fn merge(&mut self, later: &FlowCounters) {
+        let add = |sum: &mut u64, part: u64| *sum = sum.saturating_add(part);
+        add(&mut self.sent_packets, later.sent_packets);
+        add(&mut self.sent_bytes, later.sent_bytes);
+        add(&mut self.retransmitted, later.retransmitted);
+        add(&mut self.refused, later.refused);
+        add(&mut self.received_packets, later.received_packets);
+        add(&mut self.received_bytes, later.received_bytes);
+        add(&mut self.received_ce, later.received_ce);
+        self.first_packet = self.first_packet.or(later.first_packet);
+        self.last_arrival = later.last_arrival.or(self.last_arrival);
+        self.last_data = later.last_data.or(self.last_data);
+        if later.rtt_count > 0 {
+            self.rtt_min = if self.rtt_count == 0 { later.rtt_min } else { self.rtt_min.min(later.rtt_min) };
+            self.rtt_max = self.rtt_max.max(later.rtt_max);
+        }
+        add(&mut self.rtt_count, later.rtt_count);
+        add(&mut self.rtt_sum, later.rtt_sum);
+    }
+}
+
 /// A segment on its way.
 #[derive(Debug, Clone, Copy)]
 struct Segment {

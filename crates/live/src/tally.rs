@@ -121,20 +121,7 @@ impl Recorder for Tally {
     }
     fn flow(&mut self, sample: &FlowSample) {
         if self.see(sample.at) {
-            let sum = &mut self.flows[sample.flow as usize].sum;
-            sum.sent_packets += sample.sent_packets;
-            sum.sent_bytes += sample.sent_bytes;
-            sum.retransmitted += sample.retransmitted;
-            sum.received_packets += sample.received_packets;
-            sum.received_bytes += sample.received_bytes;
-            sum.received_ce += sample.received_ce;
-            sum.read_bytes += sample.read_bytes;
-            sum.rtt_count += sample.rtt_count;
-            sum.rtt_sum += sample.rtt_sum;
-            sum.rtt_max = sum.rtt_max.max(sample.rtt_max);
-            if sample.rtt_count > 0 && (sum.rtt_min.is_zero() || sample.rtt_min < sum.rtt_min) {
-                sum.rtt_min = sample.rtt_min;
-            }
+            self.flows[sample.flow as usize].sum.merge(sample);
         }
     }
     fn rtt(&mut self, sample: &RttSample) {

@@ -9,7 +9,7 @@ use crate::limits;
 use crate::network;
 use crate::read::read;
 use crate::route::{Route, Routes};
-use crate::run::{Flow, Group, Param, Run, Station};
+use crate::run::{Flow, Group, Run, Station};
 use crate::schema;
 use crate::shape::Beside;
 use crate::station;
@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, HashMap};
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
 use weir_fabric::Network;
+use weir_record::Param;
 use weir_transport::{Buffer, Settings};
 use weir_workload::Role;
 

@@ -7,7 +7,7 @@ use crate::names::Names;
 use crate::only::Only;
 use crate::plot::{self, Plot};
 use crate::reading::Reading;
-use crate::run::{Param, Run};
+use crate::run::Run;
 use crate::section::{self, Entry, SECTIONS};
 use crate::traces::Traces;
 use crate::tree::Table;
@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use weir_base::Span;
+use weir_record::Param;
 
 /// A lab that was read and found sound.
 #[derive(Debug, Clone)]

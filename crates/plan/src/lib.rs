@@ -49,13 +49,14 @@ pub use diagnostic::{Diagnostics, Fault, Origin, Problem, suggest};
 pub use lab::{Form, Lab, Tree};
 pub use names::Names;
 pub use plot::{Axis, Plot};
-pub use run::{Flow, Group, Ip, Pair, Param, Run, Station};
+pub use run::{Flow, Group, Ip, Pair, Run, Station};
 pub use schema::{describe_setting, schema};
 pub use section::Entry;
 pub use template::template;
 pub use vary::leading_number;
 /// A run's network, in the words of the fabric that is built from it.
 pub use weir_fabric::{Card, Change, Hold, Link, Network, Node, Outage, Playback, Shaper, Way};
+pub use weir_record::Param;
 pub use weir_transport::{Buffer, Settings};
 pub use window::Window;
 pub use words::Words;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use weir_base::{Bytes, Ecn, Random, Span, Time};
 use weir_fabric::{Link, Network, RoundTrips};
+use weir_record::Param;
 use weir_transport::{Settings, Setup};
 use weir_workload::{Application, Log};
 
@@ -46,15 +47,6 @@ pub struct Run {
     pub groups: Vec<Group>,
     /// The flows of all groups; a flow's number is its place here.
     pub flows: Vec<Flow>,
-}
-
-/// A level of the tree and what was chosen on it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Param {
-    /// The level's name.
-    pub level: String,
-    /// The label of the choice.
-    pub value: String,
 }
 
 /// A machine at a router.

@@ -18,7 +18,7 @@ pub struct RunInfo {
     /// Number of the repeat, from 1.
     pub repeat: u32,
     /// What was chosen on each level, in the order of the tree.
-    pub params: Vec<ParamInfo>,
+    pub params: Vec<Param>,
     /// How long it ran.
     pub duration: Span,
     /// What is cut off before metrics are computed, unless another is asked for.
@@ -43,7 +43,7 @@ pub struct RunInfo {
 
 /// A level of the tree and what was chosen on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParamInfo {
+pub struct Param {
     /// The level's name.
     pub level: String,
     /// The label of the choice.

@@ -34,7 +34,7 @@ mod writer;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
-pub use info::{FlowInfo, GroupInfo, LinkInfo, ParamInfo, RunInfo, StationInfo, WayInfo, WindowInfo};
+pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RunInfo, StationInfo, WayInfo, WindowInfo};
 pub use metrics::{
     Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, SETTLING_TOLERANCE, Value, View, Window,
     metric,
@@ -54,6 +54,8 @@ pub use taken::{Statistic, Taken};
 pub use tidy::{Tidy, export_tidy};
 pub use types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
+    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
 };
+/// What the fabric counts, and what happens to a packet at a link: samples hold both as they are.
+pub use weir_fabric::{FlowCounters, LinkCounters, PacketEvent};
 pub use writer::ParquetRecorder;

@@ -1,7 +1,7 @@
 //! `summary.json`: the metrics of every run of a lab, the same for both engines, without a wall-clock time in it, numbers
 //! rounded to six significant digits; the same records make the same bytes.
 
-use crate::info::{ParamInfo, RunInfo, WindowInfo};
+use crate::info::{Param, RunInfo, WindowInfo};
 use crate::metrics::{Level, Metrics, View};
 use crate::records::Records;
 use crate::types::Component;
@@ -36,7 +36,7 @@ pub struct RunSummary {
     pub repeat: u32,
     /// What was chosen on each level: an object from level to label, in the order of the tree.
     #[serde(with = "params")]
-    pub params: Vec<ParamInfo>,
+    pub params: Vec<Param>,
     /// How long it ran, in seconds.
     pub duration_s: f64,
     /// What was cut off, in seconds.
@@ -362,22 +362,20 @@ fn stations(info: &RunInfo, records: &Records) -> Vec<StationSummary> {
 
 /// Parameters as an object from level to label.
 mod params {
-    use crate::info::ParamInfo;
+    use crate::info::Param;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::{Map, Value};
 
-    pub(super) fn serialize<S: Serializer>(params: &[ParamInfo], serializer: S) -> Result<S::Ok, S::Error> {
-        let entry = |param: &ParamInfo| (param.level.clone(), Value::from(param.value.clone()));
+    pub(super) fn serialize<S: Serializer>(params: &[Param], serializer: S) -> Result<S::Ok, S::Error> {
+        let entry = |param: &Param| (param.level.clone(), Value::from(param.value.clone()));
         params.iter().map(entry).collect::<Map<_, _>>().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<ParamInfo>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Param>, D::Error> {
         let entries = Map::deserialize(deserializer)?.into_iter();
         let param = |(level, value)| match value {
-            Value::String(value) => Ok(ParamInfo { level, value }),
+            Value::String(value) => Ok(Param { level, value }),
             other => Err(D::Error::custom(format!("parameter {level} is {other}, not a label"))),
         };
         entries.map(param).collect()

@@ -2,10 +2,11 @@
 //! one table, column by column, with nothing allocated per row; the writer, the reader and the export all work on batches.
 
 use crate::packed::{self, PackedHistogram};
-use crate::types::{Component, FlowEventKind, MessageFate, MessageKind, PacketFate};
+use crate::types::{Component, FlowEventKind, MessageFate, MessageKind};
 use std::ops::Range;
 use std::sync::Arc;
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
+use weir_fabric::PacketEvent;
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -370,8 +371,8 @@ field!(MessageKind, Name, |v, batch| batch.name(v.name()), |row| row
     .one_of(&MessageKind::ALL, MessageKind::name));
 field!(MessageFate, Name, |v, batch| batch.name(v.name()), |row| row
     .one_of(&MessageFate::ALL, MessageFate::name));
-field!(PacketFate, Name, |v, batch| batch.name(v.name()), |row| row
-    .one_of(&PacketFate::ALL, PacketFate::name));
+field!(PacketEvent, Name, |v, batch| batch.name(v.name()), |row| row
+    .one_of(&PacketEvent::ALL, PacketEvent::name));
 field!(Arc<str>, Name, |v, batch| batch.name(v), |row| row.name().cloned());
 field!(
     PackedHistogram,
@@ -423,6 +424,25 @@ impl GetField for [u64; 4] {
     #[inline]
     fn get(row: &mut Row<'_>) -> Result<[u64; 4], String> {
         Ok([row.integer()?, row.integer()?, row.integer()?, row.integer()?])
+    }
+}
+
+/// Drops by their reason take three columns: `dropped_packets_full`, `..._signal`, `..._overload`.
+impl Field for [u64; 3] {
+    fn columns(name: &str, out: &mut Vec<Column>) {
+        for reason in ["full", "signal", "overload"] {
+            out.push(Column { name: format!("{name}_{reason}"), kind: Kind::Integer });
+        }
+    }
+    #[inline]
+    fn put(&self, batch: &mut Batch) {
+        self.iter().for_each(|&count| batch.integer(count));
+    }
+}
+impl GetField for [u64; 3] {
+    #[inline]
+    fn get(row: &mut Row<'_>) -> Result<[u64; 3], String> {
+        Ok([row.integer()?, row.integer()?, row.integer()?])
     }
 }
 

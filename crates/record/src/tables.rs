@@ -8,9 +8,10 @@ use crate::types::{
     TransportSample,
 };
 use std::sync::Arc;
+use weir_fabric::{FlowCounters, LinkCounters};
 
 /// Version of the record schema; a reader refuses another.
-pub(crate) const FORMAT: u32 = 5;
+pub(crate) const FORMAT: u32 = 6;
 
 /// A table of a run's records; each is a file `<name>.parquet`, absent when the run has no such record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,9 +132,10 @@ impl Rows {
 }
 
 /// `table!(Record { field: type = "column": "what it holds", ... })`; a field of several columns appends to the name. A record that is
-/// written as one type and read back as another names both: `table!(Record<Written, Read> { ... })`.
+/// written as one type and read back as another names both: `table!(Record<Written, Read> { ... })`. `..part: Type { ... }` is a field
+/// whose own fields are columns.
 macro_rules! table {
-    (@store $Record:ty { $($field:ident: $type:ty = $column:literal: $what:literal),+ $(,)? }) => {
+    (@store $Record:ty { $($($path:ident).+: $type:ty = $column:literal: $what:literal),+ $(,)? }) => {
         impl Store for $Record {
             fn fields() -> Vec<(Vec<Column>, &'static str)> {
                 let mut fields = Vec::new();
@@ -146,7 +148,7 @@ macro_rules! table {
             }
             #[inline]
             fn put(&self, batch: &mut Batch) {
-                $(self.$field.put(batch);)+
+                $(self.$($path).+.put(batch);)+
             }
         }
     };
@@ -155,6 +157,25 @@ macro_rules! table {
             #[inline]
             fn get(row: &mut Row<'_>) -> Result<Self, String> {
                 Ok($Record { $($field: <$type as GetField>::get(row)?,)+ })
+            }
+        }
+    };
+    ($Record:ident {
+        $($first:ident: $First:ty = $at:literal: $says:literal,)+
+        ..$part:ident: $Part:ident { $($inner:ident: $type:ty = $column:literal: $what:literal,)+ }
+        $($last:ident: $Last:ty = $end:literal: $told:literal,)+
+    }) => {
+        table!(@store $Record {
+            $($first: $First = $at: $says,)+ $($part.$inner: $type = $column: $what,)+ $($last: $Last = $end: $told,)+
+        });
+        impl Load for $Record {
+            #[inline]
+            fn get(row: &mut Row<'_>) -> Result<Self, String> {
+                Ok($Record {
+                    $($first: <$First as GetField>::get(row)?,)+
+                    $part: $Part { $($inner: <$type as GetField>::get(row)?,)+ },
+                    $($last: <$Last as GetField>::get(row)?,)+
+                })
             }
         }
     };
@@ -172,20 +193,20 @@ macro_rules! table {
 table!(LinkSample {
     at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run; counters are those of the period.",
     link: u32 = "link": "The link: its place in the list of links in run.json.",
-    arrived: [u64; 4] = "arrived_packets": "Packets that reached the queue, by codepoint on arrival.",
-    dropped: [u64; 4] = "dropped_packets": "Of those, dropped by the queue.",
-    marked: [u64; 4] = "marked_packets": "Of those, marked CE by the queue.",
-    sent: [u64; 4] = "sent_packets": "Packets whose transmission began, by codepoint on arrival.",
-    sent_bytes: [u64; 4] = "sent_bytes": "Bytes of those, link overhead included.",
-    dropped_full: u64 = "dropped_full_packets": "Of the drops, those at the queue's limit: there was no room for the packet.",
-    dropped_signal: u64 = "dropped_signal_packets": "Of the drops, those by which the AQM signals congestion.",
-    dropped_overload: u64 = "dropped_overload_packets": "Of the drops, those made because marking no longer holds the queue.",
-    lost: u64 = "lost_packets": "Packets that the link itself lost, scripted or at random.",
-    forwarded: u64 = "forwarded_packets": "Packets that the link itself did not lose: it put them on their way.",
-    duplicated: u64 = "duplicated_packets": "Packets that the link sent twice.",
-    corrupted: u64 = "corrupted_packets": "Packets that the link damaged.",
-    busy: weir_base::Span = "busy_ns": "Time of the period in which the link was sending.",
-    capacity: weir_base::Bytes = "capacity_bytes": "What the link could have sent in the period at its rate.",
+    ..counters: LinkCounters {
+        arrived: [u64; 4] = "arrived_packets": "Packets that reached the queue, by codepoint on arrival.",
+        dropped: [u64; 4] = "dropped_packets": "Of those, dropped by the queue.",
+        marked: [u64; 4] = "marked_packets": "Of those, marked CE by the queue.",
+        sent: [u64; 4] = "sent_packets": "Packets whose transmission began, by codepoint on arrival.",
+        sent_bytes: [u64; 4] = "sent_bytes": "Bytes of those, link overhead included.",
+        dropped_for: [u64; 3] = "dropped_packets": "Of the drops, those at the queue's limit (full), those by which the AQM signals congestion (signal), and those made because marking no longer holds the queue (overload).",
+        lost: u64 = "lost_packets": "Packets that the link itself lost, scripted or at random.",
+        forwarded: u64 = "forwarded_packets": "Packets that the link itself did not lose: it put them on their way.",
+        duplicated: u64 = "duplicated_packets": "Packets that the link sent twice.",
+        corrupted: u64 = "corrupted_packets": "Packets that the link damaged.",
+        busy: weir_base::Span = "busy_ns": "Time of the period in which the link was sending.",
+        capacity: weir_base::Bytes = "capacity_bytes": "What the link could have sent in the period at its rate.",
+    }
     backlog_packets: u32 = "backlog_packets": "Packets in the queue at the end of the period.",
     backlog_bytes: weir_base::Bytes = "backlog_bytes": "Their bytes.",
 });
@@ -200,21 +221,23 @@ table!(DelaySample<weir_base::Histogram, PackedHistogram> {
 table!(FlowSample {
     at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run; counters are those of the period.",
     flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
-    sent_packets: u64 = "sent_packets": "Data packets that left the sending host.",
-    sent_bytes: u64 = "sent_bytes": "Their IP bytes.",
-    retransmitted: u64 = "retransmitted_packets": "Of those packets, the ones that had been sent before.",
-    refused: u64 = "refused_packets": "Times that the sending host's card refused data, which stayed unsent.",
-    received_packets: u64 = "received_packets": "Data packets that reached the receiving host.",
-    received_bytes: u64 = "received_bytes": "Their IP bytes.",
-    received_ce: u64 = "received_ce_packets": "Of those packets, the ones with CE.",
-    first_packet: Option<weir_base::Time> = "first_packet_ns": "When the first packet of any kind reached the receiving host or left it in the period.",
-    last_arrival: Option<weir_base::Time> = "last_arrival_ns": "When the last packet of any kind did.",
-    last_data: Option<weir_base::Time> = "last_data_ns": "When the last data packet reached the receiving host in the period.",
+    ..counters: FlowCounters {
+        sent_packets: u64 = "sent_packets": "Data packets that left the sending host.",
+        sent_bytes: u64 = "sent_bytes": "Their IP bytes.",
+        retransmitted: u64 = "retransmitted_packets": "Of those packets, the ones that had been sent before.",
+        refused: u64 = "refused_packets": "Times that the sending host's card refused data, which stayed unsent.",
+        received_packets: u64 = "received_packets": "Data packets that reached the receiving host.",
+        received_bytes: u64 = "received_bytes": "Their IP bytes.",
+        received_ce: u64 = "received_ce_packets": "Of those packets, the ones with CE.",
+        first_packet: Option<weir_base::Time> = "first_packet_ns": "When the first packet of any kind reached the receiving host or left it in the period.",
+        last_arrival: Option<weir_base::Time> = "last_arrival_ns": "When the last packet of any kind did.",
+        last_data: Option<weir_base::Time> = "last_data_ns": "When the last data packet reached the receiving host in the period.",
+        rtt_count: u64 = "rtt_samples": "RTT samples: segments that were sent once and acknowledged.",
+        rtt_sum: u64 = "rtt_sum_ns": "Their sum.",
+        rtt_min: weir_base::Span = "rtt_min_ns": "The smallest of them; 0 if there was none.",
+        rtt_max: weir_base::Span = "rtt_max_ns": "The largest of them.",
+    }
     read_bytes: u64 = "read_bytes": "Bytes that the receiving application read.",
-    rtt_count: u64 = "rtt_samples": "RTT samples: segments that were sent once and acknowledged.",
-    rtt_sum: u64 = "rtt_sum_ns": "Their sum.",
-    rtt_min: weir_base::Span = "rtt_min_ns": "The smallest of them; 0 if there was none.",
-    rtt_max: weir_base::Span = "rtt_max_ns": "The largest of them.",
 });
 
 table!(RttSample<weir_base::Histogram, PackedHistogram> {
@@ -260,7 +283,7 @@ table!(PacketRecord {
     at: weir_base::Time = "at_ns": "When its fate was decided, from the start of the run.",
     link: u32 = "link": "The link: its place in the list of links in run.json.",
     flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
-    fate: crate::PacketFate = "fate": "What the link did with it.",
+    fate: crate::PacketEvent = "fate": "What the link did with it.",
     length: u32 = "length_bytes": "IP length.",
     class: weir_base::Ecn = "class": "Codepoint on arrival at the queue.",
     sojourn: weir_base::Span = "sojourn_ns": "Arrival at the queue to start of transmission, or to the drop.",

@@ -2,10 +2,11 @@
 
 use crate::types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketFate, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
+    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
 };
 use crate::{PackedHistogram, Records};
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
+use weir_fabric::{FlowCounters, LinkCounters, PacketEvent};
 
 /// A histogram of these milliseconds.
 pub(crate) fn histogram(millis: &[u64]) -> Histogram {
@@ -24,22 +25,22 @@ pub(crate) fn busy_records() -> Records {
             records.link(&LinkSample {
                 at,
                 link,
-                arrived: [n, 2 * n, 3 * n, 4],
-                dropped: [n % 3, 0, 1, 0],
-                marked: [0, n % 5, n % 2, 4],
-                sent: [n, n, n, n],
-                sent_bytes: [1500 * n, 1500 * n, 40 * n, u64::MAX >> 20],
-                dropped_full: n % 2,
-                dropped_signal: n % 3,
-                dropped_overload: 1,
-                lost: n % 4,
-                forwarded: 4 * n,
-                duplicated: n % 6,
-                corrupted: n % 7,
-                busy: Span::from_micros(n * 900),
-                capacity: Bytes::new(1_250_000),
                 backlog_packets: n as u32,
                 backlog_bytes: Bytes::new(1500 * n),
+                counters: LinkCounters {
+                    arrived: [n, 2 * n, 3 * n, 4],
+                    dropped: [n % 3, 0, 1, 0],
+                    marked: [0, n % 5, n % 2, 4],
+                    sent: [n, n, n, n],
+                    sent_bytes: [1500 * n, 1500 * n, 40 * n, u64::MAX >> 20],
+                    lost: n % 4,
+                    forwarded: 4 * n,
+                    duplicated: n % 6,
+                    corrupted: n % 7,
+                    busy: Span::from_micros(n * 900),
+                    capacity: Bytes::new(1_250_000),
+                    dropped_for: [n % 2, n % 3, 1],
+                },
             });
             records.delay(&DelaySample {
                 at,
@@ -53,21 +54,23 @@ pub(crate) fn busy_records() -> Records {
             records.flow(&FlowSample {
                 at,
                 flow,
-                sent_packets: n,
-                sent_bytes: 1500 * n,
-                retransmitted: n % 2,
-                refused: n % 3,
-                received_packets: n - n % 2,
-                received_bytes: 1500 * (n - n % 2),
-                received_ce: n % 3,
-                first_packet: (n % 5 > 0).then(|| at + Span::from_micros(1)),
-                last_arrival: (n % 5 > 1).then(|| at + Span::from_micros(n)),
-                last_data: (n % 5 > 2).then(|| at + Span::from_micros(n)),
                 read_bytes: 1448 * n,
-                rtt_count: n,
-                rtt_sum: n * 20_000_000,
-                rtt_min: Span::from_millis(20),
-                rtt_max: Span::from_millis(20 + n),
+                counters: FlowCounters {
+                    sent_packets: n,
+                    sent_bytes: 1500 * n,
+                    retransmitted: n % 2,
+                    refused: n % 3,
+                    received_packets: n - n % 2,
+                    received_bytes: 1500 * (n - n % 2),
+                    received_ce: n % 3,
+                    first_packet: (n % 5 > 0).then(|| at + Span::from_micros(1)),
+                    last_arrival: (n % 5 > 1).then(|| at + Span::from_micros(n)),
+                    last_data: (n % 5 > 2).then(|| at + Span::from_micros(n)),
+                    rtt_count: n,
+                    rtt_sum: n * 20_000_000,
+                    rtt_min: Span::from_millis(20),
+                    rtt_max: Span::from_millis(20 + n),
+                },
             });
             records.transport(&TransportSample {
                 at,
@@ -100,7 +103,7 @@ pub(crate) fn busy_records() -> Records {
             at,
             link: 0,
             flow: if period == 9 { u32::MAX } else { 1 },
-            fate: PacketFate::ALL[(period % 7) as usize],
+            fate: PacketEvent::ALL[(period % 7) as usize],
             length: 1500,
             class: Ecn::Ect0,
             sojourn: Span::from_micros(period),

@@ -242,7 +242,7 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::info::ParamInfo;
+    use crate::info::Param;
     use crate::summary::QueueSummary;
 
     fn summary() -> Summary {
@@ -260,7 +260,7 @@ mod tests {
             engine: "sim".into(),
             seed: 5,
             repeat: 1,
-            params: vec![ParamInfo { level: "dumbbell.queue".into(), value: "pie".into() }],
+            params: vec![Param { level: "dumbbell.queue".into(), value: "pie".into() }],
             queues: vec![queue],
             ..RunSummary::default()
         };

@@ -6,7 +6,9 @@
 //!
 //! Arrays of four are indexed by ECN codepoint ([`weir_base::CODEPOINTS`]), as it was when the packet arrived at the queue.
 
+use std::ops::Deref;
 use weir_base::{Bytes, Ecn, Histogram, Rate, Span, Time};
+use weir_fabric::{FlowCounters, LinkCounters, PacketEvent};
 
 /// What a link and its queue did in one sample period. Sojourn runs from arrival at the queue to the start of transmission.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -15,34 +17,8 @@ pub struct LinkSample {
     pub at: Time,
     /// Index of the link in the plan.
     pub link: u32,
-    /// Packets that reached the queue, by codepoint on arrival.
-    pub arrived: [u64; 4],
-    /// Packets that the queue dropped, by codepoint.
-    pub dropped: [u64; 4],
-    /// Packets whose transmission began and that the queue had marked CE, by codepoint.
-    pub marked: [u64; 4],
-    /// Packets whose transmission began, by codepoint on arrival.
-    pub sent: [u64; 4],
-    /// Bytes sent, overhead included, by codepoint; of a packet that is being sent when the period ends, those sent by then.
-    pub sent_bytes: [u64; 4],
-    /// Dropped because the queue was full.
-    pub dropped_full: u64,
-    /// Dropped by the AQM as a congestion signal, or by its policy.
-    pub dropped_signal: u64,
-    /// Dropped by the AQM although it could have marked them, because it was overloaded.
-    pub dropped_overload: u64,
-    /// Lost by the link itself, on arrival (scripted) or on the way (random).
-    pub lost: u64,
-    /// Packets that the link itself did not lose: it put them on their way.
-    pub forwarded: u64,
-    /// Packets that the link sent twice.
-    pub duplicated: u64,
-    /// Packets that the link damaged; the host that they reach throws them away.
-    pub corrupted: u64,
-    /// Nanoseconds of the period in which the link was sending.
-    pub busy: Span,
-    /// What the link could have sent in the period: what it did send, and at its rate what it could have while it was idle.
-    pub capacity: Bytes,
+    /// What was counted in it.
+    pub counters: LinkCounters,
     /// Packets in the queue at the end of the period.
     pub backlog_packets: u32,
     /// Their bytes.
@@ -52,22 +28,9 @@ pub struct LinkSample {
 impl LinkSample {
     /// Makes this the sample of one long period that ends with `later`: counters add up, the backlog is the later one.
     pub fn merge(&mut self, later: &LinkSample) {
-        add_four(&mut self.arrived, &later.arrived);
-        add_four(&mut self.dropped, &later.dropped);
-        add_four(&mut self.marked, &later.marked);
-        add_four(&mut self.sent, &later.sent);
-        add_four(&mut self.sent_bytes, &later.sent_bytes);
-        add(&mut self.dropped_full, later.dropped_full);
-        add(&mut self.dropped_signal, later.dropped_signal);
-        add(&mut self.dropped_overload, later.dropped_overload);
-        add(&mut self.lost, later.lost);
-        add(&mut self.forwarded, later.forwarded);
-        add(&mut self.duplicated, later.duplicated);
-        add(&mut self.corrupted, later.corrupted);
-        self.busy += later.busy;
-        self.capacity = Bytes::new(self.capacity.get().saturating_add(later.capacity.get()));
-        (self.at, self.link) = (later.at, later.link);
-        (self.backlog_packets, self.backlog_bytes) = (later.backlog_packets, later.backlog_bytes);
+        self.counters.merge(&later.counters);
+        let counters = self.counters;
+        *self = LinkSample { counters, ..later.clone() };
     }
 
     /// Packets whose fate at the queue was known in the period, by codepoint: they left it or were dropped. Shares of
@@ -77,12 +40,11 @@ impl LinkSample {
     }
 }
 
-fn add(sum: &mut u64, part: u64) {
-    *sum = sum.saturating_add(part);
-}
-
-fn add_four(sum: &mut [u64; 4], part: &[u64; 4]) {
-    sum.iter_mut().zip(part).for_each(|(sum, part)| add(sum, *part));
+impl Deref for LinkSample {
+    type Target = LinkCounters;
+    fn deref(&self) -> &LinkCounters {
+        &self.counters
+    }
 }
 
 /// Sojourn times of the packets of one codepoint whose transmission began in one period.
@@ -105,58 +67,24 @@ pub struct FlowSample {
     pub at: Time,
     /// The flow.
     pub flow: u32,
-    /// Data packets that left the sending host.
-    pub sent_packets: u64,
-    /// Their IP bytes.
-    pub sent_bytes: u64,
-    /// Of those, segments that had been sent before.
-    pub retransmitted: u64,
-    /// Times that the sending host's card refused data, which stayed unsent.
-    pub refused: u64,
-    /// Data packets that reached the receiving host.
-    pub received_packets: u64,
-    /// Their IP bytes.
-    pub received_bytes: u64,
-    /// Of those, marked CE.
-    pub received_ce: u64,
-    /// When the first packet of any kind, a handshake's included, reached the receiving host or left it in the period.
-    pub first_packet: Option<Time>,
-    /// When the last packet of any kind did.
-    pub last_arrival: Option<Time>,
-    /// When the last data packet reached the receiving host.
-    pub last_data: Option<Time>,
+    /// What the taps counted in it.
+    pub counters: FlowCounters,
     /// Bytes that the receiving application read.
     pub read_bytes: u64,
-    /// RTT samples: segments that were sent once and acknowledged.
-    pub rtt_count: u64,
-    /// Their sum, in nanoseconds.
-    pub rtt_sum: u64,
-    /// Smallest of them; zero if there was none.
-    pub rtt_min: Span,
-    /// Largest of them.
-    pub rtt_max: Span,
+}
+
+impl Deref for FlowSample {
+    type Target = FlowCounters;
+    fn deref(&self) -> &FlowCounters {
+        &self.counters
+    }
 }
 
 impl FlowSample {
     /// Makes this the sample of one long period that ends with `later`.
     pub fn merge(&mut self, later: &FlowSample) {
-        add(&mut self.sent_packets, later.sent_packets);
-        add(&mut self.sent_bytes, later.sent_bytes);
-        add(&mut self.retransmitted, later.retransmitted);
-        add(&mut self.refused, later.refused);
-        add(&mut self.received_packets, later.received_packets);
-        add(&mut self.received_bytes, later.received_bytes);
-        add(&mut self.received_ce, later.received_ce);
-        self.first_packet = self.first_packet.or(later.first_packet);
-        self.last_arrival = later.last_arrival.or(self.last_arrival);
-        self.last_data = later.last_data.or(self.last_data);
-        add(&mut self.read_bytes, later.read_bytes);
-        if later.rtt_count > 0 {
-            self.rtt_min = if self.rtt_count == 0 { later.rtt_min } else { self.rtt_min.min(later.rtt_min) };
-            self.rtt_max = self.rtt_max.max(later.rtt_max);
-        }
-        add(&mut self.rtt_count, later.rtt_count);
-        add(&mut self.rtt_sum, later.rtt_sum);
+        self.counters.merge(&later.counters);
+        self.read_bytes = self.read_bytes.saturating_add(later.read_bytes);
         (self.at, self.flow) = (later.at, later.flow);
     }
 }
@@ -355,7 +283,7 @@ pub struct PacketRecord {
     /// The flow, or `u32::MAX` for a packet that belongs to none.
     pub flow: u32,
     /// What happened to it.
-    pub fate: PacketFate,
+    pub fate: PacketEvent,
     /// IP length in bytes.
     pub length: u32,
     /// Codepoint on arrival at the queue.
@@ -364,43 +292,6 @@ pub struct PacketRecord {
     pub sojourn: Span,
     /// TCP sequence number of its first payload byte (32 bits, as on the wire), where it is TCP.
     pub sequence: Option<u32>,
-}
-
-/// What happened to a packet at a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PacketFate {
-    /// It reached the queue.
-    Arrived,
-    /// The queue dropped it.
-    Dropped,
-    /// The queue marked it.
-    Marked,
-    /// Its transmission began.
-    Sent,
-    /// The link lost it.
-    Lost,
-    /// The link made it of another one, by sending that twice.
-    Duplicated,
-    /// The link damaged it.
-    Corrupted,
-}
-
-impl PacketFate {
-    /// All of them.
-    pub const ALL: [PacketFate; 7] = [
-        PacketFate::Arrived,
-        PacketFate::Dropped,
-        PacketFate::Marked,
-        PacketFate::Sent,
-        PacketFate::Lost,
-        PacketFate::Duplicated,
-        PacketFate::Corrupted,
-    ];
-
-    /// Its name in tables and reports.
-    pub fn name(self) -> &'static str {
-        ["arrived", "dropped", "marked", "sent", "lost", "duplicated", "corrupted"][self as usize]
-    }
 }
 
 /// Takes an engine's records, in the order of their times. Errors are kept and told at the end.

@@ -9,7 +9,7 @@ use crate::{ReportError, charts, columns, events, script, source};
 use std::path::Path;
 use weir_engine::{FinishedRun, Results};
 use weir_record::compare::Compared;
-use weir_record::{ParamInfo, Records, RunSummary, Summary, Table};
+use weir_record::{Param, Records, RunSummary, Summary, Table};
 
 /// A result whose runs are shown.
 pub struct Side<'a> {
@@ -136,13 +136,13 @@ impl Naming {
 
     fn params(&self, side: &Side<'_>, run: &FinishedRun) -> Vec<String> {
         let mut params = if self.several { vec![side.name.clone()] } else { vec![] };
-        let labels = |params: &mut dyn Iterator<Item = &ParamInfo>| {
+        let labels = |params: &mut dyn Iterator<Item = &Param>| {
             params.map(|param| param.value.clone()).collect::<Vec<_>>()
         };
         if self.kept {
             params.extend(labels(&mut run.info.params.iter()));
         } else {
-            let told = |param: &&ParamInfo| self.told.contains(&param.level);
+            let told = |param: &&Param| self.told.contains(&param.level);
             let cell = labels(&mut run.info.params.iter().filter(told)).join(", ");
             params.push(if cell.is_empty() { run.info.lab.clone() } else { cell });
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use weir_base::{Bytes, Time};
 use weir_engine::{Outcome, ResultFolder, Results};
 use weir_plan::Lab;
-use weir_record::{FlowSample, LinkSample, ParquetRecorder, Recorder};
+use weir_record::{FlowSample, LinkCounters, LinkSample, ParquetRecorder, Recorder};
 
 const LAB: &str = "format = 1\nname = 'sent'\n[run]\nduration = '1 s'\nwarmup = '0 s'\nrepeats = 1\n\
                    [dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\nqueue = 'pie'\n[traffic.a]\n[traffic.b]\n";
@@ -26,8 +26,7 @@ fn received(folder: &Path) {
         recorder.link(&LinkSample {
             at,
             link,
-            sent_bytes: [90_000, 0, 0, 0],
-            capacity,
+            counters: LinkCounters { sent_bytes: [90_000, 0, 0, 0], capacity, ..LinkCounters::default() },
             ..LinkSample::default()
         });
         recorder.flow(&FlowSample { at, flow: 1, read_bytes: 80_000, ..FlowSample::default() });

@@ -5,7 +5,10 @@ use std::path::Path;
 use weir_base::{Bytes, Ecn, Histogram, Span, Time};
 use weir_engine::{Audit, Outcome, ResultFolder, Results};
 use weir_plan::{Lab, Run};
-use weir_record::{DelaySample, FlowSample, LinkSample, ParquetRecorder, Recorder, TransportSample};
+use weir_record::{
+    DelaySample, FlowCounters, FlowSample, LinkCounters, LinkSample, ParquetRecorder, Recorder,
+    TransportSample,
+};
 
 const LAB: &str = r#"
 format = 1
@@ -42,16 +45,24 @@ fn record(folder: &Path, run: &Run, delay: Span) {
         recorder.link(&LinkSample {
             at,
             link,
-            arrived: [84, 0, 0, 0],
-            dropped: [if period == 20 { 4 } else { 0 }, 0, 0, 0],
-            sent: [80, 0, 0, 0],
-            sent_bytes: [120_000, 0, 0, 0],
-            capacity: Bytes::new(125_000),
+            counters: LinkCounters {
+                arrived: [84, 0, 0, 0],
+                dropped: [if period == 20 { 4 } else { 0 }, 0, 0, 0],
+                sent: [80, 0, 0, 0],
+                sent_bytes: [120_000, 0, 0, 0],
+                capacity: Bytes::new(125_000),
+                ..LinkCounters::default()
+            },
             ..LinkSample::default()
         });
         recorder.delay(&DelaySample { at, link, class: Ecn::NotEct, delay: sojourns.clone() });
         for (flow, read_bytes) in [(0, 75_000), (1, 37_500)] {
-            recorder.flow(&FlowSample { at, flow, read_bytes, sent_packets: 50, ..FlowSample::default() });
+            recorder.flow(&FlowSample {
+                at,
+                flow,
+                read_bytes,
+                counters: FlowCounters { sent_packets: 50, ..FlowCounters::default() },
+            });
             let cwnd = 20.0 / f64::from(flow + 1);
             recorder.transport(&TransportSample { at, flow, cwnd, ..TransportSample::default() });
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use weir_engine::{Engine, Outcome, Watch};
 use weir_plan::{Lab, Run};
-use weir_record::{PacketFate, Records};
+use weir_record::{PacketEvent, Records};
 use weir_sim::Simulator;
 
 fn labs() -> &'static Path {
@@ -34,7 +34,7 @@ fn read_bytes(records: &Records) -> u64 {
     records.flows.iter().map(|sample| sample.read_bytes).sum()
 }
 
-fn packets(records: &Records, fate: PacketFate) -> u64 {
+fn packets(records: &Records, fate: PacketEvent) -> u64 {
     records.packets.iter().filter(|packet| packet.fate == fate).count() as u64
 }
 
@@ -49,7 +49,7 @@ fn every_packet_of_a_saturated_trace_leaves_at_its_line_of_the_file() {
     let sent: Vec<u64> = records
         .packets
         .iter()
-        .filter(|packet| packet.link == 0 && packet.fate == PacketFate::Sent)
+        .filter(|packet| packet.link == 0 && packet.fate == PacketEvent::Sent)
         .map(|packet| packet.at.as_nanos() / 1_000)
         .collect();
     let expected: Vec<u64> =
@@ -84,8 +84,8 @@ fn a_transfer_arrives_whole_whatever_happens_on_the_way() {
         let audit = outcome.audit;
         let sums = |count: fn(&weir_record::LinkSample) -> u64| records.links.iter().map(count).sum::<u64>();
         assert_eq!((audit.duplicated, audit.lost), (sums(|s| s.duplicated), sums(|s| s.lost)), "{link}");
-        assert_eq!(audit.duplicated, packets(&records, PacketFate::Duplicated));
-        assert_eq!(sums(|s| s.corrupted), packets(&records, PacketFate::Corrupted));
+        assert_eq!(audit.duplicated, packets(&records, PacketEvent::Duplicated));
+        assert_eq!(sums(|s| s.corrupted), packets(&records, PacketEvent::Corrupted));
         assert!(audit.corrupted <= sums(|s| s.corrupted));
         assert_eq!(audit.duplicated > 0, link.contains("duplicate"));
         assert_eq!(audit.corrupted > 0, link.contains("corrupt"));
@@ -127,7 +127,7 @@ fn drops_are_told_by_their_reason() {
     let drops = |queue: &str, traffic: &str| {
         let (records, _) = go(&run(&format!("rate = \"5 Mbit/s\"\nqueue = {queue}"), traffic));
         let sum = |of: &dyn Fn(&weir_record::LinkSample) -> u64| records.links.iter().map(of).sum::<u64>();
-        let by = [sum(&|it| it.dropped_full), sum(&|it| it.dropped_signal), sum(&|it| it.dropped_overload)];
+        let by: [u64; 3] = std::array::from_fn(|reason| sum(&|it| it.dropped_for[reason]));
         assert_eq!(by.iter().sum::<u64>(), sum(&|it| it.dropped.iter().sum()), "each drop has one reason");
         by.map(|drops| drops > 0)
     };

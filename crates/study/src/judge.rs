@@ -6,7 +6,7 @@ mod cells;
 use crate::claim::{Claim, Expected, Order, Over};
 use cells::{CellValue, Table};
 use serde::Serialize;
-use weir_record::{ParamInfo, RunSummary, Summary};
+use weir_record::{Param, RunSummary, Summary};
 
 /// What a claim comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,7 +54,7 @@ pub struct Judged {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
     /// What the cell that speaks chose on each level.
-    pub cell: Vec<ParamInfo>,
+    pub cell: Vec<Param>,
     /// All cells that the claim is about, in the order of the tree; of a bound that is passed along a level, all cells along
     /// it, each with the metric's own value.
     #[serde(skip)]
@@ -71,7 +71,7 @@ pub struct Judged {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// What it chose on each level.
-    pub cell: Vec<ParamInfo>,
+    pub cell: Vec<Param>,
     /// Its value, if it has one.
     pub value: Option<f64>,
 }
@@ -174,13 +174,13 @@ fn judge_order(judged: &mut Judged, by: &str, order: &Order, cells: &[CellValue<
     let at = |cell: &CellValue<'_>, label: &str| {
         cell.params.iter().any(|param| param.level == by && param.value == label)
     };
-    let elsewhere = |cell: &CellValue<'_>| -> Vec<ParamInfo> {
+    let elsewhere = |cell: &CellValue<'_>| -> Vec<Param> {
         cell.params.iter().filter(|param| param.level != by).cloned().collect()
     };
     let places = match judged.claim.over {
         Over::Mean => vec![(vec![], cells.iter().collect::<Vec<_>>())],
         Over::Each => {
-            let mut places: Vec<(Vec<ParamInfo>, Vec<&CellValue<'_>>)> = vec![];
+            let mut places: Vec<(Vec<Param>, Vec<&CellValue<'_>>)> = vec![];
             for cell in cells {
                 let place = elsewhere(cell);
                 match places.iter_mut().find(|(other, _)| *other == place) {
@@ -221,7 +221,7 @@ mod tests {
     fn summary() -> Summary {
         let run = |engine: &str, label: &str, used: f64| RunSummary {
             engine: engine.into(),
-            params: vec![ParamInfo { level: "queue".into(), value: label.into() }],
+            params: vec![Param { level: "queue".into(), value: label.into() }],
             metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
             ..RunSummary::default()
         };
@@ -326,7 +326,7 @@ mod tests {
     fn a_claim_may_be_about_where_a_bound_is_passed() {
         let run = |rate: &str, used: f64| RunSummary {
             engine: "sim".into(),
-            params: vec![ParamInfo { level: "rate".into(), value: rate.into() }],
+            params: vec![Param { level: "rate".into(), value: rate.into() }],
             metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
             ..RunSummary::default()
         };

@@ -3,7 +3,7 @@
 use crate::claim::{Claim, Expected, Order, Over, Repeats, Tolerance};
 use crate::judge::{ClaimVerdict, Judged, Point, Standing};
 use crate::{Reproduced, Score, claims_table, write_claims, write_document};
-use weir_record::{ParamInfo, Statistic};
+use weir_record::{Param, Statistic};
 
 fn lab() -> Reproduced {
     let claim = |verdict, measured, differs: Option<&str>| Judged {
@@ -28,7 +28,7 @@ fn lab() -> Reproduced {
         interval: None,
         points: vec![],
         standing: None,
-        cell: vec![ParamInfo { level: "queue".into(), value: "<PIE>".into() }],
+        cell: vec![Param { level: "queue".into(), value: "<PIE>".into() }],
         cells: 2,
         repeats: 3,
         verdict,
@@ -86,7 +86,7 @@ fn a_study_has_a_document_with_a_row_for_each_claim_and_a_picture_where_cells_va
     lab.claims[0].claim.row = Some("H9".into());
     lab.claims[0].points = [("5 Mbit/s", 14.0), ("10 Mbit/s", 15.0), ("20 Mbit/s", 30.0)]
         .map(|(rate, value)| Point {
-            cell: vec![ParamInfo { level: "rate".into(), value: rate.into() }],
+            cell: vec![Param { level: "rate".into(), value: rate.into() }],
             value: Some(value),
         })
         .to_vec();
@@ -162,7 +162,7 @@ fn the_page_draws_a_claim_whose_cells_vary() {
     let mut lab = lab();
     lab.claims[0].points = [("5 Mbit/s", 14.0), ("10 Mbit/s", 15.0), ("20 Mbit/s", 30.0)]
         .map(|(rate, value)| Point {
-            cell: vec![ParamInfo { level: "dumbbell.rate".into(), value: rate.into() }],
+            cell: vec![Param { level: "dumbbell.rate".into(), value: rate.into() }],
             value: Some(value),
         })
         .to_vec();

@@ -7,7 +7,7 @@ use crate::{print, print_json};
 use std::path::{Path, PathBuf};
 use weir_engine::Results;
 use weir_record::compare::{Compared, Rule, Verdict, compare as judge};
-use weir_record::{ParamInfo, RunSummary, Summary};
+use weir_record::{Param, RunSummary, Summary};
 use weir_report::Side;
 
 /// Most cells that are laid over each other: a colour each.
@@ -95,8 +95,8 @@ fn cells(args: &CompareArgs) -> Result<(), Failure> {
     let mut results = Results::open(&args.first)?;
     tell(&results);
     let chosen =
-        args.cells.iter().map(|name| cell(&results, name)).collect::<Result<Vec<Vec<ParamInfo>>, _>>()?;
-    let place = |params: &[ParamInfo]| chosen.iter().position(|cell| cell == params);
+        args.cells.iter().map(|name| cell(&results, name)).collect::<Result<Vec<Vec<Param>>, _>>()?;
+    let place = |params: &[Param]| chosen.iter().position(|cell| cell == params);
     results.runs.retain(|run| place(&run.info.params).is_some());
     results.runs.sort_by_key(|run| place(&run.info.params));
     let summary = results.summary(None)?;
@@ -113,8 +113,8 @@ fn cells(args: &CompareArgs) -> Result<(), Failure> {
 }
 
 /// The cell of a name: its labels joined by `/`, the id of its runs without the repeat, or a label that no other cell has.
-fn cell(results: &Results, name: &str) -> Result<Vec<ParamInfo>, Failure> {
-    let mut cells: Vec<&[ParamInfo]> = vec![];
+fn cell(results: &Results, name: &str) -> Result<Vec<Param>, Failure> {
+    let mut cells: Vec<&[Param]> = vec![];
     for run in &results.runs {
         let own = &run.info.params[..];
         let labels: Vec<&str> = own.iter().map(|param| param.value.as_str()).collect();
@@ -123,7 +123,7 @@ fn cell(results: &Results, name: &str) -> Result<Vec<ParamInfo>, Failure> {
             cells.push(own);
         }
     }
-    let spelled = |cell: &[ParamInfo]| cell.iter().map(|p| p.value.as_str()).collect::<Vec<_>>().join("/");
+    let spelled = |cell: &[Param]| cell.iter().map(|p| p.value.as_str()).collect::<Vec<_>>().join("/");
     match cells.as_slice() {
         [one] => Ok(one.to_vec()),
         [] => {

@@ -11,7 +11,7 @@ use weir_engine::{
     Asked, Cell, Engine, EngineError, Jobs, Outcome, Progress, ResultFolder, Results, Tally, Watch, run_all,
 };
 use weir_plan::{Lab, Run};
-use weir_record::{FlowSample, LinkSample, Message, MessageFate, MessageKind, Recorder, Value};
+use weir_record::{FlowSample, LinkCounters, LinkSample, Message, MessageFate, MessageKind, Recorder, Value};
 
 /// Writes the records of a link that is as busy as the run's repeat, in percent modulo 100.
 #[derive(Default)]
@@ -70,8 +70,7 @@ impl Engine for MadeUp {
             recorder.link(&LinkSample {
                 at,
                 link: link as u32,
-                sent_bytes,
-                capacity,
+                counters: LinkCounters { sent_bytes, capacity, ..LinkCounters::default() },
                 ..LinkSample::default()
             });
             recorder.flow(&FlowSample { at, read_bytes: 1000, ..FlowSample::default() });

@@ -7,7 +7,7 @@ mod student;
 pub use crate::bound::Bound;
 pub use student::quantile;
 
-use crate::info::ParamInfo;
+use crate::info::Param;
 use crate::metrics::{Level, METRICS, Metric, metric};
 use crate::summary::RunSummary;
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ impl Estimate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The cell; none is over all cells, each cell one pair.
-    pub cell: Option<Vec<ParamInfo>>,
+    pub cell: Option<Vec<Param>>,
     /// The metric.
     pub metric: String,
     /// The group; none is the whole run.
@@ -187,7 +187,7 @@ pub fn compare(reference: &[RunSummary], other: &[RunSummary], rules: &[Rule]) -
 
 /// The runs of one cell: reference and other, by repeat.
 struct CellPairs<'a> {
-    params: &'a [ParamInfo],
+    params: &'a [Param],
     pairs: Vec<(&'a RunSummary, &'a RunSummary)>,
 }
 
@@ -294,7 +294,7 @@ fn compare_subject(rule: &Rule, subject: &Subject, cells: &[CellPairs<'_>]) -> V
 fn row(
     rule: &Rule,
     subject: &Subject,
-    cell: Option<Vec<ParamInfo>>,
+    cell: Option<Vec<Param>>,
     (reference, other): (Option<f64>, Option<f64>),
     differences: &[f64],
 ) -> Comparison {

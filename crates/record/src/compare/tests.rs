@@ -10,7 +10,7 @@ fn run(cell: &str, repeat: u32, [utilisation, delay, share]: [f64; 3]) -> RunSum
     RunSummary {
         id: format!("{cell}-{repeat}"),
         repeat,
-        params: vec![ParamInfo { level: "queue".into(), value: cell.into() }],
+        params: vec![Param { level: "queue".into(), value: cell.into() }],
         metrics: Metrics::from_iter([
             number("utilisation_percent", utilisation),
             number("queue_delay_ms", delay),

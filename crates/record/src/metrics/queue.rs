@@ -4,7 +4,7 @@ use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::LinkView;
 use super::{Domain, Formula, Level, Metric, Queue};
 use crate::bound::Bound;
-use crate::types::LinkSample;
+use weir_fabric::{DropReason, LinkCounters};
 
 impl Queue<'_> {
     pub(super) fn link(&self) -> &LinkView {
@@ -161,7 +161,7 @@ pub(super) const DROPPED_FULL: Metric = Metric {
     source: "counted at the queue",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_full)),
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Full as usize])),
 };
 
 /// Packets that were dropped instead of marked.
@@ -174,7 +174,7 @@ pub(super) const DROPPED_SIGNAL: Metric = Metric {
     source: "counted at the queue",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_signal)),
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Signal as usize])),
 };
 
 /// Packets that were dropped in overload.
@@ -187,7 +187,7 @@ pub(super) const DROPPED_OVERLOAD: Metric = Metric {
     source: "counted at the queue",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_overload)),
+    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Overload as usize])),
 };
 
 /// Packets that the queue marked.
@@ -253,7 +253,7 @@ pub(super) const LINK_LOSS: Metric = Metric {
     bound: None,
     domain: Domain::Percent,
     formula: Formula::Queue(|q| {
-        let LinkSample { lost, forwarded, .. } = q.link().sum;
+        let LinkCounters { lost, forwarded, .. } = q.link().sum.counters;
         Value::from(percent(lost, lost.saturating_add(forwarded)))
     }),
 };

@@ -12,6 +12,7 @@ use crate::types::{
 };
 use crate::{Records, RunSummary};
 use weir_base::{Bytes, Rate, Span, Time};
+use weir_fabric::{FlowCounters, LinkCounters};
 
 fn at(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
@@ -76,22 +77,22 @@ fn records() -> Records {
         records.link(&LinkSample {
             at: now,
             link: 1,
-            arrived: [80 + 20 * early, 0, 20, 0],
-            dropped: [4, 0, 1, 0],
-            marked: [0, 0, 5, 0],
-            sent: [76, 0, 19, 0],
-            sent_bytes: [100_000, 0, 12_500, 0],
-            dropped_full: 2,
-            dropped_signal: 1,
-            dropped_overload: 2,
-            lost: 1,
-            forwarded: 99,
-            duplicated: 2,
-            corrupted: 3,
-            busy: Span::from_millis(90),
-            capacity: Bytes::new(125_000),
             backlog_packets: 10 + period as u32,
             backlog_bytes: Bytes::new(15_000),
+            counters: LinkCounters {
+                arrived: [80 + 20 * early, 0, 20, 0],
+                dropped: [4, 0, 1, 0],
+                marked: [0, 0, 5, 0],
+                sent: [76, 0, 19, 0],
+                sent_bytes: [100_000, 0, 12_500, 0],
+                lost: 1,
+                forwarded: 99,
+                duplicated: 2,
+                corrupted: 3,
+                busy: Span::from_millis(90),
+                capacity: Bytes::new(125_000),
+                dropped_for: [2, 1, 2],
+            },
         });
         let delay = if early > 0 { histogram(&[1000]) } else { histogram(&[10, 20, 30]) };
         records.delay(&DelaySample { at: now, link: 1, class: Ecn::NotEct, delay });
@@ -108,21 +109,23 @@ fn records() -> Records {
             records.flow(&FlowSample {
                 at: now,
                 flow,
-                sent_packets: 20 * share,
-                sent_bytes: 30_000 * share,
-                retransmitted: share,
-                refused: 0,
-                received_packets: 18 * share,
-                received_bytes: 27_000 * share,
-                received_ce: 9,
-                first_packet: Some(at(100 * period - 90 + u64::from(flow))),
-                last_arrival: Some(at(100 * period - 20)),
-                last_data: Some(at(100 * period - 20)),
                 read_bytes: 25_000 * share,
-                rtt_count: 10,
-                rtt_sum: 10 * 30_000_000,
-                rtt_min: Span::from_millis(20 + period),
-                rtt_max: Span::from_millis(40 + period),
+                counters: FlowCounters {
+                    sent_packets: 20 * share,
+                    sent_bytes: 30_000 * share,
+                    retransmitted: share,
+                    refused: 0,
+                    received_packets: 18 * share,
+                    received_bytes: 27_000 * share,
+                    received_ce: 9,
+                    first_packet: Some(at(100 * period - 90 + u64::from(flow))),
+                    last_arrival: Some(at(100 * period - 20)),
+                    last_data: Some(at(100 * period - 20)),
+                    rtt_count: 10,
+                    rtt_sum: 10 * 30_000_000,
+                    rtt_min: Span::from_millis(20 + period),
+                    rtt_max: Span::from_millis(40 + period),
+                },
             });
             records.transport(&TransportSample {
                 at: now,
@@ -430,7 +433,7 @@ fn a_slowdown_is_relative_to_the_groups_own_way() {
     info.groups[1].way.rate = None;
     assert_eq!(RunSummary::new(&info, &records, None).groups[1].metrics.get("slowdown"), Value::Undefined);
     // And a run that went as it must is not spoiled.
-    records.links.iter_mut().for_each(|link| link.marked[2] = 5);
+    records.links.iter_mut().for_each(|link| link.counters.marked[2] = 5);
     info.groups.iter_mut().for_each(|group| group.way.rate = Some(Rate::from_mbit_per_sec(10)));
     assert_eq!(RunSummary::new(&info, &records, None).spoiled, [""; 0]);
 }
@@ -441,7 +444,7 @@ fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
     // window of 800 ms, so what had waited may come too: 4 x 1.25.
     let (mut info, mut records) = (run(), records());
     info.groups[0].way.rate = Some(Rate::from_mbit_per_sec(4));
-    records.links.iter_mut().for_each(|link| link.lost = 0);
+    records.links.iter_mut().for_each(|link| link.counters.lost = 0);
     let spoiled = RunSummary::new(&info, &records, None).spoiled;
     assert_eq!(
         spoiled,
@@ -474,22 +477,22 @@ mod merging {
         LinkSample {
             at: at(100 * at_period),
             link: 1,
-            arrived: [a + 1, b, c, d],
-            dropped: [a / 2, b / 3, c / 4, 0],
-            marked: [0, b / 2, c / 2, d],
-            sent: [a, b, c, d],
-            sent_bytes: [1500 * a, 1500 * b, 40 * c, 1500 * d],
-            dropped_full: a / 4,
-            dropped_signal: a / 8,
-            dropped_overload: b / 3,
-            lost: d,
-            forwarded: a + b,
-            duplicated: c,
-            corrupted: b / 5,
-            busy: Span::from_micros(a + b),
-            capacity: Bytes::new(125_000),
             backlog_packets: a as u32,
             backlog_bytes: Bytes::new(1500 * a),
+            counters: LinkCounters {
+                arrived: [a + 1, b, c, d],
+                dropped: [a / 2, b / 3, c / 4, 0],
+                marked: [0, b / 2, c / 2, d],
+                sent: [a, b, c, d],
+                sent_bytes: [1500 * a, 1500 * b, 40 * c, 1500 * d],
+                lost: d,
+                forwarded: a + b,
+                duplicated: c,
+                corrupted: b / 5,
+                busy: Span::from_micros(a + b),
+                capacity: Bytes::new(125_000),
+                dropped_for: [a / 4, a / 8, b / 3],
+            },
         }
     }
 
@@ -498,21 +501,23 @@ mod merging {
         FlowSample {
             at: at(100 * at_period),
             flow: 1,
-            sent_packets: a + 1,
-            sent_bytes: 1500 * (a + 1),
-            retransmitted: a / 5,
-            refused: a / 7,
-            received_packets: a,
-            received_bytes: 1500 * a,
-            received_ce: a / 7,
-            first_packet: (a % 3 > 0).then(|| at(100 * at_period - 50)),
-            last_arrival: (a % 3 > 1).then(|| at(100 * at_period - 10)),
-            last_data: (a % 3 > 1).then(|| at(100 * at_period - 20)),
             read_bytes: 1448 * b,
-            rtt_count: c,
-            rtt_sum: c * (20_000_000 + d),
-            rtt_min: Span::from_nanos(if c > 0 { 20_000_000 } else { 0 }),
-            rtt_max: Span::from_nanos(if c > 0 { 20_000_000 + d } else { 0 }),
+            counters: FlowCounters {
+                sent_packets: a + 1,
+                sent_bytes: 1500 * (a + 1),
+                retransmitted: a / 5,
+                refused: a / 7,
+                received_packets: a,
+                received_bytes: 1500 * a,
+                received_ce: a / 7,
+                first_packet: (a % 3 > 0).then(|| at(100 * at_period - 50)),
+                last_arrival: (a % 3 > 1).then(|| at(100 * at_period - 10)),
+                last_data: (a % 3 > 1).then(|| at(100 * at_period - 20)),
+                rtt_count: c,
+                rtt_sum: c * (20_000_000 + d),
+                rtt_min: Span::from_nanos(if c > 0 { 20_000_000 } else { 0 }),
+                rtt_max: Span::from_nanos(if c > 0 { 20_000_000 + d } else { 0 }),
+            },
         }
     }
 

@@ -3,8 +3,8 @@
 use super::*;
 use weir_base::{Bytes, Ecn, Histogram, Span, Time};
 use weir_record::{
-    Component, DelaySample, FlowInfo, FlowSample, GroupInfo, LinkInfo, LinkSample, Recorder, StateSample,
-    TransportSample,
+    Component, DelaySample, FlowInfo, FlowSample, GroupInfo, LinkCounters, LinkInfo, LinkSample, Recorder,
+    StateSample, TransportSample,
 };
 
 /// Two groups of two flows, one link, ten periods of 100 ms.
@@ -27,9 +27,12 @@ fn run() -> (RunInfo, Records) {
         let (arrived, dropped) = ([100, 0, 0, 0], [period % 2, 0, 0, 0]);
         records.link(&LinkSample {
             at,
-            arrived,
-            dropped,
-            capacity: Bytes::new(125_000),
+            counters: LinkCounters {
+                arrived,
+                dropped,
+                capacity: Bytes::new(125_000),
+                ..LinkCounters::default()
+            },
             ..LinkSample::default()
         });
         let mut delay = Histogram::new();

@@ -3,7 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use weir_record::compare::{Bound, Comparison, Estimate};
-use weir_record::{Distribution, ParamInfo};
+use weir_record::{Distribution, Param};
 use weir_report::model::{
     Chart, ClassNumbers, Event, FlowNumbers, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers,
     RunNumbers, RunSeries, Spread,
@@ -180,11 +180,8 @@ fn one(
 
 fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
     let levels = ["rate", "queue", "cc"].map(String::from);
-    let cell: Vec<ParamInfo> = levels
-        .into_iter()
-        .zip(params)
-        .map(|(level, value)| ParamInfo { level, value: value.clone() })
-        .collect();
+    let cell: Vec<Param> =
+        levels.into_iter().zip(params).map(|(level, value)| Param { level, value: value.clone() }).collect();
     let row = |metric: &str, group: Option<&str>, reference: f64, differences: &[f64], bound| {
         let difference = Estimate::of(differences).unwrap();
         let (Bound::Absolute(width) | Bound::Relative(width)) = bound;

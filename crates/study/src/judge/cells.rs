@@ -3,12 +3,12 @@
 
 use crate::claim::{Against, Along, Claim, Relation, Repeats};
 use weir_plan::leading_number;
-use weir_record::{ParamInfo, RunSummary, Taken};
+use weir_record::{Param, RunSummary, Taken};
 
 /// What a cell came to.
 pub(super) struct CellValue<'a> {
     /// What it chose on each level.
-    pub(super) params: &'a [ParamInfo],
+    pub(super) params: &'a [Param],
     /// The value that the claim speaks of; none where it was not measured.
     pub(super) value: Option<f64>,
     /// Where the median lies.
@@ -27,7 +27,7 @@ pub(super) struct Table<'a> {
 
 /// A cell and the values of its repeats.
 struct Repeated<'a> {
-    params: &'a [ParamInfo],
+    params: &'a [Param],
     values: Vec<Option<f64>>,
 }
 
@@ -84,10 +84,10 @@ impl<'a> Table<'a> {
 /// Of cells that differ along the level alone, the first at which the bound is passed, with the number of its label for a
 /// value; where none has passed it, the first of all without a value.
 fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec<CellValue<'a>> {
-    let mut found: Vec<(Vec<&ParamInfo>, CellValue<'a>)> = Vec::new();
+    let mut found: Vec<(Vec<&Param>, CellValue<'a>)> = Vec::new();
     for cell in cells {
         let label = cell.params.iter().find(|param| param.level == along.level);
-        let place: Vec<&ParamInfo> = cell.params.iter().filter(|param| param.level != along.level).collect();
+        let place: Vec<&Param> = cell.params.iter().filter(|param| param.level != along.level).collect();
         let passed = cell.value.is_some_and(|value| along.passes(value));
         let value = label.filter(|_| passed).and_then(|label| leading_number(&label.value));
         match found.iter_mut().find(|(other, _)| *other == place) {
@@ -116,9 +116,9 @@ fn repeated<'a>(claim: &Claim, taken: Taken<'_>, runs: &[&'a RunSummary]) -> Vec
 }
 
 /// The cell that another is held against.
-fn against_of(params: &[ParamInfo], against: &Against) -> Vec<ParamInfo> {
-    let other = |param: &ParamInfo| match against.cells.get(&param.level) {
-        Some(label) => ParamInfo { value: label.clone(), ..param.clone() },
+fn against_of(params: &[Param], against: &Against) -> Vec<Param> {
+    let other = |param: &Param| match against.cells.get(&param.level) {
+        Some(label) => Param { value: label.clone(), ..param.clone() },
         None => param.clone(),
     };
     params.iter().map(other).collect()
