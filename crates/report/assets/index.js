@@ -109,7 +109,7 @@ weir.onLab((head, all) => {
   function number(one) {
     const [mean, unit, factor] = weir.inUnit(one.mean, one.unit);
     return el("span", { class: "value" + (one.main ? " main" : ""), "data-metric": one.key },
-      el("b", null, mean, one.half ? el("span", { class: "quiet" }, ` ± ${num(one.half * factor)}`) : null), ` ${unit} `, el("span", { class: "quiet" }, one.what));
+      el("b", null, mean, one.half ? el("span", { class: "quiet" }, ` ± ${weir.half(one.half * factor)}`) : null), ` ${unit} `, el("span", { class: "quiet" }, one.what));
   }
 
   function line(fact) {

@@ -29,7 +29,7 @@ weir.pictures = (host, head, cells) => {
       const top = (capped) => Math.max(0, ...runs.flatMap((run) => lines(run, kind).filter((line) => capped || !line.cap).flatMap((line) => line.v.filter((value, k) => Number.isFinite(value) && (k + 1) * run.p > begin(run)))));
       const high = Math.min(top(true), 1.6 * top(false)) * 1.06 || 1;
       const names = new Map(all.map((line) => [line.n, line]));
-      const grid = el("div", { class: "pictures" });
+      const grid = el("div", { class: "pictures" + (runs.length === 4 ? " by-two" : "") });
       const drawing = () => weir.save.drawGrid(runs.map((run, i) => run && weir.save.drawLines({ title: `${title}: ${weir.labelOf(head, chosen[i])}`,
         x: { label: "time, s", low: begin(run), high: run.n * run.p }, y: { label: unit, low: 0, high },
         lines: lines(run, kind).map((line) => ({ name: line.n, colour: weir.colour(line.i), dash: line.cap ? [2, 3] : null, width: line.cap ? 1 : 2, points: timesOf(run).map((time, k) => [time, line.v[k]]) })) })).filter(Boolean));

@@ -25,7 +25,7 @@ weir.views = (() => {
   }
   const text = (attributes, words) => el("text", attributes, words);
   const fit = (words, width) => (words.length * LETTER <= width ? words : width < 3 * LETTER ? "" : words.slice(0, Math.floor(width / LETTER) - 1) + "…");
-  const spoken = ({ mean, half }) => (mean === null ? "–" : num(mean) + (half ? ` ± ${num(half)}` : ""));
+  const spoken = ({ mean, half }) => (mean === null ? "–" : num(mean) + (half ? ` ± ${weir.half(half)}` : ""));
 
   // A bar for each cell and series, below the cell's name.
   function bars({ width, cells, unit }) {

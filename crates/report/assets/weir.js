@@ -61,6 +61,9 @@ const weir = (() => {
   }
   const withUnit = (value, unit) => inUnit(value, unit).slice(0, 2).join(" ").trim();
 
+  // Half an interval: two digits say how sure a mean is.
+  const half = (value) => (value > 0 && value < 99.5 ? (value < 0.00095 ? "< 0.001" : value.toFixed(Math.max(0, 1 - Math.floor(Math.log10(value) + 1e-9)))) : num(value));
+
   // A number for an axis or a field: as short as it can be, never with an exponent.
   function plain(value) {
     const size = Math.abs(value);
@@ -101,7 +104,8 @@ const weir = (() => {
     return last(own + 1 || parts.length);
   }
   // What a run or cell chose, in words.
-  const labelOf = (head, one) => [...one.p.map((v, level) => `${levelName(head, level)} ${head.values[level][v]}`), ...(head.engines.length > 1 ? [head.engines[one.e]] : [])].join(" · ") || head.lab;
+  const ENGINES = { sim: "simulator", live: "live Linux" };
+  const labelOf = (head, one) => [...one.p.map((v, level) => `${levelName(head, level)} ${head.values[level][v]}`), ...(head.engines.length > 1 ? [ENGINES[head.engines[one.e]] || head.engines[one.e]] : [])].join(" · ") || head.lab;
 
   // The time that is cut off before metrics are computed, shaded.
   function shade(plot, cut) {
@@ -226,7 +230,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, runs, page, pages, pageOf, el, num, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, labelOf, shade, markEvents, href, ticks, colour,
+    lab, run, runs, page, pages, pageOf, el, num, half, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, labelOf, shade, markEvents, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };
