@@ -3,19 +3,19 @@
 
 use crate::diagnostic::{Fault, Origin};
 use crate::each::Times;
-use crate::file::{Bottleneck, EcnChoice, Timing, Traffic};
 use crate::host::{self, Nic};
 use crate::limits;
 use crate::network;
-use crate::read::read;
+use crate::reader::Reader;
 use crate::route::{Route, Routes};
-use crate::run::{Flow, Group, Run, Station};
+use crate::run::{Flow, Group, Run, Station, Window};
 use crate::schema;
-use crate::shape::Beside;
 use crate::station;
+use crate::timing::Timing;
 use crate::traces::Traces;
-use crate::tree::{Entry, Item, Node, Table};
-use crate::window::{self, Window};
+use crate::traffic::{EcnChoice, Traffic};
+use crate::tree::Table;
+use crate::window;
 use std::collections::{BTreeMap, HashMap};
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
@@ -62,110 +62,14 @@ const SEND_BUFFER: Buffer =
 const RECEIVE_BUFFER: Buffer =
     Buffer { min: Bytes::new(4096), initial: Bytes::new(131_072), max: Bytes::new(6_291_456) };
 
-/// The settings of a cell, and what was found wrong with them.
-pub(crate) struct Reader<'a> {
-    pub(crate) root: &'a Table,
-    pub(crate) faults: Vec<Fault>,
-    /// Where to point when nothing else is at hand: the lab's first key.
-    pub(crate) home: Origin,
-    pub(crate) traces: &'a Traces,
-}
-
-impl Reader<'_> {
-    /// Something is wrong with the value at this path.
-    pub(crate) fn wrong(&mut self, path: &[&str], message: impl Into<String>, help: impl Into<String>) {
-        let origin = self.root.locate(path).unwrap_or(self.home);
-        self.faults.push(Fault::new(origin, message, help));
-    }
-
-    /// Reads the section at this path. `None` when it is not there, or wrong.
-    pub(crate) fn section<T: for<'de> serde::Deserialize<'de>>(&mut self, path: &[&str]) -> Option<T> {
-        let node = self.node(path)?;
-        match read(node) {
-            Ok(section) => Some(section),
-            Err(fault) => {
-                self.faults.push(explain(node, fault, path).at(node.origin));
-                None
-            }
-        }
-    }
-
-    /// Reads a section that has a link's settings beside its own, as two. `None` when one of them is not there, or wrong.
-    pub(crate) fn beside_link<T: Beside>(&mut self, path: &[&str]) -> Option<(T, Bottleneck)> {
-        let (own, link) = self.beside::<T>(path)?;
-        let read = read::<Bottleneck>(&link);
-        if let Err(fault) = read {
-            self.faults.push(explain(&link, fault, path).at(link.origin));
-            return None;
-        }
-        own.zip(read.ok())
-    }
-
-    /// Reads what of a section is its own, and leaves the settings beside it. `None` when it is not there, or no table.
-    pub(crate) fn beside<T: Beside>(&mut self, path: &[&str]) -> Option<(Option<T>, Node)> {
-        let node = self.node(path)?;
-        let Some(table) = node.as_table() else {
-            // Not a table: reading it as one says so.
-            return self.section::<T>(path).and(None);
-        };
-        let part = |own: bool| {
-            let entries = table.0.iter().filter(|(key, _)| T::OWN.contains(&key.as_str()) == own);
-            Node {
-                item: Item::Table(Table(entries.map(|(key, entry)| (key.clone(), entry.clone())).collect())),
-                origin: node.origin,
-            }
-        };
-        let (own, rest) = (part(true), part(false));
-        match read::<T>(&own) {
-            Ok(read) => Some((Some(read), rest)),
-            Err(fault) => {
-                self.faults.push(explain(&own, fault, path).at(own.origin));
-                Some((None, rest))
-            }
-        }
-    }
-
-    pub(crate) fn node(&self, path: &[&str]) -> Option<&Node> {
-        let (last, tables) = path.split_last()?;
-        tables.iter().try_fold(self.root, |table, key| table.get(key)?.as_table())?.get(last)
-    }
-
-    pub(crate) fn has(&self, path: &[&str]) -> bool {
-        self.node(path).is_some()
-    }
-}
-
-/// Adds to a fault of this section what the key is for that it stands at.
-fn explain(section: &Node, fault: Fault, path: &[&str]) -> Fault {
-    if fault.help.is_some() {
-        return fault;
-    }
-    // Down to the value that the fault points at, along the tables around it.
-    let mut keys = path.to_vec();
-    let mut node = section;
-    while let Some(table) = node.as_table() {
-        let around = |(_, entry): &(&String, &Entry)| {
-            fault.origin.is_some_and(|origin| entry.value.origin.contains(origin))
-        };
-        let Some((key, entry)) = table.0.iter().find(around) else { break };
-        keys.push(key);
-        node = &entry.value;
-    }
-    keys.extend(fault.missing);
-    let help = match schema::describe(&keys) {
-        Some(described) => format!("{}: {described}", keys.join(".")),
-        None => "`weir schema` and `weir new` show what a lab file may say".into(),
-    };
-    Fault { help: Some(help), ..fault }
-}
-
 impl Cell {
     /// Reads the settings of a cell.
     ///
     /// # Errors
     /// Everything found wrong.
     pub(crate) fn read(root: &Table, home: Origin, traces: &Traces) -> Result<Cell, Vec<Fault>> {
-        let mut reader = Reader { root, faults: schema::check(root), home, traces };
+        let mut reader =
+            Reader { root, faults: schema::check(root), home, traces, describe: schema::describe };
         let timing: Timing = reader.section(&["run"]).unwrap_or_default();
         let warmup = limits::timing(&mut reader, &timing);
         let mut groups = Vec::new();
@@ -200,9 +104,41 @@ impl Cell {
             let mtu = ends.map(|node| cell.network.nodes[node].mtu).min().unwrap_or_default();
             limits::workload(&mut reader, group, mtu);
         }
-        cell.windows = window::windows(&mut reader, &cell);
-        limits::cell(&mut reader, &cell);
+        let starts: Vec<(&str, Span)> = cell
+            .groups
+            .iter()
+            .zip(&cell.flows)
+            .map(|(group, flows)| (group.name.as_str(), flows.start.least()))
+            .collect();
+        cell.windows = window::windows(&mut reader, &cell.timing, &starts);
+        cell.check_flows(&mut reader);
         if reader.faults.is_empty() { Ok(cell) } else { Err(reader.faults) }
+    }
+
+    /// Checks what only the groups together show: how many flows there are, and that no two bear one name.
+    fn check_flows(&self, reader: &mut Reader<'_>) {
+        let flows = self.flow_count();
+        if flows > limits::MOST_FLOWS && self.flows.iter().all(|flows| flows.count <= limits::MOST_FLOWS) {
+            reader.wrong(
+                &["traffic"],
+                format!("{flows} flows in one run are too many"),
+                format!("write at most {}", limits::MOST_FLOWS),
+            );
+            return;
+        }
+        // How many there are when they are drawn, the seed decides.
+        let mut counts: HashMap<&str, u64> = HashMap::new();
+        for (group, flows) in self.groups.iter().zip(&self.flows) {
+            counts.insert(&group.name, if group.workload.is_drawn() { u64::MAX } else { flows.count });
+        }
+        for other in &self.groups {
+            let Some((group, number)) = other.name.rsplit_once('-') else { continue };
+            let (Some(&count), Ok(number)) = (counts.get(group), number.parse::<u64>()) else { continue };
+            if count > 1 && (1..=count).contains(&number) {
+                let message = format!("`{}` is also the name of a flow of the group `{group}`", other.name);
+                reader.wrong(&["traffic", &other.name], message, "give one of the groups another name");
+            }
+        }
     }
 
     /// Adds a traffic group and its hosts.
@@ -451,7 +387,7 @@ fn group_names(reader: &mut Reader<'_>) -> Vec<String> {
     match reader.root.get("traffic").map(|node| (node, node.as_table())) {
         Some((_, Some(groups))) if !groups.0.is_empty() => {
             let names: Vec<String> = groups.keys().map(String::from).collect();
-            names.iter().for_each(|name| limits::name(reader, "traffic group", &["traffic", name]));
+            names.iter().for_each(|name| reader.name("traffic group", &["traffic", name]));
             return names;
         }
         Some((_, Some(_))) | None => {

@@ -3,10 +3,11 @@
 //! A parking lot is a chain of equal links `hop1`, `hop2` and so on. A star has a router `hub` and the routers `leaf1`, `leaf2`
 //! and so on around it; the link to the first is `arm1`, and so on. In a graph the lab names everything.
 
-use crate::cell::Reader;
+use crate::bottleneck::Bottleneck;
 use crate::diagnostic::suggest;
+use crate::drawing::{Drawing, Drawn, directions, in_a_row, routers_in_a_row};
 use crate::limits;
-use crate::network::{Drawing, Drawn, directions, in_a_row, routers_in_a_row};
+use crate::reader::{Reader, bad_name};
 use crate::route::{Place, Shape};
 use crate::shape::{Arms, Ends, Graph, Row};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use weir_fabric::Link;
 fn equal_links(
     reader: &mut Reader<'_>,
     section: &str,
-    link: crate::file::Bottleneck,
+    link: Bottleneck,
     name: &str,
     count: u64,
 ) -> Option<Vec<[Link; 2]>> {
@@ -40,7 +41,7 @@ fn number_of(reader: &mut Reader<'_>, path: &[&str], what: &str, count: u64, lea
 
 /// `[parking_lot]`.
 pub(crate) fn parking_lot(reader: &mut Reader<'_>) -> Option<Drawn> {
-    let (row, link) = reader.beside_link::<Row>(&["parking_lot"])?;
+    let (row, link) = reader.both::<Row, Bottleneck>(&["parking_lot"])?;
     let count = number_of(reader, &["parking_lot", "bottlenecks"], "a parking lot", row.bottlenecks, 1);
     let links = equal_links(reader, "parking_lot", link, "hop", count.unwrap_or(1))?;
     count?;
@@ -54,7 +55,7 @@ pub(crate) fn parking_lot(reader: &mut Reader<'_>) -> Option<Drawn> {
 
 /// `[star]`.
 pub(crate) fn star(reader: &mut Reader<'_>) -> Option<Drawn> {
-    let (arms, link) = reader.beside_link::<Arms>(&["star"])?;
+    let (arms, link) = reader.both::<Arms, Bottleneck>(&["star"])?;
     let count = number_of(reader, &["star", "arms"], "a star", arms.arms, 2);
     let links = equal_links(reader, "star", link, "arm", count.unwrap_or(1))?;
     count?;
@@ -86,12 +87,12 @@ pub(crate) fn graph(reader: &mut Reader<'_>) -> Option<Drawn> {
     let mut links = Vec::new();
     for name in &names {
         let path = ["graph", "links", name.as_str()];
-        limits::name(reader, "link", &path);
+        reader.name("link", &path);
         if nodes.iter().any(|place| place.name == *name) {
             let message = format!("`{name}` is a link and a node, and `via` could mean either");
             reader.wrong(&path, message, "give one of the two another name");
         }
-        if let Some((ends, link)) = reader.beside_link::<Ends>(&path) {
+        if let Some((ends, link)) = reader.both::<Ends, Bottleneck>(&path) {
             links.extend(drawing(reader, &nodes, name, &ends, link));
         }
     }
@@ -115,7 +116,7 @@ fn places(reader: &mut Reader<'_>, graph: &Graph) -> Option<Vec<Place>> {
     let mut places = Vec::new();
     for (list, names, host) in [("routers", &graph.routers, false), ("hosts", &graph.hosts, true)] {
         for name in names {
-            if let Some((message, help)) = limits::bad_name("node", name) {
+            if let Some((message, help)) = bad_name("node", name) {
                 reader.wrong(&["graph", list], message, help);
             }
             if let Some(other) = seen.insert(name, list) {
@@ -137,7 +138,7 @@ fn drawing(
     nodes: &[Place],
     name: &str,
     ends: &Ends,
-    link: crate::file::Bottleneck,
+    link: Bottleneck,
 ) -> Option<Drawing> {
     let path = ["graph", "links", name];
     let at = |key: &'static str| [&path[..], &[key]].concat();

@@ -1,8 +1,8 @@
 //! Sending hosts that groups share, and their network cards.
 
-use crate::cell::Reader;
 use crate::diagnostic::suggest;
 use crate::limits;
+use crate::reader::Reader;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub(crate) fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
     let names: Vec<String> = table.keys().map(String::from).collect();
     let mut cards = BTreeMap::new();
     for name in names {
-        limits::name(reader, "host", &["nic", &name]);
+        reader.name("host", &["nic", &name]);
         if let Some(nic) = reader.section::<Nic>(&["nic", &name]) {
             limits::rate(reader, &["nic", &name, "rate"], nic.rate);
             if let Some(mtu) = nic.mtu {

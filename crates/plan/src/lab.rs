@@ -3,13 +3,14 @@
 use crate::cell::Cell;
 use crate::commands::{self, Commanded};
 use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
+use crate::entries::{self, Entry};
 use crate::names::Names;
 use crate::only::Only;
 use crate::plot::{self, Plot};
 use crate::reading::Reading;
 use crate::run::Run;
-use crate::section::{self, Entry, SECTIONS};
 use crate::traces::Traces;
+use crate::tree::SECTIONS;
 use crate::tree::Table;
 use crate::vary::{self, Choice, Level};
 use crate::{schema, size};
@@ -136,7 +137,7 @@ impl Lab {
         let traces =
             Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
         let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
-        let plots = plot::read(&root, &Names::of(&levels, &cells)).map_err(|faults| reading.fail(faults))?;
+        let plots = plot::read(&root, &names_of(&levels, &cells)).map_err(|faults| reading.fail(faults))?;
         let (source, files) =
             (reading.source(&root, &name, &traces), [reading.files(), &traces.paths()].concat());
         let sources = reading.sources().clone();
@@ -196,7 +197,7 @@ impl Lab {
     /// # Errors
     /// What is there and is no such list.
     pub fn entries(&self, section: &str, help: &str) -> Result<Vec<Entry<'_>>, Diagnostics> {
-        section::entries(&self.sections, section, help).map_err(|fault| self.refuse(vec![fault]))
+        entries::entries(&self.sections, section, help).map_err(|fault| self.refuse(vec![fault]))
     }
 
     /// What is wrong with such a section, shown in its place.
@@ -206,7 +207,7 @@ impl Lab {
 
     /// The names of the whole tree, of which `[only]` may leave a part.
     pub fn names(&self) -> Names<'_> {
-        Names::of(&self.whole, &self.cells)
+        names_of(&self.whole, &self.cells)
     }
 
     /// Whether `[only]` leaves the cells that chose this label on this level.
@@ -282,6 +283,21 @@ impl fmt::Display for Tree {
             self.packets
         )
     }
+}
+
+/// What the tree of these levels and cells has.
+fn names_of<'a>(levels: &'a [Level], cells: &'a [Cell]) -> Names<'a> {
+    let mut names = Names::of(levels);
+    for cell in cells {
+        cell.windows.iter().for_each(|window| names.add_window(&window.name));
+        cell.groups
+            .iter()
+            .zip(&cell.flows)
+            .for_each(|(group, flows)| names.add_group(&group.name, flows.count));
+        let links = cell.network.links.iter().filter(|link| link.measured);
+        links.for_each(|link| names.add_link(&link.name));
+    }
+    names
 }
 
 /// Labels in a row; of many, the first and the last.

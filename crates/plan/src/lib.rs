@@ -8,11 +8,14 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod bottleneck;
 mod cell;
 mod changes;
 mod commands;
 mod diagnostic;
+mod drawing;
 mod each;
+mod entries;
 mod file;
 mod graph;
 mod host;
@@ -26,19 +29,22 @@ mod ordinary;
 mod plot;
 mod probability;
 mod read;
+mod reader;
 mod reading;
 mod received;
 mod route;
 mod run;
 mod schema;
-mod section;
 mod shape;
 mod size;
 mod station;
 mod template;
+mod timing;
 mod traces;
+mod traffic;
 mod tree;
 mod vary;
+mod ways;
 mod window;
 mod words;
 
@@ -46,17 +52,17 @@ pub use changes::changes;
 pub use commands::Commanded;
 pub use diagnostic::{Diagnostics, Fault, Origin, Problem, suggest};
 
+pub use entries::Entry;
 pub use lab::{Form, Lab, Tree};
 pub use names::Names;
 pub use plot::{Axis, Plot};
-pub use run::{Flow, Group, Ip, Pair, Run, Station};
+pub use run::{Flow, Group, Ip, Pair, Run, Station, Window};
 pub use schema::{describe_setting, schema};
-pub use section::Entry;
 pub use template::template;
 pub use vary::leading_number;
 /// A run's network, in the words of the fabric that is built from it.
 pub use weir_fabric::{Card, Change, Hold, Link, Network, Node, Outage, Playback, Shaper, Way};
 pub use weir_record::Param;
 pub use weir_transport::{Buffer, Settings};
-pub use window::Window;
+
 pub use words::Words;

@@ -2,13 +2,13 @@
 
 mod wifi;
 
-use crate::cell::{Cell, Flows, Reader};
 use crate::each::Times;
-use crate::file::{Timing, Traffic};
 use crate::link::LONGEST_DELAY;
-use crate::network::LARGEST_MTU;
+use crate::reader::{Reader, bad_name};
 use crate::run::{Group, Ip, UDP_HEADER};
-use std::collections::{HashMap, HashSet};
+use crate::timing::Timing;
+use crate::traffic::Traffic;
+use std::collections::HashSet;
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::{Change, Link, Outage};
 use weir_queue::Limit;
@@ -22,7 +22,9 @@ pub(crate) const SHORTEST_SAMPLE: Span = Span::from_millis(1);
 pub(crate) const MOST_PERIODS: u64 = 10_000_000;
 pub(crate) const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
-const MOST_FLOWS: u64 = 1_000_000;
+pub(crate) const MOST_FLOWS: u64 = 1_000_000;
+/// Largest IP packet that there can be: its length has 16 bits (RFC 791, section 3.1).
+pub(crate) const LARGEST_MTU: Bytes = Bytes::new(65_535);
 /// What every IPv4 host takes (RFC 791, section 3.1).
 const SMALLEST_MTU: Bytes = Bytes::new(576);
 /// What every link that carries IPv6 must carry (RFC 8200, section 5).
@@ -35,7 +37,6 @@ const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
 const MOST_QUEUED: u32 = 100_000_000;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
-const LONGEST_NAME: usize = 40;
 const FINEST_TICK: Span = Span::from_micros(1);
 const COARSEST_TICK: Span = Span::from_secs(1);
 /// A clock that is off by more than a tenth is none.
@@ -71,7 +72,7 @@ pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
         let message = format!("a cell cannot be run {} times", timing.repeats);
         reader.wrong(&["run", "repeats"], message, format!("write a number from 1 to {MOST_REPEATS}"));
     }
-    if let crate::file::HostJitter::Within(jitter) = timing.host_jitter {
+    if let crate::timing::HostJitter::Within(jitter) = timing.host_jitter {
         delay(reader, &["run", "host_jitter"], jitter);
     }
     delay(reader, &["run", "start_jitter"], start_jitter);
@@ -274,28 +275,6 @@ pub(crate) fn links(reader: &mut Reader<'_>, section: &str, names: &[String]) ->
     true
 }
 
-/// Checks a name that is a key of the lab, the last of `path`.
-pub(crate) fn name(reader: &mut Reader<'_>, what: &str, path: &[&str]) {
-    let name = path.last().copied().unwrap_or("");
-    if let Some((message, help)) = bad_name(what, name) {
-        let table =
-            path[..path.len() - 1].iter().try_fold(reader.root, |table, key| table.get(key)?.as_table());
-        let origin = table.and_then(|table| table.entry(name)).map_or(reader.home, |entry| entry.named);
-        reader.faults.push(crate::diagnostic::Fault::new(origin, message, help));
-    }
-}
-
-/// Why a name cannot be one: it becomes part of file names, hosts and paths.
-pub(crate) fn bad_name(what: &str, name: &str) -> Option<(String, String)> {
-    let fine = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    (!fine || !begins || name.len() > LONGEST_NAME).then(|| {
-        let help =
-            format!("write up to {LONGEST_NAME} letters, digits, - and _, the first a letter or digit");
-        (format!("\"{name}\" cannot be the name of a {what}"), help)
-    })
-}
-
 /// Checks a traffic group's own settings.
 pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, timing: &Timing) {
     let at = |key: &'static str| ["traffic", name, key];
@@ -490,32 +469,6 @@ pub(crate) fn clocks(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
             let message = format!("a clock cannot be off by {} millionths", clock.skew_ppm);
             let help = format!("write from -{MOST_SKEW} to {MOST_SKEW}");
             reader.wrong(&["traffic", name, key, "skew_ppm"], message, help);
-        }
-    }
-}
-
-/// Checks what only the groups together show.
-pub(crate) fn cell<'a>(reader: &mut Reader<'_>, cell: &'a Cell) {
-    let flows = cell.flow_count();
-    if flows > MOST_FLOWS && cell.flows.iter().all(|flows| flows.count <= MOST_FLOWS) {
-        reader.wrong(
-            &["traffic"],
-            format!("{flows} flows in one run are too many"),
-            format!("write at most {MOST_FLOWS}"),
-        );
-        return;
-    }
-    // How many there are when they are drawn, the seed decides.
-    let count_of = |(group, flows): (&'a crate::run::Group, &Flows)| {
-        (group.name.as_str(), if group.workload.is_drawn() { u64::MAX } else { flows.count })
-    };
-    let counts: HashMap<&str, u64> = cell.groups.iter().zip(&cell.flows).map(count_of).collect();
-    for other in &cell.groups {
-        let Some((group, number)) = other.name.rsplit_once('-') else { continue };
-        let (Some(&count), Ok(number)) = (counts.get(group), number.parse::<u64>()) else { continue };
-        if count > 1 && (1..=count).contains(&number) {
-            let message = format!("`{}` is also the name of a flow of the group `{group}`", other.name);
-            reader.wrong(&["traffic", &other.name], message, "give one of the groups another name");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What sections about the tree (`[only]`, `[[plot]]`, `[[expect]]`) may name: levels, labels, windows, groups and links. They are
 //! gathered once, so that checking takes time in proportion to what is checked.
 
-use crate::cell::Cell;
 use crate::diagnostic::{Fault, Origin, nearest, suggest};
 use crate::vary::{Level, leading_number};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use weir_record::Level as Of;
 
 /// The names of a tree.
+#[derive(Default)]
 pub struct Names<'a> {
     levels: &'a [Level],
     /// For each level its labels, and the first that does not begin with a number.
@@ -22,28 +22,33 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// The names of these levels, and of the groups and links in these cells.
-    pub(crate) fn of(levels: &'a [Level], cells: &'a [Cell]) -> Names<'a> {
+    /// The names of these levels.
+    pub(crate) fn of(levels: &'a [Level]) -> Names<'a> {
         let labels = |level: &'a Level| {
             let labels = || level.choices.iter().map(|choice| choice.label.as_str());
             let unnumbered = labels().find(|label| leading_number(label).is_none());
             (level.name.as_str(), (labels().collect(), unnumbered))
         };
-        let (mut groups, mut not_alone, mut members) = (BTreeSet::new(), HashSet::new(), BTreeSet::new());
-        let mut windows = BTreeSet::new();
-        for cell in cells {
-            windows.extend(cell.windows.iter().map(|window| window.name.as_str()));
-            for (group, flows) in cell.groups.iter().zip(&cell.flows) {
-                groups.insert(group.name.as_str());
-                if flows.count != 1 {
-                    not_alone.insert(group.name.as_str());
-                }
-            }
-            let links = cell.network.links.iter().filter(|link| link.measured);
-            members.extend(links.map(|link| link.name.as_str()));
+        Names { levels, labels: levels.iter().map(labels).collect(), ..Names::default() }
+    }
+
+    /// A window of some cell.
+    pub(crate) fn add_window(&mut self, name: &'a str) {
+        self.windows.insert(name);
+    }
+
+    /// A measured link of some cell.
+    pub(crate) fn add_link(&mut self, name: &'a str) {
+        self.members.insert(name);
+    }
+
+    /// A traffic group of some cell, and how many flows it has there.
+    pub(crate) fn add_group(&mut self, name: &'a str, flows: u64) {
+        self.groups.insert(name);
+        self.members.insert(name);
+        if flows != 1 {
+            self.not_alone.insert(name);
         }
-        members.extend(&groups);
-        Names { levels, labels: levels.iter().map(labels).collect(), groups, not_alone, windows, members }
     }
 
     /// The levels, each with its labels, in the order of the tree.

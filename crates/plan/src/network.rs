@@ -3,23 +3,18 @@
 //! the directions `x` and `x-up`. The other shapes are in [`crate::graph`]. Each traffic group has a host at either end, on
 //! access links without a rate.
 
-use crate::cell::Reader;
-use crate::file::{Bottleneck, Change, Held, HostJitter, Ways};
+use crate::bottleneck::Bottleneck;
+use crate::drawing::{Drawing, Drawn, directions, in_a_row, routers_in_a_row};
 use crate::graph;
 use crate::host::Nic;
-use crate::limits;
-use crate::link::{Jitters, Losses, Speed};
-use crate::probability::Probability;
+use crate::limits::{self, LARGEST_MTU};
+use crate::reader::Reader;
 use crate::route::{Place, Route, Routes, Shape};
 use crate::run::Pair;
 use crate::shape::Chain;
-use weir_base::{Bytes, Rate, Span};
-use weir_fabric::{Hold, Link, Loss, MTU, Network, Node, Outage, Playback, Way};
-
-/// Largest IP packet that there can be: its length has 16 bits (RFC 791, section 3.1).
-pub(crate) const LARGEST_MTU: Bytes = Bytes::new(65_535);
-/// What a TUN device puts before each packet (`struct tun_pi` of linux/if_tun.h): flags and protocol.
-const TUN_HEADER: Bytes = Bytes::new(4);
+use crate::timing::HostJitter;
+use weir_base::Span;
+use weir_fabric::{Link, MTU, Network, Node, Way};
 
 /// Builds the lab's own links; the hosts come with the groups.
 pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
@@ -72,22 +67,6 @@ const SHAPES: [(&str, Build); 5] = [
     ("graph", graph::graph),
 ];
 
-/// A network as a section draws it.
-pub(crate) struct Drawn {
-    pub(crate) shape: Shape,
-    pub(crate) base_rtt: Option<Span>,
-    pub(crate) nodes: Vec<Place>,
-    pub(crate) links: Vec<Drawing>,
-}
-
-/// A link between two places: one direction, or both.
-pub(crate) struct Drawing {
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-    pub(crate) down: Link,
-    pub(crate) up: Option<Link>,
-}
-
 fn dumbbell(reader: &mut Reader<'_>) -> Option<Drawn> {
     let link: Bottleneck = reader.section(&["dumbbell"])?;
     let [down, up] = directions(reader, &["dumbbell"], link, ["down".into(), "up".into()])?;
@@ -113,7 +92,7 @@ fn chain(reader: &mut Reader<'_>) -> Option<Drawn> {
     let mut links = Vec::new();
     for name in &names {
         let path = ["chain", "links", name.as_str()];
-        limits::name(reader, "link", &path);
+        reader.name("link", &path);
         if let Some(link) = reader.section::<Bottleneck>(&path) {
             links.extend(directions(reader, &path, link, [name.clone(), format!("{name}-up")]));
         }
@@ -127,18 +106,6 @@ fn chain(reader: &mut Reader<'_>) -> Option<Drawn> {
         nodes: routers_in_a_row(links.len()),
         links: in_a_row(links),
     })
-}
-
-/// The routers around so many links in a row.
-pub(crate) fn routers_in_a_row(links: usize) -> Vec<Place> {
-    (0..=links).map(|n| Place::router(format!("n{n}"))).collect()
-}
-
-/// Links from each place to the next.
-pub(crate) fn in_a_row(links: Vec<[Link; 2]>) -> Vec<Drawing> {
-    let drawing =
-        |(left, [down, up]): (usize, [Link; 2])| Drawing { from: left, to: left + 1, down, up: Some(up) };
-    links.into_iter().enumerate().map(drawing).collect()
 }
 
 /// The network of routers and the lab's links, and what is needed to find ways through it.
@@ -165,142 +132,6 @@ fn assemble(
     }
     let routes = Routes::new(shape, nodes, &network.links);
     (network, routes)
-}
-
-/// The two directions of a link, checked.
-pub(crate) fn directions(
-    reader: &mut Reader<'_>,
-    path: &[&str],
-    link: Bottleneck,
-    names: [String; 2],
-) -> Option<[Link; 2]> {
-    let before = reader.faults.len();
-    let delays = match (link.rtt, link.delay) {
-        (Some(rtt), None) => {
-            limits::delay(reader, &[path, &["rtt"]].concat(), rtt);
-            let up = Span::from_nanos(rtt.as_nanos() / 2);
-            [Some(rtt - up), Some(up)]
-        }
-        (None, Some(delay)) => delay.both(),
-        (None, None) => {
-            reader.wrong(
-                path,
-                "the link has no delay",
-                "add rtt = \"20 ms\", or delay = \"10 ms\" for each way",
-            );
-            [Some(Span::ZERO); 2]
-        }
-        (Some(_), Some(_)) => {
-            let at = [path, &["delay"]].concat();
-            reader.wrong(&at, "both rtt and delay say how long the way is", "remove one of the two");
-            [Some(Span::ZERO); 2]
-        }
-    };
-    let mut rates = link.rate.both();
-    let mut wifis = link.wifi.map_or([None; 2], Ways::both);
-    let mut queues = link.queue.map_or([None, None], Ways::both);
-    let overheads = link.overhead.map_or([None; 2], Ways::both);
-    let losses = link.loss.map_or([None; 2], Ways::down_only);
-    let jitters = link.jitter.map_or([None; 2], Ways::down_only);
-    let duplicates = link.duplicate.map_or([None; 2], Ways::down_only);
-    let corruptions = link.corrupt.map_or([None; 2], Ways::down_only);
-    let mut outages = link.outage.map_or([None, None], Ways::down_only);
-    let mut drops = link.drop.map_or([None, None], Ways::down_only);
-    let mut holds = link.hold.map_or([None, None], Ways::down_only);
-    let mut schedules = link.schedule.map_or([None, None], Ways::down_only);
-    let mut made = Vec::new();
-    for (side, (name, way)) in names.into_iter().zip(["down", "up"]).enumerate() {
-        for (key, missing) in [("rate", rates[side].is_none()), ("delay", delays[side].is_none())] {
-            if missing {
-                let message = format!("`{key}` says nothing of the direction {way}");
-                let help = format!("add {way} = .., or give one value for both");
-                reader.wrong(&[path, &[key]].concat(), message, help);
-            }
-        }
-        // Where one is missing, that is told above, and what stands in for it here goes nowhere.
-        let rate = rates[side].take().unwrap_or(Speed::Constant(Rate::from_mbit_per_sec(1)));
-        let (rate, trace) = speed_of(reader, rate);
-        let opportunities = trace
-            .as_ref()
-            .and_then(|trace| trace.recording.as_ref())
-            .is_some_and(|trace| trace.is_opportunities());
-        let link = Link {
-            name,
-            from: 0,
-            to: 0,
-            rate: Some(rate),
-            trace,
-            wifi: wifis[side].take(),
-            delay: delays[side].unwrap_or_default(),
-            loss: losses[side].map_or(Loss::NONE, |Losses(loss)| loss),
-            jitter: jitters[side].map(|Jitters(jitter)| jitter),
-            duplicate: duplicates[side].map_or(0.0, |Probability(p)| p),
-            corrupt: corruptions[side].map_or(0.0, |Probability(p)| p),
-            outages: outages_of(outages[side].take().unwrap_or_default()),
-            // Mahimahi's opportunities count what a TUN device puts before each packet.
-            overhead: overheads[side].unwrap_or(if opportunities { TUN_HEADER } else { Bytes::ZERO }),
-            mtu: link.mtu.unwrap_or(MTU),
-            queue: queues[side].take().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
-            drop: sorted(drops[side].take().unwrap_or_default()),
-            hold: holds_of(holds[side].take().unwrap_or_default()),
-            schedule: changes_of(reader, schedules[side].take().unwrap_or_default()),
-            measured: true,
-        };
-        limits::link(reader, path, way, &link);
-        made.push(link);
-    }
-    if reader.faults.len() > before {
-        return None;
-    }
-    made.try_into().ok()
-}
-
-fn sorted(mut numbers: Vec<u64>) -> Vec<u64> {
-    numbers.sort_unstable();
-    numbers
-}
-
-fn holds_of(held: Vec<Held>) -> Vec<Hold> {
-    let mut holds: Vec<Hold> = held.into_iter().map(|Held { packet, by }| Hold { packet, by }).collect();
-    holds.sort_by_key(|hold| hold.packet);
-    holds
-}
-
-/// A constant rate, or a trace with its mean. What a lab names was read, or it would not have come here.
-fn speed_of(reader: &Reader<'_>, speed: Speed) -> (Rate, Option<Playback>) {
-    match speed {
-        Speed::Constant(rate) => (rate, None),
-        Speed::Trace(file) => {
-            let trace = reader.traces.get(&file.trace, file.repeat.unwrap_or(true));
-            let mean =
-                trace.as_ref().and_then(|trace| trace.recording.as_ref()).map(|trace| trace.mean_rate());
-            (mean.unwrap_or_default(), trace)
-        }
-    }
-}
-
-fn outages_of(mut outages: Vec<Outage>) -> Vec<Outage> {
-    outages.sort_by_key(|outage| outage.at);
-    outages
-}
-
-fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<weir_fabric::Change> {
-    let change = |change: Change| {
-        let (rate, trace) = change.rate.map(|speed| speed_of(reader, speed)).unzip();
-        weir_fabric::Change {
-            at: change.at,
-            rate,
-            trace: trace.flatten(),
-            delay: change.delay,
-            loss: change.loss.map(|Losses(loss)| loss),
-            jitter: change.jitter.map(|Jitters(jitter)| jitter),
-            duplicate: change.duplicate.map(|Probability(p)| p),
-            corrupt: change.corrupt.map(|Probability(p)| p),
-        }
-    };
-    let mut changes: Vec<weir_fabric::Change> = changes.into_iter().map(change).collect();
-    changes.sort_by_key(|change| change.at);
-    changes
 }
 
 /// Adds a group's hosts, for each of its ways a receiver unless a station stands there, and puts the delay that a way has beside

@@ -21,7 +21,7 @@ impl Only {
             return Err(vec![Fault::new(node.origin, message, help)]);
         };
         let (mut only, mut faults) = (BTreeMap::new(), Vec::new());
-        let tree = Names::of(levels, &[]);
+        let tree = Names::of(levels);
         for (name, entry) in &table.0 {
             match crate::read::read::<Words>(&entry.value) {
                 Ok(Words(labels)) => {

@@ -1,8 +1,8 @@
 //! `[[plot]]`: two metrics of each run against each other, which the report draws where its cells are compared.
 
 use crate::diagnostic::Fault;
+use crate::entries::{self, Entry};
 use crate::names::Names;
-use crate::section::{self, Entry};
 use crate::tree::Table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct Axis {
 /// `[[plot]]`, checked against the tree.
 pub(crate) fn read(root: &Table, names: &Names<'_>) -> Result<Vec<Plot>, Vec<Fault>> {
     let help = "write [[plot]], and under it x, y and colour";
-    let entries = section::entries(root, "plot", help).map_err(|fault| vec![fault])?;
+    let entries = entries::entries(root, "plot", help).map_err(|fault| vec![fault])?;
     let (mut plots, mut faults) = (Vec::new(), Vec::new());
     for entry in entries {
         match entry.read::<Plot>() {

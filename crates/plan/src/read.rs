@@ -6,7 +6,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// The name by which a type asks for a value that may be given for each direction; see [`crate::file::Ways`].
+/// The name by which a type asks for a value that may be given for each direction; see [`crate::ways::Ways`].
 pub(crate) const WAYS: &str = "weir ways";
 
 /// Reads a value.

@@ -1,11 +1,11 @@
 //! From files to one tree of values: reading, `extends`, settings from the command line, and the way back to a text.
 
 use crate::diagnostic::{Diagnostics, Fault, Origin, Sources};
-use crate::limits;
 use crate::ordinary;
-use crate::section::SECTIONS;
+use crate::reader::bad_name;
 use crate::size::{LARGEST_FILE, MOST_EXTENDED};
 use crate::traces::Traces;
+use crate::tree::SECTIONS;
 use crate::tree::{self, Item, Node, Path, Table};
 use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
@@ -208,7 +208,7 @@ impl Reading {
         };
         let name = text("name", "my-lab")?;
         if let (Some(name), Some(node)) = (&name, root.get("name"))
-            && let Some((message, help)) = limits::bad_name("lab", name)
+            && let Some((message, help)) = bad_name("lab", name)
         {
             return Err(self.fail(vec![Fault::new(node.origin, message, help)]));
         }

@@ -1,11 +1,12 @@
 //! The ways of groups through the lab's own network: by least delay, over the places that a group asks for.
 
-use crate::cell::Reader;
 use crate::diagnostic::suggest;
 use crate::each::Places;
-use crate::file::{Direction, Traffic};
-use crate::network::LARGEST_MTU;
+use crate::limits::LARGEST_MTU;
+use crate::reader::Reader;
 use crate::run::Station;
+use crate::traffic::Traffic;
+use crate::ways::Direction;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_base::{Bytes, Rate, Span};

@@ -1,6 +1,5 @@
 //! A run, fully spelled out: what an engine is handed. Nothing in it needs a default, a unit or a draw any more.
 
-use crate::window::Window;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -47,6 +46,19 @@ pub struct Run {
     pub groups: Vec<Group>,
     /// The flows of all groups; a flow's number is its place here.
     pub flows: Vec<Flow>,
+}
+
+/// A named part of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Its name.
+    pub name: String,
+    /// Where it begins, from the start of the run.
+    pub from: Span,
+    /// Where it ends, from the start of the run.
+    pub to: Span,
+    /// How near to their final value one-second means are once they have settled, as a share of that value.
+    pub tolerance: f64,
 }
 
 /// A machine at a router.

@@ -71,7 +71,7 @@ static REGISTRIES: LazyLock<[Registry; 4]> = LazyLock::new(|| {
         Registry {
             what: weir_station::Config::WHAT,
             members: weir_station::Config::members(),
-            beside: <crate::station::Place as crate::shape::Beside>::OWN,
+            beside: <crate::station::Place as crate::reader::Beside>::OWN,
             check: |name, parameters| weir_station::Config::with_parameters(name, parameters).map(drop),
         },
     ]

@@ -1,7 +1,8 @@
 //! The sections of networks beyond one bottleneck, as they are written: a chain, a parking lot, a star, a graph. As in
 //! [`crate::file`], doc comments here are the user's documentation.
 
-use crate::file::Bottleneck;
+use crate::bottleneck::Bottleneck;
+use crate::reader::Beside;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
@@ -69,12 +70,6 @@ pub(crate) struct Arms {
     pub(crate) arms: u64,
     /// What `bdp` is computed from, on all its links.
     pub(crate) base_rtt: Option<Span>,
-}
-
-/// A section with other settings beside its own: those of a link, or of a station.
-pub(crate) trait Beside: for<'de> Deserialize<'de> + JsonSchema {
-    /// Its own keys.
-    const OWN: &'static [&'static str];
 }
 
 impl Beside for Ends {

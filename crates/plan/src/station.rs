@@ -1,11 +1,10 @@
 //! `[stations.NAME]`: machines at routers of the lab's network, each with its place beside its kind and parameters.
 
-use crate::cell::Reader;
 use crate::diagnostic::suggest;
-use crate::limits;
 use crate::read::read;
+use crate::reader::Beside;
+use crate::reader::Reader;
 use crate::run::Station;
-use crate::shape::Beside;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -66,7 +65,7 @@ pub(crate) fn place(reader: &mut Reader<'_>, network: &Network) -> Vec<Station> 
     let names: Vec<String> = table.keys().map(String::from).collect();
     for name in &names {
         let path = ["stations", name.as_str()];
-        limits::name(reader, "station", &path);
+        reader.name("station", &path);
         if network.nodes.iter().any(|node| node.name == *name) {
             reader.wrong(&path, format!("`{name}` is a station and a node"), "give the station another name");
         }

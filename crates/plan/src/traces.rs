@@ -3,7 +3,7 @@
 
 use crate::diagnostic::{Fault, Origin};
 use crate::ordinary;
-use crate::section::SECTIONS;
+use crate::tree::SECTIONS;
 use crate::tree::{Item, Node, Table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

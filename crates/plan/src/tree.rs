@@ -2,11 +2,13 @@
 //! `[vary]`, a wrong value can still be shown in its place.
 
 use crate::diagnostic::{Fault, Origin, nearest};
-use crate::section::SECTIONS;
 use indexmap::IndexMap;
 use serde_json::{Map, Number, Value};
 use std::fmt::Write;
 use toml::de::{DeTable, DeValue};
+
+/// Lists of tables that other rooms read ([`crate::entries`]).
+pub(crate) const SECTIONS: [&str; 1] = ["expect"];
 
 /// A value and its place.
 #[derive(Debug, Clone)]

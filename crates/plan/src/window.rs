@@ -1,112 +1,25 @@
 //! `[run.windows]`: named parts of a run, of which metrics are taken and claims are made as of the whole.
 
-use crate::cell::{Cell, Reader};
 use crate::diagnostic::suggest;
-use crate::limits;
-use crate::probability::Probability;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-use std::fmt;
+use crate::reader::Reader;
+use crate::run::Window;
+use crate::timing::Timing;
 use weir_base::Span;
 
-/// A named part of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Window {
-    /// Its name.
-    pub name: String,
-    /// Where it begins, from the start of the run.
-    pub from: Span,
-    /// Where it ends, from the start of the run.
-    pub to: Span,
-    /// How near to their final value one-second means are once they have settled, as a share of that value.
-    pub tolerance: f64,
-}
-
-/// A window as a lab file has it: `["22 s", "30 s"]`, or a table.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Written {
-    from: Span,
-    to: Span,
-    of: Option<String>,
-    tolerance: Option<Probability>,
-}
-
-/// A window with more than its two times.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Detailed {
-    /// Where it begins: from the start of the run, or of the group that `of` names.
-    from: Span,
-    /// Where it ends, likewise.
-    to: Span,
-    /// The traffic group from whose `start` the two times count; the run if none.
-    of: Option<String>,
-    /// How near to their final value one-second means are once `settling_time_s` says that they have settled: a share of
-    /// that value, by default "10 %".
-    tolerance: Option<Probability>,
-}
-
-impl<'de> Deserialize<'de> for Written {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Written, D::Error> {
-        struct Forms;
-        impl<'de> Visitor<'de> for Forms {
-            type Value = Written;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "two times, for example [\"22 s\", \"30 s\"], or a table of `from`, `to` and `of`",
-                )
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Written, A::Error> {
-                let mut times = Vec::new();
-                while let Some(time) = seq.next_element::<Span>()? {
-                    times.push(time);
-                }
-                match times.as_slice() {
-                    [from, to] => Ok(Written { from: *from, to: *to, of: None, tolerance: None }),
-                    _ => Err(A::Error::custom(format!(
-                        "a window is from one time to another, and this has {}; write for example [\"22 s\", \"30 s\"]",
-                        times.len()
-                    ))),
-                }
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Written, A::Error> {
-                let Detailed { from, to, of, tolerance } =
-                    Detailed::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Written { from, to, of, tolerance })
-            }
-        }
-        deserializer.deserialize_any(Forms)
-    }
-}
-
-impl JsonSchema for Written {
-    fn schema_name() -> Cow<'static, str> {
-        "Window".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (time, detailed) = (generator.subschema_for::<Span>(), generator.subschema_for::<Detailed>());
-        schemars::json_schema!({
-            "description": "A part of a run, from one time to another: two times, or a table.",
-            "anyOf": [{ "type": "array", "items": time, "minItems": 2, "maxItems": 2 }, detailed]
-        })
-    }
-}
-
 /// The windows of a cell, in the order in which they begin, with their times from the start of the run.
-pub(crate) fn windows(reader: &mut Reader<'_>, cell: &Cell) -> Vec<Window> {
+///
+/// `starts` has each traffic group with its earliest start.
+pub(crate) fn windows(reader: &mut Reader<'_>, timing: &Timing, starts: &[(&str, Span)]) -> Vec<Window> {
     let mut windows = Vec::new();
-    for (name, written) in &cell.timing.windows {
+    for (name, written) in &timing.windows {
         let path = ["run", "windows", name.as_str()];
-        limits::name(reader, "window", &path);
+        reader.name("window", &path);
         let start = match &written.of {
             None => Span::ZERO,
-            Some(of) => match cell.groups.iter().position(|group| group.name == *of) {
-                Some(group) => cell.flows[group].start.least(),
+            Some(of) => match starts.iter().find(|(group, _)| group == of) {
+                Some((_, start)) => *start,
                 None => {
-                    let help = suggest(of, cell.groups.iter().map(|group| group.name.as_str()));
+                    let help = suggest(of, starts.iter().map(|(group, _)| *group));
                     let path = ["run", "windows", name.as_str(), "of"];
                     reader.wrong(&path, format!("there is no traffic group `{of}`"), help);
                     continue;
@@ -124,7 +37,7 @@ pub(crate) fn windows(reader: &mut Reader<'_>, cell: &Cell) -> Vec<Window> {
         }
         let window =
             Window { name: name.clone(), from: start + written.from, to: start + written.to, tolerance };
-        if let Some((message, help)) = fault(&window, cell) {
+        if let Some((message, help)) = fault(&window, timing) {
             reader.wrong(&path, message, help);
         }
         windows.push(window);
@@ -134,8 +47,8 @@ pub(crate) fn windows(reader: &mut Reader<'_>, cell: &Cell) -> Vec<Window> {
 }
 
 /// What is wrong with the times of a window, and what to do about it.
-fn fault(Window { name, from, to, .. }: &Window, cell: &Cell) -> Option<(String, String)> {
-    let (duration, sample) = (cell.timing.duration, cell.timing.sample);
+fn fault(Window { name, from, to, .. }: &Window, timing: &Timing) -> Option<(String, String)> {
+    let (duration, sample) = (timing.duration, timing.sample);
     if from >= to {
         let message = format!("the window `{name}` is empty: it is from {from} to {to} of the run");
         return Some((message, "write the earlier time first".into()));

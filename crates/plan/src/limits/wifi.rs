@@ -1,6 +1,6 @@
 //! What a radio channel may be: the bounds of 802.11n, and what it cannot be together with.
 
-use crate::cell::Reader;
+use crate::reader::Reader;
 use weir_base::{Rate, Span};
 use weir_fabric::{Link, Wifi};
 

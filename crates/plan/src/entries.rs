@@ -5,9 +5,6 @@ use crate::diagnostic::{Fault, Origin};
 use crate::tree::{Item, Node, Table};
 use serde::Deserialize;
 
-/// The sections that other rooms read.
-pub(crate) const SECTIONS: [&str; 1] = ["expect"];
-
 /// One table of such a section, as it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a>(&'a Node);
