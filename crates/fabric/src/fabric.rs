@@ -281,6 +281,12 @@ impl<P: Wire> Fabric<P> {
         self.cards.iter().find_map(|card| self.links[*card].left_card())
     }
 
+    /// Whether [`Fabric::left_card`] has something to tell.
+    #[inline]
+    pub fn has_left_card(&self) -> bool {
+        self.cards.iter().any(|card| self.links[*card].has_left_card())
+    }
+
     /// A packet leaves a host: the tap sees it, and it takes the first link.
     #[inline(always)]
     fn leave(&mut self, host: usize, packet: P, now: Time) {

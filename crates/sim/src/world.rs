@@ -138,12 +138,16 @@ impl<'a> World<'a> {
                 events = 0;
                 look(next)?;
             }
+            // A packet that found its card idle has left it at once, before the fabric goes on.
+            if let Some((flow, bytes, now)) = self.fabric.left_card() {
+                self.left_card(flow, bytes, now);
+                continue;
+            }
             if let Some(delivery) = self.fabric.advance(next) {
                 self.deliver(delivery);
                 continue;
             }
-            if let Some((flow, bytes, now)) = self.fabric.left_card() {
-                self.left_card(flow, bytes, now);
+            if self.fabric.has_left_card() {
                 continue;
             }
             let Some((now, source)) = self.timers.peek() else { break };
