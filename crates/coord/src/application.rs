@@ -3,10 +3,10 @@
 
 use crate::cell::{Cell, FLOW, FLOW_THROUGHPUT, Family};
 use crate::config;
+use crate::five_tuple::FiveTuple;
 use crate::header::{FLOWS, Operation, Probe, Report, Version, WORDS};
 use crate::measure::{Traffic, per_second};
 use crate::path::Path;
-use crate::point::FiveTuple;
 use crate::seal::{Key, ReplayWindow};
 use crate::{Series, Statistic, Table};
 use weir_base::{Random, Span, Time};

@@ -11,9 +11,9 @@
 use crate::application::Application;
 use crate::checksum;
 use crate::config::{Config, ConfigError};
+use crate::five_tuple::FiveTuple;
 use crate::header::{self, APPLICATIONS, Flags, HeaderError, Prefix, Probe, Version};
 use crate::seal::{self, Key, Leg};
-use core::net::IpAddr;
 use weir_base::{Random, Time};
 
 /// Where a packet comes from.
@@ -23,31 +23,6 @@ pub enum Side {
     Local,
     /// From the other site.
     Path,
-}
-
-/// The addresses and ports of a UDP packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FiveTuple {
-    /// Source address.
-    pub source: IpAddr,
-    /// Source port.
-    pub source_port: u16,
-    /// Destination address.
-    pub destination: IpAddr,
-    /// Destination port.
-    pub destination_port: u16,
-}
-
-impl FiveTuple {
-    /// The five-tuple of the answer.
-    pub const fn reversed(&self) -> FiveTuple {
-        FiveTuple {
-            source: self.destination,
-            source_port: self.destination_port,
-            destination: self.source,
-            destination_port: self.source_port,
-        }
-    }
 }
 
 /// A UDP packet that passes.

@@ -89,6 +89,35 @@ fn leads_out(name: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("{name:?} leads out of the folder"))
 }
 
+/// Removes a folder, a file or a link, if there is one.
+pub(crate) fn remove_all(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => remove_if_there(path),
+        other => other,
+    }
+}
+
+/// Waits until all files below a folder are on disk.
+pub(crate) fn sync(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            sync(&entry.path())?;
+        } else if kind.is_file() {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    sync_folder(folder);
+    Ok(())
+}
+
+/// The same of the names in a folder. Some systems cannot: there the names come to disk when they do.
+pub(crate) fn sync_folder(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {

@@ -7,106 +7,18 @@
 //! with the way out. `--rerun` writes a new set beside the old one (see [`crate::rerun`]). One process at a time writes (see
 //! [`Lock`]); whoever only reads needs no leave.
 
-use crate::below::{OURS, write_below};
-use crate::lock::{Holder, Lock};
+use crate::Outcome;
+use crate::below::{OURS, remove_all, write_below};
+use crate::error::{FolderError, at};
+use crate::lock::Lock;
 use crate::place::{self, DESCRIPTION, Found, Place, remove_unfinished};
 use crate::rerun::{self, Asked, Request, STAGING};
-use crate::{ENGINES, Outcome};
-use serde::{Deserialize, Serialize};
+use crate::run_file::{RunFile, cell_id};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use weir_plan::Run;
-use weir_record::{RecordError, seal};
-
-/// What `run.json` holds: everything that is known of a run beside its records.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunFile {
-    /// Name of its folder, and its id in `summary.json`.
-    pub id: String,
-    /// Which engine ran it.
-    pub engine: String,
-    /// Which build of weir ran it.
-    pub build: String,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What was run.
-    pub run: Run,
-}
-
-impl RunFile {
-    /// Checks one that was read: its names become names of files.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if !ENGINES.contains(&self.engine.as_str()) {
-            return Err(format!("names an engine {:?}; there are {}", self.engine, ENGINES.join(" and ")));
-        }
-        self.run.check().map_err(|what| format!("its run {what}"))?;
-        if self.id != cell_id(&self.engine, &self.run) {
-            return Err(format!("is called {:?}, and its run {}", self.id, cell_id(&self.engine, &self.run)));
-        }
-        Ok(())
-    }
-}
-
-/// The id of a run on an engine: name of its folder, and unique in a summary.
-pub fn cell_id(engine: &str, run: &Run) -> String {
-    format!("{engine}-{}", run.id)
-}
-
-/// Why a result folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// It holds something that must not be mixed with what is to be run.
-    #[error("{folder} {what}")]
-    InTheWay {
-        /// The folder.
-        folder: String,
-        /// What stands in the way.
-        what: String,
-    },
-    /// Another process writes into it.
-    #[error("{folder} is being written by {holder}")]
-    Held {
-        /// The folder.
-        folder: String,
-        /// Who writes.
-        holder: Holder,
-    },
-    /// Reading or writing failed.
-    #[error("{path}: {error}")]
-    Io {
-        /// Where.
-        path: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// Records cannot be read or written.
-    #[error(transparent)]
-    Records(#[from] RecordError),
-}
-
-impl FolderError {
-    /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            FolderError::InTheWay { .. } => {
-                "--rerun replaces what is there once the new results are complete; --out DIR writes elsewhere"
-            }
-            FolderError::Held { .. } => "wait for its end, or interrupt it; --out DIR writes elsewhere",
-            FolderError::Io { .. } => {
-                "check that the folder exists, is yours and has room; --out DIR writes elsewhere"
-            }
-            FolderError::Records(_) => {
-                "put back the file from a copy, or remove the folder that it is in: the same command then runs \
-                 what is missing; --rerun runs everything again"
-            }
-        }
-    }
-}
-
-pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FolderError + '_ {
-    move |error| FolderError::Io { path: path.display().to_string(), error }
-}
+use weir_record::seal;
 
 /// A folder that takes results, and the right to write into it.
 #[derive(Debug)]
@@ -271,7 +183,7 @@ impl ResultFolder {
     /// The folder cannot be made.
     pub fn begin(&self, engine: &str, run: &Run) -> Result<PathBuf, FolderError> {
         let draft = place::draft(&self.folder_of(engine, run));
-        rerun::remove_all(&draft).and_then(|()| fs::create_dir(&draft)).map_err(at(&draft))?;
+        remove_all(&draft).and_then(|()| fs::create_dir(&draft)).map_err(at(&draft))?;
         Ok(draft)
     }
 

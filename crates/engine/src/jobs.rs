@@ -3,8 +3,10 @@
 
 use crate::capture::Capture;
 use crate::cores::helper;
-use crate::folder::{FolderError, ResultFolder, RunFile, cell_id};
+use crate::error::FolderError;
+use crate::folder::ResultFolder;
 use crate::results::FinishedRun;
+use crate::run_file::{RunFile, cell_id};
 use crate::shards::{self, Shards};
 use crate::{Engine, EngineError, Outcome, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};

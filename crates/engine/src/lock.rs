@@ -2,12 +2,10 @@
 //! back when its process ends, however it ends, so a lock is never stale. The file says who holds it, and is empty when
 //! nobody does.
 
-use crate::folder::{FolderError, at};
-use std::fmt;
+use crate::error::{FolderError, Holder, at};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::time::Duration;
 
 /// The file that is locked.
 const FILE: &str = ".weir-lock";
@@ -19,42 +17,6 @@ const MOST_SHOWN: usize = 120;
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-}
-
-/// Who holds a lock.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Holder {
-    /// Its process.
-    pub process: Option<u32>,
-    /// Its command line.
-    pub command: Option<String>,
-    /// How long it has held the lock.
-    pub held: Option<Duration>,
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.process {
-            None => write!(f, "another process")?,
-            Some(process) => write!(f, "process {process}")?,
-        }
-        if let Some(command) = &self.command {
-            write!(f, " (`{command}`)")?;
-        }
-        match self.held {
-            None => Ok(()),
-            Some(held) => write!(f, ", for {}", spoken(held.as_secs())),
-        }
-    }
-}
-
-/// A length of time in whole units.
-fn spoken(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        _ => format!("{} h", seconds / 3600),
-    }
 }
 
 impl Lock {
@@ -148,7 +110,7 @@ mod tests {
     fn what_stands_in_the_file_reaches_no_terminal_as_it_is() {
         let command = shown(&format!("weir \u{1b}[31m{}", "x".repeat(500)));
         assert!(command.starts_with("weir  [31mxxx") && command.ends_with("x..."), "{command}");
-        let held = Some(Duration::from_secs(200));
+        let held = Some(std::time::Duration::from_secs(200));
         let holder = Holder { process: Some(7), command: Some("weir run a.toml".into()), held };
         assert_eq!(holder.to_string(), "process 7 (`weir run a.toml`), for 3 min");
     }

@@ -2,10 +2,10 @@
 //! with `runs.json` beside the records of its runs. Readers take both, and refuse what they cannot read: a run that is left
 //! out in silence would be a wrong mean. Folders without any of these files are not weir's and are left alone.
 
-use crate::below::{DRAFT, OURS};
+use crate::below::{DRAFT, OURS, remove_all, sync};
 use crate::cores::{cores, helper};
-use crate::folder::{FolderError, RunFile, at};
-use crate::rerun::{remove_all, sync};
+use crate::error::{FolderError, at};
+use crate::run_file::RunFile;
 use serde::de::DeserializeOwned;
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -7,13 +7,13 @@
 //! then on readers take each part from where it is, and whoever writes next puts the rest in place ([`settle`]). Of the
 //! older set only files that weir wrote are removed; everything else goes to the same place beside the new ones.
 
-use crate::below::{DRAFT, OURS, remove_if_there, write_below};
-use crate::folder::{FolderError, at};
+use crate::below::{DRAFT, OURS, remove_all, remove_if_there, sync, sync_folder, write_below};
+use crate::error::{FolderError, at};
 use crate::place::{self, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where the new set grows.
@@ -258,35 +258,6 @@ fn is_of_a_run(file: &str) -> bool {
     let described = ["run.json", "runs.json", "records.json"].contains(&file);
     let command = file.starts_with("command-") && file.ends_with(".txt");
     described || command || file.ends_with(".parquet") || file.ends_with(".pcap")
-}
-
-/// Removes a folder, a file or a link, if there is one.
-pub(crate) fn remove_all(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => remove_if_there(path),
-        other => other,
-    }
-}
-
-/// Waits until all files below a folder are on disk.
-pub(crate) fn sync(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            sync(&entry.path())?;
-        } else if kind.is_file() {
-            File::open(entry.path())?.sync_all()?;
-        }
-    }
-    sync_folder(folder);
-    Ok(())
-}
-
-/// The same of the names in a folder. Some systems cannot: there the names come to disk when they do.
-fn sync_folder(folder: &Path) {
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 #[cfg(test)]

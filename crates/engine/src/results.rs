@@ -3,10 +3,12 @@
 use crate::ENGINES;
 use crate::below::{folder_below, write_below};
 use crate::cores::on_all_cores;
-use crate::folder::{FolderError, RunFile, at, cell_id, enter, is_results, only_staged};
+use crate::error::{FolderError, at};
+use crate::folder::{enter, is_results, only_staged};
 use crate::lock::Lock;
 use crate::place::{self, Place, ShardRun};
 use crate::rerun::{current, unfinished};
+use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};

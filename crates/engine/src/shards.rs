@@ -4,8 +4,10 @@
 //! loses a second of finished runs at most, and one that is interrupted none.
 
 use crate::Cell;
-use crate::folder::{FolderError, ResultFolder, RunFile, cell_id};
+use crate::error::FolderError;
+use crate::folder::ResultFolder;
 use crate::place::{Place, read_shard, replace_shard};
+use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};

@@ -1,6 +1,6 @@
 //! A datagram turned into its own answer where it lies, with its checksums kept right.
 
-use crate::packet::UDP;
+use crate::headers::UDP;
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
@@ -50,7 +50,7 @@ pub(crate) fn repair(bytes: &mut [u8], at: usize, old: u16, new: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::checksum;
+    use crate::frame::checksum;
 
     /// An IPv4 packet of this protocol from 10.0.0.1 to 10.0.0.3, its payload as it stands.
     fn packet(protocol: u8, payload: &[u8]) -> Vec<u8> {

@@ -1,7 +1,6 @@
 //! The congestion controls of a run: the kernel's own where it has one of that name, and otherwise weir's kernel form of it,
 //! loaded for the run and taken away after it.
 
-use crate::engine::unable;
 use crate::namespace::sysctl;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use weir_control::{Config, Feedback};
@@ -218,6 +217,11 @@ fn refused(group: &Group, config: &Config, problem: &Problem) -> EngineError {
             problem.help()
         ),
     )
+}
+
+/// A run that cannot be done here, and what to do about it.
+pub(crate) fn unable(what: String, help: &str) -> EngineError {
+    EngineError::Unable { what, help: help.to_owned() }
 }
 
 #[cfg(test)]

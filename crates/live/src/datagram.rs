@@ -45,7 +45,8 @@ pub(crate) fn datagram(ip: &mut [u8]) -> Option<DatagramView<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{ETHERNET, udp_frame};
+    use crate::frame::udp_frame;
+    use crate::headers::ETHERNET;
     use weir_base::Ecn;
     use weir_plan::Ip;
 

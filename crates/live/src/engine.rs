@@ -6,7 +6,7 @@ use crate::apps::{Apps, AppsReport};
 use crate::card;
 use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
-use crate::controls::Controls;
+use crate::controls::{Controls, unable};
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
@@ -491,10 +491,6 @@ fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     // Where it cannot be raised, the sockets that do not open say so.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-}
-
-pub(crate) fn unable(what: String, help: &str) -> EngineError {
-    EngineError::Unable { what, help: help.to_owned() }
 }
 
 /// The RTT that lateness is judged by: the shortest that the lab speaks of, the network's own or a group's.

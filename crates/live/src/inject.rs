@@ -1,7 +1,8 @@
 //! Datagrams that the fabric sends itself, at the very times that the workload asks for, so that unresponsive load is
 //! exact whatever the hosts are busy with. A socket of the receiving host takes them in.
 
-use crate::packet::{LivePacket, Pool, sum_up, udp_frame};
+use crate::frame::{sum_up, udp_frame};
+use crate::packet::{LivePacket, Pool};
 use crate::relay::Relay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -142,10 +143,10 @@ impl Socket for Injection<'_> {
         let Sender { flow, from, to, ip, ecn, ref mut layer, ref mut frame } = *self.sender;
         let head = layer.as_mut().map_or(head, |layer| layer.seal(head));
         let bytes = length.get() as usize;
-        if frame.len() != bytes + crate::packet::ETHERNET {
+        if frame.len() != bytes + crate::headers::ETHERNET {
             *frame = udp_frame(from, to, ip, flow, bytes, ecn);
         }
-        let headers = crate::packet::ETHERNET + ip.header() as usize + crate::packet::UDP_HEADER;
+        let headers = crate::headers::ETHERNET + ip.header() as usize + crate::headers::UDP_HEADER;
         if let Some(room) = frame.get_mut(headers..headers + head.len()).filter(|room| *room != head) {
             room.copy_from_slice(head);
             sum_up(frame, ip);

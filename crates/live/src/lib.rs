@@ -13,6 +13,8 @@ mod datagram;
 pub mod doctor;
 mod engine;
 mod ethtool;
+mod frame;
+mod headers;
 mod inject;
 mod kernel_socket;
 mod lateness;

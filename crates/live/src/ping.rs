@@ -5,7 +5,7 @@
 
 use crate::address::address_of;
 use crate::clock::{Clock, claim_processor, nanos_of, timespec_of};
-use crate::packet::checksum;
+use crate::frame::checksum;
 use crate::pump::{Setup, pump};
 use crate::relay::Relay;
 use crate::testbed::Testbed;

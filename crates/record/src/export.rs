@@ -5,7 +5,7 @@ use crate::error::RecordError;
 use crate::gathered::Gathered;
 use crate::packed::PackedHistogram;
 use crate::reader::RunReader;
-use crate::table::{Batch, Column, Kind, Values};
+use crate::table::{Batch, Column, PERCENTILES, Values, exported_names};
 use crate::tables::Table;
 use std::borrow::Cow;
 use std::fs::File;
@@ -152,20 +152,6 @@ enum Cell<'a> {
     Integer(u64),
     Real(f64),
     Name(&'a str),
-}
-
-/// What a histogram is exported as, beside its count: the percentiles, with the smallest and largest at the ends.
-const PERCENTILES: [(&str, f64); 7] =
-    [("min", 0.0), ("p1", 0.01), ("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99), ("max", 1.0)];
-
-/// The names of a column's exported columns. `delay_ns_histogram` becomes `delay_count`, `delay_mean_ns`, `delay_p1_ns`, ...
-pub(crate) fn exported_names(column: &Column) -> Vec<String> {
-    if column.kind != Kind::Histogram {
-        return vec![column.name.clone()];
-    }
-    let base = column.name.trim_end_matches("_ns_histogram");
-    let percentiles = PERCENTILES.iter().map(|(name, _)| format!("{base}_{name}_ns"));
-    [format!("{base}_count"), format!("{base}_mean_ns")].into_iter().chain(percentiles).collect()
 }
 
 fn exported_cells<'a>(batch: &'a Batch, row: usize, out: &mut Vec<Cell<'a>>) -> Result<(), String> {

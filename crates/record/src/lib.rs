@@ -21,6 +21,7 @@ mod seal;
 mod series;
 mod shard;
 mod spread;
+mod sum;
 mod summary;
 mod table;
 mod tables;
@@ -41,10 +42,11 @@ pub use metrics::{
 };
 pub use packed::PackedHistogram;
 pub use records::Records;
-pub use seal::{Sealed, read_sealed, read_shard_sealed, seal};
+pub use seal::{read_sealed, read_shard_sealed, seal};
 pub use series::{Series, SeriesSet, Subject, flow_series, series};
 pub use shard::{read_shard, write_shard};
 pub use spread::{SHARES, Spread, spreads};
+pub use sum::Sealed;
 pub use summary::{
     ClassSummary, FlowSummary, GroupSummary, PairSummary, Part, QueueSummary, RunSummary, StationSummary,
     Summary, WindowSummary,

@@ -3,7 +3,7 @@
 
 use crate::error::RecordError;
 use crate::records::Records;
-use crate::seal::{Sealed, read_file};
+use crate::sum::{Sealed, read_file};
 use crate::table::{Batch, Column, Kind, Load, Row, Values};
 use crate::tables::{Rows, Table};
 use crate::writer::{MANIFEST, Manifest, schema};

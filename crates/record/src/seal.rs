@@ -7,51 +7,9 @@ use crate::error::RecordError;
 use crate::gathered::Gathered;
 use crate::reader::RunReader;
 use crate::shard::runs_of;
+use crate::sum::{Sealed, Sum};
 use crate::writer::Manifest;
-use serde::{Deserialize, Serialize};
-use std::hash::Hasher;
 use std::path::Path;
-
-/// Length and checksum of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sum {
-    /// Length of the file.
-    pub(crate) bytes: u64,
-    /// XXH64 of the file, in hexadecimal.
-    pub(crate) xxh64: String,
-}
-
-impl Sum {
-    /// The length and checksum of these bytes.
-    pub(crate) fn of(bytes: &[u8]) -> Sum {
-        let mut sum = twox_hash::XxHash64::with_seed(0);
-        sum.write(bytes);
-        Sum { bytes: bytes.len() as u64, xxh64: format!("{:016x}", sum.finish()) }
-    }
-
-    /// Whether these bytes are what was written.
-    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), String> {
-        let Sum { bytes: length, xxh64 } = Sum::of(bytes);
-        if length != self.bytes {
-            return Err(format!("{length} bytes long, {} were written", self.bytes));
-        }
-        if xxh64 != self.xxh64 {
-            return Err("changed since it was written: the checksum differs".into());
-        }
-        Ok(())
-    }
-}
-
-/// A file beside the records.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sealed {
-    /// What it holds.
-    pub bytes: Vec<u8>,
-    /// Whether it was under a checksum, which it matches; false in results of an older weir.
-    pub checked: bool,
-    /// How many runs' records it stands beside, where they are those of a shard.
-    pub runs: Option<usize>,
-}
 
 /// Writes a file beside finished records and puts it under their checksums. The folder must not be visible to readers yet:
 /// the list of checksums is written anew.
@@ -81,14 +39,6 @@ pub fn read_sealed(folder: &Path, name: &str) -> Result<Sealed, RecordError> {
 pub fn read_shard_sealed(folder: &Path, name: &str) -> Result<(Sealed, Vec<Gathered>), RecordError> {
     let reader = RunReader::open_any(folder)?;
     Ok((reader.sealed(name)?, runs_of(&reader, folder)?))
-}
-
-/// The bytes of a file; whatever else has its name (a folder, a pipe that never ends) is refused.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, RecordError> {
-    if !std::fs::metadata(path).map_err(RecordError::io(path))?.is_file() {
-        return Err(RecordError::corrupt(path, "not a file"));
-    }
-    std::fs::read(path).map_err(RecordError::io(path))
 }
 
 #[cfg(test)]

@@ -233,6 +233,20 @@ pub(crate) fn rows_in_group(columns: &[Column]) -> usize {
     GROUP_BYTES / columns.iter().map(|c| c.kind.bytes()).sum::<usize>().max(1)
 }
 
+/// What a histogram is exported as, beside its count: the percentiles, with the smallest and largest at the ends.
+pub(crate) const PERCENTILES: [(&str, f64); 7] =
+    [("min", 0.0), ("p1", 0.01), ("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99), ("max", 1.0)];
+
+/// The names of a column's exported columns. `delay_ns_histogram` becomes `delay_count`, `delay_mean_ns`, `delay_p1_ns`, ...
+pub(crate) fn exported_names(column: &Column) -> Vec<String> {
+    if column.kind != Kind::Histogram {
+        return vec![column.name.clone()];
+    }
+    let base = column.name.trim_end_matches("_ns_histogram");
+    let percentiles = PERCENTILES.iter().map(|(name, _)| format!("{base}_{name}_ns"));
+    [format!("{base}_count"), format!("{base}_mean_ns")].into_iter().chain(percentiles).collect()
+}
+
 /// A record that goes into a table.
 pub(crate) trait Store {
     /// The columns of each field, and what it holds.

@@ -106,7 +106,7 @@ impl Table {
     /// The columns that an export of this table has, in their order, each with what it holds: the data dictionary.
     pub fn dictionary(self) -> Vec<Described> {
         let described = |(columns, what): &(Vec<Column>, &'static str)| -> Vec<Described> {
-            let names = columns.iter().flat_map(crate::export::exported_names);
+            let names = columns.iter().flat_map(crate::table::exported_names);
             names.map(|column| Described { column, what }).collect()
         };
         self.fields().iter().flat_map(described).collect()
@@ -310,7 +310,7 @@ mod tests {
     fn the_dictionary_tells_of_every_column_that_is_exported() {
         for table in Table::ALL {
             let exported: Vec<String> =
-                table.columns().iter().flat_map(crate::export::exported_names).collect();
+                table.columns().iter().flat_map(crate::table::exported_names).collect();
             let described: Vec<String> = table.dictionary().into_iter().map(|one| one.column).collect();
             assert_eq!(described, exported, "{}", table.name());
             assert!(table.dictionary().iter().all(|one| one.what.ends_with('.')), "{}", table.name());

@@ -8,7 +8,7 @@
 
 use crate::error::RecordError;
 use crate::gathered::Gathered;
-use crate::seal::{Sum, read_file};
+use crate::sum::{Sum, read_file};
 use crate::table::{Batch, Column, Kind, Values, rows_in_group};
 use crate::tables::{FORMAT, Rows, Table};
 use crate::types::{

@@ -3,12 +3,12 @@
 
 use crate::folder::Folder;
 use crate::growing::{Series, write_pages};
+use crate::model::Judged;
 use crate::model::Lab;
 use crate::pages::{Pages, run_file};
 use crate::{ReportError, charts, columns, events, script, source};
 use std::path::Path;
 use weir_engine::{FinishedRun, Results};
-use weir_record::compare::Compared;
 use weir_record::{Param, Records, RunSummary, Summary, Table};
 
 /// A result whose runs are shown.
@@ -20,9 +20,6 @@ pub struct Side<'a> {
     /// Their metrics, in the same order.
     pub summary: &'a Summary,
 }
-
-/// What was judged: the rows, and the names of the reference and of what is compared with it.
-pub type Judged<'a> = (&'a Compared, [&'a str; 2]);
 
 /// Writes the page into a folder, as `index.html`. With `in_order` a cell is one label, and all keep the order of their runs; else
 /// the levels of the tree are kept, where all sides have the same.

@@ -28,6 +28,25 @@ pub fn wrapped(text: &str, width: usize) -> String {
     lines + &line + "\n"
 }
 
+/// Words in lines of at most `width` characters, all but the first indented.
+pub fn folded(words: &str, indent: usize, width: usize) -> String {
+    let room = width.saturating_sub(indent).max(30);
+    let (mut text, mut column) = (String::new(), 0);
+    for word in words.split_whitespace() {
+        if column > 0 && column + 1 + word.chars().count() > room {
+            text += &format!("\n{:indent$}", "");
+            column = 0;
+        }
+        if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text += word;
+        column += word.chars().count();
+    }
+    text
+}
+
 /// Texts in at most `width` characters each, so that those that differ still do: where their beginnings are the same, their
 /// ends are kept.
 pub fn cut_apart(texts: &[&str], width: usize) -> Vec<String> {

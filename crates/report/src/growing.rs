@@ -6,8 +6,9 @@
 //! write than the runs take to simulate.
 
 use crate::folder::Folder;
+use crate::model::PIECE;
 use crate::model::{Lab, RunNumbers, RunSeries};
-use crate::pages::{PIECE, Pages, both_file, run_file};
+use crate::pages::{Pages, both_file, run_file};
 use crate::tables::ENGINES;
 use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script, source};
 use std::collections::{BTreeMap, HashMap};

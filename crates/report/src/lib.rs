@@ -28,9 +28,10 @@ mod waits;
 mod warnings;
 mod windows;
 
-pub use comparison::{Judged, Side, write_comparison};
+pub use comparison::{Side, write_comparison};
 pub use folder::Folder;
 pub use growing::{Growing, write_assets};
+pub use model::Judged;
 pub use table::{compare_table, table};
 pub use tables::class_name;
 

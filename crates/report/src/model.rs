@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 use weir_record::Distribution;
 use weir_record::compare::Compared;
 
+/// Runs whose pages are kept in one piece, in a large lab.
+pub(crate) const PIECE: usize = 100;
+
+/// What was judged: the rows, and the names of the reference and of what is compared with it.
+pub type Judged<'a> = (&'a Compared, [&'a str; 2]);
+
 /// A lab and all that was measured in it, but for the time series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lab {

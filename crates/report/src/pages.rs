@@ -1,8 +1,8 @@
 //! The pages: index, comparison, one for each run, one for each cell that two engines ran. Numbers are written here as
 //! plain HTML; the scripts in `assets/` add the tree's table and the plots.
 
-use crate::comparison::Judged;
 use crate::html::{Cell, Page, Table, escape, link, notices, swatch};
+use crate::model::{Judged, PIECE};
 use crate::model::{Lab, LinkNumbers, RunNumbers};
 use crate::scatter;
 use crate::sentence::{self, engine_name, spelled};
@@ -17,8 +17,6 @@ use std::fmt::Write;
 use weir_record::Distribution;
 use weir_record::compare::Comparison;
 
-/// Runs whose pages are kept in one piece, in a large lab.
-pub(crate) const PIECE: usize = 100;
 /// Runs that the index lists for readers without scripts.
 const PLAIN_RUNS: usize = 500;
 

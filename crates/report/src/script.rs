@@ -1,9 +1,9 @@
 //! What the pages' scripts are given: the lab's table for the index and the comparison, and each run's series. Pages open
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
+use crate::model::PIECE;
 use crate::model::{Chart, ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries, WaitNumbers};
 use crate::number::{compact, push_compact, rounded};
-use crate::pages::PIECE;
 use crate::sentence;
 use serde_json::{Value, json};
 use std::collections::HashMap;

@@ -13,7 +13,6 @@ mod watch;
 
 pub(crate) use args::CircuitArgs;
 
-use crate::doctor::folded;
 use crate::failure::{Failure, terminal_width};
 use crate::{print, print_json, say};
 use args::{Asked, CircuitAction, PlanArgs, ReserveArgs};
@@ -27,6 +26,7 @@ use weir_base::{Rate, Span};
 use weir_circuit::{
     Calendar, Card, Circuit, Conflict, Guarantee, Plan, Refusal, Request, Store, StoreError, Timers, Utc,
 };
+use weir_report::fit::folded;
 
 /// Where the reservations of a host are, unless another file is named.
 const STORE: &str = "/var/lib/weir/circuits.sqlite";

@@ -6,6 +6,7 @@ use crate::{print, print_json, say};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use weir_live::doctor::{Check, Status, examine};
+use weir_report::fit::folded;
 
 /// Looks at the machine and tells; fails where something keeps live runs from working or from being trusted.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
@@ -49,23 +50,4 @@ fn text(checks: &[Check], width: usize) -> String {
         (bad, _) => format!("{bad} findings keep live runs from working or from being trusted."),
     };
     text + "\n" + &verdict + "\n"
-}
-
-/// Words folded at the width, further lines indented.
-pub(crate) fn folded(words: &str, indent: usize, width: usize) -> String {
-    let room = width.saturating_sub(indent).max(30);
-    let (mut text, mut column) = (String::new(), 0);
-    for word in words.split_whitespace() {
-        if column > 0 && column + 1 + word.chars().count() > room {
-            text += &format!("\n{:indent$}", "");
-            column = 0;
-        }
-        if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text += word;
-        column += word.chars().count();
-    }
-    text
 }

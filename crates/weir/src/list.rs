@@ -1,7 +1,6 @@
 //! `weir list` and `weir describe`: what a lab can name, straight from the registries.
 
 use crate::cli::{DescribeArgs, Kind, ListArgs};
-use crate::doctor::folded;
 use crate::failure::{Failure, terminal_width};
 use crate::{print, print_json};
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use std::path::Path;
 use weir_base::Named;
 use weir_plan::Lab;
 use weir_record::METRICS;
+use weir_report::fit::folded;
 
 /// What can be named: its kind, and what the registry knows of it.
 struct Entry {

@@ -1,0 +1,98 @@
+//! Why a result folder cannot be used, and what to do about it.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use weir_record::RecordError;
+
+/// Why a result folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// It holds something that must not be mixed with what is to be run.
+    #[error("{folder} {what}")]
+    InTheWay {
+        /// The folder.
+        folder: String,
+        /// What stands in the way.
+        what: String,
+    },
+    /// Another process writes into it.
+    #[error("{folder} is being written by {holder}")]
+    Held {
+        /// The folder.
+        folder: String,
+        /// Who writes.
+        holder: Holder,
+    },
+    /// Reading or writing failed.
+    #[error("{path}: {error}")]
+    Io {
+        /// Where.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// Records cannot be read or written.
+    #[error(transparent)]
+    Records(#[from] RecordError),
+}
+
+impl FolderError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            FolderError::InTheWay { .. } => {
+                "--rerun replaces what is there once the new results are complete; --out DIR writes elsewhere"
+            }
+            FolderError::Held { .. } => "wait for its end, or interrupt it; --out DIR writes elsewhere",
+            FolderError::Io { .. } => {
+                "check that the folder exists, is yours and has room; --out DIR writes elsewhere"
+            }
+            FolderError::Records(_) => {
+                "put back the file from a copy, or remove the folder that it is in: the same command then runs \
+                 what is missing; --rerun runs everything again"
+            }
+        }
+    }
+}
+
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FolderError + '_ {
+    move |error| FolderError::Io { path: path.display().to_string(), error }
+}
+
+/// Who holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holder {
+    /// Its process.
+    pub process: Option<u32>,
+    /// Its command line.
+    pub command: Option<String>,
+    /// How long it has held the lock.
+    pub held: Option<Duration>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            None => write!(f, "another process")?,
+            Some(process) => write!(f, "process {process}")?,
+        }
+        if let Some(command) = &self.command {
+            write!(f, " (`{command}`)")?;
+        }
+        match self.held {
+            None => Ok(()),
+            Some(held) => write!(f, ", for {}", spoken(held.as_secs())),
+        }
+    }
+}
+
+/// A length of time in whole units.
+fn spoken(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}

@@ -1,0 +1,217 @@
+//! Frames of real packets, read, marked, damaged and answered.
+
+use super::*;
+use crate::address::{mac_of, port_of};
+use crate::frame::{checksum_v6, udp_frame};
+use weir_plan::Ip;
+
+fn pool() -> Pool {
+    Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands: vec![None; 3] }, 1500)
+}
+
+/// A TCP segment of flow 1 from node 0 to node 2, with these options and so many bytes of payload.
+fn segment(options: &[u8], payload: usize) -> Vec<u8> {
+    let mut frame = udp_frame(0, 2, Ip::V4, 1, 40 + options.len() + payload, Ecn::Ect0);
+    frame[ETHERNET + 9] = TCP;
+    let tcp = &mut frame[ETHERNET + 20..];
+    tcp[4..8].copy_from_slice(&7000u32.to_be_bytes());
+    tcp[8..12].copy_from_slice(&9000u32.to_be_bytes());
+    tcp[12] = (((20 + options.len()) / 4) as u8) << 4;
+    tcp[13] = 0x10;
+    tcp[20..20 + options.len()].copy_from_slice(options);
+    frame
+}
+
+/// The sum over pseudo-header and datagram comes out to all ones when nothing was damaged.
+fn is_sound_v6(packet: &LivePacket) -> bool {
+    let (header, udp) = packet.ethernet()[ETHERNET..].split_at(40);
+    checksum_v6(header, udp) == 0xffff
+}
+
+#[test]
+fn a_datagram_over_ipv6_is_read_as_it_was_built_and_marked_without_a_trace() {
+    for (length, ecn) in [(48, Ecn::Ect0), (49, Ecn::Ect1), (1500, Ecn::Ect1)] {
+        let mut packet = pool().packet(&udp_frame(0, 2, Ip::V6, 1, length, ecn)).unwrap();
+        assert_eq!((packet.wire_length() as usize, packet.flow()), (length, FlowId(1)));
+        assert_eq!((packet.destination(), packet.ecn()), (2, ecn));
+        assert!(is_sound_v6(&packet));
+        packet.mark_ce();
+        assert_eq!(packet.ecn(), Ecn::Ce);
+        // The version before the traffic class and the flow label behind it stay what they were.
+        assert_eq!(packet.ethernet()[ETHERNET..ETHERNET + 4], [0x60, 0x30, 0, 0]);
+        assert!(is_sound_v6(&packet));
+    }
+}
+
+#[test]
+fn a_segment_over_ipv6_shows_its_tcp_header() {
+    let mut frame = udp_frame(0, 2, Ip::V6, 1, 40 + 20 + 7, Ecn::NotEct);
+    frame[ETHERNET + 6] = TCP;
+    let tcp = &mut frame[ETHERNET + 40..];
+    tcp[4..8].copy_from_slice(&7000u32.to_be_bytes());
+    tcp[12] = 5 << 4;
+    tcp[13] = 0x02;
+    let packet = pool().packet(&frame).unwrap();
+    let tcp = packet.tcp().unwrap();
+    assert_eq!((tcp.sequence, tcp.payload, tcp.syn, tcp.ack), (7000, 7, true, false));
+}
+
+#[test]
+fn a_datagram_is_read_as_it_was_built() {
+    let packet = pool().packet(&udp_frame(0, 2, Ip::V4, 1, 1500, Ecn::Ect1)).unwrap();
+    assert_eq!((packet.wire_length(), packet.flow(), packet.destination()), (1500, FlowId(1), 2));
+    assert_eq!(packet.ecn(), Ecn::Ect1);
+    assert!(packet.tcp().is_none());
+    assert_eq!(checksum(&packet.ethernet()[ETHERNET..ETHERNET + 20]), 0);
+}
+
+#[test]
+fn marking_keeps_the_header_checksum_right() {
+    for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+        for length in 28..400 {
+            let mut packet = pool().packet(&udp_frame(0, 2, Ip::V4, 1, length, ecn)).unwrap();
+            packet.mark_ce();
+            assert_eq!(packet.ecn(), Ecn::Ce);
+            assert_eq!(checksum(&packet.ethernet()[ETHERNET..ETHERNET + 20]), 0);
+        }
+    }
+}
+
+#[test]
+fn a_datagram_that_is_turned_round_is_what_its_receiver_would_have_sent() {
+    for (ip, length) in [(Ip::V4, 1500), (Ip::V4, 28), (Ip::V6, 1500), (Ip::V6, 48)] {
+        let mut packet = pool().packet(&udp_frame(0, 2, ip, 1, length, Ecn::Ect1)).unwrap();
+        assert!(packet.turn_round());
+        let answer = udp_frame(2, 0, ip, 1, length, Ecn::Ect1);
+        assert_eq!(packet.ethernet()[ETHERNET..], answer[ETHERNET..]);
+        assert_eq!((packet.destination(), packet.flow(), packet.ecn()), (0, FlowId(1), Ecn::Ect1));
+        assert_eq!(packet.ethernet()[6..12], mac_of(2));
+    }
+}
+
+#[test]
+fn a_segment_and_what_comes_from_nowhere_in_the_network_are_not_turned_round() {
+    let mut packet = pool().packet(&segment(&[], 5)).unwrap();
+    let before = packet.ethernet().to_vec();
+    assert!(!packet.turn_round() && packet.ethernet() == before);
+    // Node 1 is a router.
+    let mut packet = pool().packet(&udp_frame(1, 2, Ip::V4, 1, 100, Ecn::NotEct)).unwrap();
+    assert!(!packet.turn_round() && packet.destination() == 2);
+}
+
+#[test]
+fn sack_blocks_are_found_behind_other_options() {
+    let mut options = vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 18];
+    for edge in [100u32, 200, 300, 400] {
+        options.extend(edge.to_be_bytes());
+    }
+    let packet = pool().packet(&segment(&options, 5)).unwrap();
+    let tcp = packet.tcp().unwrap();
+    assert_eq!((tcp.sequence, tcp.acknowledgement, tcp.payload), (7000, 9000, 5));
+    assert!(tcp.ack && !tcp.syn);
+    assert_eq!(tcp.sack, [(100, 200), (300, 400)]);
+}
+
+#[test]
+fn a_twin_is_the_same_and_goes_back_to_the_same_pool() {
+    let pool = pool();
+    let mut packet = pool.packet(&udp_frame(0, 2, Ip::V4, 1, 300, Ecn::Ect0)).unwrap();
+    packet.arrive(Time::from_nanos(5));
+    let twin = packet.duplicate();
+    assert_eq!(twin.ethernet(), packet.ethernet());
+    assert_eq!((twin.flow(), twin.arrived(), twin.class()), (packet.flow(), packet.arrived(), Ecn::Ect0));
+    drop((packet, twin));
+    assert_eq!(pool.free.borrow().len(), 2);
+}
+
+#[test]
+fn damage_is_one_bit_where_a_checksum_tells_of_it() {
+    let changed = |frame: &[u8]| {
+        let mut packet = pool().packet(frame).unwrap();
+        packet.corrupt();
+        assert!(packet.is_corrupt());
+        let pairs = packet.ethernet().iter().zip(frame).enumerate();
+        let places: Vec<_> =
+            pairs.filter(|(_, (a, b))| a != b).map(|(at, (a, b))| (at - ETHERNET, a ^ b)).collect();
+        assert_eq!(places.len(), 1);
+        places[0]
+    };
+    assert_eq!(changed(&segment(&[], 100)), (139, 1), "the last byte of the payload");
+    assert_eq!(changed(&segment(&[1, 1, 1, 1], 0)), (20 + 17, 1), "TCP's own checksum");
+    let mut datagram = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
+    assert_eq!(changed(&datagram), (11, 1), "a datagram without a checksum: the IP header's");
+    datagram[ETHERNET + 27] = 9;
+    assert_eq!(changed(&datagram), (99, 1));
+}
+
+#[test]
+fn what_a_command_sends_is_its_flows_whatever_the_ports() {
+    let commands = vec![Some(FlowId(2)), None, None];
+    let pool = Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands }, 1500);
+    let mut ping = udp_frame(0, 2, Ip::V4, 9, 84, Ecn::NotEct);
+    ping[ETHERNET + 9] = 1;
+    assert_eq!(pool.packet(&ping).unwrap().flow(), FlowId(2));
+    assert_eq!(
+        pool.packet(&udp_frame(2, 0, Ip::V4, 9, 84, Ecn::NotEct)).unwrap().flow(),
+        FlowId(2),
+        "and answers"
+    );
+    assert_eq!(
+        pool.packet(&udp_frame(0, 2, Ip::V4, 1, 84, Ecn::NotEct)).unwrap().flow(),
+        FlowId(1),
+        "a flow's own"
+    );
+}
+
+#[test]
+fn what_is_not_for_a_host_of_the_network_is_not_taken() {
+    let pool = pool();
+    assert!(pool.packet(&udp_frame(0, 1, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "node 1 is a router");
+    assert!(pool.packet(&udp_frame(0, 9, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "there is no node 9");
+    let mut arp = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
+    arp[13] = 0x06;
+    assert!(pool.packet(&arp).is_none());
+    assert!(pool.packet(&[]).is_none());
+}
+
+#[test]
+fn cut_and_garbled_packets_never_panic() {
+    let pool = pool();
+    let whole = segment(&[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 20);
+    for length in 0..whole.len() {
+        let mut cut = whole[..length].to_vec();
+        drop(pool.packet(&cut));
+        if length >= ETHERNET + 20 {
+            cut[ETHERNET + 2..ETHERNET + 4].copy_from_slice(&((length - ETHERNET) as u16).to_be_bytes());
+            drop(pool.packet(&cut));
+        }
+    }
+    let whole_v6 = udp_frame(0, 2, Ip::V6, 1, 80, Ecn::Ect0);
+    for length in 0..whole_v6.len() {
+        drop(pool.packet(&whole_v6[..length]));
+    }
+    for (at, value) in (0..whole_v6.len()).flat_map(|at| [0, 1, 6, 0xff].map(|value| (at, value))) {
+        let mut garbled = whole_v6.clone();
+        garbled[at] = value;
+        drop(pool.packet(&garbled));
+    }
+    for (at, value) in (0..whole.len()).flat_map(|at| [0, 1, 0x5f, 0xff].map(|value| (at, value))) {
+        let mut garbled = whole.clone();
+        garbled[at] = value;
+        drop(pool.packet(&garbled));
+    }
+}
+
+#[test]
+fn a_packet_that_ends_gives_its_buffer_back() {
+    let pool = pool();
+    let frame = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
+    let packets: Vec<_> = (0..10).map(|_| pool.packet(&frame).unwrap()).collect();
+    drop(packets);
+    assert_eq!(pool.free.borrow().len(), 10);
+    let again = pool.packet(&frame).unwrap();
+    assert_eq!(
+        (pool.free.borrow().len(), again.flow()),
+        (9, FlowId(usize::from(port_of(1) - port_of(0)) as u32))
+    );
+}
