@@ -12,7 +12,7 @@
 
 use crate::event::EventQueue;
 use crate::fabric::{Delivery, Fabric};
-use crate::link::{Link, Watcher};
+use crate::link::{Around, Link};
 use crate::tap::Taps;
 use crate::wire::Wire;
 use std::collections::VecDeque;
@@ -92,14 +92,14 @@ impl<P: Wire> Link<P> {
 
     /// Does in this deferred link what is due.
     #[inline(always)]
-    fn catch_up(&mut self, until: Until, taps: &mut Taps, watcher: &mut Watcher<P>) {
+    fn catch_up(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         loop {
             let departs = self.departures.next;
             if self.armed && self.free_at <= departs {
                 if !until.includes(self.free_at, 2 * self.index) {
                     return;
                 }
-                self.transmit(self.free_at, watcher);
+                self.transmit(self.free_at, around);
             } else {
                 let host = self.departures.first_host();
                 if departs > until.time || !until.includes(departs, until.first_host + host) {
@@ -107,22 +107,22 @@ impl<P: Wire> Link<P> {
                 }
                 let Some((at, _, packet)) = self.departures.pop() else { return };
                 taps.sent(host, &packet, packet.tcp(), at);
-                self.arrive(packet, at, watcher);
+                self.arrive(packet, at, around);
             }
         }
     }
 
     /// The same, where there is mostly nothing to do.
     #[inline(always)]
-    fn catch_up_if_late(&mut self, until: Until, taps: &mut Taps, watcher: &mut Watcher<P>) {
+    fn catch_up_if_late(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         if self.is_late(until.time) {
-            self.catch_up_late(until, taps, watcher);
+            self.catch_up_late(until, taps, around);
         }
     }
 
     #[inline(never)]
-    fn catch_up_late(&mut self, until: Until, taps: &mut Taps, watcher: &mut Watcher<P>) {
-        self.catch_up(until, taps, watcher);
+    fn catch_up_late(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
+        self.catch_up(until, taps, around);
     }
 
     /// When this deferred link needs its event, and the event's source.
@@ -167,8 +167,8 @@ impl<P: Wire> Fabric<P> {
     pub(crate) fn arrive_deferred(&mut self, link: usize, packet: P, now: Time) {
         let until = self.until(now, self.acting);
         let link = &mut self.links[link];
-        link.catch_up_if_late(until, &mut self.taps, &mut self.watcher);
-        link.arrive(packet, now, &mut self.watcher);
+        link.catch_up_if_late(until, &mut self.taps, &mut self.around);
+        link.arrive(packet, now, &mut self.around);
         link.schedule(self.first_host, &mut self.events);
     }
 
@@ -181,7 +181,7 @@ impl<P: Wire> Fabric<P> {
             self.events.pop();
             return None;
         }
-        link.catch_up(until, &mut self.taps, &mut self.watcher);
+        link.catch_up(until, &mut self.taps, &mut self.around);
         let packet = link.take_arrived(now);
         let ((due, source), to) = (link.due(self.first_host), link.to as usize);
         link.scheduled = due;
@@ -196,7 +196,7 @@ impl<P: Wire> Fabric<P> {
     pub(crate) fn catch_up_with_host(&mut self, host: usize, now: Time) {
         let until = self.until(now, self.acting);
         if let Some(link) = self.edges[host].link {
-            self.links[link as usize].catch_up_if_late(until, &mut self.taps, &mut self.watcher);
+            self.links[link as usize].catch_up_if_late(until, &mut self.taps, &mut self.around);
         }
     }
 
@@ -210,7 +210,7 @@ impl<P: Wire> Fabric<P> {
         let until = self.until(now, usize::MAX);
         let link = &mut self.links[index];
         if link.deferred {
-            link.catch_up_if_late(until, &mut self.taps, &mut self.watcher);
+            link.catch_up_if_late(until, &mut self.taps, &mut self.around);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The fabric: all links of a run, and the events in them.
 
 use crate::event::EventQueue;
-use crate::link::{Link, LinkCounters, Observer, Watcher};
+use crate::link::{Around, Link, LinkCounters, Observer};
 use crate::route::{Hop, Hops, Routes};
 use crate::station::{Placed, StationCounters, Stations};
 use crate::tap::{FlowCounters, Taps};
@@ -80,7 +80,7 @@ pub struct Fabric<P> {
     pub(crate) stations: Stations<P>,
     pub(crate) events: EventQueue,
     pub(crate) taps: Taps,
-    pub(crate) watcher: Watcher<P>,
+    pub(crate) around: Around<P>,
     /// The source of the event that is being handled; `usize::MAX` when the hosts act by themselves.
     pub(crate) acting: usize,
     /// The source of the first host.
@@ -177,7 +177,7 @@ impl<P: Wire> Fabric<P> {
             changes,
             routes,
             taps: Taps::new(&config.flows, config.groups, config.round_trips),
-            watcher: None,
+            around: Around::default(),
             acting: usize::MAX,
             ready: VecDeque::new(),
             sent: 0,
@@ -203,12 +203,17 @@ impl<P: Wire> Fabric<P> {
     /// Has every packet at every measured link shown to `observer`. To be called before anything happens.
     pub fn observe(&mut self, observer: Box<dyn Observer<P> + Send>) {
         self.defer_nothing();
-        self.watcher = Some(observer);
+        self.around.observer = Some(observer);
     }
 
     /// Takes the observer back.
     pub fn take_observer(&mut self) -> Option<Box<dyn Observer<P> + Send>> {
-        self.watcher.take()
+        self.around.observer.take()
+    }
+
+    /// A packet that was dropped by a queue or lost by a link, to be used again ([`Wire::IS_REUSED`]).
+    pub fn take_discarded(&mut self) -> Option<P> {
+        self.around.discarded.pop()
     }
 
     fn schedule_source(&self) -> usize {
@@ -315,7 +320,7 @@ impl<P: Wire> Fabric<P> {
                 }
                 let link = &mut self.links[index];
                 let before = link.head();
-                if let Some(wake) = link.arrive(packet, now, &mut self.watcher) {
+                if let Some(wake) = link.arrive(packet, now, &mut self.around) {
                     self.events.push(wake, 2 * index);
                 }
                 let head = link.head();
@@ -443,7 +448,7 @@ impl<P: Wire> Fabric<P> {
             return self.transmit_paced(index, now);
         }
         let before = link.head();
-        let wake = link.transmit(now, &mut self.watcher);
+        let wake = link.transmit(now, &mut self.around);
         let head = link.head();
         self.next_event(wake.unwrap_or(Time::NEVER), 2 * index);
         if head < before {
@@ -455,7 +460,7 @@ impl<P: Wire> Fabric<P> {
     fn transmit_paced(&mut self, index: usize, now: Time) -> Option<Delivery<P>> {
         let link = &mut self.links[index];
         let (before, backlog) = (link.head(), link.queue().backlog().bytes);
-        let wake = link.transmit_paced(now, &mut self.watcher);
+        let wake = link.transmit_paced(now, &mut self.around);
         let (head, drained) = (link.head(), link.has_drained(backlog));
         self.next_event(wake.unwrap_or(Time::NEVER), 2 * index);
         if head < before {

@@ -15,7 +15,7 @@ use account::Account;
 use impairments::Impairments;
 use pacing::Pacing;
 use std::collections::VecDeque;
-use weir_base::{Bytes, CODEPOINTS, Ecn, FlowId, Histogram, Packet, Random, Rate, Span, Time};
+use weir_base::{Bytes, CODEPOINTS, Ecn, FlowId, Histogram, Random, Rate, Span, Time};
 use weir_queue::{Discipline, DropReason, Fate, Queue};
 
 /// What a link and its queue did since the counters were last taken. Arrays are indexed by codepoint on arrival.
@@ -115,8 +115,34 @@ pub trait Observer<P> {
     fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time);
 }
 
-/// An observer, if there is one.
-pub(crate) type Watcher<P> = Option<Box<dyn Observer<P> + Send>>;
+/// What is around the links: an observer, if there is one, and the packets that were dropped or lost, where they are used again.
+pub(crate) struct Around<P> {
+    pub(crate) observer: Option<Box<dyn Observer<P> + Send>>,
+    pub(crate) discarded: Vec<P>,
+}
+
+impl<P> Default for Around<P> {
+    fn default() -> Around<P> {
+        Around { observer: None, discarded: Vec::new() }
+    }
+}
+
+impl<P: Wire> Around<P> {
+    /// Shows a packet at a link to the observer.
+    #[inline]
+    fn show(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time) {
+        if let Some(observer) = &mut self.observer {
+            observer.packet(link, packet, event, now);
+        }
+    }
+
+    /// A packet goes no further.
+    fn discard(&mut self, packet: P) {
+        if P::IS_REUSED {
+            self.discarded.push(packet);
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Link<P> {
@@ -185,10 +211,10 @@ struct Books {
 struct Ledger<'a, P> {
     link: usize,
     books: &'a mut Books,
-    watcher: &'a mut Watcher<P>,
+    around: &'a mut Around<P>,
 }
 
-impl<P: Packet> Fate<P> for Ledger<'_, P> {
+impl<P: Wire> Fate<P> for Ledger<'_, P> {
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time) {
         self.books.counters.dropped[packet.class() as usize] += 1;
         self.books.counters.dropped_for[reason as usize] += 1;
@@ -196,15 +222,12 @@ impl<P: Packet> Fate<P> for Ledger<'_, P> {
         if let Some(left) = &mut self.books.card {
             left.push_back((packet.flow(), packet.wire_length(), now));
         }
-        if let Some(watcher) = self.watcher {
-            watcher.packet(self.link, &packet, PacketEvent::Dropped, now);
-        }
+        self.around.show(self.link, &packet, PacketEvent::Dropped, now);
+        self.around.discard(packet);
     }
     fn marked(&mut self, packet: &P, now: Time) {
         // It is counted when it leaves: shares of packets are of those whose fate is known.
-        if let Some(watcher) = self.watcher {
-            watcher.packet(self.link, packet, PacketEvent::Marked, now);
-        }
+        self.around.show(self.link, packet, PacketEvent::Marked, now);
     }
 }
 
@@ -262,16 +285,16 @@ impl<P: Wire> Link<P> {
 
     /// A packet arrives. Returns when the transmitter wants an event, if it wants a new one; the pipe may have a new head.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, mut packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    pub(crate) fn arrive(&mut self, mut packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
         if self.rate.is_none() && !self.scripted {
-            self.send_off(packet, now, now, watcher);
+            self.send_off(packet, now, now, around);
             return None;
         }
         self.arrivals += 1;
         packet.arrive(now);
         if self.drop.front() == Some(&self.arrivals) {
             self.drop.pop_front();
-            self.lose(&packet, now, watcher);
+            self.lose(packet, now, around);
             return None;
         }
         if self.hold.front().is_some_and(|(number, _)| *number == self.arrivals) {
@@ -279,13 +302,13 @@ impl<P: Wire> Link<P> {
             self.held.push((by, packet));
             return None;
         }
-        let wake = self.take_in(packet, now, watcher);
-        if self.held.is_empty() { wake } else { wake.or(self.release_held(now, watcher)) }
+        let wake = self.take_in(packet, now, around);
+        if self.held.is_empty() { wake } else { wake.or(self.release_held(now, around)) }
     }
 
     /// Another packet has passed those that are held back.
     #[cold]
-    fn release_held(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    fn release_held(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let mut wake = None;
         for (left, _) in &mut self.held {
             *left -= 1;
@@ -293,32 +316,32 @@ impl<P: Wire> Link<P> {
         while let Some(due) = self.held.iter().position(|(left, _)| *left == 0) {
             let (_, mut packet) = self.held.remove(due);
             packet.arrive(now);
-            wake = wake.or(self.take_in(packet, now, watcher));
+            wake = wake.or(self.take_in(packet, now, around));
         }
         wake
     }
 
     /// A packet enters the queue, and is sent at once if nothing stands before it.
     #[inline(always)]
-    fn take_in(&mut self, packet: P, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    fn take_in(&mut self, packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
         if self.rate.is_none() {
             self.books.counters.forwarded += u64::from(self.impairments.is_none());
-            self.send_off(packet, now, now, watcher);
+            self.send_off(packet, now, now, around);
             return None;
         }
         self.books.counters.arrived[packet.class() as usize] += 1;
-        if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
-            watcher.packet(self.index, &packet, PacketEvent::Arrived, now);
+        if self.measured {
+            around.show(self.index, &packet, PacketEvent::Arrived, now);
         }
-        let mut ledger = Ledger { link: self.index, books: &mut self.books, watcher };
+        let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
         self.queue.enqueue(packet, now, &mut ledger);
         if self.armed {
             return None;
         }
         if self.pacing.is_some() {
-            return self.taken_in(now, watcher);
+            return self.taken_in(now, around);
         }
-        if now >= self.free_at { self.transmit(now, watcher) } else { self.arm() }
+        if now >= self.free_at { self.transmit(now, around) } else { self.arm() }
     }
 
     #[inline]
@@ -329,9 +352,9 @@ impl<P: Wire> Link<P> {
 
     /// Begins to send the next packet. Returns when the transmitter wants its next event: only while packets wait.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    pub(crate) fn transmit(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         self.armed = false;
-        let (packet, bytes) = self.begin(now, watcher)?;
+        let (packet, bytes) = self.begin(now, around)?;
         if bytes != self.last_sent.0 {
             let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
             self.last_sent = (bytes, busy);
@@ -339,14 +362,14 @@ impl<P: Wire> Link<P> {
         let busy = self.last_sent.1;
         self.books.counters.busy += busy;
         self.free_at = now + busy;
-        self.send_off(packet, self.free_at, now, watcher);
+        self.send_off(packet, self.free_at, now, around);
         if self.queue.backlog().packets > 0 { self.arm() } else { None }
     }
 
     /// Takes the next packet out of the queue, to be sent from now on; also its bytes, overhead included.
     #[inline(always)]
-    fn begin(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<(P, u64)> {
-        let mut ledger = Ledger { link: self.index, books: &mut self.books, watcher };
+    fn begin(&mut self, now: Time, around: &mut Around<P>) -> Option<(P, u64)> {
+        let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
         let packet = self.queue.dequeue(now, &mut ledger)?;
         if let Some(left) = &mut self.books.card {
             left.push_back((packet.flow(), packet.wire_length(), now));
@@ -361,18 +384,16 @@ impl<P: Wire> Link<P> {
         }
         if self.measured {
             self.delays[class].record(now.since(packet.arrived()));
-            if let Some(watcher) = watcher {
-                watcher.packet(self.index, &packet, PacketEvent::Sent, now);
-            }
+            around.show(self.index, &packet, PacketEvent::Sent, now);
         }
         Some((packet, bytes))
     }
 
     /// Puts a packet on its way at `leaves`.
     #[inline(always)]
-    fn send_off(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
+    fn send_off(&mut self, packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         if self.impairments.is_some() {
-            return self.send_off_impaired(packet, leaves, now, watcher);
+            return self.send_off_impaired(packet, leaves, now, around);
         }
         self.last_arrival = self.last_arrival.max(leaves + self.delay);
         self.head = self.head.min(self.last_arrival);
@@ -390,12 +411,13 @@ impl<P: Wire> Link<P> {
         Some(packet)
     }
 
-    fn lose(&mut self, packet: &P, now: Time, watcher: &mut Watcher<P>) {
+    fn lose(&mut self, packet: P, now: Time, around: &mut Around<P>) {
         self.books.counters.lost += 1;
         self.total_lost += 1;
-        if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
-            watcher.packet(self.index, packet, PacketEvent::Lost, now);
+        if self.measured {
+            around.show(self.index, &packet, PacketEvent::Lost, now);
         }
+        around.discard(packet);
     }
 
     /// Whether nothing about it shows before a packet has reached its far end.

@@ -5,6 +5,9 @@ use weir_base::{Ecn, Packet};
 
 /// A packet that can cross a fabric.
 pub trait Wire: Packet + Sized {
+    /// Whether packets that are dropped or lost are kept, for [`Fabric::take_discarded`](crate::Fabric::take_discarded).
+    const IS_REUSED: bool = false;
+
     /// The host (index of a node) that it is for.
     fn destination(&self) -> usize;
     /// Its TCP header, if it is TCP.

@@ -4,7 +4,7 @@
 use core::net::{IpAddr, SocketAddr};
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
 use weir_base::{Ecn, FlowId, Packet, Time};
-use weir_fabric::{DatagramView, TcpView, Wire};
+use weir_fabric::{DatagramView, Fabric, TcpView, Wire};
 use weir_plan::Ip;
 use weir_plan::address::{address_of, port_of};
 use weir_transport::Body;
@@ -48,7 +48,17 @@ pub(crate) struct Pool {
 impl Pool {
     /// A packet whose body is to be written; an older one stands there.
     #[inline]
-    pub(crate) fn take(&mut self, datagrams: bool) -> SimPacket {
+    pub(crate) fn take(&mut self, datagrams: bool, fabric: &mut Fabric<SimPacket>) -> SimPacket {
+        let packets = if datagrams { &mut self.datagrams } else { &mut self.segments };
+        packets.pop().unwrap_or_else(|| self.refill(datagrams, fabric))
+    }
+
+    /// There is none: takes back what the network has discarded.
+    #[cold]
+    fn refill(&mut self, datagrams: bool, fabric: &mut Fabric<SimPacket>) -> SimPacket {
+        while let Some(packet) = fabric.take_discarded() {
+            self.take_back(packet);
+        }
         let packets = if datagrams { &mut self.datagrams } else { &mut self.segments };
         packets.pop().unwrap_or_else(SimPacket::new)
     }
@@ -233,6 +243,8 @@ impl SimPacket {
 }
 
 impl Wire for SimPacket {
+    const IS_REUSED: bool = true;
+
     #[inline]
     fn destination(&self) -> usize {
         self.0.way.to.into()

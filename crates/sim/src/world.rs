@@ -380,7 +380,7 @@ impl<'a> World<'a> {
                 in_card.held = true;
                 return self.fabric.count_refused(number);
             }
-            let mut packet = self.pool.take(datagrams);
+            let mut packet = self.pool.take(datagrams, &mut self.fabric);
             let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
                 return self.pool.take_back(packet);
             };
@@ -496,7 +496,7 @@ fn transmit(
 ) {
     let Outlet { way, datagrams, exact, answers } = outlet;
     loop {
-        let mut packet = pool.take(datagrams);
+        let mut packet = pool.take(datagrams, fabric);
         let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
             return pool.take_back(packet);
         };

@@ -1,7 +1,7 @@
 //! What a link does to packets on their way: losing, doubling, damaging and delaying them. A plain link has none of this
 //! and pays one look for it. Each has a random stream of its own, so that one never changes what another draws.
 
-use super::{Link, PacketEvent, Watcher};
+use super::{Around, Link, PacketEvent};
 use crate::config;
 use crate::jitter::Jitter;
 use crate::loss::Losses;
@@ -64,25 +64,25 @@ impl Impairments {
 
 impl<P: Wire> Link<P> {
     /// Puts a packet on its way at `leaves`, with whatever happens to it there.
-    pub(super) fn send_off_impaired(&mut self, packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
+    pub(super) fn send_off_impaired(&mut self, packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
         if impairments.losses.next() {
-            return self.lose(&packet, now, watcher);
+            return self.lose(packet, now, around);
         }
         self.books.counters.forwarded += 1;
         if impairments.duplicate > 0.0 && impairments.duplicates.chance(impairments.duplicate) {
             let twin = packet.duplicate();
             self.books.counters.duplicated += 1;
             self.total_duplicated += 1;
-            self.tell(&twin, PacketEvent::Duplicated, now, watcher);
-            self.travel(twin, leaves, now, watcher);
+            self.tell(&twin, PacketEvent::Duplicated, now, around);
+            self.travel(twin, leaves, now, around);
         }
-        self.travel(packet, leaves, now, watcher);
+        self.travel(packet, leaves, now, around);
     }
 
     /// A packet that is not lost: damaged perhaps, and delayed by its own time.
     #[inline]
-    fn travel(&mut self, mut packet: P, leaves: Time, now: Time, watcher: &mut Watcher<P>) {
+    fn travel(&mut self, mut packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
         let corrupt = impairments.corrupt > 0.0 && impairments.corruptions.chance(impairments.corrupt);
         let jitter = impairments.jitter;
@@ -91,7 +91,7 @@ impl<P: Wire> Link<P> {
         if corrupt {
             packet.corrupt();
             self.books.counters.corrupted += 1;
-            self.tell(&packet, PacketEvent::Corrupted, now, watcher);
+            self.tell(&packet, PacketEvent::Corrupted, now, around);
         }
         let mut at = self.last_arrival.max(leaves + self.delay);
         if jitter.reorder {
@@ -111,9 +111,9 @@ impl<P: Wire> Link<P> {
         self.pipe.insert(place, (at, packet));
     }
 
-    fn tell(&self, packet: &P, event: PacketEvent, now: Time, watcher: &mut Watcher<P>) {
-        if let Some(watcher) = watcher.as_mut().filter(|_| self.measured) {
-            watcher.packet(self.index, packet, event, now);
+    fn tell(&self, packet: &P, event: PacketEvent, now: Time, around: &mut Around<P>) {
+        if self.measured {
+            around.show(self.index, packet, event, now);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! link has none of this and pays one look for it.
 
 use super::account::{Transmission, rate_over};
-use super::{Link, Watcher};
+use super::{Around, Link};
 use crate::config;
 use crate::trace::{OPPORTUNITY, Playback, Trace, bits_of};
 use crate::wifi::{ACKNOWLEDGED, Aggregate, Radio};
@@ -194,29 +194,29 @@ impl<P> Pacing<P> {
 impl<P: Wire> Link<P> {
     /// A packet has come into the queue, and the transmitter has no event of its own: sends what may be sent now. Returns when it
     /// wants an event, if it wants a new one.
-    pub(super) fn taken_in(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    pub(super) fn taken_in(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let held_until = self.pacing.as_ref()?.held_until;
         if held_until != Time::NEVER {
             // Only a packet that may go before the others brings their time forward.
             self.queue.departs(self.free_at.max(now)).filter(|at| *at < held_until)?;
         }
-        self.take_turn(now, watcher)
+        self.take_turn(now, around)
     }
 
     /// Sends what may be sent now, the transmitter having no event; returns when it wants one.
-    fn take_turn(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    fn take_turn(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         loop {
             let at = self.arm_paced(now)?;
             if at > now {
                 return Some(at);
             }
             self.armed = false;
-            self.serve(now, watcher);
+            self.serve(now, around);
         }
     }
 
     /// The transmitter's event, unless a change has overtaken it.
-    pub(crate) fn transmit_paced(&mut self, now: Time, watcher: &mut Watcher<P>) -> Option<Time> {
+    pub(crate) fn transmit_paced(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let pacing = self.pacing.as_mut()?;
         if now != if self.armed { pacing.wake } else { pacing.held_until } {
             return None;
@@ -227,9 +227,9 @@ impl<P: Wire> Link<P> {
             return None;
         }
         if sends {
-            self.serve(now, watcher);
+            self.serve(now, around);
         }
-        self.take_turn(now, watcher)
+        self.take_turn(now, around)
     }
 
     /// Sets the time of the next event, if anything waits: the transmitter's own, or when the queue may send.
@@ -306,12 +306,12 @@ impl<P: Wire> Link<P> {
     }
 
     /// Sends what goes at once from `now` on.
-    fn serve(&mut self, now: Time, watcher: &mut Watcher<P>) {
+    fn serve(&mut self, now: Time, around: &mut Around<P>) {
         let Some(pacing) = &mut self.pacing else { return };
         if pacing.trace.as_ref().is_some_and(|played| played.trace.is_opportunities()) {
-            return self.use_opportunity(now, watcher);
+            return self.use_opportunity(now, around);
         }
-        if pacing.radio.is_some() { self.send_aggregate(now, watcher) } else { self.send_one(now, watcher) }
+        if pacing.radio.is_some() { self.send_aggregate(now, around) } else { self.send_one(now, around) }
     }
 
     fn take_carried(&mut self) -> Option<(P, u64)> {
@@ -319,18 +319,18 @@ impl<P: Wire> Link<P> {
     }
 
     /// Uses the opportunity of this moment for as many packets as its bytes suffice for.
-    fn use_opportunity(&mut self, now: Time, watcher: &mut Watcher<P>) {
+    fn use_opportunity(&mut self, now: Time, around: &mut Around<P>) {
         let Some(played) = self.pacing.as_mut().and_then(|pacing| pacing.trace.as_mut()) else { return };
         played.next += 1;
         self.count_idle(now);
         let mut room = OPPORTUNITY.get();
         while room > 0 {
-            let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
+            let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, around)) else {
                 break;
             };
             if left <= room {
                 room -= left;
-                self.send_off(packet, now, now, watcher);
+                self.send_off(packet, now, now, around);
             } else {
                 if let Some(pacing) = &mut self.pacing {
                     pacing.carried = Some((packet, left - room));
@@ -343,9 +343,9 @@ impl<P: Wire> Link<P> {
     }
 
     /// Sends one packet at the rate of a trace in steps, or at the link's own.
-    fn send_one(&mut self, now: Time, watcher: &mut Watcher<P>) {
+    fn send_one(&mut self, now: Time, around: &mut Around<P>) {
         self.count_idle(now);
-        let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, watcher)) else { return };
+        let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, around)) else { return };
         let Some(pacing) = &mut self.pacing else { return };
         let bytes = Bytes::new(left);
         let done = match &pacing.trace {
@@ -366,11 +366,11 @@ impl<P: Wire> Link<P> {
         pacing.works_on(Transmission { until: done, takes: done.since(now), bytes });
         self.books.counters.busy += done.since(now);
         (self.free_at, self.account.since) = (done, done);
-        self.send_off(packet, done, now, watcher);
+        self.send_off(packet, done, now, around);
     }
 
     /// Sends what waits as one aggregate, whose packets arrive together at its end.
-    fn send_aggregate(&mut self, now: Time, watcher: &mut Watcher<P>) {
+    fn send_aggregate(&mut self, now: Time, around: &mut Around<P>) {
         self.count_idle(now);
         let Some(pacing) = &mut self.pacing else { return };
         let best = match &pacing.trace {
@@ -386,7 +386,7 @@ impl<P: Wire> Link<P> {
         let mut aggregate = Aggregate::default();
         let mut sent_bytes = [0; 4];
         while aggregate.takes(longest, &wifi, rate) {
-            let Some((packet, bytes)) = self.take_carried().or_else(|| self.begin(now, watcher)) else {
+            let Some((packet, bytes)) = self.take_carried().or_else(|| self.begin(now, around)) else {
                 break;
             };
             aggregate.add(bytes);
@@ -405,7 +405,7 @@ impl<P: Wire> Link<P> {
             self.account.since = end;
             self.books.counters.busy += airtime;
             self.free_at = end + ACKNOWLEDGED;
-            packets.drain(..).for_each(|packet| self.send_off(packet, end, now, watcher));
+            packets.drain(..).for_each(|packet| self.send_off(packet, end, now, around));
         }
         if let Some(pacing) = &mut self.pacing {
             pacing.aggregate = packets;
