@@ -6,7 +6,6 @@
 use crate::ledbat::{bound, slow_start};
 use crate::ledbat_delay::QueuingDelay;
 use crate::ranges::within;
-use crate::windowed::Windowed;
 use crate::{Ack, Signal, Start, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -90,7 +89,7 @@ impl AppleLedbat {
     }
 }
 
-impl Windowed for AppleLedbat {
+impl crate::windowed::Windowed for AppleLedbat {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -98,7 +97,7 @@ impl Windowed for AppleLedbat {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if !ack.may_grow {
             return;
         }
@@ -118,11 +117,11 @@ impl Windowed for AppleLedbat {
         bound(&mut self.window, ack, self.config.allowed_increase, self.config.min_cwnd);
     }
 
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("queuing_delay_ms", self.delay.millis() as f64);
     }
 }

@@ -14,7 +14,6 @@ use self::gradients::{Gradients, Trend};
 use self::hystart::HyStart;
 use crate::hystart::Detect;
 use crate::ranges::within;
-use crate::windowed::Windowed;
 use crate::{Ack, Delivered, Restart, Signal, Start, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
@@ -178,23 +177,23 @@ impl Cdg {
     }
 }
 
-impl Windowed for Cdg {
+impl crate::windowed::Windowed for Cdg {
     fn base(&self) -> &Window {
         &self.window
     }
     fn base_mut(&mut self) -> &mut Window {
         &mut self.window
     }
-    fn watches(&self) -> bool {
+    fn wants_delivered(&self) -> bool {
         true
     }
 
-    fn delivered(&mut self, delivered: &Delivered) {
+    fn on_delivered(&mut self, delivered: &Delivered) {
         self.next_sequence = delivered.next_sequence;
         self.gradients.sample(delivered);
     }
 
-    fn acknowledged(&mut self, ack: &Ack, random: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, random: &mut Random) {
         self.asks = false;
         if !ack.may_grow {
             return;
@@ -218,12 +217,12 @@ impl Windowed for Cdg {
             self.grow(ack);
         }
     }
-    fn asks(&self) -> bool {
+    fn wants_reduction(&self) -> bool {
         self.asks
     }
 
     /// Linux `tcp_cdg_ssthresh`.
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         let cwnd = self.window.cwnd;
         if self.queue == Queue::BackingOff {
             let left = u64::from(cwnd) * u64::from(self.config.backoff_beta.min(BETA_SCALE));
@@ -237,12 +236,12 @@ impl Windowed for Cdg {
         self.window.halved().max(shadow)
     }
     /// The RTTs of a reduction make no gradient (Linux `tcp_cdg_cwnd_event`).
-    fn settled(&mut self, _: Time) {
+    fn on_exit_recovery(&mut self, _: Time) {
         self.queue = Queue::Unknown;
         self.round_end = self.next_sequence;
         self.gradients.skip_round();
     }
-    fn restarts(&mut self, restart: &Restart) {
+    fn on_restart(&mut self, restart: &Restart) {
         if matches!(restart, Restart::Idle { .. }) {
             self.gradients = Gradients::new(self.config.window);
             self.hystart = HyStart::new(self.config.hystart_detect);
@@ -253,7 +252,7 @@ impl Windowed for Cdg {
         }
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("gradient_us", self.gradients.last() as f64);
         report("shadow_cwnd", f64::from(self.shadow));
         report("ineffectual_backoffs", f64::from(self.ineffectual));

@@ -9,7 +9,6 @@
 
 use crate::htcp::{self, Htcp};
 use crate::ranges::within;
-use crate::windowed::Windowed;
 use crate::{Ack, Congestion, Controller, Delivered, Recovery, Restart, Start, Timeout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -148,7 +147,7 @@ impl Ctcp {
     fn begin_htcp(&mut self, now: Time) {
         let mut htcp = Htcp::new(&htcp::Config::default(), &Start { now, ..self.start });
         let half = (self.cwnd / 2).max(MIN_WINDOW);
-        let window = htcp.base_mut();
+        let window = crate::windowed::Windowed::base_mut(&mut htcp);
         (window.cwnd, window.ssthresh) = (half, half);
         self.htcp = Some(htcp);
         self.fell_back = true;

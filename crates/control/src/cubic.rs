@@ -8,7 +8,6 @@ use crate::hystart::{Detect, HyStart};
 use crate::hystart_plus_plus::HyStartPlusPlus;
 use crate::jiffies::{HZ, ticks};
 use crate::ranges::within;
-use crate::windowed::Windowed;
 use crate::{Ack, Restart, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -251,7 +250,7 @@ impl Curve {
     }
 }
 
-impl Windowed for Cubic {
+impl crate::windowed::Windowed for Cubic {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -259,7 +258,7 @@ impl Windowed for Cubic {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.sample(ack);
         self.hystart.after_ack(ack);
         if let Some(hystart) = &mut self.hystart_plus_plus {
@@ -284,7 +283,7 @@ impl Windowed for Cubic {
 
     /// The threshold after a loss or a mark; ends the epoch (Linux `cubictcp_recalc_ssthresh`). An undo brings the window
     /// back, not the curve: the kernel leaves `last_max_cwnd` lowered too.
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.hystart_plus_plus = None;
         let cwnd = self.window.cwnd;
         let scaled = |numerator: u32, denominator: u32| {
@@ -300,18 +299,18 @@ impl Windowed for Cubic {
         };
         scaled(beta, BETA_SCALE).max(MIN_THRESHOLD)
     }
-    fn collapsed(&mut self, timeout: &Timeout) {
+    fn on_timeout(&mut self, timeout: &Timeout) {
         self.curve = Curve::default();
         self.hystart.reset(timeout.now, timeout.next_sequence);
         self.hystart_plus_plus = None;
     }
-    fn restarts(&mut self, restart: &Restart) {
+    fn on_restart(&mut self, restart: &Restart) {
         if let Restart::Transmit { now, idle, .. } = *restart {
             self.skip_idle(now, idle);
         }
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("cnt", f64::from(self.curve.cnt));
         report("w_max_segments", f64::from(self.curve.last_max_cwnd));
         report("origin_segments", f64::from(self.curve.origin));

@@ -5,7 +5,6 @@
 //! Without ECN nothing is marked and it is Reno, as in Linux.
 
 use crate::ranges::within;
-use crate::windowed::Windowed;
 use crate::{Ack, Delivered, Feedback, Phase, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -99,21 +98,21 @@ impl Dctcp {
     }
 }
 
-impl Windowed for Dctcp {
+impl crate::windowed::Windowed for Dctcp {
     fn base(&self) -> &Window {
         &self.window
     }
     fn base_mut(&mut self) -> &mut Window {
         &mut self.window
     }
-    fn needs(&self) -> Feedback {
+    fn feedback(&self) -> Feedback {
         Feedback::Dctcp
     }
-    fn watches(&self) -> bool {
+    fn wants_delivered(&self) -> bool {
         true
     }
 
-    fn delivered(&mut self, delivered: &Delivered) {
+    fn on_delivered(&mut self, delivered: &Delivered) {
         self.delivered += u64::from(delivered.segments);
         self.marked += u64::from(delivered.ce_packets);
         if delivered.acknowledged >= self.observed_until {
@@ -124,7 +123,7 @@ impl Windowed for Dctcp {
     }
 
     /// Growth is Reno's (Linux `tcp_reno_cong_avoid`).
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         // A loss while the window comes down for marks halves what is left of it: what was in flight.
         if ack.phase == Phase::Recovery && self.phase == Phase::Reduction {
             let in_flight = ack.in_flight_before.get().div_ceil(self.window.mss().get());
@@ -147,7 +146,7 @@ impl Windowed for Dctcp {
 
     /// Marks take `alpha / 2` of the window (RFC 8257, section 3.3; Linux `dctcp_ssthresh`), a loss half of it (section
     /// 3.5).
-    fn reduced(&mut self, signal: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, signal: Signal, _: Time) -> u32 {
         let cwnd = self.window.cwnd;
         match signal {
             Signal::Loss | Signal::Own | Signal::Refused => Dctcp::halved(cwnd),
@@ -157,11 +156,11 @@ impl Windowed for Dctcp {
             }
         }
     }
-    fn collapsed(&mut self, _: &Timeout) {
+    fn on_timeout(&mut self, _: &Timeout) {
         self.phase = Phase::Loss;
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("alpha", f64::from(self.alpha) / f64::from(MAX_ALPHA));
     }
 }
@@ -235,7 +234,7 @@ mod tests {
         let mut late = dctcp(100, 64);
         late.on_timeout(&timeout(ms(0)));
         assert_eq!((late.window.cwnd, late.window.ssthresh), (1, 50));
-        assert_eq!(dctcp(2, 1024).reduced(Signal::Ecn, ms(0)), 2);
+        assert_eq!(crate::windowed::Windowed::ssthresh(&mut dctcp(2, 1024), Signal::Ecn, ms(0)), 2);
     }
 
     #[test]

@@ -3,8 +3,7 @@
 //! `net/ipv4/tcp_htcp.c`: fractions in 1/128, times in ticks of 4 ms.
 
 use crate::jiffies::{HZ, ticks, ticks_of};
-use crate::windowed::Windowed;
-use crate::{Ack, Delivered, Phase, Signal, Start, Timeout, Window};
+use crate::{Ack, Congestion, Delivered, Phase, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Random, Span, Time};
@@ -185,18 +184,18 @@ impl Htcp {
     }
 }
 
-impl Windowed for Htcp {
+impl crate::windowed::Windowed for Htcp {
     fn base(&self) -> &Window {
         &self.window
     }
     fn base_mut(&mut self) -> &mut Window {
         &mut self.window
     }
-    fn watches(&self) -> bool {
+    fn wants_delivered(&self) -> bool {
         true
     }
 
-    fn delivered(&mut self, delivered: &Delivered) {
+    fn on_delivered(&mut self, delivered: &Delivered) {
         let open = delivered.phase == Phase::Open;
         if open {
             self.acked = delivered.acked_segments;
@@ -211,7 +210,7 @@ impl Windowed for Htcp {
     }
 
     /// Linux `htcp_cong_avoid`.
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         // The congestion has ended: its time counts from here (Linux `htcp_state`).
         if ack.phase == Phase::Open && self.before.take().is_some() {
             self.last_congestion = ticks(ack.now);
@@ -235,7 +234,7 @@ impl Windowed for Htcp {
     }
 
     /// Linux `htcp_recalc_ssthresh`, `htcp_param_update`.
-    fn reduced(&mut self, _: Signal, now: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, now: Time) -> u32 {
         self.update_beta();
         self.update_alpha(ticks(now));
         if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
@@ -244,14 +243,14 @@ impl Windowed for Htcp {
         let left = (u64::from(self.window.cwnd) * u64::from(self.beta)) >> SHIFT;
         (left as u32).max(MIN_THRESHOLD)
     }
-    fn came_down(&mut self, now: Time) {
-        self.begin_congestion(now);
+    fn on_enter_recovery(&mut self, congestion: &Congestion) {
+        self.begin_congestion(congestion.now);
     }
-    fn collapsed(&mut self, timeout: &Timeout) {
+    fn on_timeout(&mut self, timeout: &Timeout) {
         self.begin_congestion(timeout.now);
     }
     /// Linux `htcp_cwnd_undo`.
-    fn came_back(&mut self) {
+    fn on_undo(&mut self, _: Time) {
         if let Some((last_congestion, max_rtt, largest)) = self.before.take() {
             self.last_congestion = last_congestion;
             self.max_rtt = max_rtt;
@@ -259,7 +258,7 @@ impl Windowed for Htcp {
         }
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("alpha_segments", f64::from(self.alpha) / f64::from(ONE));
         report("beta", f64::from(self.beta) / f64::from(ONE));
         report("rtt_min_ms", (self.min_rtt * 1000 / HZ) as f64);

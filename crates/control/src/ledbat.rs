@@ -3,7 +3,6 @@
 //! `ALLOWED_INCREASE` bounds the window over what is in flight; it is not added to it.
 
 use crate::ledbat_delay::QueuingDelay;
-use crate::windowed::Windowed;
 use crate::{Ack, Signal, Start, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,7 +102,7 @@ impl Ledbat {
     }
 }
 
-impl Windowed for Ledbat {
+impl crate::windowed::Windowed for Ledbat {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -111,7 +110,7 @@ impl Windowed for Ledbat {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         // While a loss is repaired acknowledgements echo what came before the hole; the module does not look at them.
         if !ack.may_grow {
             return;
@@ -126,11 +125,11 @@ impl Windowed for Ledbat {
         }
     }
 
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("queuing_delay_ms", self.delay.millis() as f64);
     }
 }

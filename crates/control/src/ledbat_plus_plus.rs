@@ -8,7 +8,6 @@
 
 use crate::ledbat_delay::DelayFilter;
 use crate::ranges::within;
-use crate::windowed::Windowed;
 use crate::{Ack, Signal, Start, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -186,7 +185,7 @@ impl LedbatPlusPlus {
     }
 }
 
-impl Windowed for LedbatPlusPlus {
+impl crate::windowed::Windowed for LedbatPlusPlus {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -194,7 +193,7 @@ impl Windowed for LedbatPlusPlus {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if let Some(sample) = ack.rtt {
             self.delay.update(sample.rtt.as_micros() as i64, ack.now);
         }
@@ -209,7 +208,7 @@ impl Windowed for LedbatPlusPlus {
     }
 
     /// Half; a loss from before a slowdown halves what it comes back to.
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         (self.started, self.over) = (0, 0);
         if let Slowdown::Held { back_to, .. } = &mut self.slowdown {
             *back_to /= 2;
@@ -217,7 +216,7 @@ impl Windowed for LedbatPlusPlus {
         self.window.halved()
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("queuing_delay_ms", self.delay.queuing() as f64 / 1e3);
         report("gain", 1.0 / f64::from(self.slower()));
         report("slowdowns", f64::from(self.slowdowns));

@@ -10,7 +10,6 @@
 mod absolute;
 
 use crate::one_way_delay::OneWayDelay;
-use crate::windowed::Windowed;
 use crate::{Ack, Delivered, NO_THRESHOLD, Phase, Signal, Start, Timestamps, Window};
 use absolute::Absolute;
 use schemars::JsonSchema;
@@ -163,7 +162,7 @@ impl LowPriority {
     }
 }
 
-impl Windowed for LowPriority {
+impl crate::windowed::Windowed for LowPriority {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -171,26 +170,26 @@ impl Windowed for LowPriority {
         &mut self.window
     }
 
-    fn watches(&self) -> bool {
+    fn wants_delivered(&self) -> bool {
         true
     }
 
-    fn delivered(&mut self, delivered: &Delivered) {
+    fn on_delivered(&mut self, delivered: &Delivered) {
         if let Some(timestamps) = &delivered.timestamps {
             self.observe(timestamps, delivered);
         }
     }
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if ack.may_grow && !self.inferring {
             self.window.reno(ack);
         }
     }
 
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let (average, least, most) = match &self.delay {
             Delay::Kernel(delay) => delay.describe(report),
             Delay::Paper(Relative { average, range, .. }) => {

@@ -3,7 +3,6 @@
 //! (RFC 6582) adds, staying in recovery until everything outstanding is acknowledged, is the transport's work.
 
 use crate::hystart_plus_plus::HyStartPlusPlus;
-use crate::windowed::Windowed;
 use crate::{Ack, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +40,7 @@ impl NewReno {
     }
 }
 
-impl Windowed for NewReno {
+impl crate::windowed::Windowed for NewReno {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -50,7 +49,7 @@ impl Windowed for NewReno {
     }
 
     /// Linux `tcp_reno_cong_avoid`.
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if let Some(hystart) = &mut self.hystart {
             hystart.watch(ack, &mut self.window);
         }
@@ -69,15 +68,15 @@ impl Windowed for NewReno {
         }
     }
 
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.hystart = None;
         self.halved()
     }
-    fn collapsed(&mut self, _: &Timeout) {
+    fn on_timeout(&mut self, _: &Timeout) {
         self.hystart = None;
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("cwnd_cnt", f64::from(self.window.cwnd_cnt));
         if let Some(hystart) = &self.hystart {
             hystart.describe(report);

@@ -12,8 +12,7 @@
 
 use crate::reading::Reading;
 use crate::rtt_rounds::RttRounds;
-use crate::windowed::Windowed;
-use crate::{Ack, Restart, Signal, Start, Timeout, Window};
+use crate::{Ack, Congestion, Restart, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Bytes, Random, Time};
@@ -252,7 +251,7 @@ impl Nice {
     }
 }
 
-impl Windowed for Nice {
+impl crate::windowed::Windowed for Nice {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -260,7 +259,7 @@ impl Windowed for Nice {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.sample(ack);
         let judging = self.rounds.judging(ack);
         if !ack.may_grow {
@@ -280,24 +279,27 @@ impl Windowed for Nice {
         }
     }
 
-    fn fraction(&self) -> Option<Bytes> {
+    fn window(&self) -> Bytes {
+        if self.fwnd <= NOT_BELOW {
+            return self.window.bytes();
+        }
         let segments = TOGETHER * self.window.mss().get();
-        (self.fwnd > NOT_BELOW).then(|| Bytes::new((segments / u64::from(self.fwnd)).max(1)))
+        Bytes::new((segments / u64::from(self.fwnd)).max(1))
     }
-    fn together(&self) -> Option<Bytes> {
+    fn send_quantum(&self) -> Option<Bytes> {
         (self.fwnd > NOT_BELOW).then(|| Bytes::new(TOGETHER * self.window.mss().get()))
     }
 
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
-    fn came_down(&mut self, _: Time) {
+    fn on_enter_recovery(&mut self, _: &Congestion) {
         self.rounds.disturbed();
     }
-    fn collapsed(&mut self, _: &Timeout) {
+    fn on_timeout(&mut self, _: &Timeout) {
         self.rounds.disturbed();
     }
-    fn restarts(&mut self, restart: &Restart) {
+    fn on_restart(&mut self, restart: &Restart) {
         let base = self.rounds.base;
         self.rounds.restart(restart);
         if self.by_paper() {
@@ -306,7 +308,7 @@ impl Windowed for Nice {
         }
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("rtt_base_ms", self.rounds.base_millis());
         report("queued_segments", f64::from(self.queued));
         report("congestion_signs", f64::from(self.signs));

@@ -3,8 +3,7 @@
 //! grows each round, not each second one, and losses are found and answered as Reno does.
 
 use crate::rtt_rounds::RttRounds;
-use crate::windowed::Windowed;
-use crate::{Ack, Restart, Signal, Start, Timeout, Window};
+use crate::{Ack, Congestion, Restart, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Random, Time};
@@ -68,7 +67,7 @@ impl Vegas {
     }
 }
 
-impl Windowed for Vegas {
+impl crate::windowed::Windowed for Vegas {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -76,7 +75,7 @@ impl Windowed for Vegas {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.rounds.sample(ack);
         let judging = self.rounds.judging(ack);
         if !ack.may_grow {
@@ -96,20 +95,20 @@ impl Windowed for Vegas {
         }
     }
 
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
-    fn came_down(&mut self, _: Time) {
+    fn on_enter_recovery(&mut self, _: &Congestion) {
         self.rounds.disturbed();
     }
-    fn collapsed(&mut self, _: &Timeout) {
+    fn on_timeout(&mut self, _: &Timeout) {
         self.rounds.disturbed();
     }
-    fn restarts(&mut self, restart: &Restart) {
+    fn on_restart(&mut self, restart: &Restart) {
         self.rounds.restart(restart);
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("rtt_base_ms", self.rounds.base_millis());
         report("queued_segments", f64::from(self.queued));
     }

@@ -5,7 +5,6 @@
 
 use crate::ranges::within;
 use crate::westwood_rate::PathRate;
-use crate::windowed::Windowed;
 use crate::{Ack, Delivered, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -45,41 +44,41 @@ impl Westwood {
     }
 }
 
-impl Windowed for Westwood {
+impl crate::windowed::Windowed for Westwood {
     fn base(&self) -> &Window {
         &self.window
     }
     fn base_mut(&mut self) -> &mut Window {
         &mut self.window
     }
-    fn watches(&self) -> bool {
+    fn wants_delivered(&self) -> bool {
         true
     }
 
-    fn delivered(&mut self, delivered: &Delivered) {
+    fn on_delivered(&mut self, delivered: &Delivered) {
         self.path.update(delivered);
     }
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if ack.may_grow {
             self.window.reno(ack);
         }
     }
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
-    fn settled(&mut self, _: Time) {
+    fn on_exit_recovery(&mut self, _: Time) {
         self.window.ssthresh = self.path.segments();
         self.window.cwnd = self.window.ssthresh;
     }
     /// A timeout keeps what the path carried as threshold, and doubts the smallest RTT.
-    fn collapsed(&mut self, timeout: &Timeout) {
+    fn on_timeout(&mut self, timeout: &Timeout) {
         if timeout.reduce {
             self.window.ssthresh = self.path.segments();
             self.path.forget_min();
         }
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         self.path.describe(report);
     }
 }

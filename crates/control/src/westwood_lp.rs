@@ -12,7 +12,6 @@ use crate::ranges::within;
 use crate::reading::Reading;
 use crate::westwood::hz;
 use crate::westwood_rate::PathRate;
-use crate::windowed::Windowed;
 use crate::{Ack, Delivered, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -210,25 +209,25 @@ impl WestwoodLp {
     }
 }
 
-impl Windowed for WestwoodLp {
+impl crate::windowed::Windowed for WestwoodLp {
     fn base(&self) -> &Window {
         &self.window
     }
     fn base_mut(&mut self) -> &mut Window {
         &mut self.window
     }
-    fn watches(&self) -> bool {
+    fn wants_delivered(&self) -> bool {
         true
     }
 
-    fn delivered(&mut self, delivered: &Delivered) {
+    fn on_delivered(&mut self, delivered: &Delivered) {
         self.path.update(delivered);
         if self.path.knows_rtt() && (self.by_paper() || !delivered.predicted) {
             let rtt = self.rtt();
             self.delays.see(rtt);
         }
     }
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if !ack.may_grow {
             return;
         }
@@ -239,16 +238,16 @@ impl Windowed for WestwoodLp {
         }
     }
 
-    fn reduced(&mut self, signal: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, signal: Signal, _: Time) -> u32 {
         if self.by_paper() && signal == Signal::Loss && self.path.knows_rtt() {
             self.see_loss();
         }
         self.window.halved()
     }
-    fn settled(&mut self, _: Time) {
+    fn on_exit_recovery(&mut self, _: Time) {
         self.fill_the_path();
     }
-    fn collapsed(&mut self, timeout: &Timeout) {
+    fn on_timeout(&mut self, timeout: &Timeout) {
         if timeout.reduce {
             self.window.ssthresh = self.path.segments();
             self.path.forget_min();
@@ -258,7 +257,7 @@ impl Windowed for WestwoodLp {
         }
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         self.path.describe(report);
         report("early_reductions", f64::from(self.early_reductions));
     }

@@ -4,112 +4,117 @@
 use crate::{Ack, Congestion, Controller, Delivered, Feedback, Random, Restart, Signal, Timeout, Window};
 use weir_base::{Bytes, Time};
 
-/// A controller around a [`Window`].
+/// A controller around a [`Window`]. Its hooks have the names and arguments of [`Controller`]'s; the window has already moved
+/// when they are called.
 pub(crate) trait Windowed: Send {
     /// Its window.
     fn base(&self) -> &Window;
     /// Its window.
     fn base_mut(&mut self) -> &mut Window;
 
-    /// An acknowledgement: the window may grow (Linux `cong_avoid`).
-    fn acknowledged(&mut self, ack: &Ack, random: &mut Random);
-    /// What the acknowledgement delivered (see [`Controller::on_delivered`]).
-    fn delivered(&mut self, delivered: &Delivered) {
+    /// The threshold in segments to come down to when congestion is answered (Linux `ssthresh`). Also called at a timeout, as for
+    /// a loss.
+    fn ssthresh(&mut self, signal: Signal, now: Time) -> u32;
+
+    /// [`Controller::on_ack`]: the window may grow (Linux `cong_avoid`).
+    fn on_ack(&mut self, ack: &Ack, random: &mut Random);
+    /// [`Controller::on_delivered`].
+    fn on_delivered(&mut self, delivered: &Delivered) {
         let _ = delivered;
     }
-    /// Whether it wants to be told what was delivered.
-    fn watches(&self) -> bool {
+    /// [`Controller::wants_delivered`].
+    fn wants_delivered(&self) -> bool {
         false
     }
-    /// Whether the acknowledgement makes it come down (see [`Controller::wants_reduction`]).
-    fn asks(&self) -> bool {
+    /// [`Controller::wants_reduction`].
+    fn wants_reduction(&self) -> bool {
         false
     }
-    /// The new threshold in segments when congestion is answered (Linux `ssthresh`). A timeout asks as a loss does.
-    fn reduced(&mut self, signal: Signal, now: Time) -> u32;
-    /// The window has come down for a loss or a mark.
-    fn came_down(&mut self, now: Time) {
+    /// [`Controller::on_enter_recovery`], after the window has come down.
+    fn on_enter_recovery(&mut self, congestion: &Congestion) {
+        let _ = congestion;
+    }
+    /// [`Controller::on_exit_recovery`] (Linux `CA_EVENT_COMPLETE_CWR`).
+    fn on_exit_recovery(&mut self, now: Time) {
         let _ = now;
     }
-    /// The reduction is over (Linux `CA_EVENT_COMPLETE_CWR`).
-    fn settled(&mut self, now: Time) {
+    /// [`Controller::on_undo`], after the window has been restored.
+    fn on_undo(&mut self, now: Time) {
         let _ = now;
     }
-    /// The window has collapsed at a timeout.
-    fn collapsed(&mut self, timeout: &Timeout) {
+    /// [`Controller::on_timeout`], after the window has collapsed.
+    fn on_timeout(&mut self, timeout: &Timeout) {
         let _ = timeout;
     }
-    /// The window has come back.
-    fn came_back(&mut self) {}
-    /// Sending begins again after idleness, or the window was not used.
-    fn restarts(&mut self, restart: &Restart) {
+    /// [`Controller::on_restart`], before the window decays.
+    fn on_restart(&mut self, restart: &Restart) {
         let _ = restart;
     }
-    /// The window where it is below one segment, which [`Window`] cannot say.
-    fn fraction(&self) -> Option<Bytes> {
+    /// [`Controller::window`]. A controller whose window may be below one segment, which [`Window`] cannot express, overrides it.
+    fn window(&self) -> Bytes {
+        self.base().bytes()
+    }
+    /// [`Controller::send_quantum`].
+    fn send_quantum(&self) -> Option<Bytes> {
         None
     }
-    /// What leaves at once (see [`Controller::send_quantum`]).
-    fn together(&self) -> Option<Bytes> {
-        None
-    }
-    /// The congestion feedback that it needs.
-    fn needs(&self) -> Feedback {
+    /// [`Controller::feedback`].
+    fn feedback(&self) -> Feedback {
         Feedback::Classic
     }
-    /// What it knows besides the window.
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64));
+    /// [`Controller::state`], apart from the window.
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64));
 }
 
 impl<W: Windowed> Controller for W {
     fn on_ack(&mut self, ack: &Ack, random: &mut Random) {
-        self.acknowledged(ack, random);
+        Windowed::on_ack(self, ack, random);
     }
     fn on_delivered(&mut self, delivered: &Delivered) {
-        self.delivered(delivered);
+        Windowed::on_delivered(self, delivered);
     }
     fn wants_delivered(&self) -> bool {
-        self.watches()
+        Windowed::wants_delivered(self)
     }
     fn wants_reduction(&self) -> bool {
-        self.asks()
+        Windowed::wants_reduction(self)
     }
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
-        let ssthresh = self.reduced(congestion.signal, congestion.now);
+        let ssthresh = self.ssthresh(congestion.signal, congestion.now);
         self.base_mut().reduce(ssthresh, congestion);
-        self.came_down(congestion.now);
+        Windowed::on_enter_recovery(self, congestion);
     }
     fn on_exit_recovery(&mut self, now: Time) {
         self.base_mut().end_reduction();
-        self.settled(now);
+        Windowed::on_exit_recovery(self, now);
     }
-    fn on_undo(&mut self, _: Time) {
+    fn on_undo(&mut self, now: Time) {
         self.base_mut().undo();
-        self.came_back();
+        Windowed::on_undo(self, now);
     }
     fn on_timeout(&mut self, timeout: &Timeout) {
-        let ssthresh = timeout.reduce.then(|| self.reduced(Signal::Loss, timeout.now));
+        let ssthresh = timeout.reduce.then(|| self.ssthresh(Signal::Loss, timeout.now));
         self.base_mut().collapse(ssthresh, timeout);
-        self.collapsed(timeout);
+        Windowed::on_timeout(self, timeout);
     }
     fn on_restart(&mut self, restart: &Restart) {
-        self.restarts(restart);
+        Windowed::on_restart(self, restart);
         self.base_mut().restart(restart);
     }
     fn window(&self) -> Bytes {
-        self.fraction().unwrap_or_else(|| self.base().bytes())
+        Windowed::window(self)
     }
     fn send_quantum(&self) -> Option<Bytes> {
-        self.together()
+        Windowed::send_quantum(self)
     }
     fn slow_start_threshold(&self) -> Option<Bytes> {
         Some(self.base().threshold())
     }
     fn feedback(&self) -> Feedback {
-        self.needs()
+        Windowed::feedback(self)
     }
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("cwnd_segments", f64::from(self.base().cwnd));
-        self.describe(report);
+        Windowed::state(self, report);
     }
 }

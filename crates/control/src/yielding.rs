@@ -9,7 +9,6 @@
 use crate::one_way_delay::OneWayDelay;
 use crate::ranges::within;
 use crate::reading::Reading;
-use crate::windowed::Windowed;
 use crate::{Ack, Signal, Start, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -294,7 +293,7 @@ impl Yield {
     }
 }
 
-impl Windowed for Yield {
+impl crate::windowed::Windowed for Yield {
     fn base(&self) -> &Window {
         &self.window
     }
@@ -302,7 +301,7 @@ impl Windowed for Yield {
         &mut self.window
     }
 
-    fn acknowledged(&mut self, ack: &Ack, _: &mut Random) {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if let Some(timestamps) = &ack.timestamps {
             // A delay that is not above the first leaves the one before.
             let delay = self.owd.sample(timestamps);
@@ -315,11 +314,11 @@ impl Windowed for Yield {
         if self.by_paper() { self.decide_by_the_text(ack) } else { self.decide_as_listed(ack) }
     }
 
-    fn reduced(&mut self, _: Signal, _: Time) -> u32 {
+    fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.window.halved()
     }
 
-    fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let (queuing, target) = self.delay_and_target();
         report("queuing_delay_ms", queuing as f64);
         report("target_ms", target as f64);
