@@ -125,7 +125,7 @@ impl crate::windowed::Windowed for Dctcp {
     /// Growth is Reno's (Linux `tcp_reno_cong_avoid`).
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         // A loss while the window comes down for marks halves what is left of it: what was in flight.
-        if ack.phase == Phase::Recovery && self.phase == Phase::Reduction {
+        if ack.phase == Phase::Recovery && self.phase == Phase::Cwr {
             let in_flight = ack.in_flight_before.get().div_ceil(self.window.mss().get());
             let left = u32::try_from(in_flight).map_or(self.window.cwnd, |n| n.min(self.window.cwnd));
             self.window.ssthresh = Dctcp::halved(left);
@@ -242,7 +242,7 @@ mod tests {
         let mut dctcp = dctcp(100, 512);
         let mut random = Random::stream(1, "dctcp");
         dctcp.on_enter_recovery(&mark(ms(0)));
-        let reduction = Ack { phase: Phase::Reduction, may_grow: false, ..ack(ms(1), 1) };
+        let reduction = Ack { phase: Phase::Cwr, may_grow: false, ..ack(ms(1), 1) };
         dctcp.on_ack(&reduction, &mut random);
         assert_eq!(dctcp.window.cwnd, 75);
         let in_flight_before = Bytes::new(60 * MSS.get());

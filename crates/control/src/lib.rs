@@ -398,7 +398,7 @@ pub enum Phase {
     /// Duplicate acknowledgements or SACKs, no loss yet.
     Disorder,
     /// The window comes down after an ECN echo.
-    Reduction,
+    Cwr,
     /// Lost segments are being sent again.
     Recovery,
     /// After a timeout.
@@ -547,7 +547,7 @@ mod tests {
         let rtt = Span::from_micros(random.below(500_000));
         let plain = if random.chance(0.9) { ack_with_rtt(now, segments, rtt) } else { ack(now, segments) };
         let acknowledged = now.as_nanos() / 1_000;
-        let phases = [Phase::Open, Phase::Disorder, Phase::Reduction, Phase::Recovery, Phase::Loss];
+        let phases = [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss];
         let phase = phases[random.below(5) as usize];
         let lost_segments = if random.chance(0.1) { random.below(20) as u32 } else { 0 };
         totals.0 += u64::from(segments);

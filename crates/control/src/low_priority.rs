@@ -151,7 +151,7 @@ impl LowPriority {
     /// To one segment within the inference phase, else to half. While PRR walks the window down nothing comes of it: it ends
     /// at the threshold.
     fn drop_window(&mut self, phase: Phase) {
-        if matches!(phase, Phase::Recovery | Phase::Reduction) {
+        if matches!(phase, Phase::Recovery | Phase::Cwr) {
             return;
         }
         self.window.cwnd = if self.inferring { 1 } else { (self.window.cwnd / 2).max(1) };

@@ -243,7 +243,7 @@ impl Prague {
     fn enter_loss(&mut self) {
         // Linux `tcp_current_ssthresh`.
         let remembered = match self.phase {
-            Phase::Reduction | Phase::Recovery => self.ssthresh,
+            Phase::Cwr | Phase::Recovery => self.ssthresh,
             _ => self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4),
         };
         self.prior = Some((self.fraction, self.cwnd, remembered));
@@ -270,7 +270,7 @@ impl Controller for Prague {
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.srtt = ack.srtt.or(self.srtt);
         // A loss while the window comes down for marks.
-        if ack.phase == Phase::Recovery && self.phase == Phase::Reduction {
+        if ack.phase == Phase::Recovery && self.phase == Phase::Cwr {
             self.enter_loss();
         }
         self.phase = ack.phase;
@@ -288,7 +288,7 @@ impl Controller for Prague {
             }
             Signal::Ecn | Signal::Own | Signal::Refused => {
                 self.enter_reduction(congestion.now);
-                self.phase = Phase::Reduction;
+                self.phase = Phase::Cwr;
             }
         }
     }

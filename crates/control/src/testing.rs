@@ -434,7 +434,7 @@ impl Path {
             self.recovery_end = Some(self.next_sequence);
             self.answered = self.next_sequence;
             self.prr = Prr { flight_before: in_flight_before.get() / MSS.get(), ..Prr::default() };
-            self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Reduction };
+            self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Cwr };
             let in_flight = self.in_flight();
             self.controller.on_enter_recovery(&Congestion { now: self.now, signal, in_flight });
         }

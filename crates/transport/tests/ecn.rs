@@ -13,13 +13,7 @@ const MSS: u64 = 1448;
 fn dctcp() -> Config {
     // Single segments and a buffer that does not grow: nothing else sends an acknowledgement before its time.
     let buffer = Bytes::new(131_072);
-    Config {
-        ecn: true,
-        feedback: Feedback::Dctcp,
-        gso_max_segs: 1,
-        receive_buffer: (buffer, buffer),
-        ..config("newreno")
-    }
+    Config { ecn: true, feedback: Feedback::Dctcp, receive_buffer: (buffer, buffer), ..config("newreno") }
 }
 
 fn accurate() -> Config {

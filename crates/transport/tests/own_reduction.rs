@@ -28,11 +28,11 @@ fn reductions(seconds: u64) -> (Vec<Reduction>, Pair) {
     while pair.step(Time::ZERO + Span::from_secs(seconds)) {
         let Some(info) = pair.client.info() else { continue };
         match (&mut under_way, info.phase) {
-            (None, Phase::Reduction) => {
+            (None, Phase::Cwr) => {
                 let (began, before) = (pair.now, window);
                 under_way = Some(Reduction { began, ended: began, before, after: 0, largest: 0 });
             }
-            (Some(reduction), Phase::Reduction) => reduction.largest = reduction.largest.max(info.cwnd),
+            (Some(reduction), Phase::Cwr) => reduction.largest = reduction.largest.max(info.cwnd),
             (Some(_), _) => {
                 let reduction = under_way.take().unwrap();
                 seen.push(Reduction { ended: pair.now, after: info.cwnd, ..reduction });

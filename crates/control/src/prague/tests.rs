@@ -43,7 +43,7 @@ fn marks_take_half_of_alpha_and_the_whole_segments_follow_one_by_one() {
     assert_eq!(segments(&prague), 93.75);
     for expected in [99, 98, 97, 96, 95, 94, 94] {
         // Nothing but marks: no growth.
-        prague.on_ack(&Ack { ce_packets: 1, phase: Phase::Reduction, ..ack(ms(1), 1) }, &mut random);
+        prague.on_ack(&Ack { ce_packets: 1, phase: Phase::Cwr, ..ack(ms(1), 1) }, &mut random);
         assert_eq!(prague.cwnd, expected);
     }
     assert_eq!(prague.ssthresh, 94);

@@ -78,12 +78,12 @@ pub(crate) struct Forms {
 }
 
 pub(crate) fn reducing(phase: Phase) -> bool {
-    matches!(phase, Phase::Reduction | Phase::Recovery)
+    matches!(phase, Phase::Cwr | Phase::Recovery)
 }
 
 /// The kernel's numbers of them are their places.
 pub(crate) const PHASES: [Phase; 5] =
-    [Phase::Open, Phase::Disorder, Phase::Reduction, Phase::Recovery, Phase::Loss];
+    [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss];
 
 fn number(phase: Phase) -> usize {
     PHASES.iter().position(|&other| other == phase).unwrap()
@@ -178,7 +178,7 @@ impl Forms {
     }
 
     pub(crate) fn reduce(&mut self, signal: Signal) {
-        self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Reduction };
+        self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Cwr };
         // Where the controller has asked for a reduction before, this one only goes on with it.
         if self.own_until.take().is_none() {
             self.rust.on_enter_recovery(&Congestion { now: self.time(), signal, in_flight: Bytes::ZERO });
@@ -320,7 +320,7 @@ impl Forms {
             self.own_delivered = self.delivered;
             let (now, signal) = (self.time(), Signal::Own);
             self.rust.on_enter_recovery(&Congestion { now, signal, in_flight: Bytes::ZERO });
-            self.phase = Phase::Reduction;
+            self.phase = Phase::Cwr;
             (self.undoable, self.own_until) = (false, Some(self.next));
         }
     }

@@ -98,16 +98,16 @@ impl Life {
     fn next_phase(&mut self, acknowledged: u64) -> Phase {
         let forms = &mut self.forms;
         if let Some(until) = forms.own_until {
-            return if acknowledged > until { Phase::Open } else { Phase::Reduction };
+            return if acknowledged > until { Phase::Open } else { Phase::Cwr };
         }
         match forms.phase {
             Phase::Open if forms.random.chance(0.03) => Phase::Disorder,
             Phase::Disorder if forms.random.chance(0.3) => Phase::Open,
-            Phase::Reduction if self.settled && forms.random.chance(0.03) => {
+            Phase::Cwr if self.settled && forms.random.chance(0.03) => {
                 forms.undoable = false;
                 Phase::Recovery
             }
-            Phase::Reduction | Phase::Recovery | Phase::Loss if forms.random.chance(0.07) => Phase::Open,
+            Phase::Cwr | Phase::Recovery | Phase::Loss if forms.random.chance(0.07) => Phase::Open,
             phase => phase,
         }
     }
@@ -115,7 +115,7 @@ impl Life {
     fn acknowledge(&mut self, becomes: Option<Phase>) {
         let (segments, acknowledged, next) = self.deliver();
         let phase = becomes.unwrap_or_else(|| self.next_phase(acknowledged));
-        let own = self.forms.own_until.is_some() && phase == Phase::Reduction;
+        let own = self.forms.own_until.is_some() && phase == Phase::Cwr;
         let (random, now) = (&mut self.forms.random, self.forms.now);
         let acked_segments = if random.chance(0.9) { segments } else { random.below(6) as u32 };
         let ce_packets = if random.chance(0.1) { random.below(u64::from(segments) + 1) as u32 } else { 0 };

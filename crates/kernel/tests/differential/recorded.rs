@@ -57,7 +57,7 @@ fn seen(forms: &Forms, numbers: &[i64], peer_ticks: u32) -> Seen {
     let echoed = u32::try_from(numbers[9]).ok().map(|age| ((forms.now / 1_000) as u32).wrapping_sub(age));
     // A reduction that the controller has asked for lasts until what was then sent is acknowledged; the recorder knew of none.
     let phase = match forms.own_until {
-        Some(until) if acknowledged <= until => Phase::Reduction,
+        Some(until) if acknowledged <= until => Phase::Cwr,
         Some(_) => Phase::Open,
         None => PHASES[numbers[13] as usize],
     };

@@ -2,7 +2,7 @@
 //! told of its own packets alone.
 
 use super::loss::Record;
-use crate::tcp::prr::Reduction;
+use crate::tcp::prr::Prr;
 use weir_base::{Bytes, Random, Rate, Span, Time};
 use weir_control::{
     Ack, Congestion, Controller, Delivered, Phase, RateSample, Recovery, Restart, RttSample, Sent, Signal,
@@ -95,7 +95,7 @@ pub(crate) struct Flight {
     phase: Phase,
     /// Recovery ends when a packet of this number or later has arrived.
     recovery: u64,
-    reduction: Reduction,
+    reduction: Prr,
     /// When the pacer lets the next packet go.
     departure: Time,
     srtt: Option<Span>,
@@ -138,7 +138,7 @@ impl Flight {
             acknowledged: 0,
             phase: Phase::Open,
             recovery: 0,
-            reduction: Reduction::default(),
+            reduction: Prr::default(),
             departure: now,
             srtt: rtt,
             delivered: 1,
@@ -161,7 +161,7 @@ impl Flight {
 
     /// How many bytes may be in flight.
     pub(crate) fn window(&self) -> u64 {
-        let reducing = matches!(self.phase, Phase::Recovery | Phase::Reduction);
+        let reducing = matches!(self.phase, Phase::Recovery | Phase::Cwr);
         if reducing && self.controller.recovery() == Recovery::Proportional {
             u64::from(self.reduction.cwnd()) * self.mss
         } else {
@@ -278,7 +278,7 @@ impl Flight {
     fn change_phase(&mut self, news: &News, known: &Known) {
         if self.phase != Phase::Open && news.packets > 0 && news.number >= self.recovery {
             let was = std::mem::replace(&mut self.phase, Phase::Open);
-            if was != Phase::Reduction {
+            if was != Phase::Cwr {
                 self.controller.on_exit_recovery(known.now);
             }
         }
@@ -286,7 +286,7 @@ impl Flight {
             self.recoveries += 1;
             self.reduce(Signal::Loss, known);
         }
-        if matches!(self.phase, Phase::Recovery | Phase::Reduction) {
+        if matches!(self.phase, Phase::Recovery | Phase::Cwr) {
             let (window, in_flight) =
                 (self.segments(self.controller.window().get()), self.segments(self.in_flight));
             self.reduction.on_ack(news.packets, window, in_flight, news.lost == 0);
@@ -294,7 +294,7 @@ impl Flight {
     }
 
     fn reduce(&mut self, signal: Signal, known: &Known) {
-        self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Reduction };
+        self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Cwr };
         self.recovery = known.next;
         self.reduction.begin(self.segments(self.controller.window().get()));
         let in_flight = Bytes::new(self.in_flight);
@@ -355,7 +355,7 @@ impl Flight {
             acknowledged: self.acknowledged,
             round_start,
             cwnd_limited,
-            may_grow: !matches!(self.phase, Phase::Recovery | Phase::Reduction),
+            may_grow: !matches!(self.phase, Phase::Recovery | Phase::Cwr),
             phase: self.phase,
         }
     }

@@ -2,7 +2,7 @@
 //! outstanding segments (SACK, then the cumulative number), then RTT, RACK, the states of recovery, the rate sample, and
 //! last the controller.
 
-use super::accurate::{Delivered, Told};
+use super::accecn::{AccEcnFeedback, Delivered};
 use super::rate::Sampling;
 use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::sender::{Pending, Rexmit, Sender, instant, micros};
@@ -20,7 +20,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) has_data: bool,
     pub(crate) ece: bool,
     /// What Accurate ECN tells.
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<AccEcnFeedback>,
     pub(crate) tsval: u32,
     pub(crate) tsecr: u32,
     pub(crate) sack: &'a [(u64, u64)],
@@ -221,7 +221,7 @@ impl Sender {
     /// Packets and bytes that Accurate ECN newly tells to be marked (`tcp_accecn_process`); `None` where it is not in use.
     fn count_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> Option<(u32, Bytes)> {
         let bytes = self.bytes(segments).get();
-        let known = self.ecn.accurate.as_mut()?;
+        let known = self.ecn.accecn.as_mut()?;
         let (packets, marked) = match &arrival.told {
             Some(told) => known.take(told, &Delivered { segments, bytes, mss: self.mss.into() }),
             None => (0, 0),

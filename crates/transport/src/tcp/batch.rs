@@ -1,7 +1,7 @@
 //! Batches: full segments of new data that leave one after the other in answer to one event, as far as the windows allow.
 //! The first of them has been looked at in every respect; those after it differ from it in nothing but their place, so that
 //! only room and data are looked at again. There are batches where nothing happens between two segments: while all is well
-//! (the open phase), without pacing, trains or a window below one segment.
+//! (the open phase), without pacing or a window below one segment.
 
 use super::scoreboard::Sent;
 use super::sender::{Sender, micros};
@@ -32,14 +32,11 @@ impl Sender {
     /// A new segment has left: begins a batch, if others like it may follow.
     #[inline(always)]
     pub(crate) fn begin_batch(&mut self) {
-        let alike = self.phase == Phase::Open
-            && self.gso_max_segs == 1
-            && !self.wants_sent
-            && !self.pacer.is_enforced()
-            && !self.is_sparse();
+        let alike =
+            self.phase == Phase::Open && !self.wants_sent && !self.pacer.is_enforced() && !self.is_sub_mss();
         if alike {
             // The last segment before a FIN carries it.
-            let data = self.written - u64::from(self.fin_queued);
+            let data = self.written.end - u64::from(self.written.closed);
             let room = self.cwnd().saturating_sub(self.board.in_flight());
             self.batch = Batch { room, end: data.min(self.window_end()) };
         }
@@ -71,7 +68,7 @@ impl Sender {
         self.delivery.on_sent(&mut sent, at, false);
         self.board.push(sent);
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
-        let push = next >= self.written && !self.endless;
+        let push = next >= self.written.end && !self.written.endless;
         Next::Segment(Outgoing { start, len, fin: false, new: true, cwr: false, push })
     }
 }

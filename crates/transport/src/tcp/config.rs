@@ -32,8 +32,6 @@ pub struct Config {
     pub slow_start_after_idle: bool,
     /// Whether duplicate acknowledgements are thinned out while data is missing (Linux `tcp_comp_sack_nr`, 44 against 0).
     pub compress_sack: bool,
-    /// Most segments that TCP hands down as one train (Linux `gso_max_segs` of the device): 1 is no trains.
-    pub gso_max_segs: u16,
     /// What its timestamps are taken from (RFC 7323).
     pub clock: Clock,
     /// Initial sequence number.
@@ -59,7 +57,6 @@ impl Config {
             pacing: false,
             slow_start_after_idle: true,
             compress_sack: true,
-            gso_max_segs: u16::MAX,
             clock: Clock::default(),
             initial_sequence: 0,
             seed: 0,

@@ -2,16 +2,17 @@
 //! the segments that carry both their words. Simplified: simultaneous open and RST are left out, TIME-WAIT only answers what
 //! is sent again, and options are taken as agreed, since both ends are this code.
 
-use super::accurate::{self, Counted, Known, Told};
+use super::accecn::{self, AccEcnFeedback, ReceiverCounters, SenderCounters};
 use super::ack::Arrival;
 use super::batch::Next;
 use super::config::Config;
 use super::jiffies;
 use super::receiver::{Data, Receiver};
 use super::rto::RTO_INITIAL;
-use super::segment::{Counters, Flags, MAX_SACK, Sack, Segment};
+use super::segment::{AccEcnOption, Flags, MAX_SACK, Sack, Segment};
 use super::sender::{Forced, Sender, micros};
 use super::transmit::Outgoing;
+use super::written::Written;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_control::{Codepoint, Controller, Feedback, Phase};
 
@@ -36,6 +37,8 @@ struct Handshake {
     send_due: bool,
     /// The SYN-ACK is to be acknowledged, before any data (`tcp_rcv_synsent_state_process`).
     answer_due: bool,
+    /// What the application has written so far.
+    written: Written,
 }
 
 /// One endpoint of a connection.
@@ -46,10 +49,6 @@ pub struct Connection {
     peer_sequence: u32,
     sender: Option<Box<Sender>>,
     receiver: Receiver,
-    written: u64,
-    endless: bool,
-    greedy: bool,
-    closing: bool,
     /// The feedback that both sides have agreed on; `None` is no ECN.
     agreed: Option<Feedback>,
     /// The codepoint of the packet that the peer has opened with.
@@ -134,13 +133,10 @@ impl Connection {
                 attempts: 0,
                 send_due: false,
                 answer_due: false,
+                written: Written::default(),
             },
             peer_sequence: 0,
             sender: None,
-            written: 0,
-            endless: false,
-            greedy: false,
-            closing: false,
             agreed: None,
             opened_with: Ecn::NotEct,
             early: None,
@@ -222,7 +218,7 @@ impl Connection {
     /// What a server has agreed to that answers with these flags (RFC 9768, table 2).
     fn granted(&self, answer: Flags) -> Option<Feedback> {
         let asked_accurately = self.config.feedback == Feedback::Accurate;
-        match accurate::ace_of(answer) {
+        match accecn::ace_of(answer) {
             _ if !self.config.ecn => None,
             0b010 | 0b011 | 0b100 | 0b110 if asked_accurately => Some(Feedback::Accurate),
             0b001 | 0b101 if asked_accurately => Some(Feedback::Classic),
@@ -236,7 +232,8 @@ impl Connection {
         self.handshake.deadline = Time::NEVER;
         self.handshake.send_due = false;
         let rtt = self.handshake_rtt(segment, now);
-        let mut sender = Box::new(Sender::new(&self.config, now, segment.window, rtt));
+        let mut sender =
+            Box::new(Sender::new(&self.config, self.handshake.written, now, segment.window, rtt));
         self.receiver.window.begin(now);
         let accurate = self.agreed == Some(Feedback::Accurate);
         sender.ecn.echoes = self.agreed.is_some() && !accurate;
@@ -244,17 +241,14 @@ impl Connection {
         if accurate {
             // The acknowledgement that ends the handshake tells of the SYN-ACK's mark.
             let ends = !segment.flags.has(Flags::SYN) && segment.len == 0;
-            let told_of_mark = ends && accurate::ace_of(segment.flags) == accurate::handshake_ace(Ecn::Ce);
-            sender.ecn.accurate = Some(Known::after(told_of_mark));
+            let told_of_mark = ends && accecn::ace_of(segment.flags) == accecn::handshake_ace(Ecn::Ce);
+            sender.ecn.accecn = Some(SenderCounters::after(told_of_mark));
             // What a server is opened with is the SYN, and no SYN is counted.
             let counted = if segment.flags.has(Flags::SYN) { self.opened_with } else { Ecn::NotEct };
-            self.receiver.counted = Some(Counted::after(counted));
+            self.receiver.accecn = Some(ReceiverCounters::after(counted));
         }
         sender.counters.retransmitted = u64::from(self.handshake.attempts.saturating_sub(1));
         sender.counters.timeouts = sender.counters.retransmitted;
-        sender.written += self.written;
-        (sender.endless, sender.greedy) = (self.endless, self.greedy);
-        sender.fin_queued = self.closing;
         self.sender = Some(sender);
     }
 
@@ -281,10 +275,10 @@ impl Connection {
         let stale = end < self.receiver.told();
         let mut told = None;
         if !stale {
-            if let Some(counted) = &mut self.receiver.counted {
+            if let Some(counted) = &mut self.receiver.accecn {
                 let newer = (segment.tsval.wrapping_sub(self.receiver.recent) as i32) > 0;
-                let ace = accurate::ace_of(segment.flags);
-                told = counts.then_some(Told { ace, counters: segment.counters, newer });
+                let ace = accecn::ace_of(segment.flags);
+                told = counts.then_some(AccEcnFeedback { ace, counters: segment.counters, newer });
                 if counted.count(ecn, segment.len.into()) && segment.len > 0 {
                     self.receiver.acks.demand();
                 }
@@ -445,8 +439,7 @@ impl Connection {
         if std::mem::take(&mut self.handshake.answer_due) {
             self.acknowledge(segment, now);
             if self.agreed == Some(Feedback::Accurate) {
-                segment.flags =
-                    Flags::ACK.with(accurate::flags_of(accurate::handshake_ace(self.opened_with)));
+                segment.flags = Flags::ACK.with(accecn::flags_of(accecn::handshake_ace(self.opened_with)));
             }
             return Some(self.control_codepoint());
         }
@@ -496,7 +489,7 @@ impl Connection {
         if answer {
             flags = flags.with(Flags::ACK);
             flags = flags.with(match self.agreed {
-                Some(Feedback::Accurate) => accurate::flags_of(accurate::handshake_ace(self.opened_with)),
+                Some(Feedback::Accurate) => accecn::flags_of(accecn::handshake_ace(self.opened_with)),
                 Some(Feedback::Classic | Feedback::Dctcp) => Flags::ECE,
                 None => Flags::NONE,
             });
@@ -609,7 +602,7 @@ impl Connection {
         *tsecr = receiver.recent;
         *payload = len;
         *bits = flags.with(echo);
-        *counters = Counters::NONE;
+        *counters = AccEcnOption::NONE;
         sack.clear();
         if receiver.reassembly.has_news() {
             if let Some((start, end)) = receiver.reassembly.duplicate.take() {
@@ -619,24 +612,26 @@ impl Connection {
                 sack.push(wire(start, peer), wire(end, peer));
             }
         }
-        if let Some(counted) = &mut receiver.counted {
+        if let Some(counted) = &mut receiver.accecn {
             if let Some((counters, matter)) = counted.option() {
                 segment.add_counters(counters, matter, self.config.mss);
             }
-            counted.on_told(segment.counters != Counters::NONE);
+            counted.on_told(segment.counters != AccEcnOption::NONE);
+        }
+    }
+
+    /// What the application has written.
+    fn written(&mut self) -> &mut Written {
+        match self.sender.as_deref_mut() {
+            Some(sender) => &mut sender.written,
+            None => &mut self.handshake.written,
         }
     }
 
     /// The application writes; answers how many bytes the send buffer has taken.
     pub fn write(&mut self, bytes: u64) -> u64 {
-        if self.closing {
-            return 0;
-        }
-        let accepted = self.room_for(bytes);
-        match self.sender.as_deref_mut() {
-            Some(sender) => sender.written += accepted,
-            None => self.written += accepted,
-        }
+        let accepted = if self.written().closed { 0 } else { self.room_for(bytes) };
+        self.written().end += accepted;
         accepted
     }
 
@@ -646,38 +641,31 @@ impl Connection {
         if bytes <= room {
             return bytes;
         }
-        let unsent =
-            self.sender.as_deref().map_or(self.written, |sender| sender.written.saturating_sub(sender.next));
+        let unsent = match self.sender.as_deref() {
+            Some(sender) => sender.written.beyond(sender.next),
+            None => self.unacknowledged(),
+        };
         let whole = (unsent + room) / u64::from(self.config.mss) * u64::from(self.config.mss);
         whole.saturating_sub(unsent)
     }
 
     /// How many bytes [`Connection::write`] would take at most.
     pub fn writable(&self) -> u64 {
-        match self.sender.as_deref() {
-            Some(sender) => {
-                sender.buffer.capacity().saturating_sub(sender.written.saturating_sub(sender.una))
-            }
-            None => self.config.send_buffer.0.get().saturating_sub(self.written),
-        }
+        let capacity = match self.sender.as_deref() {
+            Some(sender) => sender.buffer.capacity(),
+            None => self.config.send_buffer.0.get(),
+        };
+        capacity.saturating_sub(self.unacknowledged())
     }
 
     /// From now on the application always has data: the send buffer stays full.
     pub fn write_forever(&mut self, greedy: bool) {
-        (self.endless, self.greedy) = (true, greedy);
-        if let Some(sender) = self.sender.as_deref_mut() {
-            (sender.endless, sender.greedy) = (true, greedy);
-        }
+        self.written().write_forever(greedy);
     }
 
     /// The application closes its sending side: what it has written goes out, then a FIN.
     pub fn close(&mut self) {
-        self.closing = true;
-        self.endless = false;
-        if let Some(sender) = self.sender.as_deref_mut() {
-            sender.endless = false;
-            sender.fin_queued = true;
-        }
+        self.written().close();
     }
 
     /// The application reads all that has arrived in order; answers how many bytes are new.
@@ -699,7 +687,10 @@ impl Connection {
     }
     /// Bytes written that the peer has not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
-        self.sender.as_deref().map_or(self.written, |sender| sender.written.saturating_sub(sender.una))
+        match self.sender.as_deref() {
+            Some(sender) => sender.written.beyond(sender.una),
+            None => self.handshake.written.beyond(1),
+        }
     }
 
     /// The controller, once the connection is open.

@@ -40,8 +40,6 @@ impl Transport for Parameters {
                 pacing: settings.pacing,
                 send_buffer: buffer(settings.send_buffer),
                 receive_buffer: buffer(settings.receive_buffer),
-                // As the live engine sets it on its hosts, where no offload is to hand several packets down at once.
-                gso_max_segs: 1,
                 clock: clock.started(&mut clocks),
                 initial_sequence: random.bits() as u32,
                 seed: random.bits(),

@@ -1,7 +1,7 @@
 //! TCP as Linux 6.18 runs it, as a pure state machine: [`Connection`] takes segments and times and answers with segments and
 //! the next time. Data is not carried, only its length.
 
-mod accurate;
+mod accecn;
 mod ack;
 mod batch;
 mod buffer;
@@ -21,14 +21,14 @@ mod rto;
 mod scoreboard;
 mod segment;
 mod sender;
-mod sparse;
+mod sub_mss;
 mod timers;
-mod train;
 mod transmit;
 mod undo;
 mod window;
+mod written;
 
 pub use config::Config;
 pub use connection::{Connection, Info};
 pub use end::Parameters;
-pub use segment::{Counters, Flags, MAX_SACK, Sack, Segment};
+pub use segment::{AccEcnOption, Flags, MAX_SACK, Sack, Segment};

@@ -3,17 +3,17 @@
 
 /// A reduction under way. All counts in segments.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Reduction {
+pub(crate) struct Prr {
     prior_cwnd: u32,
     delivered: u32,
     sent: u32,
     cwnd: u32,
 }
 
-impl Reduction {
+impl Prr {
     /// Begins at this window (`tcp_init_cwnd_reduction`).
     pub(crate) fn begin(&mut self, cwnd: u32) {
-        *self = Reduction { prior_cwnd: cwnd, delivered: 0, sent: 0, cwnd };
+        *self = Prr { prior_cwnd: cwnd, delivered: 0, sent: 0, cwnd };
     }
     /// The window now.
     pub(crate) fn cwnd(&self) -> u32 {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn halving_sends_one_segment_for_every_two_delivered() {
-        let mut prr = Reduction::default();
+        let mut prr = Prr::default();
         prr.begin(20);
         let (mut in_flight, mut sent) = (20, 0);
         for _ in 0..18 {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn below_the_threshold_it_sends_what_was_delivered_and_one_more_on_progress() {
-        let mut prr = Reduction::default();
+        let mut prr = Prr::default();
         prr.begin(20);
         prr.on_sent();
         prr.on_ack(3, 10, 4, true);

@@ -2,7 +2,7 @@
 //! RFC 8257 section 3.2 as Linux `dctcp_ece_ack_update` has it), and what the next acknowledgement says. Positions count from
 //! the peer's SYN.
 
-use super::accurate::{Counted, flags_of};
+use super::accecn::{ReceiverCounters, flags_of};
 use super::config::Config;
 use super::delack::{Check, DelayedAck, MAX_QUICK};
 use super::reassembly::Reassembly;
@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     /// The last packet was marked (DCTCP's CE state).
     ce: bool,
     /// Marks are counted (Accurate ECN).
-    pub(crate) counted: Option<Counted>,
+    pub(crate) accecn: Option<ReceiverCounters>,
     /// Data with ECT or CE has been seen.
     ect_seen: bool,
     /// Newest timestamp to echo (`ts_recent`), and when it came.
@@ -70,7 +70,7 @@ impl Receiver {
             feedback: None,
             echo: false,
             ce: false,
-            counted: None,
+            accecn: None,
             ect_seen: false,
             recent: 0,
             held: 0,
@@ -221,7 +221,7 @@ impl Receiver {
         match ecn {
             Ecn::Ce => {
                 self.ect_seen = true;
-                if self.counted.is_some() {
+                if self.accecn.is_some() {
                     return;
                 }
                 if !self.echo {
@@ -243,7 +243,7 @@ impl Receiver {
     /// What the flags of an acknowledgement tell of marks.
     #[inline]
     pub(crate) fn echo(&self) -> Flags {
-        match &self.counted {
+        match &self.accecn {
             Some(counted) => flags_of(counted.ace()),
             None if self.echo => Flags::ECE,
             None => Flags::NONE,
@@ -270,7 +270,7 @@ impl Receiver {
     /// Whether the next segment would say the same as the one that has just left, if nothing came in between.
     #[inline]
     pub(crate) fn has_said_all(&self) -> bool {
-        self.counted.is_none() && !self.acks.is_quick()
+        self.accecn.is_none() && !self.acks.is_quick()
     }
 
     /// The position that acknowledgements told last (`rcv_wup`).

@@ -1,5 +1,5 @@
-//! The states of congestion and recovery, entered and left as Linux `tcp_fastretrans_alert` does: Open, Disorder, Reduction
-//! (CWR), Recovery and Loss, with undo (DSACK, Eifel) and F-RTO (RFC 5682 in its SACK form).
+//! The states of congestion and recovery, entered and left as Linux `tcp_fastretrans_alert` does: Open, Disorder, CWR,
+//! Recovery and Loss, with undo (DSACK, Eifel) and F-RTO (RFC 5682 in its SACK form).
 
 use super::ack::Effects;
 use super::sender::{Rexmit, Sender};
@@ -46,7 +46,7 @@ impl Sender {
         Rexmit::Lost
     }
 
-    /// Open, Disorder or Reduction: look for loss.
+    /// Open, Disorder or CWR: look for loss.
     fn open_state(&mut self, effects: &mut Effects, now: Time) -> Option<Rexmit> {
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.undo_by_dsack(now);
@@ -64,7 +64,7 @@ impl Sender {
     fn leave_state(&mut self, effects: &Effects, now: Time) {
         match self.phase {
             // Held a little longer, so that the segment with CWR arrives.
-            Phase::Reduction if self.una != self.high_seq => {
+            Phase::Cwr if self.una != self.high_seq => {
                 self.end_reduction(now);
                 self.phase = Phase::Open;
             }
@@ -135,7 +135,7 @@ impl Sender {
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.undo.marker = None;
             self.begin_reduction(signal, now);
-            self.phase = Phase::Reduction;
+            self.phase = Phase::Cwr;
         }
     }
 
@@ -146,7 +146,7 @@ impl Sender {
         if effects.ece {
             self.enter_reduction(Signal::Ecn, now);
         }
-        if self.phase != Phase::Reduction {
+        if self.phase != Phase::Cwr {
             self.keep_open();
         }
     }
@@ -319,7 +319,7 @@ impl Sender {
             // The probe repaired a loss that nobody else will answer for.
             self.undo.reversible = false;
             self.begin_reduction(Signal::Loss, now);
-            self.phase = Phase::Reduction;
+            self.phase = Phase::Cwr;
             self.end_reduction(now);
             self.keep_open();
         } else if !effects.una_advanced && !effects.not_duplicate() && !effects.data_sacked {

@@ -91,34 +91,34 @@ impl Sack {
 /// The option of Accurate ECN (RFC 9768, section 3.2.3): how many payload bytes came with each codepoint, 24 bits of each
 /// counter, as they stand on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
+pub struct AccEcnOption {
     bytes: [u8; 9],
     /// 0 where there is no option; else 3 when ECT(0) goes first, 3 more when ECT(1) does, less the counters left out.
     form: u8,
 }
 
-/// Counters that the option may hold.
+/// AccEcnOption that the option may hold.
 const COUNTERS: u8 = 3;
 /// Kinds of the option whose first counter is ECT(0), and ECT(1) (RFC 9768, section 5).
 const ACCURATE_KINDS: [u8; 2] = [172, 174];
 /// What a header holds beside its 20 bytes.
 const MOST_OPTIONS: u32 = 40;
 
-impl Counters {
+impl AccEcnOption {
     /// No option.
-    pub const NONE: Counters = Counters { bytes: [0; 9], form: 0 };
+    pub const NONE: AccEcnOption = AccEcnOption { bytes: [0; 9], form: 0 };
 
     /// All three counters.
-    pub fn new(ect0: u32, ce: u32, ect1: u32, ect1_first: bool) -> Counters {
+    pub fn new(ect0: u32, ce: u32, ect1: u32, ect1_first: bool) -> AccEcnOption {
         let order = if ect1_first { [ect1, ce, ect0] } else { [ect0, ce, ect1] };
         let mut bytes = [0; 9];
         for (into, counter) in bytes.chunks_exact_mut(3).zip(order) {
             into.copy_from_slice(&counter.to_be_bytes()[1..]);
         }
-        Counters { bytes, form: if ect1_first { 2 * COUNTERS } else { COUNTERS } }
+        AccEcnOption { bytes, form: if ect1_first { 2 * COUNTERS } else { COUNTERS } }
     }
 
-    /// Counters that are there.
+    /// AccEcnOption that are there.
     fn count(self) -> u8 {
         if self.form > COUNTERS { self.form - COUNTERS } else { self.form }
     }
@@ -139,13 +139,13 @@ impl Counters {
     }
 
     /// What of it fits into so many bytes: the last counters are left out first.
-    fn within(self, room: u32) -> Counters {
+    fn within(self, room: u32) -> AccEcnOption {
         let mut fitting = self;
         while fitting.len() > room {
             fitting = if fitting.count() == 1 {
-                Counters::NONE
+                AccEcnOption::NONE
             } else {
-                Counters { form: fitting.form - 1, ..fitting }
+                AccEcnOption { form: fitting.form - 1, ..fitting }
             };
         }
         fitting
@@ -184,7 +184,7 @@ pub struct Segment {
     /// Header flags.
     pub flags: Flags,
     /// Bytes counted by codepoint, where Accurate ECN is agreed on.
-    pub counters: Counters,
+    pub counters: AccEcnOption,
 }
 
 impl Segment {
@@ -201,7 +201,7 @@ impl Segment {
     /// Takes in the option of Accurate ECN as far as there is room beside timestamps and SACK blocks, and beside the payload
     /// in a segment that holds `mss` bytes. For counters that `matter`, a third block makes room (Linux
     /// `tcp_options_fit_accecn`).
-    pub fn add_counters(&mut self, counters: Counters, matter: bool, mss: u16) {
+    pub fn add_counters(&mut self, counters: AccEcnOption, matter: bool, mss: u16) {
         if matter && self.sack.count == MAX_SACK as u8 {
             self.sack.count -= 1;
         }
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn counters_take_what_room_the_blocks_leave() {
-        let counters = Counters::new(1, 2, 3, false);
+        let counters = AccEcnOption::new(1, 2, 3, false);
         // Blocks, whether the counters matter, bytes of the packet, blocks and counters in it.
         for (blocks, matter, length, kept, told) in [
             (0, false, 64, 0, 3),
@@ -269,13 +269,13 @@ mod tests {
         // A full segment has no room for them.
         let mut data = Segment { len: 1448, flags: Flags::ACK, ..Segment::default() };
         data.add_counters(counters, true, 1448);
-        assert_eq!(data.counters, Counters::NONE);
+        assert_eq!(data.counters, AccEcnOption::NONE);
     }
 
     #[test]
     fn the_option_is_as_rfc_9768_lays_it_out() {
-        assert_eq!(Counters::new(0x10203, 5, 1, false).to_option(), [172, 11, 1, 2, 3, 0, 0, 5, 0, 0, 1]);
-        let ect1_first = Counters::new(1, 5, 0xffffff, true);
+        assert_eq!(AccEcnOption::new(0x10203, 5, 1, false).to_option(), [172, 11, 1, 2, 3, 0, 0, 5, 0, 0, 1]);
+        let ect1_first = AccEcnOption::new(1, 5, 0xffffff, true);
         assert_eq!(ect1_first.to_option(), [174, 11, 255, 255, 255, 0, 0, 5, 0, 0, 1]);
         assert_eq!(ect1_first.within(8).to_option(), [174, 8, 255, 255, 255, 0, 0, 5]);
         assert_eq!((ect1_first.ce(), ect1_first.within(7).ce()), (Some(5), None));

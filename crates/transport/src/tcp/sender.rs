@@ -5,12 +5,13 @@
 //! kernel's are.
 
 use super::config::Config;
-use super::prr::Reduction;
+use super::prr::Prr;
 use super::rack::{Conditions, Rack};
 use super::rate::Delivery;
 use super::rto::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::undo::Undo;
+use super::written::Written;
 use weir_base::{Bytes, Clock, Random, Span, Time, WindowedMin};
 use weir_control::{Controller, Decision, Phase, Recovery, Start};
 
@@ -82,7 +83,7 @@ pub(crate) struct EcnSender {
     /// ECE tells of marks, and CWR answers.
     pub(crate) echoes: bool,
     /// Counters tell of them.
-    pub(crate) accurate: Option<super::accurate::Known>,
+    pub(crate) accecn: Option<super::accecn::SenderCounters>,
     /// Marked packets and bytes that the controller is yet to be told of.
     pub(crate) held: (u32, Bytes),
     /// The next new segment carries CWR.
@@ -99,12 +100,7 @@ pub(crate) struct Sender {
     pub(crate) next: u64,
     /// End of the last segment that was sent short (`snd_sml`).
     pub(crate) short_end: u64,
-    /// End of what the application has written.
-    pub(crate) written: u64,
-    pub(crate) endless: bool,
-    /// Whether an endless one tops the buffer up all the time.
-    pub(crate) greedy: bool,
-    pub(crate) fin_queued: bool,
+    pub(crate) written: Written,
     pub(crate) fin_sent: bool,
     /// The receiver's window and the largest it ever was.
     pub(crate) window: u32,
@@ -114,7 +110,7 @@ pub(crate) struct Sender {
     pub(crate) phase: Phase,
     pub(crate) high_seq: u64,
     pub(crate) undo: Undo,
-    pub(crate) prr: Reduction,
+    pub(crate) prr: Prr,
     pub(crate) frto: bool,
     /// Timeouts in a row.
     pub(crate) expirations: u32,
@@ -138,10 +134,6 @@ pub(crate) struct Sender {
     /// New segments since the queue was last found empty or blocked.
     pub(crate) burst: u32,
     pub(crate) batch: super::batch::Batch,
-    pub(crate) train: super::train::Train,
-    pub(crate) gso_max_segs: u16,
-    /// New data waits for a longer train.
-    pub(crate) deferred: bool,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
     /// `last_sent` when the window was last taken back for idleness.
@@ -160,7 +152,7 @@ pub(crate) struct Sender {
     pub(crate) wants_delivered: bool,
     pub(crate) random: Random,
     pub(crate) pacer: super::pacer::Pacer,
-    pub(crate) sparse: super::sparse::Sparse,
+    pub(crate) sub_mss: super::sub_mss::SubMssPacing,
     /// What its timestamps are taken from.
     pub(crate) clock: Clock,
     pub(crate) buffer: super::buffer::SendBuffer,
@@ -168,7 +160,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// The sender of a connection that has just been established, with what the handshake took, in microseconds.
-    pub(crate) fn new(config: &Config, now: Time, window: u32, rtt: Option<u64>) -> Sender {
+    pub(crate) fn new(config: &Config, written: Written, now: Time, window: u32, rtt: Option<u64>) -> Sender {
         let start = Start {
             now,
             mss: Bytes::new(u64::from(config.mss)),
@@ -185,10 +177,7 @@ impl Sender {
             una: 1,
             next: 1,
             short_end: 0,
-            written: 1,
-            endless: false,
-            greedy: false,
-            fin_queued: false,
+            written,
             fin_sent: false,
             window,
             max_window: window,
@@ -196,7 +185,7 @@ impl Sender {
             phase: Phase::Open,
             high_seq: 0,
             undo: Undo::default(),
-            prr: Reduction::default(),
+            prr: Prr::default(),
             frto: false,
             expirations: 0,
             window_probes: 0,
@@ -215,9 +204,6 @@ impl Sender {
             forced: Forced::Nothing,
             burst: 0,
             batch: super::batch::Batch::default(),
-            train: super::train::Train::default(),
-            gso_max_segs: config.gso_max_segs,
-            deferred: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,
             idle_since: Time::NEVER,
@@ -234,7 +220,7 @@ impl Sender {
             controller_threshold: None,
             random: Random::stream(config.seed, "controller"),
             pacer: super::pacer::Pacer::new(config.pacing),
-            sparse: super::sparse::Sparse::default(),
+            sub_mss: super::sub_mss::SubMssPacing::default(),
             clock: config.clock,
         };
         sender.read_window();
@@ -289,7 +275,7 @@ impl Sender {
 
     /// Whether the window is on its way down (`tcp_in_cwnd_reduction`).
     pub(crate) fn reducing(&self) -> bool {
-        matches!(self.phase, Phase::Reduction | Phase::Recovery)
+        matches!(self.phase, Phase::Cwr | Phase::Recovery)
     }
 
     /// Whether the window is below the threshold (`tcp_in_slow_start`).

@@ -65,7 +65,7 @@ impl Sender {
     /// Whether the phase allows of tail loss probes.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Reduction)
+        matches!(self.phase, Phase::Open | Phase::Cwr)
     }
 
     /// `tcp_schedule_loss_probe`; `advancing` when the timeout would start anew.

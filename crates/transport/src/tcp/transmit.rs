@@ -28,16 +28,16 @@ pub(crate) struct Outgoing {
 impl Sender {
     /// Whether anything was written that has not been sent.
     pub(crate) fn has_new_data(&self) -> bool {
-        self.next < self.written || (self.fin_queued && !self.fin_sent)
+        self.next < self.written.end || (self.written.closed && !self.fin_sent)
     }
 
     /// Payload of the next new segment, and whether the FIN goes with it. `None`: nothing to send yet.
     fn next_segment(&self) -> Option<(u16, bool)> {
-        let left = self.written.saturating_sub(self.next);
-        if left > u64::from(self.mss) || (left == u64::from(self.mss) && !self.fin_queued) {
+        let left = self.written.beyond(self.next);
+        if left > u64::from(self.mss) || (left == u64::from(self.mss) && !self.written.closed) {
             return Some((self.mss, false));
         }
-        if self.fin_queued {
+        if self.written.closed {
             return (!self.fin_sent).then_some((left as u16, true));
         }
         // Nagle as Minshall changed it (`tcp_minshall_check`): a short segment waits only while another one is out.
@@ -62,7 +62,7 @@ impl Sender {
 
     /// Whether [`Sender::poll`] would answer with data.
     fn would_send(&mut self, now: Time) -> bool {
-        if self.endless {
+        if self.written.endless {
             self.fill_buffer();
         }
         let room = self.board.in_flight() < self.cwnd() && now >= self.new_data_ready_at();
@@ -93,12 +93,11 @@ impl Sender {
     /// Whether nothing waits to be sent and the last burst is settled.
     #[inline]
     pub(crate) fn at_rest(&self) -> bool {
-        !self.endless
+        !self.written.endless
             && self.forced == Forced::Nothing
             && self.rexmit == Rexmit::Nothing
             && self.burst == 0
             && !self.timer_due
-            && !self.deferred
             && !self.has_new_data()
     }
 
@@ -145,7 +144,7 @@ impl Sender {
     /// When the pacer lets something go that nothing else holds back.
     pub(crate) fn held_until(&self, ready: Time) -> Time {
         let room = self.board.in_flight() < self.cwnd();
-        let waiting = self.rexmit == Rexmit::Lost || self.next_fits() || self.endless;
+        let waiting = self.rexmit == Rexmit::Lost || self.next_fits() || self.written.endless;
         if room && waiting { ready } else { Time::NEVER }
     }
 
@@ -218,7 +217,7 @@ impl Sender {
 
     #[inline(always)]
     fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
-        if self.endless {
+        if self.written.endless {
             self.fill_buffer();
         }
         let (len, fin) = self.next_segment()?;
@@ -229,10 +228,6 @@ impl Sender {
             || self.board.in_flight() >= self.cwnd()
             || self.next + u64::from(len) > self.window_end()
         {
-            return None;
-        }
-        if !self.train_ready(now) {
-            self.deferred = true;
             return None;
         }
         let outgoing = self.send_new(len, fin, now);
@@ -247,8 +242,8 @@ impl Sender {
     /// The application fills the buffer when it is woken; a greedy one does so whenever it can.
     #[inline]
     fn fill_buffer(&mut self) {
-        if self.greedy || self.buffer.wakes(self.written.saturating_sub(self.una)) {
-            self.written = self.written.max(self.una + self.buffer.capacity());
+        if self.written.greedy || self.buffer.wakes(self.written.beyond(self.una)) {
+            self.written.end = self.written.end.max(self.una + self.buffer.capacity());
         }
     }
 
@@ -282,7 +277,8 @@ impl Sender {
         self.count_quantum(now);
         self.last_sent = now;
         let cwr = len > 0 && std::mem::take(&mut self.ecn.cwr_queued);
-        let push = self.train_sent();
+        // The end of what was written (`tcp_mark_push`); trains of segments (GSO), whose ends carry PSH too, are not modelled.
+        let push = self.next >= self.written.end && !self.written.endless;
         Outgoing { start, len, fin, new: true, cwr, push }
     }
 
@@ -296,10 +292,8 @@ impl Sender {
     /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
     pub(crate) fn end_burst(&mut self, now: Time) {
         self.end_batch();
-        self.end_train();
-        // Room for less than a train counts as none: a longer one was worth waiting for.
         let is_full = self.board.in_flight() >= self.cwnd();
-        let limited = (is_full || self.deferred) && self.has_new_data();
+        let limited = is_full && self.has_new_data();
         if self.burst > 0 || limited {
             self.judge_window(limited, now);
         }
@@ -309,11 +303,10 @@ impl Sender {
         }
         if self.burst > 0 {
             self.schedule_probe(false, now);
-        } else if self.board.out() == 0 && !self.is_sparse() {
+        } else if self.board.out() == 0 && !self.is_sub_mss() {
             self.guard_window(now);
         }
         self.burst = 0;
-        self.deferred = false;
         if !limited {
             self.note_starvation();
         }
@@ -322,7 +315,7 @@ impl Sender {
     /// There is less to send than the window would allow (`tcp_rate_check_app_limited`).
     #[inline]
     fn note_starvation(&mut self) {
-        let starved = self.written.saturating_sub(self.next) < u64::from(self.mss);
+        let starved = self.written.beyond(self.next) < u64::from(self.mss);
         let in_flight = self.board.in_flight();
         if starved && in_flight < self.cwnd() && self.board.lost <= self.board.retrans {
             self.delivery.limited_by_application(in_flight);
@@ -346,7 +339,7 @@ impl Sender {
         self.usage.used = self.usage.used.max(out);
         let waited = now.since(self.usage.stamp).as_micros();
         if self.slow_start_after_idle && waited >= self.rtt.rto() && !self.own_recovery {
-            if self.phase == Phase::Open && !self.endless {
+            if self.phase == Phase::Open && !self.written.endless {
                 let initial_window = self.initial_window;
                 self.controller.on_restart(&Restart::Unused { now, used: self.usage.used, initial_window });
                 self.read_window();
@@ -363,7 +356,7 @@ impl Sender {
         // A window below one segment is idle on its own account.
         if !self.slow_start_after_idle
             || self.own_recovery
-            || self.is_sparse()
+            || self.is_sub_mss()
             || idle <= rto
             || self.idle_since == self.last_sent
         {

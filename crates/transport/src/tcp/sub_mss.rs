@@ -8,7 +8,7 @@ use weir_base::{Span, Time};
 
 /// Where a window below one segment is.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sparse {
+pub(crate) struct SubMssPacing {
     /// Segments of a quantum; 0 while the window is a segment or more.
     quantum: u32,
     /// Those that are yet to leave of the quantum that has begun.
@@ -20,27 +20,27 @@ pub(crate) struct Sparse {
 impl Sender {
     /// The window is a segment or more, or so many segments leave at once.
     pub(crate) fn set_quantum(&mut self, segments: u32) {
-        if segments == 0 || self.sparse.quantum == 0 {
+        if segments == 0 || self.sub_mss.quantum == 0 {
             // What left before the window fell counts as the quantum that has begun.
-            self.sparse = Sparse { quantum: segments, left: 0, begun: self.last_sent };
+            self.sub_mss = SubMssPacing { quantum: segments, left: 0, begun: self.last_sent };
         }
     }
 
     /// Whether the window is below one segment.
     #[inline]
-    pub(crate) fn is_sparse(&self) -> bool {
-        self.sparse.quantum > 0
+    pub(crate) fn is_sub_mss(&self) -> bool {
+        self.sub_mss.quantum > 0
     }
 
     /// When new data may leave, as far as the pacer and a window below one segment go.
     #[inline]
     pub(crate) fn new_data_ready_at(&self) -> Time {
         let ready = self.pacer.ready_at();
-        if self.is_sparse() { ready.max(self.next_quantum_at()) } else { ready }
+        if self.is_sub_mss() { ready.max(self.next_quantum_at()) } else { ready }
     }
 
     fn next_quantum_at(&self) -> Time {
-        let Sparse { quantum, left, begun } = self.sparse;
+        let SubMssPacing { quantum, left, begun } = self.sub_mss;
         if left > 0 {
             return Time::ZERO;
         }
@@ -54,12 +54,12 @@ impl Sender {
     /// New data has left.
     #[inline]
     pub(crate) fn count_quantum(&mut self, now: Time) {
-        if self.is_sparse() {
-            let Sparse { quantum, left, .. } = self.sparse;
+        if self.is_sub_mss() {
+            let SubMssPacing { quantum, left, .. } = self.sub_mss;
             if left == 0 {
-                self.sparse = Sparse { left: quantum - 1, begun: now, quantum };
+                self.sub_mss = SubMssPacing { left: quantum - 1, begun: now, quantum };
             } else {
-                self.sparse.left -= 1;
+                self.sub_mss.left -= 1;
             }
         }
     }
@@ -69,6 +69,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::tcp::config::Config;
+    use crate::tcp::written::Written;
     use weir_base::{Bytes, Random};
     use weir_control::{Ack, Controller};
 
@@ -93,8 +94,8 @@ mod tests {
     /// A sender with more than it can send, over 50 ms.
     fn sender(window: u64, quantum: Option<u64>) -> Sender {
         let config = Config { mss: MSS, ..Config::new("newreno".parse().unwrap()) };
-        let mut sender = Sender::new(&config, Time::ZERO, 1 << 30, Some(50_000));
-        sender.endless = true;
+        let mut sender = Sender::new(&config, Written::default(), Time::ZERO, 1 << 30, Some(50_000));
+        sender.written.endless = true;
         give(&mut sender, window, quantum);
         sender
     }
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(departures(&mut sender, 301..=401), [400]);
         assert_eq!(sender.new_data_ready_at(), at(800));
         give(&mut sender, 1000, None);
-        assert!(!sender.is_sparse() && sender.new_data_ready_at() <= at(401));
+        assert!(!sender.is_sub_mss() && sender.new_data_ready_at() <= at(401));
     }
 
     #[test]

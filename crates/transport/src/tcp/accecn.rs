@@ -6,19 +6,19 @@
 //! Unlike Linux, the option goes on acknowledgements that have something new to count (section 3.2.3.3), not on every segment:
 //! full data segments keep their payload. The handshake does not test whether the option passes: here nothing strips it.
 
-use super::segment::{Counters, Flags};
+use super::segment::{AccEcnOption, Flags};
 use weir_base::Ecn;
 
 /// Where counters start, so that one that a middlebox has zeroed shows (section 3.2.1).
 const FIRST_PACKETS: u32 = 5;
 const FIRST_ECT: u32 = 1;
-/// Counters of the option have 24 bits.
+/// AccEcnOption of the option have 24 bits.
 const MASK: u32 = 0xff_ffff;
 /// What the three bits hold (`TCP_ACCECN_CEP_ACE_MASK`).
 const ACE_MASK: u32 = 7;
 /// So many marks that no acknowledgement has told of are told at once (`TCP_ACCECN_ACE_MAX_DELTA`; section 3.2.2.5.1: at
 /// most 7).
-const MOST_UNTOLD: u32 = 6;
+const MOST_UNREPORTED: u32 = 6;
 /// Fewer marked bytes than half of what the larger reading of ACE means speak for the smaller one
 /// (`TCP_ACCECN_SAFETY_SHIFT`).
 const SAFETY_SHIFT: u32 = 1;
@@ -48,15 +48,15 @@ pub(crate) fn handshake_ace(seen: Ecn) -> u32 {
 
 /// What a receiver has counted.
 #[derive(Debug, Clone)]
-pub(crate) struct Counted {
+pub(crate) struct ReceiverCounters {
     /// Packets with CE (`r.cep`).
-    packets: u32,
+    cep: u32,
     /// Payload bytes by codepoint (`r.e0b`, `r.ceb`, `r.e1b`).
-    ect0: u32,
-    ce: u32,
-    ect1: u32,
+    e0b: u32,
+    ceb: u32,
+    e1b: u32,
     /// Marks since the last acknowledgement.
-    untold: u32,
+    unreported: u32,
     /// The byte counters have moved since they were last told.
     moved: bool,
     /// They have moved by a mark.
@@ -66,15 +66,15 @@ pub(crate) struct Counted {
     prefers_ect1: bool,
 }
 
-impl Counted {
+impl ReceiverCounters {
     /// After a handshake whose last packet had this codepoint.
-    pub(crate) fn after(handshake: Ecn) -> Counted {
-        Counted {
-            packets: FIRST_PACKETS + u32::from(handshake == Ecn::Ce),
-            ect0: FIRST_ECT,
-            ce: 0,
-            ect1: FIRST_ECT,
-            untold: 0,
+    pub(crate) fn after(handshake: Ecn) -> ReceiverCounters {
+        ReceiverCounters {
+            cep: FIRST_PACKETS + u32::from(handshake == Ecn::Ce),
+            e0b: FIRST_ECT,
+            ceb: 0,
+            e1b: FIRST_ECT,
+            unreported: 0,
             moved: false,
             marked: false,
             last: handshake,
@@ -86,14 +86,14 @@ impl Counted {
     /// packet's, or many marks wait to be told.
     pub(crate) fn count(&mut self, ecn: Ecn, payload: u32) -> bool {
         if ecn == Ecn::Ce {
-            self.packets = self.packets.wrapping_add(1);
-            self.untold += 1;
+            self.cep = self.cep.wrapping_add(1);
+            self.unreported += 1;
         }
         if payload > 0 {
             let counter = match ecn {
-                Ecn::Ect0 => &mut self.ect0,
-                Ecn::Ect1 => &mut self.ect1,
-                Ecn::Ce => &mut self.ce,
+                Ecn::Ect0 => &mut self.e0b,
+                Ecn::Ect1 => &mut self.e1b,
+                Ecn::Ce => &mut self.ceb,
                 Ecn::NotEct => &mut 0,
             };
             *counter = counter.wrapping_add(payload) & MASK;
@@ -106,22 +106,22 @@ impl Counted {
             Ecn::Ce | Ecn::NotEct => {}
         }
         let changed = std::mem::replace(&mut self.last, ecn) != ecn;
-        changed || self.untold >= MOST_UNTOLD
+        changed || self.unreported >= MOST_UNREPORTED
     }
 
     /// The three bits.
     pub(crate) fn ace(&self) -> u32 {
-        self.packets & ACE_MASK
+        self.cep & ACE_MASK
     }
 
     /// The counters, if they are worth a place in the header, and whether a SACK block should make room for them.
-    pub(crate) fn option(&self) -> Option<(Counters, bool)> {
-        self.moved.then(|| (Counters::new(self.ect0, self.ce, self.ect1, self.prefers_ect1), self.marked))
+    pub(crate) fn option(&self) -> Option<(AccEcnOption, bool)> {
+        self.moved.then(|| (AccEcnOption::new(self.e0b, self.ceb, self.e1b, self.prefers_ect1), self.marked))
     }
 
     /// An acknowledgement has left, with the option or without.
     pub(crate) fn on_told(&mut self, with_option: bool) {
-        self.untold = 0;
+        self.unreported = 0;
         if with_option {
             (self.moved, self.marked) = (false, false);
         }
@@ -130,9 +130,9 @@ impl Counted {
 
 /// What an acknowledgement tells.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct AccEcnFeedback {
     pub(crate) ace: u32,
-    pub(crate) counters: Counters,
+    pub(crate) counters: AccEcnOption,
     /// It is newer than all before it, by its timestamp.
     pub(crate) newer: bool,
 }
@@ -147,53 +147,53 @@ pub(crate) struct Delivered {
 
 /// What the sender knows of the receiver's counters.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct SenderCounters {
     /// Marked packets (`s.cep`).
-    packets: u32,
+    cep: u32,
     /// Marked bytes by the option (`s.ceb`), all 64 bits of them.
-    marked: u64,
+    ceb: u64,
     /// Marked bytes that the controller was told of.
-    passed_on: u64,
+    reported: u64,
 }
 
-impl Known {
+impl SenderCounters {
     /// After a handshake in which the peer tells of a mark, or not.
-    pub(crate) fn after(marked: bool) -> Known {
-        Known { packets: FIRST_PACKETS + u32::from(marked), marked: 0, passed_on: 0 }
+    pub(crate) fn after(marked: bool) -> SenderCounters {
+        SenderCounters { cep: FIRST_PACKETS + u32::from(marked), ceb: 0, reported: 0 }
     }
 
     /// Takes in an acknowledgement; answers how many packets and bytes are newly known to be marked.
-    pub(crate) fn take(&mut self, told: &Told, delivered: &Delivered) -> (u32, u64) {
+    pub(crate) fn take(&mut self, told: &AccEcnFeedback, delivered: &Delivered) -> (u32, u64) {
         // An old acknowledgement that was overtaken, or one that may be.
         if delivered.segments == 0 && !told.newer {
             return (0, 0);
         }
         let newly = self.take_option(&told.counters);
         let packets = self.read_ace(told.ace, newly, delivered);
-        self.packets = self.packets.wrapping_add(packets);
+        self.cep = self.cep.wrapping_add(packets);
         let bytes = match newly {
-            Some(_) => self.marked.saturating_sub(self.passed_on),
+            Some(_) => self.ceb.saturating_sub(self.reported),
             None => (u64::from(packets) * delivered.mss).min(delivered.bytes),
         };
-        self.passed_on += bytes;
+        self.reported += bytes;
         (packets, bytes)
     }
 
     /// Takes in the option; answers by how much the marked bytes have grown, `None` where it does not tell.
-    fn take_option(&mut self, counters: &Counters) -> Option<u64> {
-        let ahead = counters.ce()?.wrapping_sub(self.marked as u32) & MASK;
+    fn take_option(&mut self, counters: &AccEcnOption) -> Option<u64> {
+        let ahead = counters.ce()?.wrapping_sub(self.ceb as u32) & MASK;
         // Half of the circle lies behind: an older option.
         if ahead > MASK / 2 {
             return None;
         }
-        self.marked += u64::from(ahead);
+        self.ceb += u64::from(ahead);
         Some(ahead.into())
     }
 
     /// How many packets the three bits stand for: where more than seven were delivered they may have wrapped, and the marked
     /// bytes tell (appendix A.2.1, and the heuristic of `__tcp_accecn_process`).
     fn read_ace(&self, ace: u32, marked_bytes: Option<u64>, delivered: &Delivered) -> u32 {
-        let least = ace.wrapping_sub(self.packets) & ACE_MASK;
+        let least = ace.wrapping_sub(self.cep) & ACE_MASK;
         let segments = delivered.segments;
         if segments <= ACE_MASK {
             return least;
@@ -224,12 +224,12 @@ mod tests {
     fn delivered(segments: u32) -> Delivered {
         Delivered { segments, bytes: u64::from(segments) * MSS, mss: MSS }
     }
-    fn told(counted: &Counted, with_option: bool) -> Told {
+    fn told(counted: &ReceiverCounters, with_option: bool) -> AccEcnFeedback {
         let counters =
-            counted.option().filter(|_| with_option).map_or(Counters::NONE, |(counters, _)| counters);
-        Told { ace: counted.ace(), counters, newer: true }
+            counted.option().filter(|_| with_option).map_or(AccEcnOption::NONE, |(counters, _)| counters);
+        AccEcnFeedback { ace: counted.ace(), counters, newer: true }
     }
-    fn receive(counted: &mut Counted, ecn: Ecn, packets: u32) {
+    fn receive(counted: &mut ReceiverCounters, ecn: Ecn, packets: u32) {
         for _ in 0..packets {
             counted.count(ecn, MSS as u32);
         }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn counters_start_at_five_packets_and_wrap() {
-        let (mut counted, mut known) = (Counted::after(Ecn::NotEct), Known::after(false));
+        let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         assert_eq!(counted.ace(), 5);
         let mut sum = (0, 0);
         for _ in 0..100 {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_lost_acknowledgement_is_made_up_for_by_the_next() {
-        let (mut counted, mut known) = (Counted::after(Ecn::NotEct), Known::after(false));
+        let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 2);
         counted.on_told(true);
         receive(&mut counted, Ecn::Ect0, 2);
@@ -269,9 +269,9 @@ mod tests {
 
     #[test]
     fn an_overtaken_acknowledgement_tells_nothing() {
-        let (mut counted, mut known) = (Counted::after(Ecn::NotEct), Known::after(false));
+        let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 1);
-        let old = Told { newer: false, ..told(&counted, true) };
+        let old = AccEcnFeedback { newer: false, ..told(&counted, true) };
         receive(&mut counted, Ecn::Ce, 2);
         assert_eq!(known.take(&told(&counted, true), &delivered(3)), (3, 3 * MSS));
         assert_eq!(known.take(&old, &delivered(0)), (0, 0));
@@ -285,7 +285,8 @@ mod tests {
         for (segments, marked) in
             [(8, 0), (8, 8), (10, 1), (12, 9), (15, 8), (20, 18), (40, 20), (40, 3), (64, 64)]
         {
-            let (mut counted, mut known) = (Counted::after(Ecn::NotEct), Known::after(false));
+            let (mut counted, mut known) =
+                (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
             receive(&mut counted, Ecn::Ce, marked);
             receive(&mut counted, Ecn::Ect0, segments - marked);
             let (packets, bytes) = known.take(&told(&counted, true), &delivered(segments));
@@ -295,20 +296,20 @@ mod tests {
 
     #[test]
     fn without_the_option_a_possible_wrap_is_taken_for_one() {
-        let (mut counted, mut known) = (Counted::after(Ecn::NotEct), Known::after(false));
+        let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 1);
         receive(&mut counted, Ecn::Ect0, 9);
         // One or nine: the safe reading is nine (appendix A.2.1).
         assert_eq!(known.take(&told(&counted, false), &delivered(10)), (9, 9 * MSS));
         // Up to seven there is only one reading.
         receive(&mut counted, Ecn::Ect0, 7);
-        let mut known = Known::after(false);
+        let mut known = SenderCounters::after(false);
         assert_eq!(known.take(&told(&counted, false), &delivered(7)), (1, MSS));
     }
 
     #[test]
     fn byte_counters_wrap_at_16_mib() {
-        let (mut counted, mut known) = (Counted::after(Ecn::NotEct), Known::after(false));
+        let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         let mut sum = 0;
         for _ in 0..20_000 {
             receive(&mut counted, Ecn::Ce, 1);
@@ -320,7 +321,7 @@ mod tests {
 
     #[test]
     fn changes_and_many_marks_are_told_at_once() {
-        let mut counted = Counted::after(Ecn::NotEct);
+        let mut counted = ReceiverCounters::after(Ecn::NotEct);
         let news: Vec<bool> =
             [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0]
                 .map(|ecn| counted.count(ecn, 1448))
