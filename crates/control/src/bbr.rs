@@ -404,6 +404,9 @@ impl Controller for Bbr {
     fn windows_buffered(&self) -> u32 {
         3
     }
+    fn keeps_queues_short(&self) -> bool {
+        true
+    }
     fn holds_back(&self) -> bool {
         self.holding_back
     }

@@ -250,6 +250,9 @@ impl Controller for Copa {
         (rate.bits_per_sec() > 0).then_some(rate)
     }
 
+    fn keeps_queues_short(&self) -> bool {
+        true
+    }
     fn recovery(&self) -> Recovery {
         Recovery::Own
     }

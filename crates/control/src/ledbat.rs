@@ -110,6 +110,9 @@ impl crate::windowed::Windowed for Ledbat {
         &mut self.window
     }
 
+    fn keeps_queues_short(&self) -> bool {
+        true
+    }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         // While a loss is repaired acknowledgements echo what came before the hole; the module does not look at them.
         if !ack.may_grow {

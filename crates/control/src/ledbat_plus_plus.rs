@@ -193,6 +193,9 @@ impl crate::windowed::Windowed for LedbatPlusPlus {
         &mut self.window
     }
 
+    fn keeps_queues_short(&self) -> bool {
+        true
+    }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if let Some(sample) = ack.rtt {
             self.delay.update(sample.rtt.as_micros() as i64, ack.now);

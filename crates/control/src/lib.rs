@@ -139,6 +139,11 @@ pub trait Controller: Send {
     fn holds_back(&self) -> bool {
         false
     }
+    /// Whether it looks at the delay and leaves the bottleneck's buffer nearly empty. One that does not is suspended beside one that
+    /// does while a deadline needs it.
+    fn keeps_queues_short(&self) -> bool {
+        false
+    }
     /// What the transport asks after each call that may have changed something, in one.
     fn decision(&self) -> Decision {
         Decision {

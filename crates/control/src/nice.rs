@@ -259,6 +259,9 @@ impl crate::windowed::Windowed for Nice {
         &mut self.window
     }
 
+    fn keeps_queues_short(&self) -> bool {
+        true
+    }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.sample(ack);
         let judging = self.rounds.judging(ack);

@@ -75,6 +75,9 @@ impl crate::windowed::Windowed for Vegas {
         &mut self.window
     }
 
+    fn keeps_queues_short(&self) -> bool {
+        true
+    }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.rounds.sample(ack);
         let judging = self.rounds.judging(ack);

@@ -22,6 +22,10 @@ pub(crate) trait Windowed: Send {
     fn on_delivered(&mut self, delivered: &Delivered) {
         let _ = delivered;
     }
+    /// [`Controller::keeps_queues_short`].
+    fn keeps_queues_short(&self) -> bool {
+        false
+    }
     /// [`Controller::wants_delivered`].
     fn wants_delivered(&self) -> bool {
         false
@@ -72,6 +76,9 @@ impl<W: Windowed> Controller for W {
     }
     fn on_delivered(&mut self, delivered: &Delivered) {
         Windowed::on_delivered(self, delivered);
+    }
+    fn keeps_queues_short(&self) -> bool {
+        Windowed::keeps_queues_short(self)
     }
     fn wants_delivered(&self) -> bool {
         Windowed::wants_delivered(self)

@@ -301,6 +301,9 @@ impl crate::windowed::Windowed for Yield {
         &mut self.window
     }
 
+    fn keeps_queues_short(&self) -> bool {
+        true
+    }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if let Some(timestamps) = &ack.timestamps {
             // A delay that is not above the first leaves the one before.

@@ -1,6 +1,7 @@
 //! From one cell's settings to a run that is spelled out: its timing, its network, its traffic groups. Whatever cannot be
 //! is found here, with its place.
 
+use crate::connection;
 use crate::diagnostic::{Fault, Origin};
 use crate::each::Times;
 use crate::host::{self, Nic};
@@ -172,7 +173,11 @@ impl Cell {
         limits::receivers(reader, name, &traffic.workload, to_station, pairs.len());
         let count = traffic.flows();
         let workload = traffic.workload;
-        self.groups.push(Group { name: name.into(), pairs, ip, workload, transport, settings });
+        let has_host = traffic.host.is_some();
+        let group = Group { name: name.into(), pairs, ip, workload, transport, settings };
+        let earlier = self.groups.iter().zip(self.flows.iter().map(|flows| flows.count));
+        connection::check(reader, &group, count, has_host, earlier);
+        self.groups.push(group);
         self.flows.push(Flows { count, start: traffic.start, stop: traffic.stop, pairs: of_flows });
         let mut passed: Vec<usize> = found.into_iter().flat_map(|route| route.links).collect();
         passed.sort_unstable();

@@ -12,6 +12,7 @@ mod bottleneck;
 mod cell;
 mod changes;
 mod commands;
+mod connection;
 mod diagnostic;
 mod drawing;
 mod each;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use weir_base::{Bytes, Ecn, Random, Span, Time};
 use weir_fabric::{Link, Network, RoundTrips};
 use weir_record::Param;
-use weir_transport::{Settings, Setup};
+use weir_transport::{Endpoint, Settings, Setup};
 use weir_workload::{Application, Log};
 
 /// One cell of a lab's tree, in one repeat.
@@ -122,6 +122,11 @@ impl Group {
     /// Whether a node is an end of one of its flows.
     pub fn is_at(&self, node: usize) -> bool {
         self.pairs.iter().any(|pair| pair.from == node || pair.to == node)
+    }
+
+    /// The connection whose streams its flows are, if they share one.
+    pub fn connection(&self) -> Option<&str> {
+        self.transport.as_ref()?.connection()
     }
 
     /// Bytes that its transport puts before what an application sends in a datagram.
@@ -290,18 +295,27 @@ impl Run {
 
     /// The two ends of a flow's connection, neither of them open: at the sending host and at the receiving one. `None` for commands.
     pub fn ends(&self, flow: usize) -> Option<[weir_transport::End; 2]> {
+        Some(self.groups[self.flows[flow].group].transport.as_ref()?.ends(&self.setup(flow)))
+    }
+
+    /// The two ends of a flow that is one more stream of a connection, of which these are ends. `None` where there is no room for it.
+    pub fn join(&self, flow: usize, ends: [&mut weir_transport::End; 2]) -> Option<[weir_transport::End; 2]> {
+        let transport = self.groups[self.flows[flow].group].transport.as_ref()?;
+        let [from, to] = ends.map(|end| end.join(transport, &self.setup(flow)));
+        Some([from?, to?])
+    }
+
+    fn setup(&self, flow: usize) -> Setup<'_> {
         let group = &self.groups[self.flows[flow].group];
-        let ecn = group.workload.role().datagrams().map_or(Ecn::NotEct, |datagrams| datagrams.ecn);
-        let setup = Setup {
+        Setup {
             settings: group.settings.as_ref(),
             datagrams: matches!(group.workload.role(), weir_workload::Role::Datagrams(_)),
-            ecn,
+            ecn: group.workload.role().datagrams().map_or(Ecn::NotEct, |datagrams| datagrams.ecn),
             mtu: self.mtu(flow),
             ip_header: group.ip.header(),
             seed: self.seed,
             flow: flow as u64,
-        };
-        Some(group.transport.as_ref()?.ends(&setup))
+        }
     }
 
     /// What stands between the application and a UDP socket at one end of a flow, if anything does.

@@ -29,6 +29,8 @@ pub(crate) struct Flow {
     ends: Option<Box<[SimSocket; 2]>>,
     /// What was told so far as events.
     pub(crate) told: Counts,
+    /// The connection that it shares with other flows: its place among the world's.
+    pub(crate) shares: Option<u32>,
 }
 
 /// How packets of one of a flow's ends leave its host.
@@ -78,6 +80,7 @@ impl Flow {
             card: run.network.nodes[from].card.map(InCard::new),
             ends: None,
             told: Counts::default(),
+            shares: None,
         }
     }
 
@@ -86,6 +89,19 @@ impl Flow {
         let headers = u64::from(self.ways[0].ip.header()) + UDP_HEADER;
         let ends = run.ends(number).map(|ends| ends.map(|end| SimSocket { end, headers }));
         self.ends = ends.map(Box::new);
+    }
+
+    /// The flow begins as one more stream of the connection of another.
+    pub(crate) fn join(&mut self, run: &Run, number: usize, other: &mut Flow) {
+        let headers = u64::from(self.ways[0].ip.header()) + UDP_HEADER;
+        let ends = other.ends.as_mut().map(|ends| ends.each_mut().map(|socket| &mut socket.end));
+        let ends = ends.and_then(|ends| run.join(number, ends));
+        self.ends = ends.map(|ends| Box::new(ends.map(|end| SimSocket { end, headers })));
+    }
+
+    /// Whether it has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.ends.is_some()
     }
 
     /// Which of its ends is at this host.

@@ -4,6 +4,8 @@
 //! comes first. A host's timer is pushed again only when its deadline moves forward; one that fires early looks at the
 //! deadline and waits on.
 
+mod shared;
+
 use crate::flow::{Ends, Flow, Outlet};
 use crate::packet::{Pool, SimPacket};
 use std::ops::Range;
@@ -37,6 +39,8 @@ pub(crate) struct World<'a> {
     pool: Pool,
     flows: Vec<Flow>,
     driven: Vec<Driven>,
+    /// The flows of each connection that several share.
+    shared: Vec<Vec<usize>>,
     /// The first thing that an application could not do: the run fails with it.
     trouble: Option<String>,
     /// The applications that keep account of messages, by their place in `driven`.
@@ -87,6 +91,10 @@ impl<'a> World<'a> {
         for (index, one) in driven.iter().enumerate() {
             flows.extend(one.flows.clone().map(|number| Flow::new(run, number, index)));
         }
+        let shared = run.shared_connections();
+        for (connection, sharing) in shared.iter().enumerate() {
+            sharing.iter().for_each(|number| flows[*number].shares = Some(connection as u32));
+        }
         let timers = flows.len() * TIMERS;
         let mut world = World {
             run,
@@ -97,6 +105,7 @@ impl<'a> World<'a> {
             with_log: (0..driven.len()).filter(|index| driven[*index].application.has_log()).collect(),
             flows,
             driven,
+            shared,
             timers: EventQueue::new(timers + 1),
             armed: vec![Time::NEVER; timers],
         };
@@ -221,13 +230,14 @@ impl<'a> World<'a> {
 
     /// The time has come that a flow's application waits for.
     fn woken(&mut self, number: usize, now: Time) {
-        let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
+        let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
         let flow = number - flows.start;
-        if application.is_to_start(flow) {
-            self.flows[number].begin(self.run, number);
+        let (all, starts) = (flows.clone(), application.is_to_start(flow));
+        if starts {
+            self.begin(number);
         }
-        let all = flows.clone();
         {
+            let Driven { application, .. } = &mut self.driven[self.flows[number].application as usize];
             let tell = &mut teller(&mut *self.recorder, &mut self.trouble, self.run, all.start, now);
             application.on_timer(flow, now, &mut Ends(&mut self.flows[all.clone()]), tell);
         }
@@ -300,6 +310,14 @@ impl<'a> World<'a> {
     /// Sends what an end has to send, and sees to its timer.
     #[inline(always)]
     fn flush(&mut self, number: usize, end: End, now: Time) {
+        if let Some(connection) = self.flows[number].shares {
+            return self.flush_shared(connection, end, now);
+        }
+        self.flush_one(number, end, now);
+    }
+
+    #[inline(always)]
+    fn flush_one(&mut self, number: usize, end: End, now: Time) {
         let mut flow = &mut self.flows[number];
         if flow.card.is_some() && end == End::Sender {
             self.transmit_by_card(number, now);

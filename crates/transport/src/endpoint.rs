@@ -77,6 +77,12 @@ pub struct Counts {
 
 /// One end of a connection. Calls carry the time; it never goes back.
 pub trait Endpoint: Send {
+    /// The end of another flow whose stream is to be one of this connection; `None` where it cannot be. The driver has such ends send
+    /// until none of them has anything to send, since a call to one may let another go on.
+    fn join(&mut self, config: &crate::Config, setup: &crate::Setup<'_>) -> Option<End> {
+        let _ = (config, setup);
+        None
+    }
     /// Opens the connection. An endpoint that is never opened waits for its peer to do it.
     fn open(&mut self, now: Time);
     /// A packet has arrived, with its codepoint.
@@ -166,6 +172,9 @@ macro_rules! each {
 }
 
 impl Endpoint for End {
+    fn join(&mut self, config: &crate::Config, setup: &crate::Setup<'_>) -> Option<End> {
+        each!(self, join(config, setup))
+    }
     fn open(&mut self, now: Time) {
         each!(self, open(now));
     }

@@ -6,6 +6,7 @@ mod leave;
 
 use super::acks::Acks;
 use super::capacity::Capacity;
+use super::credit::{self, Allowed, Granted};
 use super::delay::Delay;
 use super::flight::Flight;
 use super::loss::Log;
@@ -13,9 +14,10 @@ use super::outage::Outage;
 use super::per::Per;
 use super::receive::Incoming;
 use super::rtt::Rtt;
+use super::schedule::Schedule;
 use super::send::{Outgoing, SYMBOL_HEADER};
 use super::wire::{DATA_HEADER, HEADER, REPAIR_HEADER};
-use super::{Order, StreamParameters};
+use super::{MOST_STREAMS, Parameters, StreamParameters};
 use crate::Setup;
 use crate::endpoint::Stream;
 use std::collections::BTreeMap;
@@ -28,10 +30,10 @@ const OPEN_AGAIN: Span = Span::from_millis(333);
 const OPENS: u32 = 32;
 /// From this rate of loss on, each packet is acknowledged at once.
 const HIGH_PER: f64 = 0.05;
-/// Streams that a peer may send.
-const MOST_STREAMS: usize = 32;
 /// The peer acknowledged what was never sent, or sent what cannot be.
 const PROTOCOL_ERROR: u8 = 1;
+/// Nothing was heard for too long, or the connection is no more.
+const GONE: u8 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Not opened, and nothing has come.
@@ -45,8 +47,10 @@ enum State {
 
 /// One end of a connection.
 pub(crate) struct Connection {
-    stream: StreamParameters,
-    datagrams: bool,
+    /// Its streams' parameters, and whether messages are written to them. Others are as the first.
+    streams: Vec<(StreamParameters, bool)>,
+    keepalive: Option<Span>,
+    idle: Span,
     controllers: Vec<weir_control::Config>,
     id: u32,
     ecn: Ecn,
@@ -63,6 +67,12 @@ pub(crate) struct Connection {
     capacity: Capacity,
     outage: Outage,
     flights: Vec<Flight>,
+    /// Segments of all streams that the peer takes, and that it may send.
+    allowed: Allowed,
+    granted: Granted,
+    /// Segments of all streams that the peer has sent.
+    reached: u32,
+    schedule: Schedule,
     outgoing: BTreeMap<u8, Outgoing>,
     incoming: BTreeMap<u8, Incoming>,
     /// What is due, by time.
@@ -76,6 +86,8 @@ pub(crate) struct Connection {
     accept: bool,
     goodbye: Option<u8>,
     last_heard: Time,
+    /// When the newest packet left that asks whether the peer is there.
+    asked: Time,
     last_ack: Time,
     timeouts: u64,
     /// What leaves: its beginning.
@@ -90,7 +102,7 @@ fn micros(now: Time) -> u32 {
 
 impl Connection {
     pub(crate) fn new(
-        stream: &StreamParameters,
+        parameters: &Parameters,
         controllers: &[weir_control::Config],
         setup: &Setup<'_>,
         random: Random,
@@ -99,8 +111,9 @@ impl Connection {
         let frame = DATA_HEADER.max(REPAIR_HEADER + SYMBOL_HEADER) as u32;
         let payload = (setup.mtu.get() as u32).saturating_sub(headers + frame).max(1);
         Connection {
-            stream: stream.clone(),
-            datagrams: setup.datagrams,
+            streams: vec![(parameters.stream.clone(), setup.datagrams)],
+            keepalive: parameters.keepalive,
+            idle: parameters.idle,
             controllers: controllers.to_vec(),
             // Two ends agree on the id since both are made for the same flow.
             id: (Random::stream_of(setup.seed, "sliq connection", setup.flow).bits() & 0xff_ffff) as u32,
@@ -117,6 +130,10 @@ impl Connection {
             capacity: Capacity::default(),
             outage: Outage::No,
             flights: Vec::new(),
+            allowed: Allowed::new(credit::CONNECTION),
+            granted: Granted::new(credit::CONNECTION),
+            reached: 0,
+            schedule: Schedule::default(),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             handshake: Time::NEVER,
@@ -128,6 +145,7 @@ impl Connection {
             accept: false,
             goodbye: None,
             last_heard: Time::ZERO,
+            asked: Time::ZERO,
             last_ack: Time::ZERO,
             timeouts: 0,
             head: Vec::new(),
@@ -136,17 +154,24 @@ impl Connection {
     }
 
     fn outgoing(&mut self, stream: Stream) -> Option<&mut Outgoing> {
-        let id = u8::try_from(stream.0).ok()?;
-        let (parameters, datagrams, payload) = (&self.stream, self.datagrams, self.payload);
-        Some(self.outgoing.entry(id).or_insert_with(|| {
-            let ordered = parameters.order.map_or(!datagrams, |order| order == Order::Written);
-            let limit = parameters.queue.get();
-            Outgoing::new(id, parameters.delivery(), ordered, datagrams, payload, limit)
-        }))
+        let id = u8::try_from(stream.0).ok().filter(|id| usize::from(*id) < MOST_STREAMS)?;
+        let (parameters, messages) = self.streams.get(usize::from(id)).unwrap_or(&self.streams[0]);
+        let new = || Outgoing::new(id, parameters, *messages, self.payload);
+        Some(self.outgoing.entry(id).or_insert_with(new))
+    }
+
+    /// One more stream; answers its number, `None` where there are too many.
+    pub(crate) fn add_stream(&mut self, parameters: &StreamParameters, datagrams: bool) -> Option<u8> {
+        let id = self.streams.len();
+        let room = id < MOST_STREAMS;
+        room.then(|| {
+            self.streams.push((parameters.clone(), datagrams));
+            id as u8
+        })
     }
 
     fn establish(&mut self, rtt: Option<Span>, now: Time) {
-        (self.state, self.handshake) = (State::Open, Time::NEVER);
+        (self.state, self.handshake, self.last_heard) = (State::Open, Time::NEVER, now);
         let (payload, random) = (self.payload, &mut self.random);
         let flight = |cc: &weir_control::Config| {
             let random = Random::stream(random.bits(), "controller");
@@ -161,5 +186,24 @@ impl Connection {
         for due in [&mut self.handshake, &mut self.timeout, &mut self.loss, &mut self.pace, &mut self.probe] {
             *due = Time::NEVER;
         }
+    }
+
+    /// Whether all that was written is acknowledged.
+    fn is_at_rest(&self) -> bool {
+        self.outgoing.values().all(Outgoing::is_settled)
+    }
+
+    /// When a packet is to ask whether the peer is there.
+    fn asks_at(&self) -> Time {
+        match self.keepalive.filter(|_| self.state == State::Open && !self.outage.is_on()) {
+            Some(keepalive) => self.last_heard.max(self.asked) + keepalive,
+            None => Time::NEVER,
+        }
+    }
+
+    /// When the connection is over unless something is heard before.
+    fn ends_at(&self) -> Time {
+        let counts = self.state == State::Open && self.is_at_rest();
+        if counts { self.last_heard + self.idle } else { Time::NEVER }
     }
 }

@@ -112,6 +112,10 @@ pub(crate) struct Flight {
     /// Whether the window was what held sending back since the last acknowledgement, and the most that was in flight in this round.
     held_back: bool,
     most_in_flight: u64,
+    /// While the application has less to send than the path carries, packets leave at no more than this.
+    cap: Option<Rate>,
+    /// Until then it sends nothing, since a deadline needs the queue that it would make to be short.
+    suspended: Time,
     /// Times that recovery began.
     pub(crate) recoveries: u64,
     delivery_rate: Option<Rate>,
@@ -150,6 +154,8 @@ impl Flight {
             app_limited: None,
             held_back: false,
             most_in_flight: 0,
+            cap: None,
+            suspended: Time::ZERO,
             recoveries: 0,
             delivery_rate: None,
         }
@@ -171,6 +177,17 @@ impl Flight {
 
     /// The rate at which packets leave.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        let rate = self.wanted_rate()?;
+        Some(self.cap.filter(|_| self.app_limited.is_some()).map_or(rate, |cap| rate.min(cap)))
+    }
+
+    /// Packets leave no faster than this while the application has less to send than the path carries: a window that is not used says
+    /// nothing of the path's rate, and what leaves faster than that only waits.
+    pub(crate) fn set_cap(&mut self, cap: Option<Rate>) {
+        self.cap = cap;
+    }
+
+    fn wanted_rate(&self) -> Option<Rate> {
         self.controller.pacing_rate().or_else(|| {
             let window = self.window();
             let threshold = self.controller.slow_start_threshold().map_or(u64::MAX, Bytes::get);
@@ -180,8 +197,26 @@ impl Flight {
         })
     }
 
+    /// Whether it keeps queues short, so that a deadline needs no other.
+    pub(crate) fn keeps_queues_short(&self) -> bool {
+        self.controller.keeps_queues_short()
+    }
+
+    /// Sends nothing until then.
+    pub(crate) fn suspend(&mut self, until: Time) {
+        self.suspended = until;
+    }
+
+    /// Whether it sends nothing for now.
+    pub(crate) fn is_suspended(&self, now: Time) -> bool {
+        now < self.suspended
+    }
+
     /// Whether a full packet may leave.
     pub(crate) fn leave(&mut self, now: Time) -> Leave {
+        if self.is_suspended(now) {
+            return Leave::At(self.suspended);
+        }
         // A window below one packet lets one packet go, less often: the pacer sees to that.
         if self.in_flight > 0 && self.in_flight + self.mss > self.window() {
             self.held_back = true;

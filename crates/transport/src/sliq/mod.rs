@@ -9,6 +9,7 @@ mod acks;
 pub mod aec;
 mod capacity;
 mod connection;
+mod credit;
 mod delay;
 mod flight;
 mod loss;
@@ -16,7 +17,9 @@ mod outage;
 mod per;
 mod receive;
 mod rtt;
+mod schedule;
 mod send;
+mod shared;
 pub mod wire;
 
 use crate::ranges::within;
@@ -25,17 +28,46 @@ use connection::Connection;
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use shared::Handle;
 use weir_base::{Bytes, Random, Span};
 
+/// A connection of which nothing is heard is over after this long. The study has no such timeout.
+const IDLE: Span = Span::from_secs(300);
+/// The lowest priority (the GNAT software).
+const LOWEST_PRIORITY: u8 = 7;
+
+/// Streams of a connection (the GNAT software).
+pub const MOST_STREAMS: usize = 32;
+
 /// Parameters of SLIQ. The controller is the group's `cc`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// How the flow's stream is delivered.
     #[serde(deserialize_with = "stream")]
     pub stream: StreamParameters,
-    /// A second controller, which takes what the group's `cc` may not send.
+    /// A second controller, which takes what the group's `cc` may not send. One that fills buffers is suspended while a stream with
+    /// a deadline needs it.
     pub second: Option<weir_control::Config>,
+    /// The connection that the flow's stream belongs to. Flows that name the same one, between the same hosts, are streams of one
+    /// connection.
+    pub connection: Option<String>,
+    /// A packet leaves when nothing was heard for so long; by default none does.
+    pub keepalive: Option<Span>,
+    /// The connection is over when nothing was heard for so long and nothing waits to be acknowledged.
+    pub idle: Span,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            stream: StreamParameters::default(),
+            second: None,
+            connection: None,
+            keepalive: None,
+            idle: IDLE,
+        }
+    }
 }
 
 /// How a stream is delivered.
@@ -54,8 +86,14 @@ pub struct StreamParameters {
     pub limit: u32,
     /// Whether it is read in order; by default streams are and datagrams are not.
     pub order: Option<Order>,
-    /// How much may wait to be sent for the first time. Datagrams beyond it are lost at the host.
+    /// Which stream of a connection is sent first: 0 before 1, and so on to 7. Streams of the same priority take turns.
+    #[serde(deserialize_with = "priority")]
+    #[schemars(range(max = 7))]
+    pub priority: u8,
+    /// How much may wait to be sent for the first time.
     pub queue: Bytes,
+    /// Which datagrams are lost at the host when the queue is full.
+    pub drop: Drop,
 }
 
 impl Default for StreamParameters {
@@ -66,6 +104,8 @@ impl Default for StreamParameters {
             target: 0.995,
             limit: 5,
             order: None,
+            priority: 3,
+            drop: Drop::Newest,
             queue: Bytes::new(256 * 1024),
         }
     }
@@ -95,6 +135,16 @@ pub enum Order {
     Any,
 }
 
+/// Which datagrams are lost when too many wait to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Drop {
+    /// The one that is written.
+    Newest,
+    /// Those that have waited longest.
+    Oldest,
+}
+
 /// What is done about losses, with what that needs to know.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Delivery {
@@ -119,6 +169,15 @@ fn target<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     within(deserializer, 0.5..=0.9999)
 }
 
+fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    let priority = u8::deserialize(deserializer)?;
+    if priority <= LOWEST_PRIORITY {
+        Ok(priority)
+    } else {
+        Err(D::Error::custom(format!("{priority} is out of range; write 0 to {LOWEST_PRIORITY}")))
+    }
+}
+
 /// Reads a stream's parameters and sees to it that a deadline and `arq-fec` come together.
 fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters, D::Error> {
     let stream = StreamParameters::deserialize(deserializer)?;
@@ -138,12 +197,19 @@ impl Transport for Parameters {
     fn keys(&self) -> &'static [&'static str] {
         &["cc"]
     }
+    fn connection(&self) -> Option<&str> {
+        self.connection.as_deref()
+    }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
         let cc = setup.settings.map(|settings: &Settings| settings.cc.clone());
         let controllers: Vec<_> = cc.into_iter().chain(self.second.clone()).collect();
         ["sliq sender", "sliq receiver"].map(|name| {
             let random = Random::stream_of(setup.seed, name, setup.flow);
-            End::Other(Box::new(Connection::new(&self.stream, &controllers, setup, random)))
+            let connection = Connection::new(self, &controllers, setup, random);
+            match self.connection {
+                Some(_) => End::Other(Box::new(Handle::first(connection))),
+                None => End::Other(Box::new(connection)),
+            }
         })
     }
 }
@@ -161,6 +227,7 @@ mod tests {
         for (text, told) in [
             (r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec" } }"#, "needs a deadline"),
             (r#"{ "kind": "sliq", "stream": { "deadline": "50 ms" } }"#, "means nothing without"),
+            (r#"{ "kind": "sliq", "stream": { "priority": 8 } }"#, "8 is out of range; write 0 to 7"),
             (r#"{ "kind": "sliq", "stream": { "target": 1.0 } }"#, "1 is out of range; write 0.5 to 0.9999"),
         ] {
             let error = read(text).unwrap_err();

@@ -2,15 +2,13 @@
 //! packets.
 
 use super::aec::code;
+use super::credit::{self, Granted};
 use super::send::{SYMBOL_HEADER, WINDOW};
 use super::wire::{Data, Flags, Repair};
 use std::collections::VecDeque;
 
 /// Groups whose repair packets are kept.
 const MOST_GROUPS: usize = 256;
-/// Bytes that may wait to be read, beside zeros; what comes beyond is as good as lost.
-const MOST_UNREAD: u64 = 64 << 20;
-
 /// A segment's place.
 #[derive(Debug, Default)]
 struct Slot {
@@ -33,11 +31,13 @@ struct Group {
 #[derive(Debug)]
 struct Unread {
     bytes: u64,
+    /// How many segments it came in.
+    segments: u32,
     head: Vec<u8>,
 }
 
 /// The receiving half of a stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Incoming {
     /// The first segment that the peer may still send, and the places from it on.
     base: u32,
@@ -46,25 +46,85 @@ pub(crate) struct Incoming {
     passed: usize,
     groups: Vec<Group>,
     unread: VecDeque<Unread>,
-    waiting: u64,
+    /// What the peer may send, and segments that the connection has not been told of.
+    granted: Granted,
+    consumed: u32,
+    /// One more than the highest segment that the peer has sent.
+    reached: u32,
     spare: Vec<Vec<u8>>,
     /// The segment that ends the stream, and whether all is delivered that comes before.
     fin: Option<u32>,
     ended: bool,
 }
 
+impl Default for Incoming {
+    fn default() -> Incoming {
+        Incoming {
+            base: 0,
+            slots: VecDeque::new(),
+            passed: 0,
+            groups: Vec::new(),
+            unread: VecDeque::new(),
+            granted: Granted::new(credit::STREAM),
+            consumed: 0,
+            reached: 0,
+            spare: Vec::new(),
+            fin: None,
+            ended: false,
+        }
+    }
+}
+
 impl Incoming {
+    /// Segments no longer take room.
+    fn consume(&mut self, segments: u32) {
+        self.granted.consume(segments);
+        self.consumed += segments;
+    }
+
+    /// How many segments have been consumed since this was asked.
+    pub(crate) fn take_consumed(&mut self) -> u32 {
+        std::mem::take(&mut self.consumed)
+    }
+
+    /// How many segments the peer has sent, as far as is known.
+    pub(crate) fn reached(&self) -> u32 {
+        self.reached
+    }
+
+    /// The peer has sent so many segments. Answers whether it may have.
+    fn reach(&mut self, segments: u32) -> bool {
+        if segments.wrapping_sub(self.reached) as i32 > 0 {
+            self.reached = segments;
+        }
+        self.granted.covers(self.reached)
+    }
+
+    /// What the peer may send.
+    pub(crate) fn granted(&mut self) -> &mut Granted {
+        &mut self.granted
+    }
+
     /// Whether everything has arrived, the end included.
     pub(crate) fn is_finished(&self) -> bool {
         self.ended
     }
 
     /// Has something wait to be read. Zeros of a stream in order join those that wait already.
-    fn hand_over(&mut self, bytes: u64, head: Vec<u8>, ordered: bool) {
-        self.waiting += head.len() as u64;
+    fn hand_over(&mut self, bytes: u64, segments: u32, head: Vec<u8>, ordered: bool) {
+        // Zeros take no room.
+        let segments = if head.is_empty() {
+            self.consume(segments);
+            0
+        } else {
+            segments
+        };
         match self.unread.back_mut() {
-            Some(last) if ordered && head.is_empty() && last.head.is_empty() => last.bytes += bytes,
-            _ => self.unread.push_back(Unread { bytes, head }),
+            Some(last) if ordered && head.is_empty() && last.head.is_empty() => {
+                last.bytes += bytes;
+                last.segments += segments;
+            }
+            _ => self.unread.push_back(Unread { bytes, segments, head }),
         }
     }
 
@@ -76,11 +136,12 @@ impl Incoming {
             // It was settled before; what is beyond the window was never allowed.
             return place > u32::MAX / 2;
         }
-        if self.waiting <= MOST_UNREAD {
-            self.put(place as usize, data.flags, data.length.into(), head);
-            self.restore(data.sequence);
-            self.deliver();
+        if !self.reach(data.sequence.wrapping_add(1)) {
+            return false;
         }
+        self.put(place as usize, data.flags, data.length.into(), head);
+        self.restore(data.sequence);
+        self.deliver();
         true
     }
 
@@ -96,6 +157,9 @@ impl Incoming {
         let place = repair.start.wrapping_sub(self.base) as usize;
         if place + usize::from(repair.k) > WINDOW {
             return place > u32::MAX as usize / 2;
+        }
+        if !self.reach(repair.start.wrapping_add(repair.k.into())) {
+            return false;
         }
         let at = match self.groups.iter().position(|group| group.start == repair.start) {
             Some(at) if self.groups[at].k != repair.k => return false,
@@ -131,8 +195,13 @@ impl Incoming {
             let slot = self.slots.pop_front().unwrap_or_default();
             // What waited for a segment that never comes is delivered now.
             if slot.here && !slot.delivered && slot.flags.first && slot.flags.last {
-                self.hand_over(slot.bytes.into(), slot.head, slot.flags.ordered);
-            } else if slot.head.capacity() > 0 {
+                self.hand_over(slot.bytes.into(), 1, slot.head, slot.flags.ordered);
+                continue;
+            }
+            if !slot.delivered {
+                self.consume(1);
+            }
+            if slot.head.capacity() > 0 {
                 self.spare.push(slot.head);
             }
         }
@@ -188,7 +257,8 @@ impl Incoming {
             }
             last += 1;
         }
-        let mut message = Unread { bytes: 0, head: self.spare.pop().unwrap_or_default() };
+        let segments = (last + 1 - first) as u32;
+        let mut message = Unread { bytes: 0, segments, head: self.spare.pop().unwrap_or_default() };
         message.head.clear();
         let fin = self.slots[last].flags.fin;
         for slot in self.slots.range_mut(first..=last) {
@@ -199,8 +269,10 @@ impl Incoming {
             message.bytes += u64::from(slot.bytes);
             slot.delivered = true;
         }
-        if !fin {
-            self.hand_over(message.bytes, message.head, false);
+        if fin {
+            self.consume(segments);
+        } else {
+            self.hand_over(message.bytes, segments, message.head, false);
         }
     }
 
@@ -215,7 +287,9 @@ impl Incoming {
                     let head =
                         if slot.flags.coded { slot.head.clone() } else { std::mem::take(&mut slot.head) };
                     let bytes = slot.bytes.into();
-                    self.hand_over(bytes, head, true);
+                    self.hand_over(bytes, 1, head, true);
+                } else {
+                    self.consume(1);
                 }
             }
             self.ended |= fin;
@@ -274,8 +348,8 @@ impl Incoming {
 
     /// Hands over what waits to be read: length and first bytes each.
     pub(crate) fn read(&mut self, mut to: impl FnMut(u64, &[u8])) {
-        while let Some(Unread { bytes, head }) = self.unread.pop_front() {
-            self.waiting -= head.len() as u64;
+        while let Some(Unread { bytes, segments, head }) = self.unread.pop_front() {
+            self.consume(segments);
             to(bytes, &head);
             if head.capacity() > 0 {
                 self.spare.push(head);

@@ -5,10 +5,11 @@ mod groups;
 
 pub(crate) use groups::PathNow;
 
-use super::Delivery;
 use super::aec::group::Group;
 use super::aec::{Choice, Goal, Planner};
+use super::credit::{self, Allowed};
 use super::wire::{Data, Flags, Repair};
+use super::{Delivery, Drop, Order, StreamParameters};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weir_base::{Ewma, Time};
@@ -17,6 +18,8 @@ use weir_base::{Ewma, Time};
 pub(crate) const WINDOW: usize = 32_768;
 /// What stands before a segment in what a repair packet is made of: its length and its flags.
 pub(crate) const SYMBOL_HEADER: usize = 3;
+/// The part of what a target leaves to be lost that plans use: the rest is for what estimates of the path are wrong by.
+const PLANNED_LOSS: f64 = 0.8;
 /// Weight of a new length in their mean.
 const LENGTH_WEIGHT: f64 = 0.05;
 /// Weight of a new gap between hand-overs.
@@ -65,13 +68,17 @@ pub(crate) enum Item {
 pub(crate) struct Outgoing {
     id: u8,
     delivery: Delivery,
+    priority: u8,
     ordered: bool,
     /// Whether what is written at once is a message, which is delivered whole.
     messages: bool,
     /// Bytes of a full segment.
     payload: u32,
-    /// Bytes that may wait to be sent.
+    /// Bytes that may wait to be sent, and what becomes of messages beyond them.
     limit: u64,
+    drop: Drop,
+    /// How many segments the peer takes.
+    allowed: Allowed,
     /// Number of the first segment that is not settled; the segments from it on.
     base: u32,
     segments: VecDeque<Segment>,
@@ -100,28 +107,31 @@ pub(crate) struct Outgoing {
     pub(crate) coded: u64,
     pub(crate) retransmitted: u64,
     pub(crate) settled: u64,
+    /// Bytes of messages that were dropped before they were sent.
+    pub(crate) dropped: u64,
 }
 
 impl Outgoing {
-    pub(crate) fn new(
-        id: u8,
-        delivery: Delivery,
-        ordered: bool,
-        messages: bool,
-        payload: u32,
-        limit: u64,
-    ) -> Outgoing {
+    /// A stream of messages, or of bytes, whose segments carry so many bytes.
+    pub(crate) fn new(id: u8, parameters: &StreamParameters, messages: bool, payload: u32) -> Outgoing {
+        let delivery = parameters.delivery();
         let planner = match delivery {
-            Delivery::ArqFec { deadline, target } => Some(Planner::new(Goal { deadline, target })),
+            Delivery::ArqFec { deadline, target } => {
+                let target = 1.0 - (1.0 - target) * PLANNED_LOSS;
+                Some(Planner::new(Goal { deadline, target }))
+            }
             _ => None,
         };
         Outgoing {
             id,
             delivery,
-            ordered,
+            priority: parameters.priority,
+            ordered: parameters.order.map_or(!messages, |order| order == Order::Written),
             messages,
             payload,
-            limit,
+            limit: parameters.queue.get(),
+            drop: parameters.drop,
+            allowed: Allowed::new(credit::STREAM),
             base: 0,
             segments: VecDeque::new(),
             sent: 0,
@@ -142,11 +152,15 @@ impl Outgoing {
             coded: 0,
             retransmitted: 0,
             settled: 0,
+            dropped: 0,
         }
     }
 
     /// Takes a message whole or not at all; where there are none, as many bytes as there is room for.
     pub(crate) fn write(&mut self, bytes: u64, head: &[u8], now: Time) -> u64 {
+        if self.messages && self.drop == Drop::Oldest {
+            self.make_room(bytes);
+        }
         let room = self.limit.saturating_sub(self.unsent);
         let taken = if self.messages { bytes } else { bytes.min(room) };
         // A message alone may be longer than the limit.
@@ -167,6 +181,32 @@ impl Outgoing {
             left -= length;
         }
         taken
+    }
+
+    /// Drops messages that wait to be sent, those that have waited longest first, until there is room for so many bytes.
+    fn make_room(&mut self, bytes: u64) {
+        while self.unsent + bytes > self.limit && self.drop_first() {}
+    }
+
+    /// Drops the message that is next to be sent for the first time, unless a part of it was sent.
+    fn drop_first(&mut self) -> bool {
+        if !self.segments.get(self.sent).is_some_and(|segment| segment.flags.first && !segment.flags.fin) {
+            return false;
+        }
+        while let Some(segment) = self.segments.remove(self.sent) {
+            self.unsent -= u64::from(segment.bytes);
+            self.unsettled -= u64::from(segment.bytes);
+            self.dropped += u64::from(segment.bytes);
+            if segment.flags.last {
+                break;
+            }
+        }
+        true
+    }
+
+    /// The path is back after an outage: what was to be sent once and has waited is of no more use.
+    pub(crate) fn drop_stale(&mut self) {
+        while self.messages && self.delivery == Delivery::BestEffort && self.drop_first() {}
     }
 
     fn push(&mut self, head: &[u8], bytes: u32, flags: Flags, handed: Time) {
@@ -201,9 +241,19 @@ impl Outgoing {
         self.segments.is_empty()
     }
 
-    /// Whether there is something to send: again, or for the first time.
-    pub(crate) fn has_more(&self) -> bool {
-        self.has_again() || (self.sent < WINDOW && (self.full || self.sent < self.segments.len()))
+    /// Which stream goes first: 0 before 1.
+    pub(crate) fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The peer takes so many segments in all.
+    pub(crate) fn allow(&mut self, segments: u32) {
+        self.allowed.raise(segments);
+    }
+
+    /// Whether there is something to send for the first time, and the peer takes it.
+    pub(crate) fn has_new(&self) -> bool {
+        (self.full || self.sent < self.segments.len()) && self.sent < WINDOW && self.allowed.has_room()
     }
 
     /// Whether something is to be sent again, or to repair what was sent.
@@ -238,13 +288,11 @@ impl Outgoing {
                 return Some(item);
             }
         }
-        if self.sent >= WINDOW {
+        if !self.has_new() {
             return None;
         }
+        self.allowed.take();
         if self.sent == self.segments.len() {
-            if !self.full {
-                return None;
-            }
             self.push(&[], self.payload, Flags { first: true, last: true, ..Flags::default() }, now);
         }
         let at = self.sent;

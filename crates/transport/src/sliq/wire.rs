@@ -12,6 +12,8 @@ pub const DATA_HEADER: usize = 11;
 pub const REPAIR_HEADER: usize = 12;
 /// Ranges that an acknowledgement tells of at most.
 pub const MOST_RANGES: usize = 16;
+/// In the place of a stream's number: all streams of the connection together.
+pub const CONNECTION: u8 = 255;
 /// The first four bits of every packet.
 const MARK: u8 = 0x50;
 
@@ -206,6 +208,13 @@ pub enum Frame {
         /// The first segment that may still be sent.
         base: u32,
     },
+    /// So many segments may be sent for the first time in all.
+    Credit {
+        /// The stream; [`CONNECTION`] for all together.
+        stream: u8,
+        /// How many, modulo 2^32.
+        segments: u32,
+    },
     /// Nothing but to be acknowledged.
     Ping,
     /// The connection is over.
@@ -221,6 +230,7 @@ const REPAIR: u8 = 3;
 const FORWARD: u8 = 4;
 const PING: u8 = 5;
 const CLOSE: u8 = 6;
+const CREDIT: u8 = 7;
 
 impl Frame {
     /// Appends it, without its payload, which is to follow.
@@ -254,6 +264,10 @@ impl Frame {
             Frame::Forward { stream, base } => {
                 to.extend([FORWARD, *stream]);
                 to.extend(base.to_be_bytes());
+            }
+            Frame::Credit { stream, segments } => {
+                to.extend([CREDIT, *stream]);
+                to.extend(segments.to_be_bytes());
             }
             Frame::Ping => to.push(PING),
             Frame::Close { reason } => to.extend([CLOSE, *reason]),
@@ -297,6 +311,7 @@ impl Frame {
                 length: reader.u16()?,
             }),
             FORWARD => Frame::Forward { stream: reader.u8()?, base: reader.u32()? },
+            CREDIT => Frame::Credit { stream: reader.u8()?, segments: reader.u32()? },
             PING => Frame::Ping,
             CLOSE => Frame::Close { reason: reader.u8()? },
             _ => return None,
@@ -416,8 +431,9 @@ mod tests {
                 Frame::Repair(Repair { stream, start, k, number, distance, length })
             });
         let forward = any::<(u8, u32)>().prop_map(|(stream, base)| Frame::Forward { stream, base });
+        let credit = any::<(u8, u32)>().prop_map(|(stream, segments)| Frame::Credit { stream, segments });
         let close = any::<u8>().prop_map(|reason| Frame::Close { reason });
-        prop_oneof![ack(), data, repair, forward, Just(Frame::Ping), close]
+        prop_oneof![ack(), data, repair, forward, credit, Just(Frame::Ping), close]
     }
 
     proptest! {

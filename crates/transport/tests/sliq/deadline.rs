@@ -36,3 +36,19 @@ fn a_deadline_of_50_ms_is_kept_at_a_loss_of_a_fifth() {
         }
     }
 }
+
+/// A stream that always has data, with CUBIC before Copa, under a deadline that has no time for a full buffer.
+#[test]
+fn a_controller_that_fills_the_buffer_is_suspended_for_a_deadline() {
+    let transport =
+        r#"{ "kind": "sliq", "second": "copa", "stream": { "delivery": "arq-fec", "deadline": "30 ms" } }"#;
+    let path = Path { rate: Some((Rate::from_mbit_per_sec(10), 50_000)), ..path(0.0, 10) };
+    let mut pair = Pair::new(transport, "cubic", true, path, 1);
+    pair.ends[0].open(pair.now);
+    pair.ends[0].keep_full(Stream(0), true);
+    pair.run(Time::ZERO + Span::from_secs(20), |_| false);
+    // A full buffer takes 40 ms. Copa keeps two packets there: 2.4 ms.
+    let srtt = pair.ends[0].sample().unwrap().srtt.unwrap();
+    assert!(srtt < Span::from_millis(28), "{srtt:?}");
+    assert!(pair.bytes() > 21_000_000, "{}", pair.bytes());
+}

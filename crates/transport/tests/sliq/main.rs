@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use weir_base::{Ecn, Span, Time};
 use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
+mod connection;
 mod deadline;
 mod pair;
 

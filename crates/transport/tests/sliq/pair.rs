@@ -20,6 +20,9 @@ pub(crate) struct Path {
 /// Two ends and what is between them. The first one sends.
 pub(crate) struct Pair {
     pub(crate) ends: [End; 2],
+    settings: Settings,
+    datagrams: bool,
+    seed: u64,
     pub(crate) path: Path,
     random: Random,
     /// What is under way, by arrival: to which end, and what.
@@ -28,6 +31,8 @@ pub(crate) struct Pair {
     /// When each way has sent what waits for its rate.
     free: [Time; 2],
     pub(crate) now: Time,
+    /// Whether the second end's application reads.
+    pub(crate) reads: bool,
     /// What the second end has read.
     pub(crate) read: Vec<Got>,
 }
@@ -59,27 +64,46 @@ fn settings(cc: &str) -> Settings {
     }
 }
 
+fn setup(settings: &Settings, datagrams: bool, seed: u64) -> Setup<'_> {
+    Setup {
+        settings: Some(settings),
+        datagrams,
+        ecn: Ecn::NotEct,
+        mtu: Bytes::new(1500),
+        ip_header: 20,
+        seed,
+        flow: 0,
+    }
+}
+
 impl Pair {
+    /// What the ends are made from.
+    pub(crate) fn setup(&self) -> Setup<'_> {
+        setup(&self.settings, self.datagrams, self.seed)
+    }
+
+    /// The ends of another flow, which is a stream of the same connection.
+    pub(crate) fn join(&mut self, config: &Config) -> [End; 2] {
+        let setup = setup(&self.settings, self.datagrams, self.seed);
+        self.ends.each_mut().map(|end| end.join(config, &setup).unwrap())
+    }
+
     pub(crate) fn new(transport: &str, cc: &str, datagrams: bool, path: Path, seed: u64) -> Pair {
         let config: Config = serde_json::from_str(transport).unwrap();
         let settings = settings(cc);
-        let setup = Setup {
-            settings: Some(&settings),
-            datagrams,
-            ecn: Ecn::NotEct,
-            mtu: Bytes::new(1500),
-            ip_header: 20,
-            seed,
-            flow: 0,
-        };
+        let ends = config.ends(&setup(&settings, datagrams, seed));
         Pair {
-            ends: config.ends(&setup),
+            ends,
+            settings,
+            datagrams,
+            seed,
             path,
             random: Random::stream(seed, "path"),
             pipe: BTreeMap::new(),
             sent: 0,
             free: [Time::ZERO; 2],
             now: Time::ZERO,
+            reads: true,
             read: Vec::new(),
         }
     }
@@ -125,6 +149,9 @@ impl Pair {
     pub(crate) fn settle(&mut self) {
         for end in 0..2 {
             self.send(end);
+        }
+        if !self.reads {
+            return;
         }
         let (read, at) = (&mut self.read, self.now);
         self.ends[1].read(&mut |_, message| {

@@ -1,14 +1,21 @@
 //! What arrives at a connection, what becomes of its packets, and what a timeout means.
 
-use super::{Connection, MOST_STREAMS, PROTOCOL_ERROR, micros};
+use super::{Connection, PROTOCOL_ERROR, micros};
+use crate::sliq::MOST_STREAMS;
 use crate::sliq::flight::{Flight, Known, News};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::outage::Outage;
 use crate::sliq::receive::Incoming;
 use crate::sliq::send::{Outgoing, PathNow};
-use crate::sliq::wire::{Ack, Frame, Header, whole};
+use crate::sliq::wire::{Ack, CONNECTION, Frame, Header, whole};
 use std::collections::BTreeMap;
 use weir_base::{Rate, Span, Time};
+
+/// How much faster than the path has carried packets may leave while a deadline counts, in percent of that: the estimate must be able to
+/// rise.
+const CAP_PERCENT: u64 = 125;
+/// How long a controller that fills buffers is suspended for a deadline before it is looked at again.
+const SUSPENDED_FOR: Span = Span::from_secs(60);
 
 impl Connection {
     pub(super) fn take_packet(&mut self, header: Header, mut rest: &[u8], now: Time) {
@@ -21,6 +28,7 @@ impl Connection {
         if self.outage.is_on() {
             (self.outage, self.probe) = (Outage::No, Time::NEVER);
             self.per.restart();
+            self.outgoing.values_mut().for_each(Outgoing::drop_stale);
         }
         while let Some((frame, after)) = Frame::read(rest) {
             let known = match frame {
@@ -30,21 +38,33 @@ impl Connection {
                 }
                 Frame::Data(data) => {
                     self.acks.ask(data.flags.prompt, now);
-                    if !self.incoming(data.stream).is_some_and(|stream| stream.segment(&data, after)) {
+                    if !self.take_into(data.stream, |stream| stream.segment(&data, after)) {
                         self.fail(Some(PROTOCOL_ERROR));
                     }
                     return;
                 }
                 Frame::Repair(repair) => {
                     self.acks.ask(true, now);
-                    if !self.incoming(repair.stream).is_some_and(|stream| stream.repair(&repair, after)) {
+                    if !self.take_into(repair.stream, |stream| stream.repair(&repair, after)) {
                         self.fail(Some(PROTOCOL_ERROR));
                     }
                     return;
                 }
                 Frame::Forward { stream, base } => {
                     self.acks.ask(true, now);
-                    self.incoming(stream).map(|stream| stream.forward(base)).is_some()
+                    self.take_into(stream, |stream| {
+                        stream.forward(base);
+                        true
+                    })
+                }
+                Frame::Credit { stream, segments } => {
+                    self.acks.ask(false, now);
+                    match self.outgoing.get_mut(&stream) {
+                        _ if stream == CONNECTION => self.allowed.raise(segments),
+                        Some(stream) => stream.allow(segments),
+                        None => {}
+                    }
+                    true
                 }
                 Frame::Ping => {
                     self.acks.ask(true, now);
@@ -62,8 +82,20 @@ impl Connection {
         }
     }
 
+    /// Something has arrived for a stream. Answers whether the peer may have sent that.
+    fn take_into(&mut self, stream: u8, take: impl FnOnce(&mut Incoming) -> bool) -> bool {
+        let Some(stream) = self.incoming(stream) else { return false };
+        let before = stream.reached();
+        let valid = take(stream);
+        let more = stream.reached().wrapping_sub(before);
+        let consumed = stream.take_consumed();
+        self.reached = self.reached.wrapping_add(more);
+        self.granted.consume(consumed);
+        valid && self.granted.covers(self.reached)
+    }
+
     fn incoming(&mut self, stream: u8) -> Option<&mut Incoming> {
-        let room = self.incoming.len() < MOST_STREAMS || self.incoming.contains_key(&stream);
+        let room = usize::from(stream) < MOST_STREAMS;
         room.then(|| self.incoming.entry(stream).or_default())
     }
 
@@ -110,7 +142,7 @@ impl Connection {
             self.timeout = if self.log.out() > 0 { now + self.rtt.timeout() } else { Time::NEVER };
         }
         self.detect(&mut news, held, now);
-        self.plan();
+        self.plan(now);
         true
     }
 
@@ -124,7 +156,7 @@ impl Connection {
             }
         });
         if control {
-            self.outgoing.values_mut().for_each(Outgoing::forward_again);
+            self.tell_again();
         }
         let known = self.known(held, now);
         for (flight, news) in self.flights.iter_mut().zip(news) {
@@ -132,21 +164,35 @@ impl Connection {
         }
     }
 
+    /// A packet is lost that told the peer what it may send, or what is no longer sent.
+    fn tell_again(&mut self) {
+        self.outgoing.values_mut().for_each(Outgoing::forward_again);
+        self.incoming.values_mut().for_each(|stream| stream.granted().tell_again());
+        self.granted.tell_again();
+    }
+
     fn known(&self, held: Span, now: Time) -> Known {
         Known { now, held, srtt: self.rtt.smoothed(), min_rtt: self.rtt.smallest(), next: self.log.next() }
     }
 
-    pub(super) fn pacing_rate(&self) -> Option<Rate> {
-        let rates = self.flights.iter().filter_map(Flight::pacing_rate);
+    /// The rate at which the controllers send that do.
+    pub(super) fn pacing_rate(&self, now: Time) -> Option<Rate> {
+        let sending = self.flights.iter().filter(|flight| !flight.is_suspended(now));
+        let rates = sending.filter_map(Flight::pacing_rate);
         rates.map(Rate::bits_per_sec).reduce(u64::saturating_add).map(Rate::from_bits_per_sec)
     }
 
     /// Tells streams with a deadline what the channel is like.
-    fn plan(&mut self) {
+    fn plan(&mut self, now: Time) {
         if !self.outgoing.values().any(Outgoing::is_planned) {
             return;
         }
-        let (Some(rate), Some(longest)) = (self.pacing_rate(), self.rtt.largest()) else { return };
+        let cap = self
+            .capacity
+            .estimate(now)
+            .map(|capacity| Rate::from_bits_per_sec(capacity.bits_per_sec() / 100 * CAP_PERCENT));
+        self.flights.iter_mut().for_each(|flight| flight.set_cap(cap));
+        let (Some(rate), Some(longest)) = (self.pacing_rate(now), self.rtt.largest()) else { return };
         let path = PathNow {
             per: self.per.rate(),
             rtt: self.rtt.patience().min(longest),
@@ -154,6 +200,25 @@ impl Connection {
             rate,
         };
         self.outgoing.values_mut().for_each(|stream| stream.set_path(path));
+        if self.flights.iter().any(Flight::keeps_queues_short) {
+            self.suspend(&path, now);
+        }
+    }
+
+    /// Suspends the controllers that fill buffers when a stream with a deadline would do better without the queue that they make.
+    fn suspend(&mut self, path: &PathNow, now: Time) {
+        let fills = |flight: &Flight| !flight.keeps_queues_short() && !flight.is_suspended(now);
+        if !self.flights.iter().any(fills) {
+            return;
+        }
+        let (Some(rtt), Some(owd)) = (self.rtt.smallest(), self.delay.smallest_rtt()) else { return };
+        let empty = PathNow { rtt, owd: owd / 2, ..*path };
+        if self.outgoing.values_mut().any(|stream| stream.is_hindered(path, &empty)) {
+            self.flights
+                .iter_mut()
+                .filter(|flight| fills(flight))
+                .for_each(|flight| flight.suspend(now + SUSPENDED_FOR));
+        }
     }
 
     /// The retransmission timeout has passed: everything under way counts as lost; or the peer is gone.
@@ -168,7 +233,7 @@ impl Connection {
             }
         });
         if control {
-            self.outgoing.values_mut().for_each(Outgoing::forward_again);
+            self.tell_again();
         }
         self.capacity.pause();
         if gone {

@@ -1,13 +1,46 @@
 //! A connection as its driver sees it.
 
-use super::{Connection, State};
+use super::{Connection, GONE, State};
 use crate::Body;
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::sliq::flight::{Flight, News};
 use crate::sliq::receive::Incoming;
 use crate::sliq::send::Outgoing;
-use crate::sliq::wire::{Header, Kind, is_well_formed};
+use crate::sliq::wire::{Frame, Header, Kind, is_well_formed};
 use weir_base::{Bytes, Ecn, Span, Time};
+
+impl Connection {
+    /// The next packet if it is this stream's, or belongs to the connection itself and `control` is asked for.
+    pub(crate) fn transmit_of(
+        &mut self,
+        stream: u8,
+        control: bool,
+        into: &mut Body,
+        now: Time,
+    ) -> Option<Ecn> {
+        let datagram = into.datagram_mut();
+        let sent = (control && self.control(datagram, now)) || self.data(datagram, Some(stream), now);
+        sent.then_some(self.ecn)
+    }
+
+    /// Hands over what of a stream waits to be read.
+    pub(crate) fn read_of(&mut self, stream: u8, to: &mut dyn FnMut(Read<'_>)) {
+        if let Some(stream) = self.incoming.get_mut(&stream) {
+            stream.read(|bytes, head| to(Read { bytes, head }));
+            self.granted.consume(stream.take_consumed());
+        }
+    }
+
+    /// Whether the peer has closed a stream and all of it has arrived.
+    pub(crate) fn has_ended(&self, stream: u8) -> bool {
+        self.incoming.get(&stream).is_some_and(Incoming::is_finished)
+    }
+
+    /// Whether all that was written to a stream is acknowledged.
+    pub(crate) fn is_settled(&self, stream: u8) -> bool {
+        self.outgoing.get(&stream).is_none_or(Outgoing::is_settled)
+    }
+}
 
 impl Endpoint for Connection {
     fn open(&mut self, now: Time) {
@@ -19,8 +52,13 @@ impl Endpoint for Connection {
     fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
         let Body::Datagram(datagram) = body else { return };
         let Some((header, rest)) = Header::read(&datagram.head) else { return };
-        let known = header.connection == self.id && self.state != State::Over;
-        if !known || !is_well_formed(rest, datagram.zeros) {
+        if header.connection != self.id || !is_well_formed(rest, datagram.zeros) {
+            return;
+        }
+        if self.state == State::Over {
+            // A peer that does not know is told, unless that is what it says.
+            let knows = matches!(Frame::read(rest), Some((Frame::Close { .. }, _)));
+            self.goodbye = if knows { self.goodbye } else { Some(GONE) };
             return;
         }
         match (header.kind, self.state) {
@@ -41,13 +79,14 @@ impl Endpoint for Connection {
 
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
         let datagram = into.datagram_mut();
-        (self.control(datagram, now) || self.data(datagram, now)).then_some(self.ecn)
+        (self.control(datagram, now) || self.data(datagram, None, now)).then_some(self.ecn)
     }
 
     fn next_timer(&self) -> Time {
         let streams = self.outgoing.values().map(Outgoing::next_timer).min().unwrap_or(Time::NEVER);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
-        [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams]
+        let alive = self.asks_at().min(self.ends_at());
+        [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams, alive]
             .into_iter()
             .min()
             .unwrap_or(Time::NEVER)
@@ -60,6 +99,9 @@ impl Endpoint for Connection {
         }
         if now >= self.timeout {
             self.on_timeout(now);
+        }
+        if now >= self.ends_at() {
+            self.fail(Some(GONE));
         }
     }
 
@@ -79,6 +121,7 @@ impl Endpoint for Connection {
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
         for (id, stream) in &mut self.incoming {
             stream.read(|bytes, head| to(Stream((*id).into()), Read { bytes, head }));
+            self.granted.consume(stream.take_consumed());
         }
     }
 
@@ -101,7 +144,7 @@ impl Endpoint for Connection {
     }
 
     fn all_acknowledged(&self) -> bool {
-        self.outgoing.values().all(Outgoing::is_settled)
+        self.is_at_rest()
     }
 
     fn counts(&self) -> Counts {
@@ -121,7 +164,7 @@ impl Endpoint for Connection {
             in_flight: self.flights.iter().map(Flight::packets).sum(),
             retransmitted: sum(|stream| stream.retransmitted),
             timeouts: self.timeouts,
-            pacing_rate: self.pacing_rate(),
+            pacing_rate: self.pacing_rate(self.last_heard),
             delivery_rate: first.delivery_rate(),
             acknowledged: Bytes::new(sum(|stream| stream.settled)),
         })
@@ -130,6 +173,7 @@ impl Endpoint for Connection {
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         for (number, flight) in self.flights.iter().enumerate() {
             let part = Part::Controller(number as u32);
+            report(part, "suspended", f64::from(u8::from(flight.is_suspended(self.last_heard))));
             report(part, "delivered_packets", flight.delivered() as f64);
             flight.state(&mut |name, value| report(part, name, value));
         }
@@ -137,6 +181,7 @@ impl Endpoint for Connection {
             let part = Part::Stream((*id).into());
             report(part, "error_rate", self.per.rate());
             report(part, "repair_packets", stream.coded as f64);
+            report(part, "dropped_bytes", stream.dropped as f64);
             if let Some(capacity) = self.capacity.estimate(self.last_ack) {
                 report(part, "capacity_mbps", capacity.mbit_per_sec());
             }

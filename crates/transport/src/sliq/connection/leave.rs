@@ -5,7 +5,7 @@ use crate::Datagram;
 use crate::sliq::flight::{Flight, Leave};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::send::{Item, Outgoing};
-use crate::sliq::wire::{Frame, Header, Kind};
+use crate::sliq::wire::{CONNECTION, Frame, Header, Kind};
 use weir_base::{Span, Time};
 
 impl Connection {
@@ -87,7 +87,11 @@ impl Connection {
             return true;
         }
         let forward = self.outgoing.iter_mut().find_map(|(id, stream)| {
-            if stream.has_more() { None } else { stream.take_forward().map(|base| (*id, base)) }
+            if stream.has_again() || stream.has_new() {
+                None
+            } else {
+                stream.take_forward().map(|base| (*id, base))
+            }
         });
         if let Some((stream, base)) = forward {
             self.begin(Kind::Within, now);
@@ -95,7 +99,35 @@ impl Connection {
             self.put(Content::Control, 0, into, now);
             return true;
         }
+        if self.credits(now) {
+            self.put(Content::Control, 0, into, now);
+            return true;
+        }
+        if now >= self.asks_at() {
+            self.asked = now;
+            self.begin(Kind::Within, now);
+            Frame::Ping.write(&mut self.head);
+            self.put(Content::Nothing, 0, into, now);
+            return true;
+        }
         false
+    }
+
+    /// Writes a packet that tells what the peer may send; answers whether there is something to tell.
+    fn credits(&mut self, now: Time) -> bool {
+        let streams = self.incoming.iter_mut();
+        let streams =
+            streams.filter_map(|(id, stream)| stream.granted().tell().map(|segments| (*id, segments)));
+        let all = self.granted.tell().map(|segments| (CONNECTION, segments));
+        let credits: Vec<(u8, u32)> = streams.chain(all).collect();
+        if credits.is_empty() {
+            return false;
+        }
+        self.begin(Kind::Within, now);
+        for (stream, segments) in credits {
+            Frame::Credit { stream, segments }.write(&mut self.head);
+        }
+        true
     }
 
     /// The controller that takes the next packet.
@@ -110,23 +142,30 @@ impl Connection {
         None
     }
 
-    /// The next packet of a stream, if a controller takes it: what is sent again before what is new.
-    pub(super) fn data(&mut self, into: &mut Datagram, now: Time) -> bool {
-        self.pace = Time::NEVER;
+    /// The next packet of a stream, if a controller takes it: what is sent again before what is new. `of` says that it is wanted only if
+    /// it is this stream's.
+    pub(super) fn data(&mut self, into: &mut Datagram, of: Option<u8>, now: Time) -> bool {
         if self.state != State::Open || self.outage.is_on() {
+            self.pace = Time::NEVER;
             return false;
         }
-        let again = |(id, stream): (&u8, &Outgoing)| stream.has_again().then_some(*id);
-        let new = |(id, stream): (&u8, &Outgoing)| stream.has_more().then_some(*id);
-        let Some(id) = self.outgoing.iter().find_map(again).or_else(|| self.outgoing.iter().find_map(new))
-        else {
+        let again = self.schedule.next(&self.outgoing, Outgoing::has_again);
+        let room = self.allowed.has_room();
+        let new = || self.schedule.next(&self.outgoing, |stream| room && stream.has_new());
+        let Some(id) = again.or_else(new) else {
+            self.pace = Time::NEVER;
             self.flights.iter_mut().for_each(Flight::is_idle);
             return false;
         };
+        if of.is_some_and(|of| of != id) {
+            return false;
+        }
+        self.pace = Time::NEVER;
         let Some(owner) = self.owner(now) else { return false };
         let Some(item) = self.outgoing.get_mut(&id).and_then(|stream| stream.next(now)) else { return false };
         self.begin(Kind::Within, now);
         let Some(stream) = self.outgoing.get_mut(&id) else { return false };
+        self.schedule.served(id, stream);
         let (content, length, head, again) = match item {
             Item::Data { mut data, again, round } => {
                 data.flags.prompt = stream.is_planned() || self.per.rate() >= HIGH_PER;
@@ -145,6 +184,9 @@ impl Connection {
         let zeros = u32::from(length) - head.len() as u32;
         let mut record = self.leave(content, now);
         (record.owner, record.bytes) = (owner as u8, u32::from(length).min(self.payload));
+        if !again && matches!(content, Content::Segment { .. }) {
+            self.allowed.take();
+        }
         self.flights[owner].on_sent(&mut record, again, now);
         self.log.push(record);
         if self.timeout == Time::NEVER {

@@ -6,6 +6,8 @@ use crate::sliq::aec::{Channel, Plan, code};
 use crate::sliq::wire::Repair;
 use weir_base::{Bytes, Rate, Span, Time};
 
+/// A queue hinders a stream when an empty one would make its plan better by this share of efficiency.
+const HINDERED: f64 = 0.02;
 /// A stream is behind when its packets have waited for longer than this part of its deadline to be sent.
 const BEHIND: u64 = 4;
 /// Later packets that must arrive before one counts as lost, which a round of a group has to wait for.
@@ -32,11 +34,26 @@ impl Outgoing {
 
     /// The path as it is for this stream's segments; `None` before it is known.
     pub(crate) fn channel(&self) -> Option<Channel> {
-        let PathNow { per, rtt, owd, rate } = self.path?;
+        Some(self.channel_of(&self.path?))
+    }
+
+    /// Whether the stream is in use, and an empty queue on the path would let it keep its deadline, or with fewer packets.
+    pub(crate) fn is_hindered(&mut self, path: &PathNow, empty: &PathNow) -> bool {
+        let (now, better) = (self.channel_of(path), self.channel_of(empty));
+        let Some(planner) = self.planner.as_mut().filter(|_| !self.segments.is_empty()) else { return false };
+        let Some(better) = planner.plan(&better, Span::ZERO).filter(|plan| plan.reaches_target) else {
+            return false;
+        };
+        let now = planner.plan(&now, Span::ZERO).filter(|plan| plan.reaches_target);
+        now.is_none_or(|now| now.plan.efficiency + HINDERED < better.plan.efficiency)
+    }
+
+    fn channel_of(&self, path: &PathNow) -> Channel {
+        let PathNow { per, rtt, owd, rate } = *path;
         let length = self.length.value().unwrap_or(self.payload.into());
         let packet_time = rate.time_to_send(Bytes::new(length as u64));
         let gap = if self.full { Span::ZERO } else { self.gap() };
-        Some(Channel { per, rtt: rtt + packet_time * LATER, owd, packet_time, gap })
+        Channel { per, rtt: rtt + packet_time * LATER, owd, packet_time, gap }
     }
 
     /// The plan of its newest group.

@@ -1,7 +1,11 @@
 use super::*;
+use crate::sliq::DeliveryName;
+use weir_base::Bytes;
 
-fn outgoing(delivery: Delivery, ordered: bool) -> Outgoing {
-    Outgoing::new(3, delivery, ordered, !ordered, 100, 1000)
+/// A stream of bytes or of messages, of which 1,000 bytes may wait, in segments of 100.
+fn outgoing(delivery: DeliveryName, messages: bool) -> Outgoing {
+    let queue = Bytes::new(1000);
+    Outgoing::new(3, &StreamParameters { delivery, queue, limit: 2, ..Default::default() }, messages, 100)
 }
 
 /// Sequences of what is sent now.
@@ -16,7 +20,7 @@ fn sent(outgoing: &mut Outgoing) -> Vec<u32> {
 
 #[test]
 fn a_long_message_is_cut_and_its_ends_are_marked() {
-    let mut outgoing = outgoing(Delivery::Reliable, false);
+    let mut outgoing = outgoing(DeliveryName::Reliable, true);
     let head: Vec<u8> = (0..150).map(|n| n as u8).collect();
     assert_eq!(outgoing.write(250, &head, Time::ZERO), 250);
     let mut seen = Vec::new();
@@ -28,7 +32,7 @@ fn a_long_message_is_cut_and_its_ends_are_marked() {
 
 #[test]
 fn a_reliable_segment_is_sent_again_until_it_arrives() {
-    let mut outgoing = outgoing(Delivery::Reliable, true);
+    let mut outgoing = outgoing(DeliveryName::Reliable, false);
     assert_eq!(outgoing.write(2000, &[], Time::ZERO), 1000);
     assert_eq!(sent(&mut outgoing), (0..10).collect::<Vec<_>>());
     outgoing.lost(2, 0);
@@ -36,7 +40,7 @@ fn a_reliable_segment_is_sent_again_until_it_arrives() {
     assert_eq!(sent(&mut outgoing), [2]);
     outgoing.lost(2, 0);
     outgoing.arrived(2, 0, true);
-    assert!(!outgoing.has_more() || sent(&mut outgoing).is_empty());
+    assert!(!outgoing.has_again() || sent(&mut outgoing).is_empty());
     (1..10).for_each(|sequence| outgoing.arrived(sequence, 0, false));
     assert!(outgoing.is_settled());
     assert_eq!((outgoing.settled, outgoing.retransmitted), (1000, 1));
@@ -44,22 +48,52 @@ fn a_reliable_segment_is_sent_again_until_it_arrives() {
 
 #[test]
 fn best_effort_gives_up_at_once_and_semi_reliable_after_its_limit() {
-    for (delivery, times) in [(Delivery::BestEffort, 1), (Delivery::SemiReliable { limit: 2 }, 3)] {
-        let mut outgoing = outgoing(delivery, false);
+    for (delivery, times) in [(DeliveryName::BestEffort, 1), (DeliveryName::SemiReliable, 3)] {
+        let mut outgoing = outgoing(delivery, true);
         outgoing.write(100, &[], Time::ZERO);
         for _ in 0..times {
             assert_eq!(sent(&mut outgoing), [0]);
             outgoing.lost(0, 0);
         }
         assert_eq!(outgoing.take_forward(), Some(1));
-        assert!(outgoing.is_settled() && !outgoing.has_more());
+        assert!(outgoing.is_settled() && !outgoing.has_new());
     }
 }
 
 #[test]
 fn a_message_beyond_the_limit_is_refused_whole() {
-    let mut outgoing = outgoing(Delivery::Reliable, false);
+    let mut outgoing = outgoing(DeliveryName::Reliable, true);
     assert_eq!(outgoing.write(900, &[], Time::ZERO), 900);
     assert_eq!(outgoing.write(101, &[], Time::ZERO), 0);
     assert_eq!(outgoing.write(100, &[], Time::ZERO), 100);
+}
+
+#[test]
+fn a_queue_that_drops_the_oldest_keeps_the_newest() {
+    let mut outgoing = outgoing(DeliveryName::BestEffort, true);
+    outgoing.drop = Drop::Oldest;
+    for n in 0..5u8 {
+        assert_eq!(outgoing.write(400, &[n], Time::ZERO), 400);
+    }
+    // 1,000 bytes hold two of them.
+    let Some(Item::Data { data, .. }) = outgoing.next(Time::ZERO) else { panic!("nothing is sent") };
+    assert_eq!((data.sequence, outgoing.head(0)), (0, &[3][..]));
+    assert_eq!(outgoing.dropped, 1200);
+    // A message of which a part was sent stays; the one behind it goes with the outage.
+    outgoing.drop_stale();
+    assert_eq!(sent(&mut outgoing), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn no_more_is_sent_than_the_peer_takes() {
+    let mut outgoing = outgoing(DeliveryName::Reliable, false);
+    outgoing.keep_full();
+    let window = credit::STREAM;
+    (0..window).for_each(|sequence| {
+        assert!(outgoing.next(Time::ZERO).is_some());
+        outgoing.arrived(sequence, 0, false);
+    });
+    assert_eq!(outgoing.next(Time::ZERO), None);
+    outgoing.allow(window + 2);
+    assert_eq!(sent(&mut outgoing), [window, window + 1]);
 }

@@ -1,0 +1,59 @@
+//! Connections that several flows share.
+
+use super::World;
+use crate::flow::Outlet;
+use weir_base::Time;
+use weir_transport::Endpoint;
+use weir_workload::End;
+
+impl World<'_> {
+    /// A flow begins: it gets a connection, or a stream of one that others have.
+    pub(super) fn begin(&mut self, number: usize) {
+        let connection = self.flows[number].shares.map(|connection| connection as usize);
+        let others = connection.map_or(&[][..], |connection| &self.shared[connection]);
+        match others.iter().find(|other| self.flows[**other].has_begun()) {
+            Some(&other) => {
+                let Ok([flow, other]) = self.flows.get_disjoint_mut([number, other]) else { return };
+                flow.join(self.run, number, other);
+            }
+            None => self.flows[number].begin(self.run, number),
+        }
+    }
+
+    /// An end of a connection that several flows share has moved: all of them are looked at, since a packet of one may carry data of
+    /// another, and they send in the order that the connection wants, until none has anything to send.
+    #[cold]
+    pub(super) fn flush_shared(&mut self, connection: u32, end: End, now: Time) {
+        // Applications that are asked may come here again; they find nobody, and all is sent below.
+        let sharing = std::mem::take(&mut self.shared[connection as usize]);
+        for number in &sharing {
+            if self.flows[*number].asks[end as usize] {
+                self.ask(*number, end, now);
+            }
+        }
+        while sharing.iter().any(|number| self.transmit_one(*number, end, now)) {}
+        for number in &sharing {
+            self.flush_one(*number, end, now);
+        }
+        self.shared[connection as usize] = sharing;
+    }
+
+    /// Hands the next packet to the fabric if it is this flow's; answers whether it is.
+    fn transmit_one(&mut self, number: usize, end: End, now: Time) -> bool {
+        let flow = &mut self.flows[number];
+        let Some(Outlet { way, datagrams, exact, .. }) = flow.outlet(end) else { return false };
+        let Some(endpoint) = flow.end(end) else { return false };
+        let mut packet = self.pool.take(datagrams, &mut self.fabric);
+        let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
+            self.pool.take_back(packet);
+            return false;
+        };
+        packet.address(ecn, way);
+        if exact {
+            self.fabric.inject_exact(way.from.into(), packet, now);
+        } else {
+            self.fabric.inject(way.from.into(), packet, now);
+        }
+        true
+    }
+}

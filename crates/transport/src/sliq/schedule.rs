@@ -1,0 +1,59 @@
+//! Which stream's packet is next: the one of the highest priority, 0, and in turn among equals (the GNAT software).
+
+use super::LOWEST_PRIORITY;
+use super::send::Outgoing;
+use std::collections::BTreeMap;
+
+/// The stream of each priority that was served last.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    served: [Option<u8>; LOWEST_PRIORITY as usize + 1],
+}
+
+impl Schedule {
+    /// The stream that is next among those that want to send.
+    pub(crate) fn next(
+        &self,
+        streams: &BTreeMap<u8, Outgoing>,
+        wants: impl Fn(&Outgoing) -> bool,
+    ) -> Option<u8> {
+        // The lowest key wins: the priority, then whether its turn is over, then the number.
+        let key = |(id, stream): (&u8, &Outgoing)| {
+            let priority = stream.priority();
+            let over = self.served[usize::from(priority)].is_some_and(|served| *id <= served);
+            (priority, over, *id)
+        };
+        let (.., id) = streams.iter().filter(|(_, stream)| wants(stream)).map(key).min()?;
+        Some(id)
+    }
+
+    /// A packet of a stream has left.
+    pub(crate) fn served(&mut self, id: u8, stream: &Outgoing) {
+        self.served[usize::from(stream.priority())] = Some(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sliq::StreamParameters;
+
+    #[test]
+    fn the_highest_priority_goes_first_and_equals_take_turns() {
+        let stream = |id, priority| {
+            let parameters = StreamParameters { priority, ..StreamParameters::default() };
+            (id, Outgoing::new(id, &parameters, true, 100))
+        };
+        let streams = BTreeMap::from([stream(0, 3), stream(1, 0), stream(2, 0), stream(5, 0)]);
+        let mut schedule = Schedule::default();
+        let mut order = |wants: fn(&Outgoing) -> bool| {
+            let id = schedule.next(&streams, wants)?;
+            schedule.served(id, &streams[&id]);
+            Some(id)
+        };
+        let served: Vec<Option<u8>> = (0..5).map(|_| order(|_| true)).collect();
+        assert_eq!(served, [1, 2, 5, 1, 2].map(Some));
+        assert_eq!(order(|stream| stream.priority() > 0), Some(0));
+        assert_eq!(order(|_| false), None);
+    }
+}

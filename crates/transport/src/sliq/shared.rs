@@ -1,0 +1,89 @@
+//! Flows that are streams of one connection: each end of each flow is a handle to its end of the connection. The first handle also
+//! carries what belongs to the connection itself.
+
+use super::Parameters;
+use super::connection::Connection;
+use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+use crate::{Body, Config, End, Setup};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_base::{Ecn, Time};
+
+/// One flow's end of a connection.
+pub(crate) struct Handle {
+    connection: Arc<Mutex<Connection>>,
+    stream: u8,
+}
+
+impl Handle {
+    /// The handle of the flow whose end this is made for; its stream is number 0.
+    pub(crate) fn first(connection: Connection) -> Handle {
+        Handle { connection: Arc::new(Mutex::new(connection)), stream: 0 }
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A connection is in order after each call, so one that panicked has left nothing half done that matters.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_first(&self) -> bool {
+        self.stream == 0
+    }
+}
+
+impl Endpoint for Handle {
+    fn join(&mut self, config: &Config, setup: &Setup<'_>) -> Option<End> {
+        let Config::Sliq(Parameters { stream, .. }) = config else { return None };
+        let stream = self.connection().add_stream(stream, setup.datagrams)?;
+        Some(End::Other(Box::new(Handle { connection: self.connection.clone(), stream })))
+    }
+    fn open(&mut self, now: Time) {
+        self.connection().open(now);
+    }
+    fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
+        self.connection().receive(body, ecn, now);
+    }
+    fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
+        self.connection().transmit_of(self.stream, self.is_first(), into, now)
+    }
+    fn next_timer(&self) -> Time {
+        if self.is_first() { self.connection().next_timer() } else { Time::NEVER }
+    }
+    fn on_timer(&mut self, now: Time) {
+        self.connection().on_timer(now);
+    }
+    fn write(&mut self, _: Stream, message: Message<'_>, now: Time) -> u64 {
+        self.connection().write(Stream(self.stream.into()), message, now)
+    }
+    fn keep_full(&mut self, _: Stream, greedy: bool) -> bool {
+        self.connection().keep_full(Stream(self.stream.into()), greedy)
+    }
+    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
+        self.connection().read_of(self.stream, &mut |read| to(Stream(0), read));
+    }
+    fn close(&mut self, _: Option<Stream>, now: Time) {
+        self.connection().close(Some(Stream(self.stream.into())), now);
+    }
+    fn is_open(&self) -> bool {
+        self.connection().is_open()
+    }
+    fn finished(&self) -> bool {
+        self.connection().has_ended(self.stream)
+    }
+    fn all_acknowledged(&self) -> bool {
+        self.connection().is_settled(self.stream)
+    }
+    fn counts(&self) -> Counts {
+        if self.is_first() { self.connection().counts() } else { Counts::default() }
+    }
+    fn sample(&self) -> Option<Sample> {
+        if self.is_first() { self.connection().sample() } else { None }
+    }
+    fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
+        let (own, first) = (Part::Stream(self.stream.into()), self.is_first());
+        self.connection().state(&mut |part, name, value| {
+            if part == own || (first && matches!(part, Part::Controller(_))) {
+                report(part, name, value);
+            }
+        });
+    }
+}
