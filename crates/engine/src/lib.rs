@@ -104,7 +104,7 @@ pub struct Outcome {
     /// Whether the packets add up.
     pub audit: Audit,
     /// Why the run's numbers should not be trusted; empty when they can be.
-    pub spoiled: Vec<String>,
+    pub invalid: Vec<String>,
     /// What a reader should know.
     pub warnings: Vec<String>,
     /// What the engine measured of itself: lateness, stalls, foreign load, effective settings (live only).

@@ -415,7 +415,7 @@ impl FinishedRun {
     pub fn summarise(&self, records: &Records, warmup: Option<Span>) -> RunSummary {
         let mut summary = RunSummary::new(&self.info, records, warmup);
         summary.warnings.clone_from(&self.file.outcome.warnings);
-        summary.spoiled.extend_from_slice(&self.file.outcome.spoiled);
+        summary.invalid.extend_from_slice(&self.file.outcome.invalid);
         summary
     }
 }

@@ -22,7 +22,7 @@ const AS_USER: &str = "--as-user";
 /// Echoes of one measurement, and the pause between them.
 const ECHOES: u16 = 500;
 const PAUSE: Span = Span::from_millis(5);
-/// What spoils the whole measurement.
+/// What makes the whole measurement invalid.
 const DECISIVE: [&str; 3] = ["clock lateness", "foreign load", "steal"];
 
 type Failure = Box<dyn std::error::Error>;

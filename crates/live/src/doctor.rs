@@ -1,4 +1,4 @@
-//! What this machine can do, and what would spoil a live result: a list of findings, each with what to do about it. The
+//! What this machine can do, and what would make a live result invalid: a list of findings, each with what to do about it. The
 //! command line prints it.
 
 mod transfers;
@@ -226,7 +226,7 @@ impl ClockLateness {
             micros(0.999),
             micros(1.0)
         );
-        // A run is spoiled when releases are later than this at the 99th percentile (200 us at least).
+        // A run is invalid when releases are later than this at the 99th percentile (200 us at least).
         let (status, advice) = match p99 {
             p99 if p99 <= 100.0 => (Status::Ok, ""),
             p99 if p99 <= 200.0 => (Status::Warn, "let nothing else run beside live labs"),

@@ -260,13 +260,13 @@ impl Session<'_> {
         let leaked = pumped.ring_drops + pumped.refused + totals.unroutable + in_hosts;
         let audit = Audit::new(&totals, leaked);
         let limits = Limits::new(run.duration, base_rtt(run), smallest_target(run));
-        let mut spoiled = pumped.lateness.verdict(&limits);
+        let mut invalid = pumped.lateness.verdict(&limits);
         // What commands in hosts use is not foreign, and cannot be told from what is.
         if around.ended.is_empty() {
-            spoiled.extend(around.usage.and_then(|usage| usage.verdict(cores())));
+            invalid.extend(around.usage.and_then(|usage| usage.verdict(cores())));
         }
         if !audit.balances() {
-            spoiled.push(format!(
+            invalid.push(format!(
                 "the packet audit does not balance: {} sent, {} duplicated, {} made by stations, {} delivered, {} damaged, {} \
                  dropped by queues, {} lost by links, {} discarded and {} held by stations, {} under way, {} leaked ({} in the ring, {} refused by the kernel, {} without a way, {in_hosts} in hosts{})",
                 audit.sent,
@@ -288,7 +288,7 @@ impl Session<'_> {
         }
         Outcome {
             audit,
-            spoiled,
+            invalid,
             warnings: warnings(pumped, driven, around),
             environment: self.environment(pumped, driven, around, &limits),
         }

@@ -1,4 +1,4 @@
-//! How late packets were released, and what that makes of a run (issue: "a run is spoiled when ...").
+//! How late packets were released, and what that makes of a run (issue: "a run is invalid when ...").
 
 use weir_base::{Histogram, Span, Time};
 
@@ -52,7 +52,7 @@ impl Lateness {
         self.stalls
     }
 
-    /// Why the run is spoiled by lateness; empty when it is not.
+    /// Why the run is invalid by lateness; empty when it is not.
     pub(crate) fn verdict(&self, limits: &Limits) -> Vec<String> {
         let mut reasons = vec![];
         let p99 = self.releases.percentile(0.99).unwrap_or(Span::ZERO);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_punctual_run_is_not_spoiled_and_a_late_one_is() {
+    fn a_punctual_run_is_not_invalid_and_a_late_one_is() {
         let limits = Limits::new(second(), Span::from_millis(20), None);
         let mut lateness = Lateness::default();
         let now = rounds(&mut lateness, Time::ZERO + second(), &[&[us(20)] as &[_]; 1000]);

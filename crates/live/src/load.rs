@@ -1,4 +1,4 @@
-//! What else keeps the processors busy, and what the kernel dropped outside the fabric: both spoil live results.
+//! What else keeps the processors busy, and what the kernel dropped outside the fabric: both make live results invalid.
 
 use crate::clock::process_time;
 use crate::namespace::Namespace;
@@ -36,7 +36,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Why a run beside it is spoiled, if it is.
+    /// Why a run beside it is invalid, if it is.
     pub(crate) fn verdict(&self, processors: usize) -> Option<String> {
         let allowed = FOREIGN_SHARE * processors as f64;
         let taken = self.foreign + self.steal;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_beside_which_others_had_over_half_of_the_processors_is_spoiled() {
+    fn a_run_beside_which_others_had_over_half_of_the_processors_is_invalid() {
         let usage = |foreign, steal| Usage { foreign, steal };
         assert_eq!(usage(0.8, 0.2).verdict(2), None);
         let reason = "machine load: others had 1.10 of 2 processors, allowed 1.0: hosts were held up";

@@ -116,7 +116,7 @@ fn go_with(run: &Run, capture: Option<Capture>) -> (Tally, Outcome) {
     let mut tally = Tally::new(run);
     let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture, folder: None };
     let outcome = Live.run(run, &mut tally, &watch).unwrap();
-    assert!(outcome.audit.balances(), "{:?} {:?}", outcome.audit, outcome.spoiled);
+    assert!(outcome.audit.balances(), "{:?} {:?}", outcome.audit, outcome.invalid);
     assert!(!tally.disordered, "records must come in the order of their times");
     (tally, outcome)
 }

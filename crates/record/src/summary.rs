@@ -60,7 +60,7 @@ pub struct RunSummary {
     /// What a reader should know.
     pub warnings: Vec<String>,
     /// Why the numbers should not be trusted; empty when they can be.
-    pub spoiled: Vec<String>,
+    pub invalid: Vec<String>,
 }
 
 /// Metrics of a named part of a run: the same as of the whole.
@@ -187,7 +187,7 @@ pub struct StationSummary {
 }
 
 impl RunSummary {
-    /// Computes all metrics of a run, after its own warm-up or another. A value that its metric cannot have spoils the run.
+    /// Computes all metrics of a run, after its own warm-up or another. A value that its metric cannot have makes the run invalid.
     pub fn new(info: &RunInfo, records: &Records, warmup: Option<Span>) -> RunSummary {
         let warmup = warmup.unwrap_or(info.warmup);
         let view = View::after(warmup, info, records);
@@ -208,9 +208,9 @@ impl RunSummary {
             windows: windows.collect(),
             stations: stations(info, records),
             warnings: Vec::new(),
-            spoiled: Vec::new(),
+            invalid: Vec::new(),
         };
-        summary.spoiled = summary.outside(&view, info);
+        summary.invalid = summary.outside(&view, info);
         summary
     }
 

@@ -120,7 +120,7 @@ weir.onLab((head, all) => {
 
   function row(index, lazy) {
     const cell = cells[index];
-    const spoiled = cell.runs.filter((run) => run.x).length;
+    const invalid = cell.runs.filter((run) => run.x).length;
     const engine = head.engines[cell.e];
     const link = (run, text) => (head.growing ? text : el("a", { href: "report/" + weir.pageOf(head, run, engine), title: run.s }, text));
     const twins = engines && !head.growing && cells.some((other) => other.e !== cell.e && other.p.join() === cell.p.join());
@@ -130,12 +130,12 @@ weir.onLab((head, all) => {
     const runs = !many || lazy
       ? el("p", { class: "runs" }, many ? "Runs: " : "", cell.runs.flatMap((run) => [link(run, many ? `#${run.n}` : run.s), many ? " " : null, ...(many ? [] : both(run))]))
       : el("details", { class: "runs" }, el("summary", null, `${cell.runs.length} repeats`),
-        el("ul", null, cell.runs.map((run) => el("li", { class: run.x ? "spoiled" : null }, link(run, `#${run.n}`), " ", run.s, ...both(run)))));
+        el("ul", null, cell.runs.map((run) => el("li", { class: run.x ? "invalid" : null }, link(run, `#${run.n}`), " ", run.s, ...both(run)))));
     // Repeats are warned of the same with other numbers: each warning is told once.
     const told = lazy ? [] : [...new Map(cell.runs.flatMap((run) => run.w || []).reverse().map((text) => [text.replace(/[\d.]+/g, "#"), text])).values()].reverse();
-    return el("div", { role: "row", class: "cell" + (spoiled ? " spoiled" : ""), "aria-rowindex": index + 2 },
+    return el("div", { role: "row", class: "cell" + (invalid ? " invalid" : ""), "aria-rowindex": index + 2 },
       el("div", { role: "rowheader", class: "name" }, title, engines ? el("span", { class: "engine " + engine }, engineName[engine] || engine) : null,
-        spoiled ? el("span", { class: "bad" }, many ? `${spoiled} of ${cell.runs.length} invalid` : "invalid") : null),
+        invalid ? el("span", { class: "bad" }, many ? `${invalid} of ${cell.runs.length} invalid` : "invalid") : null),
       el("div", { role: "cell", class: "facts-of" }, cell.facts.map(line), told.map((text) => el("p", { class: "warns" }, text)), runs));
   }
 

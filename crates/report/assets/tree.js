@@ -131,8 +131,8 @@ weir.tree = (of) => {
         marks += 1;
       });
     });
-    const spoiled = leaf.runs.flat().some((run) => run.x);
-    if (spoiled) group.append(el("text", { class: "spoiled", x: x + wide / 2, y: TOP - 3, "text-anchor": "middle" }, "invalid"));
+    const invalid = leaf.runs.flat().some((run) => run.x);
+    if (invalid) group.append(el("text", { class: "invalid", x: x + wide / 2, y: TOP - 3, "text-anchor": "middle" }, "invalid"));
     const lines = [labelOf(leaf), ...shown.map((engine, e) => series.map((one, s) =>
       `${engineName[head.engines[engine]] || head.engines[engine]}, ${one.name}: ${said(cell[e][s])} ${metric.unit}`).join("\n"))];
     nodes.push(group, el("a-svg", { href: pageOf(leaf) },

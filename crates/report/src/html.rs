@@ -219,8 +219,8 @@ pub fn figures(figures: &[(&str, Option<String>, String)]) -> String {
     html + "</dl>\n"
 }
 
-/// Why a run is spoiled, and what else to know of it.
-pub fn notices(spoiled: &[String], warnings: &[String]) -> String {
+/// Why a run is invalid, and what else to know of it.
+pub fn notices(invalid: &[String], warnings: &[String]) -> String {
     let one = |class: &str, title: &str, texts: &[String]| {
         if texts.is_empty() {
             return String::new();
@@ -228,7 +228,7 @@ pub fn notices(spoiled: &[String], warnings: &[String]) -> String {
         let items: String = texts.iter().map(|text| format!("<li>{}</li>", escape(text))).collect();
         format!("<section class=\"notice {class}\"><h2>{title}</h2><ul>{items}</ul></section>\n")
     };
-    one("spoiled", "This run is invalid", spoiled) + &one("warning", "To know", warnings)
+    one("invalid", "This run is invalid", invalid) + &one("warning", "To know", warnings)
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ pub struct RunNumbers {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowNumbers>,
     /// Why its numbers should not be trusted; empty when they can be.
-    pub spoiled: Vec<String>,
+    pub invalid: Vec<String>,
     /// What a reader should know.
     pub warnings: Vec<String>,
     /// Where all packets went, in words.

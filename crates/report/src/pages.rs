@@ -201,7 +201,7 @@ impl<'a> Pages<'a> {
     /// A run's page: `report/<engine>/<id>.html`, or in a piece.
     pub(crate) fn run(&self, place: usize) -> Leaf {
         let run = &self.lab.runs[place];
-        let mut body = notices(&run.spoiled, &run.warnings);
+        let mut body = notices(&run.invalid, &run.warnings);
         body += &tiles(run);
         body += "<section><h2>Numbers</h2>\n";
         body += &self.groups_table(run);
@@ -234,7 +234,7 @@ impl<'a> Pages<'a> {
         let lab = self.lab;
         let mut body = String::new();
         for run in [first, second] {
-            body += &notices(&run.spoiled, &run.warnings).replace(
+            body += &notices(&run.invalid, &run.warnings).replace(
                 "This run is invalid",
                 &format!("The run on {} is invalid", escape(engine_name(&run.engine))),
             );

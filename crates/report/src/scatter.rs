@@ -39,7 +39,7 @@ pub(crate) fn scatters(lab: &Lab, summary: &Summary) -> Vec<Scatter> {
         let labels = levels.iter().find(|(level, _)| *level == plot.colour);
         let labels = labels.map(|(_, labels)| labels.clone()).unwrap_or_default();
         let mut panels: Vec<Panel> = vec![];
-        for run in summary.runs.iter().filter(|run| run.spoiled.is_empty()) {
+        for run in summary.runs.iter().filter(|run| run.invalid.is_empty()) {
             let label = run.params.iter().find(|param| param.level == plot.colour).map(|param| &param.value);
             let Some(label) = labels.iter().position(|other| Some(other) == label) else { continue };
             let Some(point) = value(&plot.x, run).zip(value(&plot.y, run)) else { continue };

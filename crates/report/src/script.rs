@@ -93,7 +93,7 @@ fn one_run(
         .collect();
     json!({
         "id": run.id, "k": run.number, "e": place(engines, run.engine.as_str()), "p": params, "n": run.repeat, "s": sentence::run(run),
-        "x": u8::from(!run.spoiled.is_empty()), "w": run.warnings, "b": run.bottleneck().map(|link| place(links, link.name.as_str())),
+        "x": u8::from(!run.invalid.is_empty()), "w": run.warnings, "b": run.bottleneck().map(|link| place(links, link.name.as_str())),
         "l": measured, "g": groups, "j": digits(run.jain), "rr": digits(run.rate_ratio), "wr": digits(run.window_ratio),
     })
 }

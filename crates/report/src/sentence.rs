@@ -40,10 +40,10 @@ fn at_engine(engine: &str) -> String {
 
 /// What happened in a run.
 pub fn run(run: &RunNumbers) -> String {
-    format!("{}{}", spoiled(run), capital(&run_plainly(run)))
+    format!("{}{}", invalid(run), capital(&run_plainly(run)))
 }
 
-/// What happened in a run, without saying that it was spoiled.
+/// What happened in a run, without saying that it was invalid.
 fn run_plainly(run: &RunNumbers) -> String {
     let mut clauses = links::queue_clauses(run);
     clauses.extend(links::shares(run));
@@ -55,8 +55,8 @@ fn run_plainly(run: &RunNumbers) -> String {
     format!("{}.", clauses.join("; "))
 }
 
-fn spoiled(run: &RunNumbers) -> String {
-    match run.spoiled.as_slice() {
+fn invalid(run: &RunNumbers) -> String {
+    match run.invalid.as_slice() {
         [] => String::new(),
         [reason] => {
             format!("Invalid, so its numbers are no more than a hint ({}): ", reason.trim_end_matches('.'))
@@ -88,21 +88,21 @@ pub fn lab(lab: &Lab) -> String {
         [] => "No run of this lab is finished.".into(),
         [only] => run(only),
         [a, b] if a.id == b.id => both(a, b),
-        runs => format!("{}{}", spoiled_of(runs), links::span(lab)),
+        runs => format!("{}{}", invalid_of(runs), links::span(lab)),
     }
 }
 
 /// What two engines found in one cell and repeat.
 pub fn both(first: &RunNumbers, second: &RunNumbers) -> String {
     let one = |run: &RunNumbers| {
-        let hint = if run.spoiled.is_empty() { "" } else { " (invalid, no more than a hint)" };
+        let hint = if run.invalid.is_empty() { "" } else { " (invalid, no more than a hint)" };
         format!("{}{hint}: {}", capital(&at_engine(&run.engine)), run_plainly(run))
     };
     format!("{} {}", one(first), one(second))
 }
 
-fn spoiled_of(runs: &[RunNumbers]) -> String {
-    match runs.iter().filter(|run| !run.spoiled.is_empty()).count() {
+fn invalid_of(runs: &[RunNumbers]) -> String {
+    match runs.iter().filter(|run| !run.invalid.is_empty()).count() {
         0 => String::new(),
         1 => format!("One of {} runs is invalid, and marked so. ", runs.len()),
         all if all == runs.len() => {
@@ -115,7 +115,7 @@ fn spoiled_of(runs: &[RunNumbers]) -> String {
 /// Which level of the tree the queue delay depended on most, and how.
 pub fn comparison(lab: &Lab) -> String {
     let Some(engine) = lab.engines().first().map(|engine| engine.to_string()) else { return self::lab(lab) };
-    let sound = |run: &&RunNumbers| run.engine == engine && run.spoiled.is_empty();
+    let sound = |run: &&RunNumbers| run.engine == engine && run.invalid.is_empty();
     let runs: Vec<&RunNumbers> = lab.runs.iter().filter(sound).collect();
     let mut effects: Vec<(f64, &str, Means)> = (0..lab.levels.len())
         .filter_map(|level| {
@@ -141,7 +141,7 @@ pub fn comparison(lab: &Lab) -> String {
     } else {
         format!("Queue delay depended most on {level}: {values}{how}.")
     };
-    format!("{}{text}", spoiled_of(&lab.runs))
+    format!("{}{text}", invalid_of(&lab.runs))
 }
 
 /// A mean for each value of a level, smallest first.

@@ -89,7 +89,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         rate_ratio: pair("rate_ratio"),
         window_ratio: pair("window_ratio"),
         windows: crate::windows::numbers(summary),
-        spoiled: summary.spoiled.clone(),
+        invalid: summary.invalid.clone(),
         warnings: summary.warnings.clone(),
         audit: outcome.map(|outcome| audit(&outcome.audit)),
         environment,

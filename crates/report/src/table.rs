@@ -119,9 +119,9 @@ fn gathered(summary: &Summary) -> Vec<Vec<&RunSummary>> {
     rows
 }
 
-/// Those that are not spoiled; all, where all are.
+/// Those that are not invalid; all, where all are.
 fn sound<'a>(runs: &[&'a RunSummary]) -> Vec<&'a RunSummary> {
-    let sound: Vec<&RunSummary> = runs.iter().copied().filter(|run| run.spoiled.is_empty()).collect();
+    let sound: Vec<&RunSummary> = runs.iter().copied().filter(|run| run.invalid.is_empty()).collect();
     if sound.is_empty() { runs.to_vec() } else { sound }
 }
 
@@ -359,20 +359,20 @@ impl Layout {
         for &(index, width) in &self.shown {
             line += &format!("{:>width$}", row.cells[index]);
         }
-        if row.runs.iter().any(|run| !run.spoiled.is_empty()) {
+        if row.runs.iter().any(|run| !run.invalid.is_empty()) {
             line += " *";
         }
         line.trim_end().to_string() + "\n"
     }
 }
 
-/// What the rows leave unsaid: spoiled runs, how repeats are joined, rows that had no room.
+/// What the rows leave unsaid: invalid runs, how repeats are joined, rows that had no room.
 fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
     let mut notes = String::new();
-    let spoiled: Vec<&RunSummary> = summary.runs.iter().filter(|run| !run.spoiled.is_empty()).collect();
-    if let Some(first) = spoiled.first() {
-        let reason = first.spoiled.first().map_or("", |reason| reason.as_str());
-        let who = match spoiled.len() {
+    let invalid: Vec<&RunSummary> = summary.runs.iter().filter(|run| !run.invalid.is_empty()).collect();
+    if let Some(first) = invalid.first() {
+        let reason = first.invalid.first().map_or("", |reason| reason.as_str());
+        let who = match invalid.len() {
             1 => format!("* {} is invalid", first.id),
             many => format!("* {many} runs are invalid; the first, {}", first.id),
         };

@@ -70,7 +70,7 @@ fn record(folder: &Path, run: &Run, delay: Span) {
     recorder.finish().unwrap();
 }
 
-/// A result folder of both queues, simulated; the second run is spoiled.
+/// A result folder of both queues, simulated; the second run is invalid.
 fn results(path: &Path) -> Results {
     let file = path.with_extension("toml");
     std::fs::write(&file, LAB).unwrap();
@@ -81,7 +81,7 @@ fn results(path: &Path) -> Results {
         let audit = Audit { sent: 12, delivered: 10, dropped: 2, ..Audit::default() };
         let mut outcome = Outcome { audit, ..Outcome::default() };
         if delay == 15 {
-            outcome.spoiled = vec!["stalls cover 2 % of it".into()];
+            outcome.invalid = vec!["stalls cover 2 % of it".into()];
             outcome.environment.insert("lateness_us".into(), serde_json::json!({ "p99": 412.0 }));
         }
         folder.commit("sim", run, outcome).unwrap();

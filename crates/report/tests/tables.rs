@@ -21,7 +21,7 @@ fn run(engine: &str, params: &[(&str, &str)], repeat: u32, delay: f64, share: f6
         "metrics": { "utilisation_percent": 98.25, "queue_delay_ms": spread(delay), "drop_probability_percent": 0.3125,
             "mark_probability_percent": 0.0, "retransmission_percent": 0.354 },
         "groups": [group("cubic", share), group("reno", 95.0 - share)],
-        "pairs": [], "flows": [], "queues": [], "warnings": [], "spoiled": []
+        "pairs": [], "flows": [], "queues": [], "warnings": [], "invalid": []
     }))
     .unwrap()
 }
@@ -108,9 +108,9 @@ fn many_repeats_are_drawn_together() {
 }
 
 #[test]
-fn a_spoiled_run_is_marked_and_its_reason_given() {
+fn an_invalid_run_is_marked_and_its_reason_given() {
     let mut summary = quickstart();
-    summary.runs[1].spoiled = vec!["lateness p99 was 412 µs, above its bound of 200 µs".into()];
+    summary.runs[1].invalid = vec!["lateness p99 was 412 µs, above its bound of 200 µs".into()];
     insta::assert_snapshot!(weir_report::table(&summary, 80));
 }
 
@@ -145,7 +145,7 @@ fn a_comparison_gives_both_means_the_interval_the_bound_and_the_verdict() {
             .collect()
     };
     let mut live = of("live");
-    live[0].spoiled = vec!["stalls".into()];
+    live[0].invalid = vec!["stalls".into()];
     let compared = compare(&live, &of("sim"), &Rule::defaults());
     insta::assert_snapshot!(weir_report::compare_table(&compared, ["live", "sim"], 100));
     let narrow = weir_report::compare_table(&compared, ["live", "sim"], 80);

@@ -494,7 +494,7 @@ impl<'a> World<'a> {
         let audit = Audit::new(&totals, totals.unroutable);
         let mut outcome = Outcome { audit, ..Outcome::default() };
         if !audit.balances() {
-            outcome.spoiled.push(format!("packets do not add up: {audit:?}"));
+            outcome.invalid.push(format!("packets do not add up: {audit:?}"));
         }
         if self.run.duration < self.run.warmup + Span::from_secs(1) {
             outcome.warnings.push("less than a second is left after the warm-up".into());

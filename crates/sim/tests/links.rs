@@ -26,7 +26,7 @@ fn go(run: &Run) -> (Records, Outcome) {
     let mut records = Records::default();
     let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
     let outcome = Simulator.run(run, &mut records, &watch).unwrap();
-    assert!(outcome.audit.balances() && outcome.spoiled.is_empty(), "{outcome:?}");
+    assert!(outcome.audit.balances() && outcome.invalid.is_empty(), "{outcome:?}");
     (records, outcome)
 }
 

@@ -96,7 +96,7 @@ impl Standing {
     }
 }
 
-/// Judges all claims on each engine that has runs, in the order of the lab. Spoiled runs tell nothing.
+/// Judges all claims on each engine that has runs, in the order of the lab. Invalid runs tell nothing.
 pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
     let mut engines: Vec<&str> = Vec::new();
     for run in &summary.runs {
@@ -105,7 +105,7 @@ pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
         }
     }
     let runs = |engine: &str| -> Vec<&RunSummary> {
-        summary.runs.iter().filter(|run| run.engine == engine && run.spoiled.is_empty()).collect()
+        summary.runs.iter().filter(|run| run.engine == engine && run.invalid.is_empty()).collect()
     };
     let runs: Vec<(&str, Vec<&RunSummary>)> = engines.iter().map(|engine| (*engine, runs(engine))).collect();
     claims
@@ -217,7 +217,7 @@ mod tests {
     use weir_record::Statistic;
     use weir_record::Value;
 
-    /// Two cells of two repeats: utilisation 90 and 92, then 96 and 97; the last run is spoiled.
+    /// Two cells of two repeats: utilisation 90 and 92, then 96 and 97; the last run is invalid.
     fn summary() -> Summary {
         let run = |engine: &str, label: &str, used: f64| RunSummary {
             engine: engine.into(),
@@ -227,7 +227,7 @@ mod tests {
         };
         let mut runs =
             vec![run("sim", "a", 90.0), run("sim", "a", 92.0), run("sim", "b", 96.0), run("sim", "b", 40.0)];
-        runs[3].spoiled = vec!["stalls".into()];
+        runs[3].invalid = vec!["stalls".into()];
         Summary { runs, ..Summary::default() }
     }
 

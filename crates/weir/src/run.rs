@@ -220,9 +220,9 @@ fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
         let message = format!("{count} of {wanted} runs failed{more}; the same command tries them again");
         return Err(Failure::failed(message));
     }
-    let spoiled = summary.runs.iter().filter(|run| !run.spoiled.is_empty()).count();
-    if args.strict && spoiled > 0 {
-        return Err(Failure::failed(format!("{spoiled} of {} runs were invalid", summary.runs.len())));
+    let invalid = summary.runs.iter().filter(|run| !run.invalid.is_empty()).count();
+    if args.strict && invalid > 0 {
+        return Err(Failure::failed(format!("{invalid} of {} runs were invalid", summary.runs.len())));
     }
     Ok(())
 }

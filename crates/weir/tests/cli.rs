@@ -415,7 +415,7 @@ fn of_a_study_real_linux_runs_what_live_picks_out() {
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
         return;
     }
-    // On a busy machine the live run is spoiled, and its claim fails.
+    // On a busy machine the live run is invalid, and its claim fails.
     assert!(status(&output) <= 1, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("without [live]: simulated"), "{}", text(&output.stderr));
     let runs = |folder: &str| {

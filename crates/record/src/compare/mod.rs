@@ -149,7 +149,7 @@ pub struct Comparison {
 pub struct Compared {
     /// Each rule in each cell, then over all cells when there are several.
     pub rows: Vec<Comparison>,
-    /// Runs left out because they have no partner or because they or it were spoiled: id and why.
+    /// Runs left out because they have no partner or because they or it were invalid: id and why.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -204,7 +204,7 @@ fn pair_up<'a>(
     for run in reference {
         match partners.get(&key(run)) {
             None => left_out.push((run.id.clone(), "no partner".into())),
-            Some(partner) => match run.spoiled.first().or(partner.spoiled.first()) {
+            Some(partner) => match run.invalid.first().or(partner.invalid.first()) {
                 Some(reason) => left_out.push((run.id.clone(), format!("invalid: {reason}"))),
                 None => {
                     let place = *places.entry(cell_of(run)).or_insert_with(|| {

@@ -144,9 +144,9 @@ fn a_bound_can_be_overridden() {
 }
 
 #[test]
-fn spoiled_runs_and_runs_without_partner_are_left_out_and_named() {
+fn invalid_runs_and_runs_without_partner_are_left_out_and_named() {
     let mut live = [1, 2, 3].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
-    live[1].spoiled.push("lateness".into());
+    live[1].invalid.push("lateness".into());
     let sim = [1, 2, 4].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
     let compared = compare(&live, &sim, &rule("utilisation_percent", Bound::Absolute(2.0)));
     let left_out: Vec<_> = compared.left_out.iter().map(|(id, why)| (id.as_str(), why.as_str())).collect();

@@ -427,15 +427,15 @@ fn a_slowdown_is_relative_to_the_groups_own_way() {
     let summary = RunSummary::new(&info, &records, None);
     // 20 ms for the handshake, 10 ms for the way, and 1 s.
     assert_near(&summary.groups[1].metrics, "slowdown", 0.39 / 1.03);
-    let faults = &summary.spoiled;
+    let faults = &summary.invalid;
     assert!(faults.iter().any(|fault| fault.contains("slowdown is 0.378641")), "{faults:?}");
     // Without the way's rate there is no such bound.
     info.groups[1].way.rate = None;
     assert_eq!(RunSummary::new(&info, &records, None).groups[1].metrics.get("slowdown"), Value::Undefined);
-    // And a run that went as it must is not spoiled.
+    // And a run that went as it must is not invalid.
     records.links.iter_mut().for_each(|link| link.counters.marked[2] = 5);
     info.groups.iter_mut().for_each(|group| group.way.rate = Some(Rate::from_mbit_per_sec(10)));
-    assert_eq!(RunSummary::new(&info, &records, None).spoiled, [""; 0]);
+    assert_eq!(RunSummary::new(&info, &records, None).invalid, [""; 0]);
 }
 
 #[test]
@@ -445,9 +445,9 @@ fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
     let (mut info, mut records) = (run(), records());
     info.groups[0].way.rate = Some(Rate::from_mbit_per_sec(4));
     records.links.iter_mut().for_each(|link| link.counters.lost = 0);
-    let spoiled = RunSummary::new(&info, &records, None).spoiled;
+    let invalid = RunSummary::new(&info, &records, None).invalid;
     assert_eq!(
-        spoiled,
+        invalid,
         [
             "an error of weir's own, please report it: goodput_mbps is 6, and can only be from 0 to what the flows' way can \
              carry, of group a",
@@ -456,7 +456,7 @@ fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
         ]
     );
     info.groups[0].way.duplicates = true;
-    assert_eq!(RunSummary::new(&info, &records, None).spoiled, [""; 0], "then it is not known");
+    assert_eq!(RunSummary::new(&info, &records, None).invalid, [""; 0], "then it is not known");
 }
 
 #[test]

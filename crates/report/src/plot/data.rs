@@ -101,7 +101,7 @@ impl Levels {
         run.info.params.get(level).map_or("", |param| param.value.as_str())
     }
 
-    /// The runs that are kept, those that are spoiled left out where a cell has others.
+    /// The runs that are kept, those that are invalid left out where a cell has others.
     fn chosen<'r>(
         &self,
         results: &'r Results,
@@ -131,8 +131,8 @@ impl Levels {
             a.info.params == b.info.params && a.file.engine == b.file.engine
         };
         let sound: Vec<&FinishedRun> =
-            runs.iter().copied().filter(|run| run.file.outcome.spoiled.is_empty()).collect();
-        runs.retain(|run| run.file.outcome.spoiled.is_empty() || sound.iter().all(|other| !same(run, other)));
+            runs.iter().copied().filter(|run| run.file.outcome.invalid.is_empty()).collect();
+        runs.retain(|run| run.file.outcome.invalid.is_empty() || sound.iter().all(|other| !same(run, other)));
         Ok(runs)
     }
 

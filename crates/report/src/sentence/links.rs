@@ -136,9 +136,9 @@ struct Cell<'a> {
 impl<'a> Cell<'a> {
     /// The cells of a lab in the order of its tree; those without a sound run are left out unless all are.
     fn of(lab: &'a Lab) -> Vec<Cell<'a>> {
-        let any_sound = lab.runs.iter().any(|run| run.spoiled.is_empty());
+        let any_sound = lab.runs.iter().any(|run| run.invalid.is_empty());
         let mut cells: Vec<Cell<'a>> = Vec::new();
-        for run in lab.runs.iter().filter(|run| run.spoiled.is_empty() || !any_sound) {
+        for run in lab.runs.iter().filter(|run| run.invalid.is_empty() || !any_sound) {
             let same =
                 |cell: &Cell<'_>| cell.runs[0].params == run.params && cell.runs[0].engine == run.engine;
             // The repeats of a cell stand together, those of both engines among them.

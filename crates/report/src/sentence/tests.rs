@@ -80,10 +80,10 @@ fn a_target_that_was_missed_is_not_said_to_be_held() {
 }
 
 #[test]
-fn a_spoiled_run_says_so_first() {
-    let mut spoilt = cell("tail-drop", 38.0, &[]);
-    spoilt.spoiled = vec!["lateness p99 was 2.1 ms.".into()];
-    let text = plain(run(&spoilt));
+fn an_invalid_run_says_so_first() {
+    let mut invalid = cell("tail-drop", 38.0, &[]);
+    invalid.invalid = vec!["lateness p99 was 2.1 ms.".into()];
+    let text = plain(run(&invalid));
     let start = "Invalid, so its numbers are no more than a hint (lateness p99 was 2.1 ms): Behind tail drop";
     assert!(text.starts_with(start), "{text}");
 }
@@ -161,11 +161,11 @@ fn a_run_without_numbers_claims_nothing() {
 }
 
 #[test]
-fn a_lab_names_its_extremes_and_counts_its_spoiled_runs() {
+fn a_lab_names_its_extremes_and_counts_its_invalid_runs() {
     let mut lab = Lab { levels: vec!["queue".into()], ..Lab::default() };
     lab.runs =
         vec![cell("pie", 15.0, &["pie"]), cell("tail-drop", 48.0, &["tail-drop"]), cell("x", 99.0, &["x"])];
-    lab.runs[2].spoiled = vec!["stalls".into()];
+    lab.runs[2].invalid = vec!["stalls".into()];
     assert_eq!(
         plain(super::lab(&lab)),
         "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator the queue at link down averaged between \

@@ -57,8 +57,8 @@ fn check(text: &str, folder: &Path) -> Result<bool, String> {
         }
         for warmup in [None, Some(weir_base::Span::ZERO)] {
             let summary = RunSummary::new(&run_info("sim", &run), &records, warmup);
-            if !summary.spoiled.is_empty() {
-                return Err(summary.spoiled.join("\n"));
+            if !summary.invalid.is_empty() {
+                return Err(summary.invalid.join("\n"));
             }
         }
     }

@@ -35,8 +35,8 @@ fn simulate_to(lab: &Lab, folder: &Path) -> Vec<RunSummary> {
         out.commit("sim", &run, outcome).unwrap();
     }
     let runs = Results::open(out.path()).unwrap().summary(None).unwrap().runs;
-    // A metric outside its domain spoils a run.
-    runs.iter().for_each(|run| assert!(run.spoiled.is_empty(), "{}: {:?}", run.id, run.spoiled));
+    // A metric outside its domain makes a run invalid.
+    runs.iter().for_each(|run| assert!(run.invalid.is_empty(), "{}: {:?}", run.id, run.invalid));
     runs
 }
 
