@@ -4,6 +4,7 @@ mod args;
 mod entry;
 mod folder;
 mod host;
+mod own;
 mod send;
 mod serve;
 mod session;

@@ -32,7 +32,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let live = args.on.contains(&EngineName::Live);
     let suffix = if live { LIVE } else { "" };
     let form = Form { full: args.full, live };
-    let alone = labs.len() == 1;
+    // A study's document is of all its labs.
+    let alone = args.what.as_deref().is_some_and(|what| what.trim_end_matches('/').contains('/'));
     let studies: BTreeMap<String, PathBuf> =
         labs.iter().map(|place| (place.study.clone(), place.folder.clone())).collect();
     let mut loaded = vec![];

@@ -118,3 +118,31 @@ fn what_cannot_be_reserved_is_refused_and_leaves_no_file() {
     let past = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 2020-01-01T10:00Z --for 1h"));
     assert!(past.contains("would end at 2020-01-01T11:00:00Z"), "{past}");
 }
+
+/// `labs/circuits-weir` says that no number in it is picked by hand.
+#[test]
+fn the_planned_lab_has_the_planners_numbers() {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/circuits-weir/planned.toml");
+    let lab = std::fs::read_to_string(lab).unwrap();
+    // What Linux's own buffers are where a plan asks for less.
+    let (least_send, least_receive) = (4u64 << 20, 6u64 << 20);
+    for rate in ["100 Mbit/s", "200 Mbit/s", "1 Gbit/s", "10 Gbit/s"] {
+        for rtt in ["0.3 ms", "10 ms", "50 ms", "350 ms"] {
+            let short = |text: &str| text.replace(' ', "").replace("bit/s", "bit").to_lowercase();
+            let plan = json(&format!("plan --rate {} --rtt {} --json", short(rate), short(rtt)));
+            let row = format!("\"{rate}, {rtt}\" = ");
+            let row = lab.lines().find(|line| line.starts_with(&row)).unwrap_or_else(|| panic!("{row}"));
+            let buffer = |name: &str, least: u64| plan[name][2].as_u64().unwrap().max(least);
+            for part in [
+                format!(
+                    "rate = \"{rate}\", burst = \"{} B\", limit = \"{} B\"",
+                    plan["burst_bytes"], plan["limit_bytes"]
+                ),
+                format!("send_buffer\" = \"{} B\"", buffer("tcp_wmem", least_send)),
+                format!("receive_buffer\" = \"{} B\"", buffer("tcp_rmem", least_receive)),
+            ] {
+                assert!(row.contains(&part), "{part}: {row}");
+            }
+        }
+    }
+}

@@ -318,6 +318,76 @@ fn transfers_go_through_their_own_class_with_the_window_of_their_circuit() {
     assert!(weir_kernel::circuits().is_err(), "the control has gone with the last circuit");
 }
 
+#[cfg(feature = "kernel")]
+#[test]
+fn one_command_plans_a_circuit_sends_over_it_and_takes_it_down() {
+    let Some(place) = Place::new() else { return };
+    let before = place.state();
+    let path = |name: &str| place.folder.path().join(name).display().to_string();
+    let key = |name: &str| {
+        let made = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["circuit", "keygen", &path(name)])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        text(&made.stdout).trim().to_owned()
+    };
+    let (sender, receiver) = (key("sender.key"), key("receiver.key"));
+    std::fs::create_dir(path("in")).unwrap();
+    let payload: Vec<u8> =
+        (0..20_000_000u64).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    std::fs::write(path("big.dat"), &payload).unwrap();
+    let (keys, into) = (path("receiver.key"), path("in"));
+    let serve = [
+        "circuit",
+        "serve",
+        "--key",
+        &keys,
+        "--allow",
+        &sender,
+        "--into",
+        &into,
+        "--listen",
+        "10.1.0.2:7765",
+    ];
+    let start = || {
+        Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(serve)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+    };
+    let mut serving = place.receiver.inside(start).unwrap();
+    // Its first line says that it listens.
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(serving.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let circuit = "--rate 200mbit --rtt 2ms --device v0 --card 10gbit";
+    let asked = format!(
+        "send {} 10.1.0.2 --key {} --peer {receiver} --json {circuit}",
+        path("big.dat"),
+        path("sender.key")
+    );
+    let output = place.weir(&asked);
+    serving.kill().unwrap();
+    serving.wait().unwrap();
+    let told = text(&output.stderr);
+    if told.contains("may not load") || told.contains("lacks") {
+        println!("skipped: {told}");
+        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+        return;
+    }
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("to 10.1.0.2 is up"), "{told}");
+    let end: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+    assert_eq!((&end["control"], &end["sent_bytes"]), (&"weir_ctcp".into(), &20_000_000.into()), "{end}");
+    // 200 Mbit/s are 191.3 of payload; a machine that is busy is slower.
+    assert!(end["goodput_bit_per_s"].as_u64().unwrap() < 200_000_000, "{end}");
+    assert!(std::fs::read(path("in/big.dat")).unwrap() == payload, "the file has arrived");
+    assert_eq!(place.state(), before);
+    assert!(weir_kernel::circuits().is_err(), "the control has gone with the circuit");
+}
+
 /// Runs a command and kills it at a random time, up to a little after it would have ended. Whether it was still running.
 fn kill(place: &Place, arguments: &str, takes: Duration, random: &mut Random) -> bool {
     let mut victim = place

@@ -369,6 +369,8 @@ pub(crate) struct ServeArgs {
 Examples:
   weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
   weir circuit send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --streams 4     after `weir circuit up --streams 4`
+  weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e... --rate 4gbit --rtt 26ms --device eth0
+                                           plans a circuit, sets it up, sends, and takes it down
 
 Each second it tells what the receiver has read, what was retransmitted, what of that the network had lost, and what the
 circuit's shaper refused (as root; what is refused stays unsent and is no loss). The same command, given again after an
@@ -392,7 +394,28 @@ pub(crate) struct SendArgs {
     /// The congestion control [default: that of circuits where it is loaded, or else the system's]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
+    #[command(flatten)]
+    pub own: OwnArgs,
     /// Print a JSON document a second, and one at the end
     #[arg(long)]
     pub json: bool,
+}
+
+/// A circuit that is there for one transfer alone.
+#[derive(Debug, Args)]
+pub(crate) struct OwnArgs {
+    /// Reserve and set up a circuit of this rate to the host, and take it down after the transfer
+    #[arg(long, requires = "rtt", requires = "device")]
+    pub rate: Option<Rate>,
+    /// The round trip of that circuit
+    #[arg(long, requires = "rate")]
+    pub rtt: Option<Span>,
+    /// The device that it leaves by
+    #[arg(long, requires = "rate")]
+    pub device: Option<String>,
+    /// The card's rate [default: what the device says]
+    #[arg(long, value_name = "RATE", requires = "rate")]
+    pub card: Option<Rate>,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }

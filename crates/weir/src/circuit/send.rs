@@ -2,6 +2,7 @@
 
 use super::args::SendArgs;
 use super::host::Host;
+use super::own::Own;
 use super::serve::{MOST_STREAMS, guard};
 use super::session::{self, BLOCKS, Keys, Listener, Speaker};
 use crate::failure::Failure;
@@ -96,10 +97,13 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     let mut sender =
         Sender { files, work: Mutex::default(), more: Condvar::new(), speaker: Mutex::new(speaker) };
     let token = sender.learn(&mut listener)?;
+    let own = Own::begin(&args.own, host.ip(), args.streams, args.cc.is_none())?;
     let streams: Result<Vec<TcpStream>, Failure> =
         (0..args.streams).map(|_| connect(host, args, token)).collect();
-    let streams = streams?;
-    sender.transfer(args, host, &mut listener, &streams)
+    let sent = streams.and_then(|streams| sender.transfer(args, host, &mut listener, &streams));
+    // However the transfer has ended, the host is left as it was.
+    let ended = own.map_or(Ok(()), Own::end);
+    sent.and(ended)
 }
 
 /// Opens the files.

@@ -73,24 +73,7 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
     if args.dry_run {
         return dry_run(&mut device, &up, &plan);
     }
-    check_capabilities(up.controlled)?;
-    if path == std::path::Path::new(super::STORE) {
-        super::make_folder(path)?;
-    }
-    let (mut host, notes) = Host::lock()?;
-    tell(&notes);
-    host.check_destination(&up.destination)?;
-    check_root(&host, &mut device, args.replace)?;
-    let up = Up { class: host.free_class(&circuit.device)?, ..up };
-    let reserve = || match (number, &card) {
-        (None, Some(card)) => {
-            let mut store = Store::open(path)?;
-            let made = store.reserve(&circuit, card, now).map_err(|error| in_the_way(&mut store, error))?;
-            Ok(made.number)
-        }
-        _ => Ok(up.number),
-    };
-    let up = host.raise(&mut device, up.clone(), number.is_none().then_some(&circuit), reserve)?;
+    let up = set_up(&mut device, up, &circuit, card.as_ref(), args.replace)?;
     if args.json {
         let mut document = row(up.number, &circuit, now, Some(&up));
         document["plan"] = serde_json::to_value(&plan).unwrap_or_default();
@@ -104,6 +87,35 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
         told(up.number, &circuit),
         up.handle()
     ))
+}
+
+/// Sets a circuit up at its device; with a card it is reserved too.
+pub(crate) fn set_up(
+    device: &mut Device,
+    up: Up,
+    circuit: &Circuit,
+    card: Option<&Card>,
+    replace: bool,
+) -> Result<Up, Failure> {
+    check_capabilities(up.controlled)?;
+    let path = up.store.clone();
+    if path == std::path::Path::new(super::STORE) {
+        super::make_folder(&path)?;
+    }
+    let (mut host, notes) = Host::lock()?;
+    tell(&notes);
+    host.check_destination(&up.destination)?;
+    check_root(&host, device, replace)?;
+    let up = Up { class: host.free_class(&circuit.device)?, ..up };
+    let reserve = || match card {
+        Some(card) => {
+            let mut store = Store::open(&path)?;
+            let made = store.reserve(circuit, card, now()).map_err(|error| in_the_way(&mut store, error))?;
+            Ok(made.number)
+        }
+        None => Ok(up.number),
+    };
+    host.raise(device, up.clone(), card.is_some().then_some(circuit), reserve)
 }
 
 fn check_time(circuit: &Circuit, now: weir_circuit::Utc) -> Result<(), Failure> {
