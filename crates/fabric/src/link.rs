@@ -6,7 +6,11 @@
 
 mod account;
 mod impairments;
+mod observer;
 mod pacing;
+
+pub(crate) use observer::Around;
+pub use observer::{Observer, PacketEvent};
 
 use crate::config;
 use crate::deferred::Departures;
@@ -69,80 +73,8 @@ impl LinkCounters {
     }
 }
 
-/// What happened to a packet at a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PacketEvent {
-    /// It reached the queue.
-    Arrived,
-    /// The queue dropped it.
-    Dropped,
-    /// The queue marked it.
-    Marked,
-    /// Its transmission began.
-    Sent,
-    /// The link lost it.
-    Lost,
-    /// The link made it of another one.
-    Duplicated,
-    /// The link damaged it.
-    Corrupted,
-}
-
-impl PacketEvent {
-    /// All of them.
-    pub const ALL: [PacketEvent; 7] = [
-        PacketEvent::Arrived,
-        PacketEvent::Dropped,
-        PacketEvent::Marked,
-        PacketEvent::Sent,
-        PacketEvent::Lost,
-        PacketEvent::Duplicated,
-        PacketEvent::Corrupted,
-    ];
-
-    /// Its name in tables and reports.
-    pub fn name(self) -> &'static str {
-        ["arrived", "dropped", "marked", "sent", "lost", "duplicated", "corrupted"][self as usize]
-    }
-}
-
 /// A packet that has left a host's card: its flow, its IP bytes, and when.
 pub(crate) type LeftCard = (FlowId, u32, Time);
-
-/// Sees every packet at every measured link.
-pub trait Observer<P> {
-    /// A packet at a link.
-    fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time);
-}
-
-/// What is around the links: an observer, if there is one, and the packets that were dropped or lost, where they are used again.
-pub(crate) struct Around<P> {
-    pub(crate) observer: Option<Box<dyn Observer<P> + Send>>,
-    pub(crate) discarded: Vec<P>,
-}
-
-impl<P> Default for Around<P> {
-    fn default() -> Around<P> {
-        Around { observer: None, discarded: Vec::new() }
-    }
-}
-
-impl<P: Wire> Around<P> {
-    /// Shows a packet at a link to the observer.
-    #[inline]
-    fn show(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time) {
-        if let Some(observer) = &mut self.observer {
-            observer.packet(link, packet, event, now);
-        }
-    }
-
-    /// A packet goes no further.
-    fn discard(&mut self, packet: P) {
-        if P::IS_REUSED {
-            self.discarded.push(packet);
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Link<P> {

@@ -2,9 +2,11 @@
 //! outstanding segments (SACK, then the cumulative number), then RTT, RACK, the states of recovery, the rate sample, and
 //! last the controller.
 
+mod sack;
+
 use super::accecn::{AccEcnFeedback, Delivered};
 use super::rate::Sampling;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, LOST, SACKED};
 use super::sender::{Pending, Rexmit, Sender, instant, micros};
 use super::undo::before;
 use weir_base::{Bytes, Span, Time};
@@ -319,137 +321,6 @@ impl Sender {
             self.max_window = self.max_window.max(window);
         }
         newer
-    }
-
-    /// Marks what the SACK blocks report (`tcp_sacktag_write_queue`).
-    fn take_sack(
-        &mut self,
-        arrival: &Arrival<'_>,
-        prior_una: u64,
-        effects: &mut Effects,
-        tally: &mut Tally,
-        now: Time,
-    ) {
-        let duplicate = self.take_dsack(arrival, prior_una, effects);
-        let mut known = [(0, 0); 4];
-        for (index, &(start, end)) in arrival.sack.iter().enumerate() {
-            let is_duplicate = duplicate && index == 0;
-            if start >= end || end > self.next || end <= self.una || (start < self.una && !is_duplicate) {
-                continue;
-            }
-            if is_duplicate {
-                self.mark_range(start, end, true, effects, tally, now);
-                continue;
-            }
-            known[index.min(3)] = (start, end);
-            // Most of a block was reported before: only its new ends are walked.
-            let old = self.known_blocks.iter().find(|old| old.0 < old.1 && old.0 <= end && old.1 >= start);
-            match old.copied() {
-                Some((old_start, old_end)) => {
-                    self.mark_range(start, old_start.min(end), false, effects, tally, now);
-                    self.mark_range(old_end.max(start), end, false, effects, tally, now);
-                }
-                None => self.mark_range(start, end, false, effects, tally, now),
-            }
-        }
-        self.known_blocks = known;
-        if let Some(low) = tally.reordered.take()
-            && (self.phase != Phase::Loss || self.undo.marker.is_some())
-        {
-            self.rack.saw_reordering(low, self.highest_sacked(), u64::from(self.mss));
-        }
-    }
-
-    /// Reads a DSACK out of the first block (`tcp_check_dsack`, `tcp_dsack_seen`).
-    fn take_dsack(&mut self, arrival: &Arrival<'_>, prior_una: u64, effects: &mut Effects) -> bool {
-        let (start, end) = arrival.sack[0];
-        let inside = arrival.sack.get(1).is_some_and(|next| end <= next.1 && start >= next.0);
-        if !(start < arrival.ack || inside) {
-            return false;
-        }
-        let length = end.saturating_sub(start);
-        if length == 0 || length > u64::from(self.max_window) {
-            return false;
-        }
-        let mut segments = 1;
-        if length > u64::from(self.mss) {
-            segments = length.div_ceil(u64::from(self.mss));
-        } else if self.probe_end != 0 && self.probe_end == end {
-            effects.dsack_of_probe = true;
-        }
-        self.dsacked += segments;
-        // More duplicates than were sent again: the network made them.
-        if self.dsacked > self.counters.retransmitted {
-            return false;
-        }
-        if self.rack.reordering_seen && !effects.dsack_of_probe {
-            self.rack.dsack_seen = true;
-        }
-        effects.dsack = true;
-        self.delivery.delivered += segments;
-        if end <= prior_una {
-            self.undo.on_duplicate(end, segments as u32);
-        }
-        true
-    }
-
-    fn mark_range(
-        &mut self,
-        start: u64,
-        end: u64,
-        duplicate: bool,
-        effects: &mut Effects,
-        tally: &mut Tally,
-        now: Time,
-    ) {
-        if start >= end {
-            return;
-        }
-        let mut number = self.board.at_or_after(start);
-        while number < self.board.next() && self.board.get(number).end() <= end {
-            self.mark_one(number, duplicate, effects, tally, now);
-            number += 1;
-        }
-    }
-
-    /// `tcp_sacktag_one`.
-    fn mark_one(
-        &mut self,
-        number: u64,
-        duplicate: bool,
-        effects: &mut Effects,
-        tally: &mut Tally,
-        now: Time,
-    ) {
-        let sent = *self.board.get(number);
-        let resent = sent.has(RETRANS | EVER_RETRANS);
-        if duplicate && resent {
-            self.undo.on_duplicate(sent.end(), 1);
-            if sent.has(SACKED) {
-                tally.reorder(sent.start);
-            }
-        }
-        if sent.end() <= self.una {
-            return;
-        }
-        if !sent.has(SACKED) {
-            self.rack.advance(micros(now), self.least_rtt(), resent, sent.sent_at, sent.end());
-            if !resent {
-                if sent.start < self.highest_sacked() {
-                    tally.reorder(sent.start);
-                }
-                effects.original_delivered |= sent.end() <= self.high_seq;
-                widen(&mut tally.sacked_sent, sent.sent_at);
-            }
-            self.delivery.on_delivered(&mut tally.sampling, self.board.get_mut(number));
-            self.board.mark_sacked(number);
-            effects.data_sacked = true;
-            self.delivery.delivered += 1;
-            tally.sacked_bytes += u64::from(sent.len);
-        }
-        if duplicate {
-            self.board.clear_retransmission(number);
-        }
     }
 
     /// Takes off what is acknowledged cumulatively and samples the RTT (`tcp_clean_rtx_queue`).

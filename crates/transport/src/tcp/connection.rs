@@ -2,19 +2,23 @@
 //! the segments that carry both their words. Simplified: simultaneous open and RST are left out, TIME-WAIT only answers what
 //! is sent again, and options are taken as agreed, since both ends are this code.
 
-use super::accecn::{self, AccEcnFeedback, ReceiverCounters, SenderCounters};
+mod handshake;
+mod header;
+mod info;
+
+pub use info::Info;
+
+use super::accecn::{self, AccEcnFeedback};
 use super::ack::Arrival;
 use super::batch::Next;
 use super::config::Config;
-use super::jiffies;
 use super::receiver::{Data, Receiver};
 use super::rto::RTO_INITIAL;
-use super::segment::{AccEcnOption, Flags, MAX_SACK, Sack, Segment};
-use super::sender::{Forced, Sender, micros};
-use super::transmit::Outgoing;
+use super::segment::{Flags, MAX_SACK, Sack, Segment};
+use super::sender::{Forced, Sender};
 use super::written::Written;
-use weir_base::{Bytes, Ecn, Rate, Span, Time};
-use weir_control::{Codepoint, Controller, Feedback, Phase};
+use weir_base::{Ecn, Time};
+use weir_control::Feedback;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -58,49 +62,6 @@ pub struct Connection {
     /// The newest segment with new data and its packet's codepoint, where the next one in its batch says the same.
     first_of_batch: Option<(Segment, Ecn)>,
     now: Time,
-}
-
-/// What is to be told of a connection (compare `struct tcp_info`).
-#[derive(Debug, Clone)]
-pub struct Info {
-    /// Congestion window in segments.
-    pub cwnd: u32,
-    /// Slow-start threshold in segments, once there was a reduction.
-    pub ssthresh: Option<u64>,
-    /// Smoothed RTT.
-    pub srtt: Option<Span>,
-    /// Smallest RTT.
-    pub min_rtt: Option<Span>,
-    /// Retransmission timeout, backed off as it is.
-    pub rto: Span,
-    /// Segments in flight.
-    pub in_flight: u32,
-    /// What the sender is doing.
-    pub phase: Phase,
-    /// Segments sent again, SYNs included (`tcpi_total_retrans`).
-    pub retransmitted: u64,
-    /// Retransmission timeouts, those of the handshake included.
-    pub timeouts: u64,
-    /// Recoveries entered without a timeout.
-    pub recoveries: u64,
-    /// Reductions taken back.
-    pub undos: u64,
-    /// Tail loss probes sent.
-    pub probes: u64,
-    /// Segments ever marked lost.
-    pub lost: u64,
-    /// Degree of reordering assumed, in segments.
-    pub reordering: u32,
-    /// Pacing rate, whether enforced or not.
-    pub pacing_rate: Option<Rate>,
-    /// Newest delivery rate.
-    pub delivery_rate: Option<Rate>,
-    /// Segments delivered.
-    pub delivered: u64,
-    /// Segments known to have been marked, as the controller was told (`tcpi_delivered_ce`).
-    pub delivered_ce: u64,
-    /// Bytes acknowledged.
-    pub acknowledged: Bytes,
 }
 
 impl Connection {
@@ -169,98 +130,6 @@ impl Connection {
             self.on_established(segment, ecn, counts, now);
         } else if self.state == State::Established {
             self.on_established(segment, ecn, true, now);
-        }
-    }
-
-    fn wire_ack(&self, segment: &Segment) -> u64 {
-        u64::from(segment.ack.wrapping_sub(self.config.initial_sequence) as i32 > 0)
-    }
-
-    fn on_syn(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
-        match self.state {
-            State::Listen if !segment.flags.has(Flags::ACK) => {
-                self.peer_sequence = segment.seq;
-                self.receiver.recent = segment.tsval;
-                self.opened_with = ecn;
-                self.agreed = self.grant(segment.flags);
-                self.state = State::SynReceived;
-                self.handshake.send_due = true;
-            }
-            State::SynSent
-                if segment.flags.has(Flags::ACK)
-                    && segment.ack == self.config.initial_sequence.wrapping_add(1) =>
-            {
-                self.peer_sequence = segment.seq;
-                self.receiver.recent = segment.tsval;
-                self.opened_with = ecn;
-                self.agreed = self.granted(segment.flags);
-                self.establish(segment, now);
-                self.handshake.answer_due = true;
-            }
-            // Our SYN-ACK was lost, or what answered it.
-            State::SynReceived if segment.seq == self.peer_sequence => self.handshake.send_due = true,
-            State::Established if segment.seq == self.peer_sequence => self.receiver.ack_due = true,
-            _ => {}
-        }
-    }
-
-    /// What is agreed on with a client that asks with these flags: Accurate ECN where both know it, else RFC 3168 (RFC 9768,
-    /// section 3.1).
-    fn grant(&self, asked: Flags) -> Option<Feedback> {
-        let classic = Flags::ECE.with(Flags::CWR);
-        match self.config.feedback {
-            _ if !self.config.ecn || !asked.has(classic) => None,
-            Feedback::Accurate if !asked.has(Flags::AE) => Some(Feedback::Classic),
-            feedback => Some(feedback),
-        }
-    }
-
-    /// What a server has agreed to that answers with these flags (RFC 9768, table 2).
-    fn granted(&self, answer: Flags) -> Option<Feedback> {
-        let asked_accurately = self.config.feedback == Feedback::Accurate;
-        match accecn::ace_of(answer) {
-            _ if !self.config.ecn => None,
-            0b010 | 0b011 | 0b100 | 0b110 if asked_accurately => Some(Feedback::Accurate),
-            0b001 | 0b101 if asked_accurately => Some(Feedback::Classic),
-            0b001 | 0b101 => Some(self.config.feedback),
-            _ => None,
-        }
-    }
-
-    fn establish(&mut self, segment: &Segment, now: Time) {
-        self.state = State::Established;
-        self.handshake.deadline = Time::NEVER;
-        self.handshake.send_due = false;
-        let rtt = self.handshake_rtt(segment, now);
-        let mut sender =
-            Box::new(Sender::new(&self.config, self.handshake.written, now, segment.window, rtt));
-        self.receiver.window.begin(now);
-        let accurate = self.agreed == Some(Feedback::Accurate);
-        sender.ecn.echoes = self.agreed.is_some() && !accurate;
-        self.receiver.feedback = self.agreed;
-        if accurate {
-            // The acknowledgement that ends the handshake tells of the SYN-ACK's mark.
-            let ends = !segment.flags.has(Flags::SYN) && segment.len == 0;
-            let told_of_mark = ends && accecn::ace_of(segment.flags) == accecn::handshake_ace(Ecn::Ce);
-            sender.ecn.accecn = Some(SenderCounters::after(told_of_mark));
-            // What a server is opened with is the SYN, and no SYN is counted.
-            let counted = if segment.flags.has(Flags::SYN) { self.opened_with } else { Ecn::NotEct };
-            self.receiver.accecn = Some(ReceiverCounters::after(counted));
-        }
-        sender.counters.retransmitted = u64::from(self.handshake.attempts.saturating_sub(1));
-        sender.counters.timeouts = sender.counters.retransmitted;
-        self.sender = Some(sender);
-    }
-
-    /// The time of the handshake or, if it had to be repeated, what the echoed timestamp tells.
-    fn handshake_rtt(&self, segment: &Segment, now: Time) -> Option<u64> {
-        match self.handshake.first_sent {
-            Some(sent) if self.handshake.attempts == 1 => Some(micros(now) - micros(sent)),
-            _ if segment.tsecr != 0 => {
-                let clock = &self.config.clock;
-                clock.since(segment.tsecr, now).map(|since| since.max(clock.tick).as_micros())
-            }
-            _ => None,
         }
     }
 
@@ -428,25 +297,6 @@ impl Connection {
         self.handshake.send_due | self.handshake.answer_due | self.early.is_some()
     }
 
-    /// A segment of the handshake, or what says what was so before the last segment came.
-    #[cold]
-    fn transmit_first(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
-        if self.handshake.send_due {
-            let (syn, ecn) = self.send_syn(now);
-            *segment = syn;
-            return Some(ecn);
-        }
-        if std::mem::take(&mut self.handshake.answer_due) {
-            self.acknowledge(segment, now);
-            if self.agreed == Some(Feedback::Accurate) {
-                segment.flags = Flags::ACK.with(accecn::flags_of(accecn::handshake_ace(self.opened_with)));
-            }
-            return Some(self.control_codepoint());
-        }
-        *segment = self.early.take()?;
-        Some(self.control_codepoint())
-    }
-
     /// Whether nothing is to be sent and nothing is out: then [`Connection::transmit_into`] would change nothing.
     #[inline]
     pub fn is_quiet(&self) -> bool {
@@ -475,149 +325,6 @@ impl Connection {
     /// How many bytes of its data may wait below TCP.
     pub fn small_queue(&self) -> u64 {
         self.sender.as_deref().map_or(u64::MAX, Sender::small_queue)
-    }
-
-    fn send_syn(&mut self, now: Time) -> (Segment, Ecn) {
-        let handshake = &mut self.handshake;
-        handshake.send_due = false;
-        handshake.attempts += 1;
-        handshake.first_sent.get_or_insert(now);
-        handshake.deadline = jiffies::deadline(now, handshake.rto);
-        handshake.rto *= 2;
-        let answer = self.state == State::SynReceived;
-        let mut flags = Flags::SYN;
-        if answer {
-            flags = flags.with(Flags::ACK);
-            flags = flags.with(match self.agreed {
-                Some(Feedback::Accurate) => accecn::flags_of(accecn::handshake_ace(self.opened_with)),
-                Some(Feedback::Classic | Feedback::Dctcp) => Flags::ECE,
-                None => Flags::NONE,
-            });
-        } else if self.config.ecn && self.handshake.attempts <= 2 {
-            // Given up after a lost SYN, as a box on the way may not know ECN (RFC 3168, section 6.1.1.1).
-            flags = flags.with(Flags::ECE).with(Flags::CWR);
-            if self.config.feedback == Feedback::Accurate {
-                flags = flags.with(Flags::AE);
-            }
-        }
-        let segment = Segment {
-            seq: self.config.initial_sequence,
-            ack: if answer { self.peer_sequence.wrapping_add(1) } else { 0 },
-            window: self.receiver.window.of_syn(1, answer),
-            tsval: self.config.clock.ticks(now),
-            tsecr: self.receiver.recent,
-            flags,
-            ..Segment::default()
-        };
-        let asked = self.config.feedback == Feedback::Dctcp && flags.has(Flags::ECE);
-        (segment, if asked { self.config.codepoint.as_ecn() } else { Ecn::NotEct })
-    }
-
-    /// The codepoint of packets that are no new data: capable where the feedback tells of marks on all packets, as Linux
-    /// has it for controllers that need ECN (`TCP_CONG_NEEDS_ECN`; RFC 8257, section 3.5) and for Accurate ECN
-    /// (`tcp_ecn_send`).
-    fn control_codepoint(&self) -> Ecn {
-        match self.agreed {
-            Some(Feedback::Dctcp | Feedback::Accurate) => self.config.codepoint.as_ecn(),
-            Some(Feedback::Classic) | None => Ecn::NotEct,
-        }
-    }
-
-    /// The codepoint of new data. ECT(1) promises an answer to each mark, which the fallback to RFC 3168 cannot give (RFC 9331,
-    /// section 4.3).
-    fn data_codepoint(&self) -> Ecn {
-        match (self.agreed, self.config.codepoint) {
-            (None, _) => Ecn::NotEct,
-            (Some(Feedback::Classic), Codepoint::Ect1) if self.config.feedback == Feedback::Accurate => {
-                Ecn::Ect0
-            }
-            (Some(_), codepoint) => codepoint.as_ecn(),
-        }
-    }
-
-    /// An acknowledgement without data.
-    #[inline(always)]
-    fn acknowledge(&mut self, segment: &mut Segment, now: Time) {
-        let next = self.sender.as_deref().map_or(1, |sender| sender.next);
-        self.fill(segment, next, 0, Flags::ACK, now);
-    }
-
-    #[inline(always)]
-    fn put_on_wire(&mut self, outgoing: Outgoing, segment: &mut Segment, now: Time) -> Ecn {
-        let mut flags = Flags::ACK;
-        if outgoing.fin {
-            flags = flags.with(Flags::FIN);
-        }
-        if outgoing.push {
-            flags = flags.with(Flags::PSH);
-        }
-        if outgoing.cwr {
-            flags = flags.with(Flags::CWR);
-        }
-        self.fill(segment, outgoing.start, outgoing.len, flags, now);
-        let new_data = outgoing.new && outgoing.len > 0;
-        let codepoint = if new_data { self.data_codepoint() } else { self.control_codepoint() };
-        if outgoing.len > 0 {
-            self.receiver.acks.on_data_sent(now);
-        }
-        let plain = segment.flags == Flags::ACK && segment.sack.is_empty() && self.receiver.has_said_all();
-        self.first_of_batch = (new_data && plain).then_some((*segment, codepoint));
-        codepoint
-    }
-
-    /// The same for a segment that follows another one in a batch: all is as it was with that one, unless the receiver has had
-    /// something of its own to say in it.
-    #[inline(always)]
-    fn put_next_on_wire(&mut self, outgoing: Outgoing, segment: &mut Segment, now: Time) -> Ecn {
-        let Some((first, codepoint)) = &self.first_of_batch else {
-            return self.put_on_wire(outgoing, segment, now);
-        };
-        *segment = *first;
-        segment.seq = wire(outgoing.start, self.config.initial_sequence);
-        if outgoing.push {
-            segment.flags = segment.flags.with(Flags::PSH);
-        }
-        *codepoint
-    }
-
-    /// Writes a segment at a position of ours that leaves now, with all that the receiver has to say.
-    #[inline(always)]
-    fn fill(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
-        self.compose(segment, start, len, flags, now);
-        self.receiver.on_ack_sent();
-    }
-
-    /// Writes a segment at a position of ours.
-    #[inline(always)]
-    fn compose(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
-        let receiver = &mut self.receiver;
-        let peer = self.peer_sequence;
-        let echo = receiver.echo();
-        // All fields are named, since an earlier segment may stand there.
-        let Segment { seq, ack, window, tsval, tsecr, sack, len: payload, flags: bits, counters } = segment;
-        *seq = wire(start, self.config.initial_sequence);
-        *ack = wire(receiver.next, peer);
-        *window = receiver.tell_window();
-        *tsval = self.config.clock.ticks(now);
-        *tsecr = receiver.recent;
-        *payload = len;
-        *bits = flags.with(echo);
-        *counters = AccEcnOption::NONE;
-        sack.clear();
-        if receiver.reassembly.has_news() {
-            if let Some((start, end)) = receiver.reassembly.duplicate.take() {
-                sack.push(wire(start, peer), wire(end, peer));
-            }
-            for &(start, end) in receiver.reassembly.blocks() {
-                sack.push(wire(start, peer), wire(end, peer));
-            }
-        }
-        if let Some(counted) = &mut receiver.accecn {
-            if let Some((counters, matter)) = counted.option() {
-                segment.add_counters(counters, matter, self.config.mss);
-            }
-            counted.on_told(segment.counters != AccEcnOption::NONE);
-        }
     }
 
     /// What the application has written.
@@ -691,47 +398,6 @@ impl Connection {
             Some(sender) => sender.written.beyond(sender.una),
             None => self.handshake.written.beyond(1),
         }
-    }
-
-    /// The controller, once the connection is open.
-    pub fn controller(&self) -> Option<&dyn Controller> {
-        self.sender.as_deref().map(|sender| &*sender.controller)
-    }
-
-    /// Timeouts, recoveries and undone reductions so far: cheap enough to be asked after every segment.
-    #[inline]
-    pub fn counts(&self) -> [u64; 3] {
-        self.sender.as_deref().map_or([0; 3], |sender| {
-            [sender.counters.timeouts, sender.counters.recoveries, sender.counters.undos]
-        })
-    }
-
-    /// The state to be recorded, once the connection is open.
-    pub fn info(&self) -> Option<Info> {
-        let sender = self.sender.as_deref()?;
-        let mss = u64::from(sender.mss);
-        let threshold = sender.controller.slow_start_threshold();
-        Some(Info {
-            cwnd: sender.cwnd(),
-            ssthresh: threshold.map(|threshold| threshold.get() / mss).filter(|&n| n < u64::from(u32::MAX)),
-            srtt: sender.rtt.srtt().map(Span::from_micros),
-            min_rtt: sender.min_rtt.value().map(Span::from_micros),
-            rto: Span::from_micros(sender.rtt.rto()),
-            in_flight: sender.board.in_flight(),
-            phase: sender.phase,
-            retransmitted: sender.counters.retransmitted,
-            timeouts: sender.counters.timeouts,
-            recoveries: sender.counters.recoveries,
-            undos: sender.counters.undos,
-            probes: sender.counters.probes,
-            lost: sender.board.total_lost,
-            reordering: sender.rack.reordering,
-            pacing_rate: sender.pacer.rate(),
-            delivery_rate: sender.delivery.rate(sender.mss),
-            delivered: sender.delivery.delivered,
-            delivered_ce: sender.counters.marked,
-            acknowledged: Bytes::new(sender.una.saturating_sub(1)),
-        })
     }
 }
 

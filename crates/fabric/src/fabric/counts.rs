@@ -1,0 +1,97 @@
+//! What is read from a fabric: counters, queues' states, and where all packets went.
+
+use super::{Fabric, Link, LinkCounters, StationCounters, Wire};
+use crate::tap::FlowCounters;
+use weir_base::{Ecn, Histogram, Time};
+use weir_queue::{Backlog, Queue};
+
+/// Where all packets went. They add up:
+/// `sent + duplicated + made = delivered + corrupted + dropped + lost + discarded + held + in_flight + unroutable`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Packets that hosts handed in.
+    pub sent: u64,
+    /// Packets that links made of others.
+    pub duplicated: u64,
+    /// Packets that stations made.
+    pub made: u64,
+    /// Packets that reached a host undamaged.
+    pub delivered: u64,
+    /// Packets that reached a host, or a station that they were for, damaged, to be thrown away there.
+    pub corrupted: u64,
+    /// Dropped by queues.
+    pub dropped: u64,
+    /// Lost by links.
+    pub lost: u64,
+    /// Discarded by stations.
+    pub discarded: u64,
+    /// Held by stations.
+    pub held: u64,
+    /// Still inside.
+    pub in_flight: u64,
+    /// Thrown away because no way leads to their destination.
+    pub unroutable: u64,
+}
+
+impl<P: Wire> Fabric<P> {
+    /// The counters of a link since they were last taken, up to now.
+    pub fn take_link(&mut self, link: usize, now: Time) -> LinkCounters {
+        self.settle_link(link, now);
+        self.links[link].take_counters(now)
+    }
+
+    /// What a link's queue holds.
+    pub fn backlog(&self, link: usize) -> Backlog {
+        self.links[link].queue().backlog()
+    }
+
+    /// The internal state of a link's queue, as of `now`.
+    pub fn queue_state(&mut self, link: usize, now: Time, report: &mut dyn FnMut(&str, f64)) {
+        self.links[link].settle(now);
+        self.links[link].queue().state(report);
+    }
+
+    /// What a station did since the start.
+    pub fn station(&self, number: usize) -> StationCounters {
+        self.stations.counters(number)
+    }
+
+    /// The internal state of a station.
+    pub fn station_state(&self, number: usize, report: &mut dyn FnMut(&str, f64)) {
+        self.stations.state(number, report);
+    }
+
+    /// The sojourn times of a link's classes since they were last cleared; the caller clears what it has taken down.
+    pub fn delays(&mut self, link: usize) -> impl Iterator<Item = (Ecn, &mut Histogram)> {
+        self.links[link].delays()
+    }
+
+    /// The counters of a flow since they were last taken.
+    pub fn take_flow(&mut self, flow: usize) -> FlowCounters {
+        self.taps.take(flow)
+    }
+
+    /// The RTTs of a group since they were last cleared; the caller clears what it has taken down.
+    pub fn group_rtts(&mut self, group: usize) -> &mut Histogram {
+        &mut self.taps.group_rtts[group]
+    }
+
+    /// Where all packets of the run went.
+    pub fn totals(&self) -> Totals {
+        let waiting: u64 = self.edges.iter().map(|edge| edge.waiting.len() as u64).sum();
+        let StationCounters { made, discarded, held, .. } = self.stations.total();
+        Totals {
+            sent: self.sent,
+            duplicated: self.links.iter().map(|link| link.total_duplicated).sum(),
+            made,
+            delivered: self.delivered,
+            corrupted: self.corrupted,
+            dropped: self.links.iter().map(|link| link.total_dropped()).sum(),
+            lost: self.links.iter().map(|link| link.total_lost).sum(),
+            discarded,
+            held,
+            in_flight: self.links.iter().map(Link::inside).sum::<u64>() + waiting,
+            unroutable: self.unroutable,
+        }
+    }
+}
