@@ -12,12 +12,16 @@ mod connection;
 mod credit;
 mod delay;
 mod flight;
+#[cfg(feature = "seal")]
+pub mod handshake;
 mod loss;
 mod outage;
 mod per;
 mod receive;
 mod rtt;
 mod schedule;
+#[cfg(feature = "seal")]
+pub mod seal;
 mod send;
 mod shared;
 pub mod wire;
