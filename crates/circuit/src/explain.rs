@@ -33,7 +33,12 @@ fn size(bytes: Bytes) -> String {
 /// A rate with four significant places, as a person reads it.
 fn rate(rate: Rate) -> String {
     let mbit = rate.mbit_per_sec();
-    if mbit >= 1000.0 { format!("{:.3} Gbit/s", mbit / 1000.0) } else { format!("{mbit:.3} Mbit/s") }
+    match mbit {
+        1000.0.. => format!("{:.3} Gbit/s", mbit / 1000.0),
+        100.0.. => format!("{mbit:.1} Mbit/s"),
+        10.0.. => format!("{mbit:.2} Mbit/s"),
+        _ => format!("{mbit:.3} Mbit/s"),
+    }
 }
 
 fn triple(values: [u64; 3]) -> String {
@@ -41,6 +46,11 @@ fn triple(values: [u64; 3]) -> String {
 }
 
 impl Plan {
+    /// The goodput that is left after all headers, for a person.
+    pub fn told_ceiling(&self) -> String {
+        rate(self.ceiling)
+    }
+
     /// The plan line by line.
     pub fn rows(&self) -> Vec<Row> {
         let row = |name, value, reason, source| Row { name, value, reason, source };

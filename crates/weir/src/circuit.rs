@@ -5,6 +5,7 @@ mod entry;
 mod folder;
 mod host;
 mod own;
+mod probe;
 mod send;
 mod serve;
 mod session;
@@ -62,6 +63,10 @@ impl From<StoreError> for Failure {
 }
 
 fn plan(args: &PlanArgs) -> Result<(), Failure> {
+    let rtt = match (&args.probe, args.rtt) {
+        (Some(host), _) => probe::round_trip(send::address(host)?)?,
+        (None, rtt) => rtt.unwrap_or_default(),
+    };
     let plan = Plan::of(&Request {
         mtu: args.mtu,
         layer: args.counts.into(),
@@ -72,7 +77,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
         timers: args.hz.map_or(Timers::Fine, Timers::Tick),
         offloads: !args.no_offloads,
         window_percent: args.window_percent,
-        ..Request::new(args.rate, args.rtt)
+        ..Request::new(args.rate, rtt)
     })?;
     if args.json {
         let mut document = serde_json::to_value(&plan).unwrap_or_default();
@@ -82,7 +87,10 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let rows = plan.rows();
     let label = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let width = terminal_width();
-    let mut text = format!("A circuit of {} and {}\n\n", args.rate, args.rtt);
+    let mut text = {
+        let measured = args.probe.as_ref().map_or(String::new(), |host| format!(", measured to {host}"));
+        format!("A circuit of {} and {rtt}{measured}\n\n", args.rate)
+    };
     for row in rows {
         let indent = label + 2;
         let reason = folded(&format!("{} ({})", row.reason, row.source), indent, width);

@@ -146,3 +146,16 @@ fn the_planned_lab_has_the_planners_numbers() {
         }
     }
 }
+
+#[test]
+fn a_probe_takes_the_round_trip_of_a_host_that_answers_or_refuses() {
+    // Nothing listens on a port that was just given back: the kernel refuses at once, which is an answer.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let plan = json(&format!("plan --rate 1gbit --probe 127.0.0.1:{port} --json"));
+    assert!(
+        plan["request"]["rtt"].as_str().unwrap().ends_with("us") || plan["request"]["rtt"] != "0 s",
+        "{plan}"
+    );
+    assert!(plan["bdp_bytes"].as_u64().unwrap() >= 125, "a microsecond at 1 Gbit/s is 125 bytes: {plan}");
+    assert!(refusal("plan --rate 1gbit --probe 127.0.0.1:1 --rtt 2ms").contains("cannot be used with"));
+}

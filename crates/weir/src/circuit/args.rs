@@ -144,15 +144,19 @@ fn mtu(text: &str) -> Result<Bytes, String> {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  weir circuit plan --rate 500mbit --rtt 50ms --case multiple --mtu 9000")]
+Examples:
+  weir circuit plan --rate 500mbit --rtt 50ms --case multiple --mtu 9000
+  weir circuit plan --rate 4gbit --probe 10.1.2.3")]
 pub(crate) struct PlanArgs {
     /// The circuit's rate, for example 4gbit
     #[arg(long)]
     pub rate: Rate,
     /// Its round trip with nothing queued, for example 26ms
-    #[arg(long)]
-    pub rtt: Span,
+    #[arg(long, required_unless_present = "probe", conflicts_with = "probe")]
+    pub rtt: Option<Span>,
+    /// Measure the round trip to this host, perhaps with a port: the least time of ten connections to it, accepted or refused
+    #[arg(long, value_name = "HOST")]
+    pub probe: Option<String>,
     /// The largest IP packet in bytes
     #[arg(long, default_value = "1500", value_parser = mtu)]
     pub mtu: Bytes,

@@ -60,7 +60,10 @@ impl Own {
         say(&format!(
             "weir: circuit {} to {host} is up: {rate}, window {}, at most {} of payload; the receiver needs \
              net.ipv4.tcp_rmem of {} bytes",
-            up.number, plan.window, plan.ceiling, plan.tcp_rmem[2]
+            up.number,
+            plan.window,
+            plan.told_ceiling(),
+            plan.tcp_rmem[2]
         ));
         Ok(Some(Own { number: up.number, store: store.clone() }))
     }

@@ -132,7 +132,7 @@ fn open(args: &SendArgs) -> Result<Vec<Outgoing>, Failure> {
 }
 
 /// The address of `HOST` or `HOST:PORT`.
-fn address(host: &str) -> Result<SocketAddr, Failure> {
+pub(crate) fn address(host: &str) -> Result<SocketAddr, Failure> {
     let with_port = host.to_socket_addrs().or_else(|_| (host, PORT).to_socket_addrs());
     let first = with_port.map(|mut all| all.next());
     let found =

@@ -79,7 +79,8 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
         document["plan"] = serde_json::to_value(&plan).unwrap_or_default();
         return print_json(&document);
     }
-    let Plan { window, ceiling, tcp_rmem: [_, _, receive], .. } = &plan;
+    let Plan { window, tcp_rmem: [_, _, receive], .. } = &plan;
+    let ceiling = plan.told_ceiling();
     let window = if up.controlled { format!("window {window}") } else { "no window".to_owned() };
     say(&format!("the receiver needs net.ipv4.tcp_rmem of {receive} bytes, as second and third value"));
     print(&format!(

@@ -90,7 +90,7 @@ fn line(
         up.destination,
         payload / 1e6,
         share * 100.0,
-        plan.ceiling,
+        plan.told_ceiling(),
         Bytes::new(newer.backlog),
     ))
 }
