@@ -4,6 +4,9 @@
 use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
 use crate::card;
+use crate::checks::{
+    check_buffers, check_cards, check_clocks, check_feedback, check_hosts, check_transports,
+};
 use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
 use crate::controls::{Controls, unable};
@@ -13,15 +16,14 @@ use crate::namespace::{may_make_namespaces, sysctl};
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
 use crate::sockets;
-use crate::testbed::{Testbed, settings_of};
+use crate::testbed::Testbed;
 use serde_json::{Map, Value, json};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use weir_base::{Bytes, Histogram, Span, Time, not_started};
-use weir_control::Feedback;
+use weir_base::{Histogram, Span, Time, not_started};
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, observer};
 use weir_plan::{Group, Ip, Run};
 use weir_record::Recorder;
@@ -383,106 +385,6 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
         ));
     }
     warnings
-}
-
-/// Refuses transports that the kernel does not have: no thread drives their endpoints over UDP sockets.
-fn check_transports(run: &Run) -> Result<(), EngineError> {
-    let user_space = |group: &Group| {
-        let transport = group.transport.as_ref()?.name();
-        (!matches!(transport, "tcp" | "udp" | "cp-udp")).then(|| (group.name.clone(), transport))
-    };
-    match run.groups.iter().find_map(user_space) {
-        Some((name, transport)) => Err(unable(
-            format!(
-                "group {name}: {transport} is a transport of the simulator; the kernel has none of that name"
-            ),
-            "use `--on sim`, or another transport",
-        )),
-        None => Ok(()),
-    }
-}
-
-/// Refuses feedback that this kernel's receiver cannot give.
-fn check_feedback(run: &Run) -> Result<(), EngineError> {
-    let accurate =
-        |group: &&Group| group.tcp().is_some_and(|settings| settings.feedback == Feedback::Accurate);
-    match run.groups.iter().find(accurate) {
-        Some(group) => Err(unable(
-            format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),
-            "write feedback = \"classic\" or \"dctcp\", or use `--on sim`",
-        )),
-        None => Ok(()),
-    }
-}
-
-/// Refuses cards that the kernel's shapers cannot be.
-fn check_cards(run: &Run) -> Result<(), EngineError> {
-    card::unfit(run).map_or(Ok(()), |(what, help)| Err(EngineError::Unable { what, help }))
-}
-
-/// Refuses clocks of their own: all namespaces share the kernel's, and it counts milliseconds.
-fn check_clocks(run: &Run) -> Result<(), EngineError> {
-    let plain = weir_base::Clock::default();
-    for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
-        for (key, clock) in
-            [("sender_clock", settings.sender_clock), ("receiver_clock", settings.receiver_clock)]
-        {
-            let asked = [
-                ("offset", clock.offset != plain.offset),
-                ("skew_ppm", clock.skew_ppm != plain.skew_ppm),
-                ("tick", clock.tick != plain.tick),
-            ];
-            if let Some((what, _)) = asked.iter().find(|(_, other)| *other) {
-                return Err(unable(
-                    format!(
-                        "group {}: hosts on one kernel have one clock, so {key} has no {what} here",
-                        group.name
-                    ),
-                    "remove it, or use `--on sim`",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses socket buffers that this machine has no memory for: the kernel would take it from everything else that runs here.
-fn check_buffers(run: &Run) -> Result<(), EngineError> {
-    let info = rustix::system::sysinfo();
-    let memory = Bytes::new(info.totalram as u64 * u64::from(info.mem_unit));
-    for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
-        let buffers = [("send_buffer", settings.send_buffer), ("receive_buffer", settings.receive_buffer)];
-        if let Some((key, buffer)) = buffers.into_iter().find(|(_, buffer)| buffer.max > memory) {
-            return Err(unable(
-                format!(
-                    "group {}: a {key} of {} is more than this machine has memory, {memory}",
-                    group.name, buffer.max
-                ),
-                "write less, or use `--on sim`",
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses groups that ask different things of a host that they share: buffers, ECN and window scaling are settings of the whole host.
-fn check_hosts(run: &Run) -> Result<(), EngineError> {
-    let stream = |group: &&Group| group.tcp().is_some();
-    for group in run.groups.iter().filter(stream) {
-        for node in group.pairs.iter().flat_map(|pair| [pair.from, pair.to]) {
-            let mine = settings_of(std::slice::from_ref(group), node);
-            if settings_of(&run.groups, node) != mine {
-                return Err(unable(
-                    format!(
-                        "groups with different buffers, ECN or window scaling share the host {}, and Linux sets them for a whole host",
-                        run.network.nodes[node].name
-                    ),
-                    "give the groups hosts of their own, or the same settings",
-                ));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A run may need many sockets at once: as many open files as the system lets this process have.

@@ -6,6 +6,7 @@ mod answer;
 mod apps;
 mod budget;
 mod card;
+mod checks;
 mod clock;
 mod command;
 mod controls;

@@ -8,8 +8,12 @@
 mod cards;
 #[path = "runs/circuits.rs"]
 mod circuits;
+#[path = "runs/commands.rs"]
+mod commands;
 #[path = "runs/coordination.rs"]
 mod coordination;
+#[path = "runs/datagrams.rs"]
+mod datagrams;
 #[path = "runs/exchanges.rs"]
 mod exchanges;
 
@@ -33,21 +37,21 @@ const TESTS: [Test; 41] = [
     ("feedback_that_the_kernel_cannot_give_is_refused", feedback_is_refused),
     ("a_recorded_trace_gives_each_packet_its_opportunity_and_the_queue_drops_the_rest", a_trace_is_played),
     ("a_station_of_a_radio_channel_delivers_in_aggregates_and_loses_nothing", a_radio_channel_is_played),
-    ("datagrams_injected_by_the_fabric_are_all_received", injected_datagrams_are_received),
-    ("datagrams_of_a_socket_carry_their_codepoint", socket_datagrams_carry_their_codepoint),
+    ("datagrams_injected_by_the_fabric_are_all_received", datagrams::injected_datagrams_are_received),
+    ("datagrams_of_a_socket_carry_their_codepoint", datagrams::socket_datagrams_carry_their_codepoint),
     ("a_bulk_flow_stops_at_its_time_and_its_last_byte_is_read", a_bulk_flow_stops),
     ("two_groups_on_a_shared_link_are_told_apart", two_groups_are_told_apart),
     ("a_capture_holds_the_packets_of_its_link", a_capture_holds_the_packets),
     (
         "a_transfer_over_ipv6_arrives_whole_in_full_segments_and_nothing_stray_is_on_the_wire",
-        a_transfer_over_ipv6,
+        datagrams::a_transfer_over_ipv6,
     ),
-    ("marks_reach_the_receiver_over_ipv6", marks_reach_the_receiver_over_ipv6),
-    ("datagrams_over_ipv6_are_received_whoever_sends_them", datagrams_over_ipv6),
+    ("marks_reach_the_receiver_over_ipv6", datagrams::marks_reach_the_receiver_over_ipv6),
+    ("datagrams_over_ipv6_are_received_whoever_sends_them", datagrams::datagrams_over_ipv6),
     ("two_groups_between_the_same_places_take_different_ways", two_groups_take_different_ways),
     ("what_a_link_damages_the_kernel_throws_away_and_no_packet_is_unaccounted_for", damage_is_thrown_away),
     ("doubled_delayed_and_overtaken_packets_and_an_outage_harm_no_transfer", a_bad_link_harms_no_transfer),
-    ("a_cancelled_run_ends_and_says_so", a_cancelled_run_ends),
+    ("a_cancelled_run_ends_and_says_so", commands::a_cancelled_run_ends),
     ("requests_are_answered_over_one_connection", exchanges::requests_are_answered),
     ("a_resource_is_fetched_over_http_and_both_ends_close", exchanges::a_resource_is_fetched),
     ("echo_requests_are_answered_by_a_host_and_by_a_station", exchanges::echoes_are_answered),
@@ -56,9 +60,9 @@ const TESTS: [Test; 41] = [
     ("frames_arrive_whole_whoever_sends_them_and_a_dropped_packet_loses_one", frames_arrive_whole),
     ("drawn_flows_arrive_whole_each_over_its_own_connection", drawn_flows_arrive),
     ("on_off_datagrams_are_sent_while_it_is_on", on_off_datagrams_are_sent),
-    ("a_command_runs_inside_its_host_and_its_output_is_kept", a_command_runs),
-    ("a_command_that_fails_fails_the_run_and_nothing_outlives_it", a_command_that_fails),
-    ("of_a_command_that_prints_gigabytes_two_megabytes_are_kept", a_command_that_prints),
+    ("a_command_runs_inside_its_host_and_its_output_is_kept", commands::a_command_runs),
+    ("a_command_that_fails_fails_the_run_and_nothing_outlives_it", commands::a_command_that_fails),
+    ("of_a_command_that_prints_gigabytes_two_megabytes_are_kept", commands::a_command_that_prints),
     ("a_control_that_the_kernel_lacks_is_there_for_the_run_with_its_parameters", a_control_is_loaded),
     ("runs_side_by_side_share_a_control_and_other_parameters_wait_for_it", runs_share_a_control),
     ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks_reach_dctcp),
@@ -359,95 +363,6 @@ fn prague_paces() {
     assert!(sum.read_bytes > 2_900_000, "{} bytes", sum.read_bytes);
 }
 
-fn injected_datagrams_are_received() {
-    let run = lab(&format!(
-        "{DUMBBELL}[traffic.load]\nstop = \"2 s\"\n\
-         workload = {{ kind = \"udp\", rate = \"1.2 Mbit/s\", packet = \"1500 B\", ecn = \"ect1\" }}\n"
-    ));
-    let (tally, outcome) = go(&run);
-    // 100 a second, from 0 s on and before 2 s.
-    assert_eq!(outcome.audit.sent, 200);
-    assert_eq!(tally.flows[0].sum.received_packets, 200);
-    assert_eq!(tally.flows[0].sum.read_bytes, 200 * 1472);
-}
-
-fn socket_datagrams_carry_their_codepoint() {
-    let run = lab(&format!(
-        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"1 ms\", tupdate = \"1 ms\", max_burst = \"0 s\", \
-         mark_ecnth = 1.0 }}\n[traffic.load]\n\
-         workload = {{ kind = \"udp\", rate = \"12 Mbit/s\", packet = \"1200 B\", ecn = \"ect0\", source = \"socket\" }}\n"
-    ));
-    let (tally, outcome) = go(&run);
-    assert!(tally.flows[0].sum.received_ce > 0, "an ECT(0) datagram is marked, not dropped");
-    assert!(tally.flows[0].sum.read_bytes > 0 && tally.flows[0].sum.read_bytes % 1172 == 0);
-    assert!(outcome.environment.contains_key("datagram_gap_error_us"));
-}
-
-/// Whether this kernel has IPv6.
-fn has_ipv6() -> bool {
-    let has = std::path::Path::new("/proc/sys/net/ipv6").exists();
-    if !has {
-        println!("IPv6: skipped, this kernel has none");
-    }
-    has
-}
-
-fn a_transfer_over_ipv6() {
-    if !has_ipv6() {
-        return;
-    }
-    // 1000 full segments: 1500 bytes less 40 of IPv6, 20 of TCP and 12 of timestamps. Nothing was lost, so none went twice.
-    let run = lab(&format!(
-        "{DUMBBELL}[traffic.a]\nip = 6\ncc = \"newreno\"\nworkload = {{ kind = \"transfer\", size = \"1.428 MB\" }}\n"
-    ));
-    let (tally, outcome) = go(&run);
-    assert_eq!(tally.flows[0].sum.read_bytes, 1_428_000);
-    assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
-    assert_eq!(outcome.environment["ignored_frames"], 0, "no neighbour, router or group is asked for");
-    let (_, down) = run.measured_links().next().unwrap();
-    assert_eq!(down.name, "down");
-    let sum = &tally.flows[0].sum;
-    // The data, and SYN, ACK of the handshake and FIN beside it; the kernel may send pieces of a segment at its writes' ends.
-    assert!((1_500_000..1_515_000).contains(&sum.received_bytes), "{sum:?}");
-    assert_eq!(sum.retransmitted, 0);
-    assert!(sum.rtt_count > 0, "the taps read TCP behind an IPv6 header");
-}
-
-fn marks_reach_the_receiver_over_ipv6() {
-    if !has_ipv6() {
-        return;
-    }
-    let run = lab(&format!(
-        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"2 ms\", tupdate = \"2 ms\", max_burst = \"0 s\", \
-         mark_ecnth = 1.0 }}\n[traffic.a]\nip = 6\ncc = \"newreno\"\necn = true\n"
-    ));
-    let (tally, _) = go(&run);
-    let marked: u64 = run.measured_links().map(|(index, _)| tally.links[index].marked).sum();
-    let received = tally.flows[0].sum.received_ce;
-    assert!(received > 0 && received <= marked, "{received} of {marked}");
-}
-
-fn datagrams_over_ipv6() {
-    if !has_ipv6() {
-        return;
-    }
-    let run = lab(&format!(
-        "{DUMBBELL}[traffic.load]\nip = 6\nstop = \"2 s\"\n\
-         workload = {{ kind = \"udp\", rate = \"1.2 Mbit/s\", packet = \"1500 B\", ecn = \"ect1\" }}\n"
-    ));
-    let (tally, outcome) = go(&run);
-    assert_eq!(outcome.audit.sent, 200);
-    assert_eq!(tally.flows[0].sum.read_bytes, 200 * 1452);
-    let run = lab(&format!(
-        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"1 ms\", tupdate = \"1 ms\", max_burst = \"0 s\", \
-         mark_ecnth = 1.0 }}\n[traffic.load]\nip = 6\n\
-         workload = {{ kind = \"udp\", rate = \"12 Mbit/s\", packet = \"1200 B\", ecn = \"ect0\", source = \"socket\" }}\n"
-    ));
-    let (tally, _) = go(&run);
-    assert!(tally.flows[0].sum.received_ce > 0, "an ECT(0) datagram is marked, not dropped");
-    assert!(tally.flows[0].sum.read_bytes > 0 && tally.flows[0].sum.read_bytes % 1152 == 0);
-}
-
 fn two_groups_take_different_ways() {
     let run = lab("[graph]\nrouters = [\"r\"]\nhosts = [\"phone\", \"server\"]\n[graph.links]\n\
          wifi = { from = \"r\", to = \"phone\", rate = \"20 Mbit/s\", delay = \"2 ms\" }\n\
@@ -587,96 +502,4 @@ fn on_off_datagrams_are_sent() {
     ));
     let (tally, outcome) = go(&run);
     assert_eq!((outcome.audit.sent, tally.flows[0].sum.received_packets), (150, 150));
-}
-
-/// The run in a folder, and what the files that it left there hold.
-fn go_in(run: &Run, folder: &std::path::Path) -> (Result<Outcome, EngineError>, Tally) {
-    let mut tally = Tally::new(run);
-    let cancel = AtomicBool::new(false);
-    let watch = Watch { cancel: &cancel, progress: &|_| {}, capture: None, folder: Some(folder) };
-    Live.check(run).unwrap();
-    (Live.run(run, &mut tally, &watch), tally)
-}
-
-fn a_command_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    // A route to nowhere but the other host, no other device than the host's own, and the peer at the other end.
-    let run = lab(&format!(
-        "{DUMBBELL}[traffic.real.workload]\nkind = \"command\"\n\
-         run = \"echo {{sender}} to {{receiver}} in $PLACE; grep -c eth0: /proc/net/dev; echo $(echo $$)\"\n\
-         peer = \"echo I am {{receiver}}; sleep 1000\"\nenvironment = {{ PLACE = \"a lab\" }}\n"
-    ));
-    let (outcome, tally) = go_in(&run, folder.path());
-    let text = std::fs::read_to_string(folder.path().join("command-real.txt")).unwrap();
-    // Its host's one device; the shell is the first process of its PID namespace.
-    assert_eq!(text, "10.0.0.3 to 10.0.0.4 in a lab\n1\n1\n");
-    let peer = std::fs::read_to_string(folder.path().join("command-real-peer.txt")).unwrap();
-    assert_eq!(peer, "I am 10.0.0.4\n");
-    assert_eq!(outcome.unwrap().environment["commands"]["real"], "ended well");
-    assert_eq!(events(&tally, 0), [Started, Completed]);
-    assert_eq!(processes_with("sleep 1000"), 0, "what the peer has started ends with the run");
-}
-
-fn a_command_that_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let with = |more: &str, run: &str| {
-        lab(&format!("{DUMBBELL}[traffic.real.workload]\nkind = \"command\"\nrun = \"{run}\"\n{more}\n"))
-    };
-    let (outcome, _) = go_in(&with("", "setsid sleep 1001 & echo no such luck >&2; exit 3"), folder.path());
-    let Err(EngineError::Command(why)) = outcome else { panic!("{outcome:?}") };
-    assert!(why.contains("the command of real ended with status 3:\nno such luck"), "{why}");
-    let (outcome, _) = go_in(&with("may_fail = true", "exit 3"), folder.path());
-    assert_eq!(outcome.unwrap().environment["commands"]["real"], "status 3");
-    // One that would go on is killed at the end, with all that it has started.
-    let (outcome, _) = go_in(&with("", "setsid sleep 1001 & sleep 1001"), folder.path());
-    assert_eq!(outcome.unwrap().environment["commands"]["real"], "ran until its time was over");
-    assert_eq!(processes_with("sleep 1001"), 0);
-}
-
-fn a_command_that_prints() {
-    let folder = tempfile::tempdir().unwrap();
-    // A gigabyte of lines, and one line of 100 MB at the end.
-    let run = "echo first; yes | head -c 1000000000; yes | tr -d '\\\\n' | head -c 100000000; echo; echo last >&2; exit 3";
-    let run = lab(&format!("{DUMBBELL}[traffic.real.workload]\nkind = \"command\"\nrun = \"{run}\"\n"));
-    let run = Run { duration: Span::from_secs(60), ..run };
-    let before = peak_memory();
-    let (outcome, _) = go_in(&run, folder.path());
-    let Err(EngineError::Command(why)) = outcome else { panic!("{outcome:?}") };
-    assert!(why.ends_with("\nlast") && why.len() < 4096, "{why}");
-    let text = std::fs::read(folder.path().join("command-real.txt")).unwrap();
-    assert!(text.len() < (2 << 20) + 100, "{}", text.len());
-    assert!(text.starts_with(b"first\ny\n") && text.ends_with(b"yyy\nlast\n"));
-    assert!(peak_memory() < before + (300 << 10), "{before} kB before, {} kB after", peak_memory());
-}
-
-/// The most memory that this process has had, in kilobytes.
-fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-/// How many processes of this machine have such a command line.
-fn processes_with(words: &str) -> usize {
-    let words = words.replace(' ', "\0");
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes
-        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
-        .filter(|line| line.starts_with(&words))
-        .count()
-}
-
-fn a_cancelled_run_ends() {
-    let run = lab(&format!("{DUMBBELL}[traffic.a]\ncc = \"cubic\"\n"));
-    let cancel = AtomicBool::new(false);
-    let progress = |share: f64| {
-        if share > 0.1 {
-            cancel.store(true, Ordering::Relaxed);
-        }
-    };
-    let watch = Watch { cancel: &cancel, progress: &progress, capture: None, folder: None };
-    let mut tally = Tally::new(&run);
-    assert!(matches!(Live.run(&run, &mut tally, &watch), Err(EngineError::Cancelled)));
-    // The process itself is in the namespace that it was in: this address is no host's of the testbed.
-    assert!(UdpSocket::bind("10.0.0.1:0").is_err());
 }

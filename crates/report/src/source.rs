@@ -116,7 +116,7 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         target_ms: planned.and_then(|link| link.queue.target()).map(Span::as_millis_f64),
         carries: queue.carries.clone(),
         rate_mbps: about.and_then(|link| link.rate).map(|rate| rate.mbit_per_sec()),
-        capacity_mbps: capacity_mbps(queue),
+        capacity_mbps: number(&queue.metrics, "link_capacity_mbps"),
         utilisation_percent: number(&queue.metrics, "utilisation_percent"),
         delay_ms: distribution(&queue.metrics, "queue_delay_ms"),
         arrived: counted("arrived_packets"),
@@ -170,7 +170,6 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
     // Echo requests measure the link and take no share of it.
     let probes = number(&group.metrics, "echoes_lost_percent").is_some();
     let shares = read_mbps.zip(narrowest).filter(|_| !probes);
-    let (rtt, above_base) = (number(&group.metrics, "rtt_ms"), number(&group.metrics, "rtt_above_base_ms"));
     GroupNumbers {
         name: group.name.clone(),
         controller: group.controller.clone(),
@@ -180,20 +179,13 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
         link: narrowest.map(|(link, _)| link.name.clone()),
         share_percent: shares.map(|(read, (_, capacity))| 100.0 * read / capacity),
         rtt_ms: distribution(&group.metrics, "rtt_ms"),
-        base_rtt_ms: rtt.zip(above_base).map(|(rtt, above)| rtt - above),
+        base_rtt_ms: number(&group.metrics, "rtt_base_ms"),
         window_segments: number(&group.metrics, "cwnd_segments"),
         retransmissions: count(&group.metrics, "retransmissions"),
         retransmitted_percent: number(&group.metrics, "retransmission_percent"),
         completion_s: distribution(&group.metrics, "completion_time_s").map(|times| times.mean),
         waits: crate::waits::of(group, to_complete),
     }
-}
-
-/// What a link could have carried in the window, from what it carried and how far that filled it.
-fn capacity_mbps(queue: &QueueSummary) -> Option<f64> {
-    let carried = number(&queue.metrics, "link_throughput_mbps")?;
-    let used = number(&queue.metrics, "utilisation_percent").filter(|used| *used > 0.0)?;
-    Some(100.0 * carried / used)
 }
 
 fn number(metrics: &Metrics, name: &str) -> Option<f64> {

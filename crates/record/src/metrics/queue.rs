@@ -229,6 +229,22 @@ pub(super) const LINK_THROUGHPUT: Metric = Metric {
     formula: Formula::Queue(|q| Value::from(mbps(q.count(&q.link().sum.sent_bytes), q.view.window.length()))),
 };
 
+/// What the link could have carried.
+pub(super) const LINK_CAPACITY: Metric = Metric {
+    name: "link_capacity_mbps",
+    title: "Link capacity",
+    unit: "Mbit/s",
+    of: LINK,
+    definition: "What the link could have sent over the window, link overhead included: what it did send, and at its rate of the time what it could have sent while it was idle.",
+    source: "RFC 5136, section 2.3 (IP-layer link capacity)",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Queue(|q| match q.link().sum.capacity.get() {
+        0 => Value::Undefined,
+        bytes => Value::from(mbps(bytes, q.view.window.length())),
+    }),
+};
+
 /// What the link itself lost.
 pub(super) const LINK_LOST: Metric = Metric {
     name: "link_lost_packets",

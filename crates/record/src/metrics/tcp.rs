@@ -60,6 +60,19 @@ pub(super) const RTT_DEVIATION: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.rtts().deviation().map(Span::as_millis_f64))),
 };
 
+/// What of that is the way's own.
+pub(super) const RTT_BASE: Metric = Metric {
+    name: "rtt_base_ms",
+    title: "Base round-trip time",
+    unit: "ms",
+    of: &[Level::Group],
+    definition: "Propagation delay of the group's way there and back; where a schedule changes delays, the shortest that the way has at any time.",
+    source: "the lab's network",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Flows(|f| Value::from(base_rtt(f))),
+};
+
 /// What of that is not the way's own.
 pub(super) const RTT_ABOVE_BASE: Metric = Metric {
     name: "rtt_above_base_ms",
@@ -71,14 +84,16 @@ pub(super) const RTT_ABOVE_BASE: Metric = Metric {
     bound: None,
     domain: Domain::NotNegative,
     formula: Formula::Flows(|f| {
-        let base = f
-            .members
-            .first()
-            .and_then(|&flow| f.view.info.groups.get(f.view.info.flows[flow].group as usize));
-        let rtts = base.zip(Distribution::of_millis(&f.rtts()));
-        Value::from(rtts.map(|(group, rtts)| rtts.map(|rtt| rtt - group.way.rtt().as_millis_f64())))
+        let rtts = base_rtt(f).zip(Distribution::of_millis(&f.rtts()));
+        Value::from(rtts.map(|(base, rtts)| rtts.map(|rtt| rtt - base)))
     }),
 };
+
+/// The shortest round trip that a group's way has, in milliseconds.
+fn base_rtt(f: &Flows<'_>) -> Option<f64> {
+    let group = f.view.info.flows[*f.members.first()?].group;
+    Some(f.view.info.groups.get(group as usize)?.way.rtt().as_millis_f64())
+}
 
 /// Mean round trip of a flow.
 pub(super) const RTT_MEAN: Metric = Metric {
