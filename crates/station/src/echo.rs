@@ -23,7 +23,11 @@ impl Echo {
     }
 }
 
-impl Parameters for Config {}
+impl Parameters for Config {
+    fn answers(&self) -> bool {
+        true
+    }
+}
 
 impl<P: Wire> Station<P> for Echo {
     fn packet(&mut self, mut packet: P, _: Option<usize>, net: &mut Net<'_, P>) {

@@ -53,6 +53,10 @@ trait Parameters {
         let _ = placed;
         None
     }
+    /// Whether it answers echo requests that are addressed to it.
+    fn answers(&self) -> bool {
+        false
+    }
 }
 
 /// Declares the registry: the configuration enum, and how it makes a station.
@@ -68,8 +72,11 @@ macro_rules! stations {
         impl Config {
             /// Whether it answers echo requests that are addressed to it.
             pub fn answers(&self) -> bool {
-                matches!(self, Config::Echo(_))
+                match self {
+                    $(Config::$Variant(config) => config.answers(),)+
+                }
             }
+
             /// Builds the station for its place in a lab.
             pub fn build<P: Wire + 'static>(&self, place: &Place) -> Box<dyn Station<P>> {
                 match self {

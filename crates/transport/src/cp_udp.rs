@@ -2,14 +2,12 @@
 //! aggregation points on the way count the flow as one of its application and measure the path by its packets; the flow itself
 //! sends what its application says and adapts to nothing.
 //!
-//! [`Layer`] writes and reads the header. Live it stands between the application and the kernel's UDP socket.
+//! [`Layer`] writes and reads the header. It stands between the application and its UDP socket: the simulator's, or the kernel's.
 
-use crate::endpoint::{Endpoint, Message, Read, Stream};
 use crate::ranges::within;
-use crate::{Body, End, Setup, Transport, udp};
+use crate::{End, Setup, Transport, udp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::{Ecn, Time};
 use weir_coord::endpoint::{Endpoint as Coordinated, Identity};
 use weir_coord::header::{FLOWS, Flags, LONGEST, Version};
 use weir_coord::seal::Key;
@@ -52,22 +50,6 @@ impl Parameters {
     fn version(&self) -> Version {
         if self.version == 2 || self.key.is_some() { Version::Two } else { Version::One }
     }
-
-    /// The header's length in bytes.
-    pub(crate) fn header_length(&self) -> u32 {
-        self.version().length() as u32
-    }
-
-    /// The layer of one end of the flow of this number.
-    pub(crate) fn layer(&self, flow: u64) -> Layer {
-        let Parameters { application, key, .. } = *self;
-        let flow = (flow % FLOWS as u64) as u8;
-        let identity = Identity { application, flow, protocol: PROTOCOL, key, epoch: 0 };
-        Layer {
-            endpoint: Coordinated::new(identity, self.version(), &[]),
-            head: Vec::with_capacity(2 * LONGEST),
-        }
-    }
 }
 
 impl Transport for Parameters {
@@ -80,9 +62,21 @@ impl Transport for Parameters {
     fn application(&self) -> Option<u8> {
         Some(self.application)
     }
+    fn layer(&self, flow: u64) -> Option<Layer> {
+        let Parameters { application, key, .. } = *self;
+        let flow = (flow % FLOWS as u64) as u8;
+        let identity = Identity { application, flow, protocol: PROTOCOL, key, epoch: 0 };
+        Some(Layer {
+            endpoint: Coordinated::new(identity, self.version(), &[]),
+            head: Vec::with_capacity(2 * LONGEST),
+        })
+    }
+    fn layer_header(&self) -> u32 {
+        self.version().length() as u32
+    }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
-        let end = || Socket { layer: self.layer(setup.flow), socket: udp::Socket::new(setup.ecn) };
-        [End::Other(Box::new(end())), End::Other(Box::new(end()))]
+        let end = || End::Udp(udp::Socket::behind(self.layer(setup.flow), setup.ecn));
+        [end(), end()]
     }
 }
 
@@ -111,53 +105,6 @@ impl Layer {
     }
 }
 
-/// One end: a UDP socket behind a layer.
-#[derive(Debug)]
-struct Socket {
-    layer: Layer,
-    socket: udp::Socket,
-}
-
-impl Endpoint for Socket {
-    fn open(&mut self, _: Time) {}
-    fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
-        self.socket.receive(body, ecn, now);
-    }
-    fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
-        self.socket.transmit(into, now)
-    }
-    fn next_timer(&self) -> Time {
-        Time::NEVER
-    }
-    fn on_timer(&mut self, _: Time) {}
-    fn is_quiet(&self) -> bool {
-        self.socket.is_quiet()
-    }
-    fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64 {
-        let head = self.layer.seal(message.head);
-        self.socket.write(stream, Message { bytes: message.bytes, head }, now)
-    }
-    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
-        let layer = &mut self.layer;
-        self.socket.read(&mut |stream, read| {
-            if let Some(head) = layer.open(read.head) {
-                let header = (read.head.len() - head.len()) as u64;
-                to(stream, Read { bytes: read.bytes - header, head });
-            }
-        });
-    }
-    fn close(&mut self, _: Option<Stream>, _: Time) {}
-    fn is_open(&self) -> bool {
-        true
-    }
-    fn finished(&self) -> bool {
-        false
-    }
-    fn all_acknowledged(&self) -> bool {
-        self.socket.all_acknowledged()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,20 +112,23 @@ mod tests {
     fn parameters(text: &str) -> Parameters {
         serde_json::from_str(text).unwrap()
     }
+    fn layer(parameters: &Parameters, flow: u64) -> Layer {
+        parameters.layer(flow).unwrap()
+    }
 
     #[test]
     fn a_datagram_has_a_header_of_its_version_and_is_read_without_it() {
         for (text, header) in [(r#"{ "application": 3 }"#, 20), (r#"{ "application": 3, "version": 2 }"#, 36)]
         {
             let parameters = parameters(text);
-            assert_eq!(parameters.header_length(), header);
-            let (mut here, mut there) = (parameters.layer(130), parameters.layer(130));
+            assert_eq!(parameters.layer_header(), header);
+            let (mut here, mut there) = (layer(&parameters, 130), layer(&parameters, 130));
             let datagram = here.seal(b"frame").to_vec();
             assert_eq!(datagram.len(), header as usize + 5);
             let prefix = weir_coord::header::Prefix::read(&datagram).unwrap();
             assert_eq!((prefix.application, prefix.flow), (3, 2));
             assert_eq!(there.open(&datagram), Some(&b"frame"[..]));
-            assert_eq!(parameters.layer(131).open(&datagram), None, "another flow's");
+            assert_eq!(layer(&parameters, 131).open(&datagram), None, "another flow's");
             assert_eq!(there.open(b"no header"), None);
         }
     }
@@ -186,8 +136,8 @@ mod tests {
     #[test]
     fn with_a_key_only_what_an_aggregation_point_has_sealed_is_read() {
         let parameters = parameters(r#"{ "key": "000102030405060708090a0b0c0d0e0f" }"#);
-        let datagram = parameters.layer(1).seal(b"").to_vec();
+        let datagram = layer(&parameters, 1).seal(b"").to_vec();
         assert_eq!(datagram.len(), 36);
-        assert_eq!(parameters.layer(1).open(&datagram), None, "sealed for the way out");
+        assert_eq!(layer(&parameters, 1).open(&datagram), None, "sealed for the way out");
     }
 }

@@ -54,6 +54,15 @@ trait Transport {
     fn application(&self) -> Option<u8> {
         None
     }
+    /// What stands between an application and a UDP socket at one end of the flow of this number, if anything does.
+    fn layer(&self, flow: u64) -> Option<cp_udp::Layer> {
+        let _ = flow;
+        None
+    }
+    /// Bytes that such a layer puts before what the application sends in a datagram.
+    fn layer_header(&self) -> u32 {
+        0
+    }
     /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
     /// open.
     fn ends(&self, setup: &Setup<'_>) -> [End; 2];
@@ -108,17 +117,11 @@ impl Config {
     }
     /// What stands between an application and a UDP socket at one end of the flow of this number, if anything does.
     pub fn layer(&self, flow: u64) -> Option<cp_udp::Layer> {
-        match self {
-            Config::CpUdp(parameters) => Some(parameters.layer(flow)),
-            _ => None,
-        }
+        self.transport().layer(flow)
     }
     /// Bytes that such a layer puts before what the application sends in a datagram.
     pub fn layer_header(&self) -> u32 {
-        match self {
-            Config::CpUdp(parameters) => parameters.header_length(),
-            _ => 0,
-        }
+        self.transport().layer_header()
     }
     /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
     /// open.

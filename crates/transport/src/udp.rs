@@ -1,5 +1,6 @@
 //! UDP (RFC 768): each write is a datagram that leaves at once, each datagram that arrives is read once. Nothing is acknowledged.
 
+use crate::cp_udp::Layer;
 use crate::endpoint::{Endpoint, Message, Read, Stream};
 use crate::{Body, Datagram, End, Setup, Transport};
 use schemars::JsonSchema;
@@ -27,6 +28,8 @@ impl Transport for Parameters {
 /// A UDP socket.
 #[derive(Debug)]
 pub struct Socket {
+    /// What writes and reads a header between the application and the socket, if anything does.
+    layer: Option<Layer>,
     /// The codepoint of each datagram that it sends.
     ecn: Ecn,
     /// Written, and not yet sent.
@@ -40,14 +43,20 @@ pub struct Socket {
 impl Socket {
     /// A socket that sends datagrams with this codepoint.
     pub fn new(ecn: Ecn) -> Socket {
-        Socket { ecn, outgoing: VecDeque::new(), arrived: VecDeque::new(), spare: Vec::new() }
+        Socket::behind(None, ecn)
     }
 
-    fn buffered(&mut self, head: &[u8], bytes: u32) -> Datagram {
-        let mut datagram = self.spare.pop().unwrap_or_default();
-        datagram.set(head, bytes);
-        datagram
+    /// A socket behind a layer.
+    pub(crate) fn behind(layer: Option<Layer>, ecn: Ecn) -> Socket {
+        Socket { layer, ecn, outgoing: VecDeque::new(), arrived: VecDeque::new(), spare: Vec::new() }
     }
+}
+
+/// A datagram in a buffer that is used again, if there is one.
+fn buffered(spare: &mut Vec<Datagram>, head: &[u8], bytes: u32) -> Datagram {
+    let mut datagram = spare.pop().unwrap_or_default();
+    datagram.set(head, bytes);
+    datagram
 }
 
 impl Endpoint for Socket {
@@ -55,8 +64,7 @@ impl Endpoint for Socket {
 
     fn receive(&mut self, body: &Body, _: Ecn, _: Time) {
         if let Body::Datagram(datagram) = body {
-            let datagram = self.buffered(&datagram.head, datagram.payload());
-            self.arrived.push_back(datagram);
+            self.arrived.push_back(buffered(&mut self.spare, &datagram.head, datagram.payload()));
         }
     }
 
@@ -79,14 +87,24 @@ impl Endpoint for Socket {
 
     fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
         let Ok(bytes) = u32::try_from(message.bytes) else { return 0 };
-        let datagram = self.buffered(message.head, bytes);
-        self.outgoing.push_back(datagram);
+        let head = match &mut self.layer {
+            Some(layer) => layer.seal(message.head),
+            None => message.head,
+        };
+        self.outgoing.push_back(buffered(&mut self.spare, head, bytes));
         message.bytes
     }
 
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
         while let Some(datagram) = self.arrived.pop_front() {
-            to(Stream(0), Read { bytes: datagram.payload().into(), head: &datagram.head });
+            let head = match &mut self.layer {
+                Some(layer) => layer.open(&datagram.head),
+                None => Some(&datagram.head[..]),
+            };
+            if let Some(head) = head {
+                let header = (datagram.head.len() - head.len()) as u64;
+                to(Stream(0), Read { bytes: u64::from(datagram.payload()) - header, head });
+            }
             self.spare.push(datagram);
         }
     }
