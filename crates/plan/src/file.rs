@@ -50,19 +50,17 @@ pub(crate) struct File {
     /// labels, each with several settings at once (`mix = { "reno v cubic" = { "traffic.a.cc" = "reno" } }`). The product
     /// of all levels is the tree of runs; their order is the order of the report.
     vary: Option<BTreeMap<String, Level>>,
-    /// Labels of some levels, one or a list for each: cells with others are not in the tree, and what is claimed of them is
-    /// not judged.
+    /// The part of the tree that is run: for each level that is named, the labels that are kept, one or a list; claims about
+    /// cells with other labels are not judged.
     only: Option<BTreeMap<String, Words>>,
     /// What is expected of the results: claims, which `weir reproduce` judges.
     expect: Option<Vec<BTreeMap<String, serde_json::Value>>>,
     /// Two metrics against each other, drawn in the report.
     plot: Option<Vec<Plot>>,
-    /// Settings that hold only when a study is reproduced in full (`weir reproduce --full`), by their paths:
-    /// `"run.repeats" = 10`, `"vary.mix" = { .. }`.
+    /// Settings, by their paths, that apply only with `weir reproduce --full`: `"run.repeats" = 10`, `"vary.mix" = { .. }`.
     full: Option<BTreeMap<String, serde_json::Value>>,
-    /// Settings that hold only when a study is reproduced on real Linux (`weir reproduce --on live`), by their paths, such as
-    /// what there is time for: `"only.rate" = "10 Mbit/s"`. A study's labs without it are then left out, unless none
-    /// has it; it is not taken over from a lab that is extended.
+    /// Settings, by their paths, that apply only with `weir reproduce --on live`, such as `"only.rate" = "10 Mbit/s"`; if any lab of
+    /// a study has this section, `--on live` runs only the labs that have it. A lab does not inherit it by `extends`.
     live: Option<BTreeMap<String, serde_json::Value>>,
 }
 

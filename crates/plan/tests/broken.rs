@@ -1,17 +1,11 @@
 //! Every broken lab is refused with a place and a suggestion. The snapshots beside this file show what a person sees.
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
+mod refusals;
+
+use refusals::broken;
 use std::path::Path;
 use weir_plan::{Diagnostics, Lab};
-
-fn broken() -> Vec<String> {
-    let files = std::fs::read_dir("tests/broken").unwrap().map(|entry| entry.unwrap().path());
-    let labs = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    let mut names: Vec<String> =
-        labs.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
-    names.sort();
-    names
-}
 
 fn refuse(name: &str) -> Diagnostics {
     // Relative to the crate, where cargo runs tests: no snapshot holds a path of this machine.
@@ -23,21 +17,8 @@ fn refuse(name: &str) -> Diagnostics {
 
 #[test]
 fn every_broken_lab_is_refused_with_a_place_and_a_suggestion() {
-    let names = broken();
-    assert!(names.len() >= 40);
-    for name in names {
-        let diagnostics = refuse(&name);
-        assert!(!diagnostics.problems().is_empty(), "{name}");
-        for problem in diagnostics.problems() {
-            let (file, line, column) =
-                problem.location().unwrap_or_else(|| panic!("{name}: no place: {problem}"));
-            assert!(file.starts_with("tests/broken/") && line >= 1 && column >= 1, "{name}");
-            assert!(
-                problem.suggestion().is_some_and(|help| help.len() > 5),
-                "{name}: no suggestion: {problem}"
-            );
-        }
-    }
+    assert!(broken().len() >= 40);
+    refusals::each_has_a_place_and_a_suggestion(refuse);
 }
 
 #[test]
