@@ -3,14 +3,13 @@
 // lay chosen cells over each other, and show a metric as bars, along a level or over two. What is chosen is in the address.
 "use strict";
 weir.onLab((head, all) => {
-  const { el, num } = weir;
+  const { el, num, engineName } = weir;
   const host = document.getElementById("compare");
   const MOST_CHOSEN = 6;
   const MOST_LISTED = 200;
   const VIEWS = [["cells", "All cells"], ["overlay", "Over time and distribution"], ["bars", "Bars"], ["lines", "Along a level"], ["heat", "Heat map"]];
   const STATS = ["mean", "p1", "p25", "p50", "p75", "p99"];
   const base = host.dataset.base;
-  const engineName = { sim: "simulator", live: "live Linux" };
   const className = { "not-ect": "Not-ECT", ect0: "ECT(0)", ect1: "ECT(1)", ce: "CE" };
 
   // What can be shown. `of(run)` gives a number, or [mean, p1, p25, p50, p75, p99].

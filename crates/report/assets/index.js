@@ -3,12 +3,11 @@
 // page as they are; of more, only those in sight are drawn, at a fixed height, so that five thousand open as quickly as fifty.
 "use strict";
 weir.onLab((head, all) => {
-  const { el, num } = weir;
+  const { el, num, engineName } = weir;
   const ALL_DRAWN = 120;
   const PICTURED = 6;
   const tree = document.getElementById("tree");
   const find = document.getElementById("find");
-  const engineName = { sim: "simulator", live: "live Linux" };
   const engines = head.engines.length > 1;
 
   // Cells: the runs that differ only in the repeat.

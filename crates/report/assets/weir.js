@@ -104,8 +104,8 @@ const weir = (() => {
     return last(own + 1 || parts.length);
   }
   // What a run or cell chose, in words.
-  const ENGINES = { sim: "simulator", live: "live Linux" };
-  const labelOf = (head, one) => [...one.p.map((v, level) => `${levelName(head, level)} ${head.values[level][v]}`), ...(head.engines.length > 1 ? [ENGINES[head.engines[one.e]] || head.engines[one.e]] : [])].join(" · ") || head.lab;
+  const engineName = { sim: "simulator", live: "live Linux" };
+  const labelOf = (head, one) => [...one.p.map((v, level) => `${levelName(head, level)} ${head.values[level][v]}`), ...(head.engines.length > 1 ? [engineName[head.engines[one.e]] || head.engines[one.e]] : [])].join(" · ") || head.lab;
 
   // The time that is cut off before metrics are computed, shaded.
   function shade(plot, cut) {
@@ -230,7 +230,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, runs, page, pages, pageOf, el, num, half, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, labelOf, shade, markEvents, href, ticks, colour,
+    lab, run, runs, page, pages, pageOf, el, num, half, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, engineName, labelOf, shade, markEvents, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };
