@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use weir_base::{Rate, Span};
 use weir_fabric::Paths;
 use weir_plan::Run;
-use weir_record::{FlowInfo, GroupInfo, LinkInfo, RunInfo, StationInfo, WayInfo, WindowInfo};
+use weir_record::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo, StationInfo, WindowInfo};
 
 /// A run on an engine, described for metrics.
 pub fn run_info(engine: &str, run: &Run) -> RunInfo {
@@ -31,7 +31,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         transport: group.transport.as_ref().map_or("command", |transport| transport.name()).into(),
         workload: group.workload.name().into(),
         rtt: group.rtt(),
-        way: way(run, &paths, group),
+        route: route(run, &paths, group),
         drawn: group.workload.is_drawn(),
         probes: matches!(group.workload.role(), weir_workload::Role::Echo(_)),
     };
@@ -101,7 +101,7 @@ fn phases(run: &Run) -> Vec<WindowInfo> {
 }
 
 /// The way of a group's packets, at its best.
-fn way(run: &Run, paths: &Paths, group: &weir_plan::Group) -> WayInfo {
+fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
     let links = |from: usize, to: usize| {
         paths.links(from, to).into_iter().map(|link| &run.network.links[link]).collect::<Vec<_>>()
     };
@@ -117,7 +117,7 @@ fn way(run: &Run, paths: &Paths, group: &weir_plan::Group) -> WayInfo {
     };
     let of_pair = |pair: &weir_plan::Pair| {
         let (there, back) = (links(pair.from, pair.to), links(pair.to, pair.from));
-        WayInfo {
+        RouteInfo {
             rate: there.iter().filter_map(|link| fastest(link)).min(),
             there: delay(&there),
             back: delay(&back),
@@ -125,14 +125,14 @@ fn way(run: &Run, paths: &Paths, group: &weir_plan::Group) -> WayInfo {
         }
     };
     // Of several the best: a rate that is not bounded, and the least delays.
-    let best = |one: WayInfo, other: WayInfo| WayInfo {
+    let best = |one: RouteInfo, other: RouteInfo| RouteInfo {
         rate: one.rate.zip(other.rate).map(|(one, other)| one.max(other)),
         there: one.there.min(other.there),
         back: one.back.min(other.back),
         duplicates: one.duplicates || other.duplicates,
     };
     let ways = group.pairs.iter().map(of_pair).reduce(best);
-    ways.unwrap_or(WayInfo { rate: None, there: Span::ZERO, back: Span::ZERO, duplicates: false })
+    ways.unwrap_or(RouteInfo { rate: None, there: Span::ZERO, back: Span::ZERO, duplicates: false })
 }
 
 /// The greatest rate that a link ever has; none where a recording says how fast it is, whose bursts no rate bounds.

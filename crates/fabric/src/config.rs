@@ -42,9 +42,9 @@ pub struct Network {
     pub nodes: Vec<Node>,
     /// Directed links. Packets between two nodes follow the path of least total delay, where no way is given.
     pub links: Vec<Link>,
-    /// Given ways.
+    /// Given routes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ways: Vec<Way>,
+    pub routes: Vec<Route>,
     /// The dumbbell's base RTT, or what the lab gives for one: what `bdp` is computed from.
     pub base_rtt: Option<Span>,
 }
@@ -108,7 +108,7 @@ pub enum Shaper {
 
 /// The links that packets for a host take, wherever on them they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct Route {
     /// The host: index of a node.
     pub to: usize,
     /// Indices of links, each beginning where the one before ends; no node is passed twice.

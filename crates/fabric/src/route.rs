@@ -1,11 +1,11 @@
 //! Routes: for each node, the link towards each host, by least total delay; ties go to fewer links, then to the link that
-//! is named first. Given ways go before: where packets for a host meet the host's way, they follow it.
+//! is named first. Given routes go before: where packets for a host meet the host's route, they follow it.
 
 use crate::config::Config;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The ways that packets take through a network.
+/// The routes that packets take through a network.
 #[derive(Debug, Clone)]
 pub struct Paths {
     routes: Routes,
@@ -13,7 +13,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// The ways through this network.
+    /// The routes through this network.
     pub fn new(config: &Config) -> Paths {
         Paths {
             routes: Routes::new(config, |_| true),
@@ -25,7 +25,7 @@ impl Paths {
     pub fn links(&self, from: usize, to: usize) -> Vec<usize> {
         let mut crossed = Vec::new();
         let mut node = from;
-        // Given ways that contradict each other could lead in a circle; no way passes a node twice.
+        // Given routes that contradict each other could lead in a circle; no route passes a node twice.
         for _ in 0..self.routes.nodes {
             if node == to {
                 break;
@@ -81,9 +81,9 @@ impl Routes {
                 }
             }
         }
-        for way in &config.network.ways {
-            for &link in &way.links {
-                next[config.network.links[link].from * nodes + way.to] = link as u32;
+        for route in &config.network.routes {
+            for &link in &route.links {
+                next[config.network.links[link].from * nodes + route.to] = link as u32;
             }
         }
         Routes { nodes, next }
@@ -117,7 +117,7 @@ impl Routes {
                     None => return link as u32,
                 }
             }
-            // Round and round over links that take no time: given ways that contradict each other.
+            // Round and round over links that take no time: given routes that contradict each other.
             if node == target { ARRIVED } else { NOWHERE }
         };
         let nodes = self.nodes;

@@ -109,7 +109,7 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
         network: Network {
             nodes: vec![Node::host("a"), Node::router("r"), Node::host("b")],
             links: vec![access, slow],
-            ways: vec![],
+            routes: vec![],
             base_rtt: None,
         },
         flows: vec![Flow { from: 0, to: 2, group: 0 }],
@@ -273,7 +273,7 @@ fn a_way_that_takes_no_time_delivers_at_once() {
 }
 
 /// Two routers between two hosts, with a near link (3 ms) and a far one (9 ms) in each direction.
-fn two_ways(ways: Vec<Way>) -> Config {
+fn two_routes(routes: Vec<Route>) -> Config {
     let mut config = two_hops(|_| {});
     let link = |from, to, ms| Link {
         from,
@@ -293,7 +293,7 @@ fn two_ways(ways: Vec<Way>) -> Config {
         link(1, 0, 1),
     ];
     config.network.nodes = vec![Node::host("a"), Node::router("r"), Node::router("s"), Node::host("b")];
-    config.network.ways = ways;
+    config.network.routes = routes;
     config
 }
 
@@ -309,9 +309,9 @@ fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
         }
         seen
     };
-    assert_eq!(arrivals(&two_ways(vec![])), [(1, ms(5)), (2, ms(5))]);
+    assert_eq!(arrivals(&two_routes(vec![])), [(1, ms(5)), (2, ms(5))]);
     // There by the far link, back by the near one.
-    let far = two_ways(vec![Way { to: 3, links: vec![2] }]);
+    let far = two_routes(vec![Route { to: 3, links: vec![2] }]);
     assert_eq!(arrivals(&far), [(2, ms(5)), (1, ms(11))]);
     let paths = Paths::new(&far);
     assert!(paths.crosses(0, 3, 2) && !paths.crosses(0, 3, 1));
@@ -321,7 +321,7 @@ fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
 #[test]
 fn given_ways_that_lead_in_a_circle_end_and_lose_nothing_from_the_sum() {
     // From router 1 to router 2 and back again, over links that take no time.
-    let mut config = two_ways(vec![Way { to: 3, links: vec![1, 5] }]);
+    let mut config = two_routes(vec![Route { to: 3, links: vec![1, 5] }]);
     config.network.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
     let mut fabric = Fabric::new(&config);
     fabric.inject(0, datagram(1, 3), Time::ZERO);

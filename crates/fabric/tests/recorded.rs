@@ -75,7 +75,7 @@ fn network(text: &str) -> Config {
         network: Network {
             nodes: vec![Node::host("a"), Node::host("b")],
             links: vec![link],
-            ways: vec![],
+            routes: vec![],
             base_rtt: None,
         },
         flows: vec![Flow { from: 0, to: 1, group: 0 }],

@@ -14,7 +14,7 @@ use crate::run::Pair;
 use crate::shape::Chain;
 use crate::timing::HostJitter;
 use weir_base::Span;
-use weir_fabric::{Link, MTU, Network, Node, Way};
+use weir_fabric::{Link, MTU, Network, Node};
 
 /// Builds the lab's own links; the hosts come with the groups.
 pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
@@ -125,7 +125,7 @@ fn assemble(
         card: None,
     };
     let mut network =
-        Network { nodes: nodes.iter().map(node).collect(), links: Vec::new(), ways: Vec::new(), base_rtt };
+        Network { nodes: nodes.iter().map(node).collect(), links: Vec::new(), routes: Vec::new(), base_rtt };
     for Drawing { from, to, down, up } in drawings {
         network.links.push(Link { from, to, ..down });
         network.links.extend(up.map(|up| Link { from: to, to: from, ..up }));
@@ -228,9 +228,9 @@ pub(crate) fn fit_access(network: &mut Network) {
 
 /// Adds a way. `None` where it leaves a node by another link than a way to the same node that is there already.
 fn give_way(network: &mut Network, to: usize, links: &[usize]) -> Option<()> {
-    let known = || network.ways.iter().filter(|way| way.to == to);
+    let known = || network.routes.iter().filter(|way| way.to == to);
     let leaves = |link: usize| network.links[link].from;
-    let contradicts = |way: &Way| {
+    let contradicts = |way: &weir_fabric::Route| {
         way.links
             .iter()
             .any(|&there| links.iter().any(|&here| there != here && leaves(there) == leaves(here)))
@@ -239,7 +239,7 @@ fn give_way(network: &mut Network, to: usize, links: &[usize]) -> Option<()> {
         return None;
     }
     if !known().any(|way| way.links == links) {
-        network.ways.push(Way { to, links: links.to_vec() });
+        network.routes.push(weir_fabric::Route { to, links: links.to_vec() });
     }
     Some(())
 }

@@ -4,7 +4,6 @@
 use crate::limits::{LONGEST_RUN, MOST_PERIODS, SHORTEST_SAMPLE};
 use crate::run::Run;
 use weir_base::Span;
-use weir_fabric::Way;
 
 /// Longest name of a run: the name of a folder, with the engine before it (NAME_MAX is 255).
 const LONGEST_ID: usize = 200;
@@ -74,7 +73,7 @@ impl Run {
             within("node", pair.from, nodes)?;
             within("node", pair.to, nodes)?;
         }
-        for Way { to, links: way } in &self.network.ways {
+        for weir_fabric::Route { to, links: way } in &self.network.routes {
             within("node", *to, nodes)?;
             way.iter().try_for_each(|link| within("link", *link, links))?;
         }

@@ -89,7 +89,7 @@ struct Partial {
 }
 
 /// Why a way cannot be found.
-enum NoWay {
+enum NoRoute {
     /// Nothing of this name.
     Unknown(String),
     /// No links lead there.
@@ -189,7 +189,7 @@ impl Routes {
             None => via.iter().rev().filter(|stop| !self.leads_one_way(stop)).cloned().collect(),
         };
         let (links, back) = (self.way(from, to, &via), self.way(to, from, &back));
-        let mut tell = |way: Result<Vec<usize>, NoWay>, key: &'static str| match way {
+        let mut tell = |way: Result<Vec<usize>, NoRoute>, key: &'static str| match way {
             Ok(links) => Some(links),
             Err(why) => {
                 self.refuse(reader, name, key, why);
@@ -296,7 +296,7 @@ impl Routes {
     }
 
     /// Says why a group has no way.
-    fn refuse(&self, reader: &mut Reader<'_>, name: &str, key: &'static str, why: NoWay) {
+    fn refuse(&self, reader: &mut Reader<'_>, name: &str, key: &'static str, why: NoRoute) {
         let written = ["traffic", name, key];
         let via = ["traffic", name, "via"];
         let group = ["traffic", name];
@@ -308,20 +308,20 @@ impl Routes {
         };
         let place = |node: usize| self.places[node].name.as_str();
         let (message, help) = match why {
-            NoWay::Unknown(stop) => {
+            NoRoute::Unknown(stop) => {
                 let names = self.hops.iter().map(|hop| &hop.name).chain(self.places.iter().map(|place| &place.name));
                 let names: Vec<&str> = names.map(String::as_str).collect();
                 (format!("there is no link or node `{stop}` to pass"), suggest(&stop, names.iter().copied()))
             }
-            NoWay::Between(from, to) => (
+            NoRoute::Between(from, to) => (
                 format!("no way leads from `{}` to `{}`", place(from), place(to)),
                 "add a link; those with one_way lead from `from` to `to` only, and hosts forward nothing".into(),
             ),
-            NoWay::Circle(node) => (
+            NoRoute::Circle(node) => (
                 format!("the way would pass `{}` twice", place(node)),
                 "name links and nodes in the order in which the packets pass them; NAME-up is a link's other direction".into(),
             ),
-            NoWay::Through(node) => (
+            NoRoute::Through(node) => (
                 format!("the way would lead through the host `{}`, which forwards nothing", place(node)),
                 "take it out of the way, or list it among the routers".into(),
             ),
@@ -337,20 +337,20 @@ impl Routes {
     }
 
     /// The shortest way over these stops.
-    fn way(&self, from: usize, to: usize, stops: &[String]) -> Result<Vec<usize>, NoWay> {
+    fn way(&self, from: usize, to: usize, stops: &[String]) -> Result<Vec<usize>, NoRoute> {
         let mut ways: Vec<Partial> = vec![Partial { length: (0, 0), links: Vec::new(), end: from }];
-        let mut missing = NoWay::Between(from, to);
+        let mut missing = NoRoute::Between(from, to);
         for stop in stops {
             let steps = self.steps(stop);
             if steps.is_empty() {
-                return Err(NoWay::Unknown(stop.clone()));
+                return Err(NoRoute::Unknown(stop.clone()));
             }
             let mut next = Vec::new();
             for way in &ways {
                 for &(end, link) in &steps {
                     match self.extended(way, end) {
                         Some(reached) => next.push(self.over(reached, link)),
-                        None => missing = NoWay::Between(way.end, end),
+                        None => missing = NoRoute::Between(way.end, end),
                     }
                 }
             }
@@ -367,7 +367,7 @@ impl Routes {
         for way in &ways {
             match self.extended(way, to) {
                 Some(way) => whole.push(way),
-                None => missing = NoWay::Between(way.end, to),
+                None => missing = NoRoute::Between(way.end, to),
             }
         }
         // Sorted by length alone; of equals, the one that was found first stays first.
@@ -446,16 +446,16 @@ impl Routes {
     }
 
     /// What is wrong with a way: a place that it passes twice, or a host that it passes.
-    fn flaw(&self, from: usize, to: usize, links: &[usize]) -> Option<NoWay> {
+    fn flaw(&self, from: usize, to: usize, links: &[usize]) -> Option<NoRoute> {
         let mut passed = vec![false; self.places.len()];
         passed[from] = true;
         for &link in links {
             let node = self.hops[link].to;
             if std::mem::replace(&mut passed[node], true) {
-                return Some(NoWay::Circle(node));
+                return Some(NoRoute::Circle(node));
             }
             if self.places[node].host && node != to {
-                return Some(NoWay::Through(node));
+                return Some(NoRoute::Through(node));
             }
         }
         None

@@ -22,7 +22,7 @@ fn node(run: &Run, index: usize) -> &str {
 
 /// The names of the links that packets for this host are told to take.
 fn way(run: &Run, host: usize) -> Vec<&str> {
-    let way = run.network.ways.iter().find(|way| way.to == host).unwrap();
+    let way = run.network.routes.iter().find(|way| way.to == host).unwrap();
     way.links.iter().map(|&link| run.network.links[link].name.as_str()).collect()
 }
 
@@ -178,7 +178,7 @@ fn many_stops_are_found_as_fast_as_few() {
         nodes.join(", "),
         hops.join(", ")
     ));
-    assert_eq!((run.network.ways[0].links.len(), run.groups[0].pairs[0].rtt), (40, Span::from_millis(80)));
+    assert_eq!((run.network.routes[0].links.len(), run.groups[0].pairs[0].rtt), (40, Span::from_millis(80)));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_parking_lot_is_a_chain_of_equal_links_and_groups_pass_all_or_the_one_they_s
     assert_eq!((at("last-sender-out"), at("last-receiver-out")), ("n2", "n3"));
     assert_eq!((at("against-sender-out"), at("against-receiver-out")), ("n2", "n1"));
     // There is but one way between two places, so none is given.
-    assert!(run.network.ways.is_empty());
+    assert!(run.network.routes.is_empty());
 }
 
 #[test]

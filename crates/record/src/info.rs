@@ -97,9 +97,9 @@ pub struct GroupInfo {
     pub workload: String,
     /// Base RTT between its hosts, at the start.
     pub rtt: Span,
-    /// The way of its packets, at its best.
+    /// The route of its packets, at its best.
     #[serde(default)]
-    pub way: WayInfo,
+    pub route: RouteInfo,
     /// Whether its flows were drawn: many short ones, of which nobody looks at single ones.
     #[serde(default)]
     pub drawn: bool,
@@ -108,20 +108,20 @@ pub struct GroupInfo {
     pub probes: bool,
 }
 
-/// What the way of a group's packets can do at its best: no packet is faster, and no flow gets more.
+/// What the route of a group's packets can do at its best: no packet is faster, and no flow gets more.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct WayInfo {
-    /// The slowest link on the data's way, at its fastest; none where no link has a rate that is known beforehand.
+pub struct RouteInfo {
+    /// The slowest link on the data's route, at its fastest; none where no link has a rate that is known beforehand.
     pub rate: Option<Rate>,
-    /// Propagation delay of the data's way: of each link the shortest that it ever has.
+    /// Propagation delay of the data's route: of each link the shortest that it ever has.
     pub there: Span,
     /// The same of the way back.
     pub back: Span,
-    /// Whether a link on the data's way may deliver packets twice.
+    /// Whether a link on the data's route may deliver packets twice.
     pub duplicates: bool,
 }
 
-impl WayInfo {
+impl RouteInfo {
     /// The shortest round trip.
     pub fn rtt(&self) -> Span {
         self.there + self.back

@@ -35,7 +35,7 @@ mod writer;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
-pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RunInfo, StationInfo, WayInfo, WindowInfo};
+pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RouteInfo, RunInfo, StationInfo, WindowInfo};
 pub use metrics::{
     Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, SETTLING_TOLERANCE, Value, View, Window,
     metric,

@@ -93,7 +93,7 @@ pub(crate) fn past(
         network: Network {
             nodes: vec![Node::host("a"), Node::router("r"), Node::host("b")],
             links: vec![link(0, ROUTER), link(ROUTER, 0), link(ROUTER, HOST), link(HOST, ROUTER)],
-            ways: vec![],
+            routes: vec![],
             base_rtt: None,
         },
         flows: vec![Flow { from: 0, to, group: 0 }],

@@ -60,7 +60,7 @@ fn a_station_is_told_by_which_link_a_packet_comes_and_sees_those_of_its_links_al
             net.forward(packet);
         });
         let placed = Placed { at: 2, links, station: Box::new(station) };
-        let mut fabric = Fabric::with_stations(&two_ways(vec![]), vec![placed]);
+        let mut fabric = Fabric::with_stations(&two_routes(vec![]), vec![placed]);
         fabric.inject(0, datagram(1, 3), Time::ZERO);
         fabric.inject(3, datagram(2, 0), Time::ZERO);
         let arrivals: Vec<_> = std::iter::from_fn(|| fabric.advance(Time::NEVER)).map(|d| d.at).collect();
@@ -124,7 +124,7 @@ fn a_packet_addressed_to_a_station_reaches_it_and_its_answer_comes_back() {
 /// Two stations at neighbouring nodes send a packet to and fro between them, in no time.
 #[test]
 fn stations_that_send_to_each_other_without_time_passing_take_turns() {
-    let mut config = two_ways(vec![]);
+    let mut config = two_routes(vec![]);
     config.network.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
     let bounces = |back: usize, until: u32| {
         Does(move |mut packet: Datagram, _, net: &mut Net<'_, Datagram>| {

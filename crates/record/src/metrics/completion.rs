@@ -3,7 +3,7 @@
 use super::value::{Distribution, Value, ratio};
 use super::view::FlowView;
 use super::{Domain, Flows, Formula, Level, Metric};
-use crate::info::WayInfo;
+use crate::info::RouteInfo;
 use weir_base::{Span, Time};
 
 /// How long something of a flow that completed took, and when it completed.
@@ -20,9 +20,9 @@ impl Flows<'_> {
     }
 
     /// The way of the flows' group.
-    fn way(&self) -> Option<&WayInfo> {
+    fn way(&self) -> Option<&RouteInfo> {
         let group = self.view.info.flows.get(*self.members.first()?)?.group;
-        Some(&self.view.info.groups.get(group as usize)?.way)
+        Some(&self.view.info.groups.get(group as usize)?.route)
     }
 
     /// Of a flow, whenever it completed; of several, the distribution over those that did in the window.

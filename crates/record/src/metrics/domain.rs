@@ -99,7 +99,7 @@ impl View<'_> {
         for &flow in members {
             let group = self.info.flows[flow].group;
             if rates.last().is_none_or(|(last, _)| *last != group) {
-                let way = &self.info.groups.get(group as usize)?.way;
+                let way = &self.info.groups.get(group as usize)?.route;
                 rates.push((group, way.rate.filter(|_| !way.duplicates)?));
             }
         }

@@ -92,7 +92,7 @@ pub(super) const RTT_ABOVE_BASE: Metric = Metric {
 /// The shortest round trip that a group's way has, in milliseconds.
 fn base_rtt(f: &Flows<'_>) -> Option<f64> {
     let group = f.view.info.flows[*f.members.first()?].group;
-    Some(f.view.info.groups.get(group as usize)?.way.rtt().as_millis_f64())
+    Some(f.view.info.groups.get(group as usize)?.route.rtt().as_millis_f64())
 }
 
 /// Mean round trip of a flow.

@@ -4,7 +4,7 @@
 //! with flow 2 from 500 ms on. The warm-up is 200 ms unless said: the window is 0.2 s to 1 s, eight periods.
 
 use super::*;
-use crate::info::{FlowInfo, GroupInfo, LinkInfo, RunInfo, WayInfo};
+use crate::info::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo};
 use crate::testing::histogram;
 use crate::types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Recorder, RttSample,
@@ -25,7 +25,7 @@ fn run() -> RunInfo {
         transport: "tcp".into(),
         workload: "bulk".into(),
         rtt: Span::from_millis(20),
-        way: WayInfo {
+        route: RouteInfo {
             rate: Some(Rate::from_mbit_per_sec(10)),
             there: Span::from_millis(10),
             back: Span::from_millis(10),
@@ -423,18 +423,18 @@ fn what_arrives_after_all_was_read_counts_with_its_time() {
 fn a_slowdown_is_relative_to_the_groups_own_way() {
     // Flow 2 takes 390 ms for 125,000 bytes. Over 1 Mbit/s they need a second: the bottleneck of the run is not asked.
     let (mut info, mut records) = (run(), records());
-    info.groups[1].way.rate = Some(Rate::from_mbit_per_sec(1));
+    info.groups[1].route.rate = Some(Rate::from_mbit_per_sec(1));
     let summary = RunSummary::new(&info, &records, None);
     // 20 ms for the handshake, 10 ms for the way, and 1 s.
     assert_near(&summary.groups[1].metrics, "slowdown", 0.39 / 1.03);
     let faults = &summary.invalid;
     assert!(faults.iter().any(|fault| fault.contains("slowdown is 0.378641")), "{faults:?}");
     // Without the way's rate there is no such bound.
-    info.groups[1].way.rate = None;
+    info.groups[1].route.rate = None;
     assert_eq!(RunSummary::new(&info, &records, None).groups[1].metrics.get("slowdown"), Value::Undefined);
     // And a run that went as it must is not invalid.
     records.links.iter_mut().for_each(|link| link.counters.marked[2] = 5);
-    info.groups.iter_mut().for_each(|group| group.way.rate = Some(Rate::from_mbit_per_sec(10)));
+    info.groups.iter_mut().for_each(|group| group.route.rate = Some(Rate::from_mbit_per_sec(10)));
     assert_eq!(RunSummary::new(&info, &records, None).invalid, [""; 0]);
 }
 
@@ -443,7 +443,7 @@ fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
     // Group a reads 75,000 bytes each 100 ms: 6 Mbit/s over a way that carries 4. It began with the run, 200 ms before the
     // window of 800 ms, so what had waited may come too: 4 x 1.25.
     let (mut info, mut records) = (run(), records());
-    info.groups[0].way.rate = Some(Rate::from_mbit_per_sec(4));
+    info.groups[0].route.rate = Some(Rate::from_mbit_per_sec(4));
     records.links.iter_mut().for_each(|link| link.counters.lost = 0);
     let invalid = RunSummary::new(&info, &records, None).invalid;
     assert_eq!(
@@ -455,7 +455,7 @@ fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
              can carry, of group a",
         ]
     );
-    info.groups[0].way.duplicates = true;
+    info.groups[0].route.duplicates = true;
     assert_eq!(RunSummary::new(&info, &records, None).invalid, [""; 0], "then it is not known");
 }
 
