@@ -17,6 +17,8 @@ pub(crate) const WEIGHT: f64 = 0.1;
 const SIZE_WEIGHT: f64 = 0.01;
 /// A run of losses is handed to the filter in at most this many pieces, so that the work for a packet has a bound.
 const PIECES: u64 = 64;
+/// Packets of a path that may have restarted which echo nothing, so that a peer of version 1 hears of it though two of them are lost.
+const UNECHOED: u8 = 3;
 /// Bytes in the unit of bandwidth on the wire and in cells.
 pub(crate) const KIB: f64 = 1024.0;
 
@@ -28,6 +30,8 @@ pub struct Path {
     share: Share,
     /// Number of the next packet that leaves.
     next: u64,
+    /// Packets that are still to leave without an echo.
+    unechoed: u8,
     /// Whether the last packet of the other AP echoed a timestamp.
     echoing: bool,
     loss_interval: Span,
@@ -104,7 +108,8 @@ impl Share {
 
 impl Path {
     /// A path on which nothing has passed. `first` is the number of the first packet that leaves; with every restart it is
-    /// to be larger in its upper 32 bits.
+    /// to be larger in its upper 32 bits. Where these are not zero the path may have restarted, and tells a peer of version 1 by
+    /// first packets that echo nothing.
     pub fn new(measurement: &Measurement, loss_interval: Span, first: u64, random: Random) -> Path {
         let series = || Series::new(WEIGHT);
         Path {
@@ -118,6 +123,7 @@ impl Path {
                 available: None,
             },
             next: first,
+            unechoed: if first >> 32 > 0 { UNECHOED } else { 0 },
             echoing: false,
             loss_interval,
             interval_ends: Time::ZERO,
@@ -139,9 +145,11 @@ impl Path {
     pub fn probe(&mut self, now: Time) -> Probe {
         let sequence = self.next;
         self.next = self.next.wrapping_add(1);
+        let echo = if self.unechoed == 0 { self.rtt.echo(now) } else { None };
+        self.unechoed = self.unechoed.saturating_sub(1);
         Probe {
             timestamp: Rtt::timestamp(now),
-            echo: self.rtt.echo(now),
+            echo,
             bandwidth: self.available().map_or(0, in_kib),
             loss: self.fraction,
             sequence,
@@ -305,6 +313,28 @@ mod tests {
         assert_eq!(arrive(2001, None), Outcome::New);
         assert_eq!(arrive(2002, echo), Outcome::New);
         assert_eq!(b.total_lost, 0);
+    }
+
+    #[test]
+    fn a_restart_that_heard_its_version_1_peer_first_is_no_loss() {
+        // The numbers of the one that died end at 65,500; those of the next begin at 65,536, which without a word would be 36 losses.
+        let from =
+            |first| Path::new(&Measurement::default(), Span::from_secs(1), first, Random::stream(1, "path"));
+        let (mut a, mut b) = (from(65_400), path());
+        let mut now = Time::from_nanos(1_000_000_000);
+        let mut round = |a: &mut Path, b: &mut Path| {
+            now += Span::from_millis(1);
+            let probe = b.probe(now);
+            a.arrived(&probe, Version::One, 1000, now);
+            let probe = a.probe(now);
+            b.arrived(&probe, Version::One, 1000, now)
+        };
+        (0..100).for_each(|n| assert_eq!(round(&mut a, &mut b) == Outcome::Restart, n == 0));
+        let mut restarted = from(1 << 32);
+        assert_eq!(round(&mut restarted, &mut b), Outcome::Restart);
+        (0..100).for_each(|_| assert_eq!(round(&mut restarted, &mut b), Outcome::New));
+        assert_eq!((b.total_lost, restarted.total_lost, b.restarts), (0, 0, 2));
+        assert!(b.rtt().smoothed().is_some() && restarted.rtt().smoothed().is_some());
     }
 
     #[test]

@@ -28,6 +28,11 @@ impl Prefix {
         let ((own, width), (other, other_width)) = (bits(self.address), bits(address));
         width == other_width && (self.length == 0 || (own ^ other) >> (128 - self.length) == 0)
     }
+
+    /// Whether every address with the other prefix has this one too.
+    pub fn covers(&self, other: &Prefix) -> bool {
+        self.length <= other.length && self.contains(other.address)
+    }
 }
 
 impl From<IpAddr> for Prefix {
@@ -176,6 +181,14 @@ mod tests {
         for wrong in ["10.0.0.0/33", "10.0.0.0/", "10.0.0/8", "::1/129", "", "10.0.0.0/+8"] {
             assert!(wrong.parse::<Prefix>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_prefix_covers_itself_and_longer_ones() {
+        let covers = |one: &str, other: &str| one.parse::<Prefix>().unwrap().covers(&other.parse().unwrap());
+        assert!(covers("10.2.0.0/16", "10.2.3.0/24") && covers("10.2.0.0/16", "10.2.0.0/16"));
+        assert!(!covers("10.2.3.0/24", "10.2.0.0/16") && !covers("10.2.0.0/16", "10.3.0.0/24"));
+        assert!(!covers("0.0.0.0/0", "::1"));
     }
 
     proptest! {

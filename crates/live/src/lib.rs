@@ -1,8 +1,9 @@
 //! Real Linux: hosts are network namespaces with the kernel's own TCP, and the network between them is the `fabric` crate,
-//! pumped in real time from packet sockets.
+//! pumped in real time from packet sockets. Beside the engine, an aggregation point between two devices of a host.
 
 pub mod address;
 mod answer;
+pub mod ap;
 mod apps;
 mod budget;
 mod card;
@@ -25,9 +26,11 @@ mod netlink;
 mod output;
 mod packet;
 mod ping;
+mod port;
 mod pump;
 mod relay;
 mod ring;
+mod shut;
 mod sockets;
 mod tally;
 mod tcp_info;

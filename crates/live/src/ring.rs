@@ -74,7 +74,7 @@ impl ReceiveRing {
         let map = NonNull::new(map.cast())
             .ok_or_else(|| io::Error::other("the packet ring was mapped at address zero"))?;
         // Frames before this were received before the ring stood; binding to a protocol starts reception.
-        bind(&socket, libc::ETH_P_ALL as u16)?;
+        bind(&socket, 0, libc::ETH_P_ALL as u16)?;
         Ok(ReceiveRing { socket, map, length, frame, next: 0 })
     }
 
@@ -116,19 +116,7 @@ impl ReceiveRing {
     /// # Errors
     /// The kernel's.
     pub(crate) fn take_drops(&self) -> io::Result<u64> {
-        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the pointer names a tpacket_stats of the length told, as PACKET_STATISTICS of TPACKET_V2 fills in.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
+        dropped(&self.socket)
     }
 
     fn status(&self) -> &AtomicU32 {
@@ -229,19 +217,41 @@ impl Sender {
     }
 }
 
-fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
+/// Packets that the kernel has dropped because a packet socket had no room, since the last call.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn dropped(socket: &OwnedFd) -> io::Result<u64> {
+    let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+    let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+    // SAFETY: the pointer names a tpacket_stats of the length told, as PACKET_STATISTICS fills in but for version 3.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut statistics).cast(),
+            &raw mut length,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
+}
+
+/// A packet socket that hands over whole frames.
+pub(crate) fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
     use rustix::net::{AddressFamily, RawProtocol, SocketFlags, SocketType};
     let protocol = RawProtocol::new(u32::from(protocol.to_be())).map(rustix::net::Protocol::from_raw);
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, protocol)?)
 }
 
-/// Starts reception of one protocol from every device.
-fn bind(socket: &OwnedFd, protocol: u16) -> io::Result<()> {
+/// Starts reception of one protocol from the device of this index, or from every device with 0.
+pub(crate) fn bind(socket: &OwnedFd, device: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: plain data for which all zeros is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = device as i32;
     // SAFETY: the pointer names a sockaddr_ll of the length told.
     let result = unsafe {
         libc::bind(
@@ -254,7 +264,7 @@ fn bind(socket: &OwnedFd, protocol: u16) -> io::Result<()> {
 }
 
 /// Sets an option of level `SOL_PACKET` whose value is `T` as the kernel lays it out.
-fn set_option<T: Copy>(socket: &OwnedFd, option: libc::c_int, value: T) -> io::Result<()> {
+pub(crate) fn set_option<T: Copy>(socket: &OwnedFd, option: libc::c_int, value: T) -> io::Result<()> {
     // SAFETY: the pointer names a value of the length told; the kernel only reads it.
     let result = unsafe {
         libc::setsockopt(

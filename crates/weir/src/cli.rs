@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     /// Plan transfers over paths whose rate is reserved, and keep their reservations
     Circuit(crate::circuit::CircuitArgs),
+    /// Let many flows between two sites share their path as one: an aggregation point between two devices
+    Ap(crate::ap::ApArgs),
     /// Plan how SLIQ, a transport for lossy paths, keeps a deadline
     Sliq(crate::sliq::SliqArgs),
     /// Tell what this machine can do, and what would make a result invalid

@@ -1,6 +1,7 @@
 //! The command line of weir. Human text goes to the terminal, data to stdout; exit status 0 is done, 1 a run that failed,
 //! 2 bad input, 130 interrupted.
 
+mod ap;
 mod circuit;
 mod cli;
 mod commands;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Schema => print_json(&weir_study::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Circuit(args) => circuit::circuit(&args.action),
+        Command::Ap(args) => ap::ap(&args),
         Command::Sliq(args) => sliq::sliq(&args.action),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {

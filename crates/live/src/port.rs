@@ -1,0 +1,324 @@
+//! A device as one side of a wire: a packet socket that receives all of its frames, whomever they are addressed to, and sends frames
+//! out of it. Frames come and go with the kernel's header of what devices do for the kernel (`PACKET_VNET_HDR`, packet(7)): a bundle
+//! of TCP segments stays one, and a checksum that a device is still to fill in stays marked as such, so that no device setting has
+//! to be changed. The tag of a VLAN, which the kernel keeps beside a frame, is put back into it.
+
+use crate::ring::{bind, packet_socket, set_option};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::io;
+
+/// Frames received or sent in one call.
+pub(crate) const BATCH: usize = 64;
+/// Length of a VLAN tag (IEEE 802.1Q).
+const TAG: usize = 4;
+/// The longest bundle that a device takes unless it is told otherwise (GSO_LEGACY_MAX_SIZE in netdevice.h) behind an Ethernet header
+/// and two tags. Not a power of two, so that the heads of neighbouring buffers do not share the sets of a cache.
+const LONGEST: usize = 65_536 + 14 + 2 * TAG + 186;
+/// Room for what the kernel says beside a frame: `struct tpacket_auxdata` behind a `struct cmsghdr`, in words.
+const BESIDE: usize = 8;
+/// Memory that waiting frames may take: a quarter of a second of 100,000 packets a second, each charged about 2 KiB.
+const WAITING: usize = 64 << 20;
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM` of linux/virtio_net.h.
+const NEEDS_CHECKSUM: u8 = 1;
+/// `VIRTIO_NET_HDR_GSO_UDP_L4`, and the bit that says ECN.
+const UDP_BUNDLE: u8 = 5;
+const WITH_ECN: u8 = 0x80;
+
+/// `struct virtio_net_hdr`, in the byte order of this machine.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Offload {
+    flags: u8,
+    kind: u8,
+    headers: u16,
+    segment: u16,
+    checksum_start: u16,
+    checksum_offset: u16,
+}
+
+/// Where a frame lies between being received and being sent.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    offload: Offload,
+    bytes: Box<[u8]>,
+    start: usize,
+    length: usize,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot { offload: Offload::default(), bytes: vec![0; LONGEST].into(), start: TAG, length: 0 }
+    }
+
+    /// One that holds a frame, a bundle of datagrams of so many bytes or none.
+    #[cfg(test)]
+    pub(crate) fn of(frame: &[u8], bundled: Option<u16>) -> Slot {
+        let mut slot = Slot::new();
+        slot.length = frame.len();
+        slot.frame().copy_from_slice(frame);
+        if let Some(segment) = bundled {
+            slot.offload = Offload { flags: NEEDS_CHECKSUM, kind: UDP_BUNDLE, segment, ..Offload::default() };
+        }
+        slot
+    }
+
+    /// The frame, from its Ethernet header on.
+    pub(crate) fn frame(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.length]
+    }
+
+    /// Whether the checksum of its transport is still to be filled in.
+    pub(crate) fn needs_checksum(&self) -> bool {
+        self.offload.flags & NEEDS_CHECKSUM != 0
+    }
+
+    /// The length of the payload of each datagram in a bundle of datagrams; none where the frame is no such bundle.
+    pub(crate) fn bundled(&self) -> Option<usize> {
+        let is_bundle = self.offload.kind & !WITH_ECN == UDP_BUNDLE && self.offload.segment > 0;
+        is_bundle.then_some(self.offload.segment.into())
+    }
+
+    /// Puts a tag that the kernel has taken out back behind the addresses.
+    fn insert(&mut self, tag: [u8; TAG]) {
+        self.bytes.copy_within(TAG..TAG + 12, 0);
+        self.bytes[12..12 + TAG].copy_from_slice(&tag);
+        (self.start, self.length) = (0, self.length + TAG);
+        for at in [&mut self.offload.headers, &mut self.offload.checksum_start] {
+            if *at > 0 {
+                *at += TAG as u16;
+            }
+        }
+    }
+}
+
+/// Frames on their way from one port to the other.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    slots: Vec<Slot>,
+    /// Of them, those that hold frames.
+    filled: usize,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Batch {
+        Batch { slots: (0..BATCH).map(|_| Slot::new()).collect(), filled: 0 }
+    }
+
+    /// The frames that were received last.
+    pub(crate) fn frames(&mut self) -> &mut [Slot] {
+        &mut self.slots[..self.filled]
+    }
+}
+
+/// Frames at a port since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Frames {
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    /// Refused by the device: its queue was full, or the frame longer than its MTU.
+    pub(crate) not_sent: u64,
+    /// Not received: the kernel had no room for them, or they were longer than any bundle.
+    pub(crate) missed: u64,
+}
+
+/// One side of a wire.
+#[derive(Debug)]
+pub(crate) struct Port {
+    socket: OwnedFd,
+    pub(crate) counted: Frames,
+}
+
+impl Port {
+    /// Opens the device of this index in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// The kernel's; packet sockets take CAP_NET_RAW.
+    pub(crate) fn open(device: u32) -> io::Result<Port> {
+        let socket = packet_socket(0)?;
+        for option in [libc::PACKET_VNET_HDR, libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING] {
+            set_option(&socket, option, 1 as libc::c_int)?;
+        }
+        for force in [
+            rustix::net::sockopt::set_socket_recv_buffer_size_force,
+            rustix::net::sockopt::set_socket_send_buffer_size_force,
+        ] {
+            // Without CAP_NET_ADMIN the system's limit holds.
+            let _ = force(&socket, WAITING);
+        }
+        // The kernel ends it with the socket.
+        let all = libc::packet_mreq {
+            mr_ifindex: device as i32,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set_option(&socket, libc::PACKET_ADD_MEMBERSHIP, all)?;
+        bind(&socket, device, libc::ETH_P_ALL as u16)?;
+        Ok(Port { socket, counted: Frames::default() })
+    }
+
+    /// Receives what waits, a batch at most; whether it was a whole batch, so that more may wait.
+    ///
+    /// # Errors
+    /// The kernel's: `NetworkDown` once after the device has gone down or away.
+    pub(crate) fn receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
+        // SAFETY: plain data for which all zeros is a valid value.
+        let (mut vectors, mut messages): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { std::mem::zeroed() };
+        let mut beside = [[0u64; BESIDE]; BATCH];
+        for (n, slot) in batch.slots.iter_mut().enumerate() {
+            vectors[n] = [part(std::slice::from_mut(&mut slot.offload)), part(&mut slot.bytes[TAG..])];
+            let header = &mut messages[n].msg_hdr;
+            (header.msg_iov, header.msg_iovlen) = (vectors[n].as_mut_ptr(), 2);
+            (header.msg_control, header.msg_controllen) =
+                (beside[n].as_mut_ptr().cast(), size_of_val(&beside[n]));
+        }
+        // SAFETY: every message names a header, a frame and room beside it, of the lengths told, all of which live until the call
+        // returns; nobody else reads or writes them meanwhile.
+        let received = unsafe {
+            libc::recvmmsg(
+                self.socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        batch.filled = 0;
+        if received < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(false),
+                _ => Err(error),
+            };
+        }
+        for (n, message) in messages.iter().take(received as usize).enumerate() {
+            let length = (message.msg_len as usize).saturating_sub(size_of::<Offload>());
+            if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || length < 14 {
+                self.counted.missed += 1;
+                continue;
+            }
+            batch.slots.swap(batch.filled, n);
+            let slot = &mut batch.slots[batch.filled];
+            (slot.start, slot.length) = (TAG, length);
+            if let Some(tag) = tag(&beside[n]) {
+                slot.insert(tag);
+            }
+            batch.filled += 1;
+            self.counted.received += 1;
+        }
+        Ok(received as usize == BATCH)
+    }
+
+    /// Sends frames, in order.
+    pub(crate) fn send<'a>(&mut self, frames: impl Iterator<Item = &'a mut Slot>) {
+        // SAFETY: plain data for which all zeros is a valid value.
+        let (mut vectors, mut messages): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        for slot in frames.take(BATCH) {
+            let Slot { offload, bytes, start, length } = slot;
+            // What else the kernel says of a frame that came in holds for no frame that goes out.
+            offload.flags &= NEEDS_CHECKSUM;
+            vectors[count] =
+                [part(std::slice::from_mut(offload)), part(&mut bytes[*start..*start + *length])];
+            let header = &mut messages[count].msg_hdr;
+            (header.msg_iov, header.msg_iovlen) = (vectors[count].as_mut_ptr(), 2);
+            count += 1;
+        }
+        let mut done = 0;
+        while done < count {
+            let rest = &mut messages[done..count];
+            // SAFETY: every message names a header and a frame of the lengths told, which live until the call returns; the kernel
+            // only reads them.
+            let sent = unsafe {
+                libc::sendmmsg(
+                    self.socket.as_raw_fd(),
+                    rest.as_mut_ptr(),
+                    rest.len() as u32,
+                    libc::MSG_DONTWAIT as _,
+                )
+            };
+            if sent > 0 {
+                done += sent as usize;
+                self.counted.sent += sent as u64;
+            } else if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                // The first of the rest was refused; go on behind it.
+                self.counted.not_sent += 1;
+                done += 1;
+            }
+        }
+    }
+
+    /// Adds the frames that the kernel had no room for since the last call.
+    pub(crate) fn count_missed(&mut self) {
+        self.counted.missed += crate::ring::dropped(&self.socket).unwrap_or(0);
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A part of a message.
+fn part<T>(of: &mut [T]) -> libc::iovec {
+    libc::iovec { iov_base: of.as_mut_ptr().cast(), iov_len: size_of_val(of) }
+}
+
+/// The VLAN tag that the kernel has taken out of a frame, if it has.
+fn tag(beside: &[u64; BESIDE]) -> Option<[u8; TAG]> {
+    const HEADER: usize = size_of::<libc::cmsghdr>();
+    let mut bytes = [0; 8 * BESIDE];
+    for (to, word) in bytes.chunks_exact_mut(8).zip(beside) {
+        to.copy_from_slice(&word.to_ne_bytes());
+    }
+    let word = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+    let half = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes));
+    // Length, level and kind of the control message; the option is the only one that is on.
+    let (level, kind) = (word(HEADER - 8)? as libc::c_int, word(HEADER - 4)? as libc::c_int);
+    let status = word(HEADER)?;
+    if (level, kind) != (libc::SOL_PACKET, libc::PACKET_AUXDATA) || status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let (control, protocol) = (half(HEADER + 16)?, half(HEADER + 18)?);
+    let protocol =
+        if status & libc::TP_STATUS_VLAN_TPID_VALID == 0 { libc::ETH_P_8021Q as u16 } else { protocol };
+    let ([a, b], [c, d]) = (protocol.to_be_bytes(), control.to_be_bytes());
+    Some([a, b, c, d])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_goes_back_behind_the_addresses_and_moves_the_checksum() {
+        let mut slot = Slot::new();
+        slot.bytes[TAG..TAG + 12].copy_from_slice(b"ABCDEFabcdef");
+        slot.bytes[TAG + 12..TAG + 18].copy_from_slice(&[8, 0, 1, 2, 3, 4]);
+        slot.length = 18;
+        slot.offload.checksum_start = 34;
+        slot.insert([0x81, 0, 0, 7]);
+        assert_eq!(slot.frame(), [b"ABCDEFabcdef".as_slice(), &[0x81, 0, 0, 7, 8, 0, 1, 2, 3, 4]].concat());
+        assert_eq!((slot.offload.checksum_start, slot.offload.headers), (38, 0));
+    }
+
+    #[test]
+    fn what_the_kernel_says_of_a_tag_is_read() {
+        // struct cmsghdr: length 36, level 263, kind 8. struct tpacket_auxdata: status, two lengths, two offsets, control, protocol.
+        let mut bytes = [0; 8 * BESIDE];
+        bytes[0] = 36;
+        bytes[8..16].copy_from_slice(&[263u32.to_ne_bytes(), 8u32.to_ne_bytes()].concat());
+        bytes[16..20].copy_from_slice(&(1u32 << 4 | 1 << 6).to_ne_bytes());
+        bytes[32..34].copy_from_slice(&0x2007u16.to_ne_bytes());
+        bytes[34..36].copy_from_slice(&0x88a8u16.to_ne_bytes());
+        let words = |bytes: &[u8; 64]| {
+            std::array::from_fn(|n| u64::from_ne_bytes(*bytes[8 * n..].first_chunk().unwrap()))
+        };
+        assert_eq!(tag(&words(&bytes)), Some([0x88, 0xa8, 0x20, 0x07]));
+        bytes[16] = 0;
+        assert_eq!(tag(&words(&bytes)), None);
+    }
+}

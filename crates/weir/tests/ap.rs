@@ -1,0 +1,507 @@
+//! Aggregation points in network namespaces: a site's endpoint, one or two points as a wire, and the other site's endpoint. Where they
+//! cannot be set up the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use weir_coord::cell::{Cell, NET};
+use weir_coord::endpoint::{Endpoint, Identity};
+use weir_coord::header::{Flags, Prefix, Probe, Version};
+use weir_live::namespace::{Namespace, set_sysctl};
+
+const LEFT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+/// The applications' port, and one that is nobody's.
+const PORT: u16 = 9000;
+const OTHER: u16 = 7000;
+/// The head of a packet that is awaited, at the latest.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long nothing must come for it to be sure that nothing comes.
+const QUIET: Duration = Duration::from_millis(300);
+
+fn run(command: &str) {
+    let mut words = command.split_whitespace();
+    let status = Command::new(words.next().unwrap()).args(words).status().unwrap();
+    assert!(status.success(), "{command}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Namespaces in a row, each with a device to the left (`a`) and one to the right (`b`): the endpoints are the first and the last.
+struct Row {
+    namespaces: Vec<Namespace>,
+    folder: tempfile::TempDir,
+}
+
+fn may_not() -> bool {
+    let privileged = rustix::process::geteuid().is_root() && weir_live::may_make_namespaces();
+    if !privileged {
+        println!("skipped: aggregation points are set up by root, in network namespaces");
+        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+    }
+    !privileged
+}
+
+fn apps(local: &str, remote: &str) -> String {
+    let one = |id: u8, name: &str, port: u16| {
+        format!(
+            "[[application]]\nid = {id}\nname = '{name}'\nlocal = ['{local}']\nlocal_ports = {port}\nremote = ['{remote}']\nremote_ports = {port}\n"
+        )
+    };
+    one(1, "array", PORT) + &one(2, "immersion", PORT + 1)
+}
+
+impl Row {
+    /// So many aggregation points between two endpoints; `None` where they cannot be made.
+    fn new(points: usize) -> Option<Row> {
+        if may_not() {
+            return None;
+        }
+        let namespaces: Vec<Namespace> = (0..points + 2).map(|_| Namespace::new().unwrap()).collect();
+        for (near, far) in namespaces.iter().zip(&namespaces[1..]) {
+            let far = format!("/proc/{}/fd/{}", std::process::id(), far.as_fd().as_raw_fd());
+            let pair = || {
+                run(&format!("ip link add name b type veth peer name a netns {far}"));
+                Ok(())
+            };
+            near.inside(pair).unwrap();
+        }
+        let row = Row { namespaces, folder: tempfile::tempdir().unwrap() };
+        let last = row.namespaces.len() - 1;
+        for n in 0..=last {
+            row.at(n, || {
+                let _ = set_sysctl("ipv6.conf.all.disable_ipv6", "1");
+                run("ip link set dev lo up");
+                for device in ["a", "b"]
+                    .iter()
+                    .filter(|device| (n > 0 || **device == "b") && (n < last || **device == "a"))
+                {
+                    run(&format!("ip link set dev {device} up"));
+                }
+            });
+        }
+        row.at(0, || run(&format!("ip address add {LEFT}/24 dev b")));
+        row.at(last, || run(&format!("ip address add {RIGHT}/24 dev a")));
+        Some(row)
+    }
+
+    fn at<T: Send>(&self, n: usize, work: impl FnOnce() -> T + Send) -> T {
+        self.namespaces[n].inside(|| Ok(work())).unwrap()
+    }
+
+    fn left<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.at(0, work)
+    }
+
+    fn right<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.at(self.namespaces.len() - 1, work)
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command
+            .arg("ap")
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the point whose endpoints are to the left, and waits until it works.
+    fn start(&self, n: usize, more: &str) -> Running {
+        self.start_between(n, ["a", "b"], [LEFT, RIGHT], more)
+    }
+
+    fn start_between(
+        &self,
+        n: usize,
+        [local, path]: [&str; 2],
+        [own, other]: [Ipv4Addr; 2],
+        more: &str,
+    ) -> Running {
+        let file = format!("apps-{n}.toml");
+        std::fs::write(self.folder.path().join(&file), apps(&own.to_string(), &other.to_string())).unwrap();
+        let arguments = format!("--local {local} --path {path} --apps {file} --peer {other} {more}");
+        let mut child = self.at(n, || {
+            self.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        });
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("aggregation point between"), "{line}");
+        Running(child)
+    }
+
+    fn weir(&self, n: usize, arguments: &str) -> Output {
+        self.at(n, || self.command(arguments).output().unwrap())
+    }
+
+    /// What the point in a namespace tells.
+    fn shown(&self, n: usize) -> Value {
+        let output = self.weir(n, "show --json");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()[0].take()
+    }
+}
+
+/// A count that a point tells.
+fn count(shown: &Value, name: &str) -> u64 {
+    value(&shown["packets"], name) as u64
+}
+
+fn value(pairs: &Value, name: &str) -> f64 {
+    let pair = pairs.as_array().unwrap().iter().find(|pair| pair[0] == name);
+    pair.unwrap_or_else(|| panic!("no {name} in {pairs}"))[1].as_f64().unwrap()
+}
+
+/// An aggregation point that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+    /// Interrupts it; its status and what it told.
+    fn interrupt(mut self) -> (i32, String) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let mut told = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+        (self.0.wait().unwrap().code().unwrap(), told)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn socket(address: Ipv4Addr, port: u16) -> UdpSocket {
+    let socket = UdpSocket::bind((address, port)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// The Internet checksum (RFC 1071), of an odd number of bytes too.
+fn checksum(bytes: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
+    let mut sum: u32 = bytes.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// The sum over a UDP datagram with its pseudo-header (RFC 768): zero where its checksum is right.
+fn udp_sum(source: Ipv4Addr, destination: Ipv4Addr, udp: &[u8]) -> u16 {
+    let length = (udp.len() as u16).to_be_bytes();
+    checksum(&[&source.octets()[..], &destination.octets(), &[0, 17], &length, udp].concat())
+}
+
+/// A UDP datagram with its checksum, as a card would be handed it that computes none.
+fn datagram(source: Ipv4Addr, destination: Ipv4Addr, port: u16, payload: &[u8]) -> Vec<u8> {
+    let length = (8 + payload.len() as u16).to_be_bytes();
+    let port = port.to_be_bytes();
+    let mut udp = [&port[..], &port, &length, &[0, 0], payload].concat();
+    let sum = udp_sum(source, destination, &udp);
+    udp[6..8].copy_from_slice(&sum.to_be_bytes());
+    udp
+}
+
+/// A raw socket of UDP: what it sends has the checksum that it is given, and what it receives is whole, whatever its checksum.
+fn raw() -> OwnedFd {
+    let socket =
+        rustix::net::socket(AddressFamily::INET, SocketType::RAW, Some(rustix::net::ipproto::UDP)).unwrap();
+    rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Recv, Some(PATIENCE))
+        .unwrap();
+    socket
+}
+
+fn send_raw(socket: &OwnedFd, to: Ipv4Addr, udp: &[u8]) {
+    rustix::net::sendto(socket, udp, SendFlags::empty(), &SocketAddrV4::new(to, 0)).unwrap();
+}
+
+/// The next datagram at a raw socket, behind its IP header.
+fn receive_raw(socket: &OwnedFd) -> Vec<u8> {
+    let mut bytes = vec![0; 2048];
+    let (length, _) = rustix::net::recv(socket, &mut bytes[..], RecvFlags::empty()).unwrap();
+    bytes[20..length].to_vec()
+}
+
+fn endpoint(application: u8, flow: u8, version: Version) -> Endpoint {
+    let identity = Identity { application, flow, protocol: 2, key: None, epoch: 1 };
+    Endpoint::new(identity, version, &[Cell { address: NET, offset: 0 }])
+}
+
+/// A payload of 100 bytes behind a header.
+fn sealed(endpoint: &mut Endpoint, flags: Flags) -> Vec<u8> {
+    let mut payload = vec![0xab; endpoint.header_length() + 100];
+    endpoint.seal(flags, &mut payload);
+    payload
+}
+
+#[test]
+fn headers_are_rewritten_with_right_checksums_and_all_else_passes_as_it_was() {
+    let Some(row) = Row::new(1) else { return };
+    let _point = row.start(1, "");
+    let (out, at_right) = (row.left(raw), row.right(raw));
+    let _bound = row.right(|| [socket(RIGHT, PORT), socket(RIGHT, OTHER)]);
+    let (mut one, mut two) = (endpoint(1, 5, Version::One), endpoint(2, 9, Version::Two));
+    for n in 0..20u64 {
+        // Two applications in turn, of 20 and of 36 bytes of header.
+        let (endpoint, port) = if n % 2 == 0 { (&mut one, PORT) } else { (&mut two, PORT + 1) };
+        let payload = sealed(endpoint, Flags::default());
+        send_raw(&out, RIGHT, &datagram(LEFT, RIGHT, port, &payload));
+        let udp = receive_raw(&at_right);
+        let arrived = Prefix::read(&udp[8..]).unwrap();
+        let before = Prefix::read(&payload).unwrap();
+        assert_eq!(arrived, Prefix { flags: Flags::DATAPATH, ..before });
+        let probe = Probe::read(arrived.version, &udp[8..]);
+        // The count of each application begins at the time of the start: the low bits at zero.
+        assert_eq!(probe.sequence & 0xffff, n / 2);
+        let length = arrived.version.length();
+        assert_eq!(udp[8 + length..], payload[length..], "behind the header nothing changes");
+        assert_eq!(udp_sum(LEFT, RIGHT, &udp), 0, "packet {n}");
+    }
+    // Packets that are no application's: an unknown port with what looks like a header, and one with a wrong checksum.
+    let other = datagram(LEFT, RIGHT, OTHER, &sealed(&mut one, Flags::default()));
+    let mut wrong = other.clone();
+    wrong[6] ^= 0x55;
+    for udp in [other, wrong] {
+        send_raw(&out, RIGHT, &udp);
+        assert_eq!(receive_raw(&at_right), udp);
+    }
+    let shown = row.shown(1);
+    assert_eq!((count(&shown, "outbound"), count(&shown, "passed")), (20, 2));
+    let names: Vec<_> =
+        shown["applications"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect();
+    assert_eq!(names, ["array", "immersion"]);
+    assert_eq!(value(&shown["applications"][0]["values"], "flows"), 1.0);
+    assert_eq!((count(&shown, "path_not_sent"), count(&shown, "local_missed")), (0, 0));
+}
+
+#[test]
+fn bundles_and_fragments_of_others_pass_whole() {
+    let Some(row) = Row::new(1) else { return };
+    let _point = row.start(1, "");
+    let data: Vec<u8> = (0..4_000_000u32).map(|n| (n.wrapping_mul(7919) >> 8) as u8).collect();
+    let listener = row.right(|| TcpListener::bind((RIGHT, OTHER)).unwrap());
+    let sent = data.clone();
+    let (mut stream, mut arrived) = (row.left(|| TcpStream::connect((RIGHT, OTHER)).unwrap()), vec![]);
+    let sending = std::thread::spawn(move || stream.write_all(&sent).unwrap());
+    listener.accept().unwrap().0.read_to_end(&mut arrived).unwrap();
+    sending.join().unwrap();
+    assert!(arrived == data);
+    // Of its 4 MB, most came as bundles of many segments: there are fewer frames than segments.
+    let shown = row.shown(1);
+    assert!(count(&shown, "local_received") < 4_000_000 / 1448, "{shown}");
+    // 8,000 bytes in six fragments.
+    let (left, right) = (row.left(|| socket(LEFT, OTHER)), row.right(|| socket(RIGHT, OTHER)));
+    left.send_to(&data[..8000], (RIGHT, OTHER)).unwrap();
+    let mut bytes = [0; 9000];
+    let length = right.recv(&mut bytes).unwrap();
+    assert!(bytes[..length] == data[..8000]);
+}
+
+#[test]
+fn an_endpoint_is_told_of_the_path_and_hostile_ones_are_refused() {
+    let Some(row) = Row::new(2) else { return };
+    let _west = row.start(1, "");
+    let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
+    let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
+    let (mut own, mut peer) = (endpoint(1, 0, Version::One), endpoint(1, 0, Version::One));
+    let mut bytes = [0; 2048];
+    for _ in 0..20 {
+        left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
+        let length = right.recv(&mut bytes).unwrap();
+        peer.open(&bytes[..length], |_, _| {}).unwrap();
+        right.send_to(&sealed(&mut peer, Flags::default()), (LEFT, PORT)).unwrap();
+        let length = left.recv(&mut bytes).unwrap();
+        own.open(&bytes[..length], |_, _| {}).unwrap();
+    }
+    // The round trip between the points, in microseconds: a tick is 15 us.
+    let rtt = own.value(Cell { address: NET, offset: 0 }).unwrap();
+    assert!((1..1_000_000).contains(&rtt), "{rtt} us");
+
+    let before = row.shown(1);
+    let refuse = |from: &UdpSocket, to: Ipv4Addr, payload: &[u8]| {
+        from.send_to(payload, (to, PORT)).unwrap();
+    };
+    // No header; another application's number; DATAPATH from an endpoint.
+    refuse(&left, RIGHT, &[0; 40]);
+    refuse(&left, RIGHT, &sealed(&mut endpoint(2, 0, Version::One), Flags::default()));
+    let mut forged = sealed(&mut own, Flags::default());
+    forged[3] |= 0x80;
+    refuse(&left, RIGHT, &forged);
+    // What the second point lets through comes from an endpoint without its own.
+    left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
+    let length = right.recv(&mut bytes).unwrap();
+    assert!(peer.open(&bytes[..length], |_, _| {}).is_ok(), "the first to arrive is the one that may");
+    let after = row.shown(1);
+    for name in ["refused_no_header", "refused_foreign", "refused_direction"] {
+        assert_eq!(count(&after, name) - count(&before, name), 1, "{name}");
+    }
+    // A packet that is to come back does so at once, with reports, and never reaches the other point.
+    left.send_to(&sealed(&mut own, Flags::REFLECT), (RIGHT, PORT)).unwrap();
+    let length = left.recv(&mut bytes).unwrap();
+    assert!(own.open(&bytes[..length], |_, _| {}).is_ok());
+    assert_eq!(count(&row.shown(1), "returned"), 1);
+    assert_eq!(count(&row.shown(2), "inbound"), 21);
+}
+
+/// So many packets each way between two points, 1 ms apart.
+fn exchange(sockets: [&UdpSocket; 2], endpoints: &mut [Endpoint; 2], packets: u32) -> u32 {
+    let (mut bytes, mut arrived) = ([0; 2048], 0);
+    sockets.iter().for_each(|socket| socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap());
+    for _ in 0..packets {
+        for (n, to) in [RIGHT, LEFT].into_iter().enumerate() {
+            sockets[n].send_to(&sealed(&mut endpoints[n], Flags::default()), (to, PORT)).unwrap();
+        }
+        for (n, socket) in sockets.iter().enumerate() {
+            while let Ok(length) = socket.recv(&mut bytes) {
+                arrived += u32::from(endpoints[n].open(&bytes[..length], |_, _| {}).is_ok());
+            }
+        }
+    }
+    arrived
+}
+
+#[test]
+fn a_point_that_is_killed_and_started_again_is_no_loss_to_the_other_one() {
+    for version in [Version::One, Version::Two] {
+        let Some(row) = Row::new(2) else { return };
+        let mut west = row.start(1, "");
+        let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
+        let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
+        let mut endpoints = [endpoint(1, 0, version), endpoint(1, 0, version)];
+        assert!(exchange([&left, &right], &mut endpoints, 200) > 300);
+        west.kill();
+        // A wire that is not there carries nothing.
+        assert_eq!(exchange([&left, &right], &mut endpoints, 20), 0);
+        // The epoch is in seconds.
+        std::thread::sleep(Duration::from_millis(1100));
+        let _west = row.start(1, "");
+        assert!(exchange([&left, &right], &mut endpoints, 200) > 300, "the flows go on");
+        let values = row.shown(2)["applications"][0]["values"].take();
+        assert_eq!(
+            (value(&values, "packets_lost"), value(&values, "peer_restarts")),
+            (0.0, 1.0),
+            "{version:?}"
+        );
+        let values = row.shown(1)["applications"][0]["values"].take();
+        assert_eq!(value(&values, "packets_lost"), 0.0, "{version:?}: the one that began anew");
+    }
+}
+
+#[test]
+fn the_devices_are_the_wires_alone_and_a_kill_leaves_nothing_behind() {
+    let Some(row) = Row::new(1) else { return };
+    let promiscuous = || {
+        let output = row.at(1, || Command::new("ip").args(["-d", "link"]).output().unwrap());
+        text(&output.stdout).matches("promiscuity 1").count()
+    };
+    let names =
+        || row.at(1, || std::fs::read_to_string("/proc/thread-self/net/unix").unwrap().contains("weir-ap"));
+    assert_eq!((promiscuous(), names()), (0, false));
+    let mut point = row.start(1, "");
+    assert_eq!((promiscuous(), names()), (2, true));
+    // An address that comes later gets nothing while the point stands: the device's input is shut to the kernel.
+    row.at(1, || run("ip address add 10.1.0.3/24 dev a"));
+    let own = row.at(1, || socket(Ipv4Addr::new(10, 1, 0, 3), OTHER));
+    let left = row.left(|| socket(LEFT, OTHER));
+    own.set_read_timeout(Some(QUIET)).unwrap();
+    left.send_to(b"shut", "10.1.0.3:7000").unwrap();
+    let mut bytes = [0; 16];
+    assert!(own.recv(&mut bytes).is_err());
+    let second = row.weir(1, "--local a --path b --apps apps-1.toml --peer 10.1.0.2");
+    assert_eq!(second.status.code(), Some(2));
+    assert!(text(&second.stderr).contains("works at a already"), "{}", text(&second.stderr));
+    point.kill();
+    assert_eq!((promiscuous(), names()), (0, false));
+    own.set_read_timeout(Some(PATIENCE)).unwrap();
+    left.send_to(b"open", "10.1.0.3:7000").unwrap();
+    assert_eq!(own.recv(&mut bytes).unwrap(), 4);
+    assert!(!Path::new("/run/weir/ap").exists());
+    assert_eq!(text(&row.weir(1, "show").stdout), "no aggregation point works here\n");
+    let addressed = row.weir(1, "--local a --path b --apps apps-1.toml --peer 10.1.0.2");
+    assert_eq!(addressed.status.code(), Some(2));
+    assert!(text(&addressed.stderr).contains("a has the address 10.1.0.3"), "{}", text(&addressed.stderr));
+}
+
+#[test]
+fn counters_are_served_on_loopback_and_told_at_the_end() {
+    let Some(row) = Row::new(1) else { return };
+    let point = row.start(1, "--metrics 127.0.0.1:9100");
+    let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
+    left.send_to(&sealed(&mut endpoint(1, 0, Version::One), Flags::default()), (RIGHT, PORT)).unwrap();
+    right.recv(&mut [0; 200]).unwrap();
+    let get = |path: &str| {
+        let mut stream = row.at(1, || TcpStream::connect("127.0.0.1:9100").unwrap());
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = get("/metrics");
+    assert!(answer.starts_with("HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4"), "{answer}");
+    assert!(
+        answer.contains("weir_ap_packets_total{local=\"a\",path=\"b\",what=\"outbound\"} 1\n"),
+        "{answer}"
+    );
+    let flows = "weir_ap_application_flows{local=\"a\",path=\"b\",id=\"1\",application=\"array\"} 1\n";
+    assert!(answer.contains(flows), "{answer}");
+    assert!(get("/").starts_with("HTTP/1.0 404"));
+    let (status, told) = point.interrupt();
+    assert_eq!(status, 0);
+    let words: Vec<&str> = told.split_whitespace().collect();
+    assert!(words.windows(2).any(|pair| pair == ["outbound", "1"]), "{told}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_place_and_help_before_anything_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |apps: &str, arguments: &str| {
+        std::fs::write(folder.path().join("apps.toml"), apps).unwrap();
+        let base = "ap --local weir-none-a --path weir-none-b --apps apps.toml";
+        let words = base.split_whitespace().chain(arguments.split_whitespace());
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_weir")).args(words).current_dir(&folder).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""), "{arguments}");
+        text(&output.stderr)
+    };
+    let good = apps("10.1.0.0/16", "10.2.0.0/16");
+    let peer = "--peer 10.2.0.0/16";
+    assert!(
+        refused(&good.replace("remote_ports", "remot_ports"), peer).contains("did you mean `remote_ports`?")
+    );
+    assert!(refused(&good.replace("id = 2", "id = 1"), peer).contains("both have the id 1"));
+    assert!(refused("", peer).contains("names no application"));
+    let outside = refused(&good, "--peer 10.3.0.0/16");
+    assert!(
+        outside.contains("application `array` has 10.2.0.0/16 in `remote`, which --peer does not name"),
+        "{outside}"
+    );
+    assert!(refused(&good, "--peer 10.2.0.0/8").contains("has bits behind its prefix"));
+    assert!(refused(&good, "").contains("--peer"));
+    assert!(
+        refused(&good, &format!("{peer} --metrics 0.0.0.0:9100"))
+            .contains("not an address of the loopback device")
+    );
+    std::fs::write(folder.path().join("key"), "0123").unwrap();
+    let key = format!("{peer} --key key");
+    run(&format!("chmod 644 {}", folder.path().join("key").display()));
+    assert!(refused(&good, &key).contains("chmod 600"));
+    run(&format!("chmod 600 {}", folder.path().join("key").display()));
+    assert!(refused(&good, &key).contains("32 hexadecimal digits"));
+    assert!(refused(&good, peer).contains("there is no device weir-none-a"));
+}
