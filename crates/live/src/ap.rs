@@ -9,13 +9,13 @@
 use crate::answer::answer;
 use crate::clock::{Clock, claim_processor, timespec_of};
 use crate::datagram::datagram;
+use crate::device::{index_of, index_of_name};
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use crate::port::{Batch, Frames, Port, Slot};
 use crate::shut::Shut;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::ffi::{CStr, CString};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -364,70 +364,6 @@ fn ip_length(ip: &[u8]) -> u32 {
         Some(first) if first >> 4 == 4 => word(2).into(),
         _ => 40 + u32::from(word(4)),
     }
-}
-
-fn index_of_name(device: &str) -> Option<u32> {
-    let name = CString::new(device).ok()?;
-    // SAFETY: the pointer names a string that ends with zero and lives until the call returns.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    (index > 0).then_some(index)
-}
-
-/// The index of a device that can be a side of a wire.
-fn index_of(device: &str) -> Result<u32, ApError> {
-    let index = index_of_name(device).ok_or_else(|| ApError::NoDevice(device.to_owned()))?;
-    let kernel = |what: &str| {
-        let what = what.to_owned();
-        move |error| ApError::Kernel { what, error }
-    };
-    let addresses = addresses(device).map_err(kernel("cannot read the addresses of devices"))?;
-    if addresses.iter().any(IpAddr::is_loopback) || device == "lo" {
-        return Err(ApError::Unfit(format!("{device} is a loopback device")));
-    }
-    // Link-local ones of IPv6 come by themselves.
-    let own = |address: &&IpAddr| !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
-    match addresses.iter().find(own) {
-        Some(address) => Err(ApError::Addressed { device: device.to_owned(), address: *address }),
-        None => Ok(index),
-    }
-}
-
-/// The addresses of a device.
-fn addresses(device: &str) -> io::Result<Vec<IpAddr>> {
-    let mut first = std::ptr::null_mut();
-    // SAFETY: the pointer names a place for the head of the list, which is freed below.
-    if unsafe { libc::getifaddrs(&raw mut first) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let (mut found, mut at) = (vec![], first);
-    while !at.is_null() {
-        // SAFETY: an entry of the list that getifaddrs has made, which nobody has freed yet.
-        let entry = unsafe { &*at };
-        at = entry.ifa_next;
-        // SAFETY: the name of an entry is a string that ends with zero.
-        let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-        if name.to_bytes() != device.as_bytes() || entry.ifa_addr.is_null() {
-            continue;
-        }
-        // SAFETY: an address that is there begins with its family, which says what it is.
-        let address = unsafe {
-            match i32::from((*entry.ifa_addr).sa_family) {
-                libc::AF_INET => {
-                    let address = entry.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned();
-                    IpAddr::from(address.sin_addr.s_addr.to_ne_bytes())
-                }
-                libc::AF_INET6 => {
-                    let address = entry.ifa_addr.cast::<libc::sockaddr_in6>().read_unaligned();
-                    IpAddr::from(address.sin6_addr.s6_addr)
-                }
-                _ => continue,
-            }
-        };
-        found.push(address);
-    }
-    // SAFETY: the list is freed once, and no entry of it is used from here on.
-    unsafe { libc::freeifaddrs(first) };
-    Ok(found)
 }
 
 #[cfg(test)]

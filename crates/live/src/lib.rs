@@ -12,6 +12,7 @@ mod clock;
 mod command;
 mod controls;
 mod datagram;
+mod device;
 pub mod doctor;
 mod engine;
 mod ethtool;

@@ -2,253 +2,17 @@
 //! cannot be set up the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
-use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+mod row;
+
+use row::*;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 use std::time::Duration;
 use weir_coord::cell::{Cell, NET};
-use weir_coord::endpoint::{Endpoint, Identity};
+use weir_coord::endpoint::Endpoint;
 use weir_coord::header::{Flags, Prefix, Probe, Version};
-use weir_live::namespace::{Namespace, set_sysctl};
-
-const LEFT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
-const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
-/// The applications' port, and one that is nobody's.
-const PORT: u16 = 9000;
-const OTHER: u16 = 7000;
-/// The head of a packet that is awaited, at the latest.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long nothing must come for it to be sure that nothing comes.
-const QUIET: Duration = Duration::from_millis(300);
-
-fn run(command: &str) {
-    let mut words = command.split_whitespace();
-    let status = Command::new(words.next().unwrap()).args(words).status().unwrap();
-    assert!(status.success(), "{command}");
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Namespaces in a row, each with a device to the left (`a`) and one to the right (`b`): the endpoints are the first and the last.
-struct Row {
-    namespaces: Vec<Namespace>,
-    folder: tempfile::TempDir,
-}
-
-fn may_not() -> bool {
-    let privileged = rustix::process::geteuid().is_root() && weir_live::may_make_namespaces();
-    if !privileged {
-        println!("skipped: aggregation points are set up by root, in network namespaces");
-        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
-    }
-    !privileged
-}
-
-fn apps(local: &str, remote: &str) -> String {
-    let one = |id: u8, name: &str, port: u16| {
-        format!(
-            "[[application]]\nid = {id}\nname = '{name}'\nlocal = ['{local}']\nlocal_ports = {port}\nremote = ['{remote}']\nremote_ports = {port}\n"
-        )
-    };
-    one(1, "array", PORT) + &one(2, "immersion", PORT + 1)
-}
-
-impl Row {
-    /// So many aggregation points between two endpoints; `None` where they cannot be made.
-    fn new(points: usize) -> Option<Row> {
-        if may_not() {
-            return None;
-        }
-        let namespaces: Vec<Namespace> = (0..points + 2).map(|_| Namespace::new().unwrap()).collect();
-        for (near, far) in namespaces.iter().zip(&namespaces[1..]) {
-            let far = format!("/proc/{}/fd/{}", std::process::id(), far.as_fd().as_raw_fd());
-            let pair = || {
-                run(&format!("ip link add name b type veth peer name a netns {far}"));
-                Ok(())
-            };
-            near.inside(pair).unwrap();
-        }
-        let row = Row { namespaces, folder: tempfile::tempdir().unwrap() };
-        let last = row.namespaces.len() - 1;
-        for n in 0..=last {
-            row.at(n, || {
-                let _ = set_sysctl("ipv6.conf.all.disable_ipv6", "1");
-                run("ip link set dev lo up");
-                for device in ["a", "b"]
-                    .iter()
-                    .filter(|device| (n > 0 || **device == "b") && (n < last || **device == "a"))
-                {
-                    run(&format!("ip link set dev {device} up"));
-                }
-            });
-        }
-        row.at(0, || run(&format!("ip address add {LEFT}/24 dev b")));
-        row.at(last, || run(&format!("ip address add {RIGHT}/24 dev a")));
-        Some(row)
-    }
-
-    fn at<T: Send>(&self, n: usize, work: impl FnOnce() -> T + Send) -> T {
-        self.namespaces[n].inside(|| Ok(work())).unwrap()
-    }
-
-    fn left<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.at(0, work)
-    }
-
-    fn right<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.at(self.namespaces.len() - 1, work)
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-        command
-            .arg("ap")
-            .args(arguments.split_whitespace())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    /// Starts the point whose endpoints are to the left, and waits until it works.
-    fn start(&self, n: usize, more: &str) -> Running {
-        self.start_between(n, ["a", "b"], [LEFT, RIGHT], more)
-    }
-
-    fn start_between(
-        &self,
-        n: usize,
-        [local, path]: [&str; 2],
-        [own, other]: [Ipv4Addr; 2],
-        more: &str,
-    ) -> Running {
-        let file = format!("apps-{n}.toml");
-        std::fs::write(self.folder.path().join(&file), apps(&own.to_string(), &other.to_string())).unwrap();
-        let arguments = format!("--local {local} --path {path} --apps {file} --peer {other} {more}");
-        let mut child = self.at(n, || {
-            self.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-        });
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("aggregation point between"), "{line}");
-        Running(child)
-    }
-
-    fn weir(&self, n: usize, arguments: &str) -> Output {
-        self.at(n, || self.command(arguments).output().unwrap())
-    }
-
-    /// What the point in a namespace tells.
-    fn shown(&self, n: usize) -> Value {
-        let output = self.weir(n, "show --json");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()[0].take()
-    }
-}
-
-/// A count that a point tells.
-fn count(shown: &Value, name: &str) -> u64 {
-    value(&shown["packets"], name) as u64
-}
-
-fn value(pairs: &Value, name: &str) -> f64 {
-    let pair = pairs.as_array().unwrap().iter().find(|pair| pair[0] == name);
-    pair.unwrap_or_else(|| panic!("no {name} in {pairs}"))[1].as_f64().unwrap()
-}
-
-/// An aggregation point that ends with the test.
-struct Running(Child);
-
-impl Running {
-    fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-    /// Interrupts it; its status and what it told.
-    fn interrupt(mut self) -> (i32, String) {
-        let pid = rustix::process::Pid::from_child(&self.0);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-        let mut told = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-        (self.0.wait().unwrap().code().unwrap(), told)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn socket(address: Ipv4Addr, port: u16) -> UdpSocket {
-    let socket = UdpSocket::bind((address, port)).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    socket
-}
-
-/// The Internet checksum (RFC 1071), of an odd number of bytes too.
-fn checksum(bytes: &[u8]) -> u16 {
-    let word = |pair: &[u8]| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
-    let mut sum: u32 = bytes.chunks(2).map(word).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
-/// The sum over a UDP datagram with its pseudo-header (RFC 768): zero where its checksum is right.
-fn udp_sum(source: Ipv4Addr, destination: Ipv4Addr, udp: &[u8]) -> u16 {
-    let length = (udp.len() as u16).to_be_bytes();
-    checksum(&[&source.octets()[..], &destination.octets(), &[0, 17], &length, udp].concat())
-}
-
-/// A UDP datagram with its checksum, as a card would be handed it that computes none.
-fn datagram(source: Ipv4Addr, destination: Ipv4Addr, port: u16, payload: &[u8]) -> Vec<u8> {
-    let length = (8 + payload.len() as u16).to_be_bytes();
-    let port = port.to_be_bytes();
-    let mut udp = [&port[..], &port, &length, &[0, 0], payload].concat();
-    let sum = udp_sum(source, destination, &udp);
-    udp[6..8].copy_from_slice(&sum.to_be_bytes());
-    udp
-}
-
-/// A raw socket of UDP: what it sends has the checksum that it is given, and what it receives is whole, whatever its checksum.
-fn raw() -> OwnedFd {
-    let socket =
-        rustix::net::socket(AddressFamily::INET, SocketType::RAW, Some(rustix::net::ipproto::UDP)).unwrap();
-    rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Recv, Some(PATIENCE))
-        .unwrap();
-    socket
-}
-
-fn send_raw(socket: &OwnedFd, to: Ipv4Addr, udp: &[u8]) {
-    rustix::net::sendto(socket, udp, SendFlags::empty(), &SocketAddrV4::new(to, 0)).unwrap();
-}
-
-/// The next datagram at a raw socket, behind its IP header.
-fn receive_raw(socket: &OwnedFd) -> Vec<u8> {
-    let mut bytes = vec![0; 2048];
-    let (length, _) = rustix::net::recv(socket, &mut bytes[..], RecvFlags::empty()).unwrap();
-    bytes[20..length].to_vec()
-}
-
-fn endpoint(application: u8, flow: u8, version: Version) -> Endpoint {
-    let identity = Identity { application, flow, protocol: 2, key: None, epoch: 1 };
-    Endpoint::new(identity, version, &[Cell { address: NET, offset: 0 }])
-}
-
-/// A payload of 100 bytes behind a header.
-fn sealed(endpoint: &mut Endpoint, flags: Flags) -> Vec<u8> {
-    let mut payload = vec![0xab; endpoint.header_length() + 100];
-    endpoint.seal(flags, &mut payload);
-    payload
-}
 
 #[test]
 fn headers_are_rewritten_with_right_checksums_and_all_else_passes_as_it_was() {
@@ -401,6 +165,38 @@ fn a_point_that_is_killed_and_started_again_is_no_loss_to_the_other_one() {
         let values = row.shown(1)["applications"][0]["values"].take();
         assert_eq!(value(&values, "packets_lost"), 0.0, "{version:?}: the one that began anew");
     }
+}
+
+#[test]
+fn points_that_share_a_key_refuse_what_is_not_sealed_with_it() {
+    let Some(row) = Row::new(2) else { return };
+    let keys = ["000102030405060708090a0b0c0d0e0f", "ff0102030405060708090a0b0c0d0e0f"];
+    for (name, key) in ["right", "wrong"].into_iter().zip(keys) {
+        let file = row.folder.path().join(name);
+        std::fs::write(&file, key).unwrap();
+        run(&format!("chmod 600 {}", file.display()));
+    }
+    let _west = row.start(1, "--key right");
+    let mut east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "--key right");
+    let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
+    let mut own = endpoint(1, 0, Version::Two);
+    let mut bytes = [0; 2048];
+    for _ in 0..5 {
+        left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
+        let length = right.recv(&mut bytes).unwrap();
+        assert_eq!(Prefix::read(&bytes[..length]).unwrap().version, Version::Two);
+    }
+    // Version 1 cannot be sealed, so the first point refuses it.
+    left.send_to(&sealed(&mut endpoint(1, 1, Version::One), Flags::default()), (RIGHT, PORT)).unwrap();
+    right.set_read_timeout(Some(QUIET)).unwrap();
+    assert!(right.recv(&mut bytes).is_err());
+    assert_eq!(count(&row.shown(1), "refused_unsealed"), 1);
+    // Another key makes another tag.
+    east.kill();
+    let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "--key wrong");
+    left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
+    assert!(right.recv(&mut bytes).is_err());
+    assert_eq!(count(&row.shown(2), "refused_tag"), 1);
 }
 
 #[test]
