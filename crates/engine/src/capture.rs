@@ -33,10 +33,10 @@ impl Capture {
     /// # Errors
     /// The run has no such link.
     pub fn find_link(run: &Run, link: &str) -> Result<usize, EngineError> {
-        if let Some((index, _)) = run.measured_links().find(|(_, measured)| measured.name == link) {
+        if let Some((index, _)) = run.instrumented_links().find(|(_, measured)| measured.name == link) {
             return Ok(index);
         }
-        let names: Vec<_> = run.measured_links().map(|(_, measured)| measured.name.as_str()).collect();
+        let names: Vec<_> = run.instrumented_links().map(|(_, measured)| measured.name.as_str()).collect();
         Err(EngineError::Unable {
             what: format!("there is no link `{link}` to capture"),
             help: format!("the links of this run are {}", names.join(", ")),

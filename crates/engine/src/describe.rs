@@ -15,12 +15,12 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         rate: link.rate,
         delay: link.delay,
         queue: link.queue.name().into(),
-        measured: link.measured,
+        instrumented: link.instrumented,
         groups: (0..)
             .zip(&run.groups)
             .filter(|(_, group)| {
                 let crosses = |pair: &weir_plan::Pair| paths.crosses(pair.from, pair.to, index);
-                link.measured && group.pairs.iter().any(crosses)
+                link.instrumented && group.pairs.iter().any(crosses)
             })
             .map(|(number, _)| number)
             .collect(),
@@ -32,7 +32,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         workload: group.workload.name().into(),
         rtt: group.rtt(),
         route: route(run, &paths, group),
-        drawn: group.workload.is_drawn(),
+        drawn: group.workload.has_random_arrivals(),
         probes: matches!(group.workload.role(), weir_workload::Role::Echo(_)),
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {
@@ -79,7 +79,7 @@ const MOST_PHASES: usize = 8;
 /// The stretches of a run between the changes of its links, after the warm-up: where conditions change, means over all of it
 /// tell of none of them. None where the lab names windows itself, and where there are none or too many changes.
 fn phases(run: &Run) -> Vec<WindowInfo> {
-    let links = || run.measured_links().map(|(_, link)| link);
+    let links = || run.instrumented_links().map(|(_, link)| link);
     let changes = links().flat_map(|link| link.schedule.iter().map(|change| change.at));
     let outages = links().flat_map(|link| link.outages.iter().flat_map(|out| [out.at, out.at + out.length]));
     let within = |at: &Span| run.warmup < *at && *at < run.duration;
@@ -151,7 +151,7 @@ fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
         .flat_map(|group| &group.pairs)
         .flat_map(|pair| paths.links(pair.from, pair.to))
         .collect();
-    let candidates = run.measured_links().filter(|(index, _)| crossed.contains(index));
+    let candidates = run.instrumented_links().filter(|(index, _)| crossed.contains(index));
     // A link without a rate has no queue to speak of: any other is slower.
     let slowness = |link: &weir_plan::Link| (link.rate.is_none(), link.rate);
     candidates.min_by_key(|(_, link)| slowness(link)).map(|(index, _)| index as u32)

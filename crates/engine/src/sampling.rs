@@ -25,8 +25,9 @@ pub struct Sampler {
 impl Sampler {
     /// A sampler for this run.
     pub fn new(run: &Run) -> Sampler {
-        let links = run.measured_links().map(|(index, _)| index).collect();
-        let drawn = run.flows.iter().map(|flow| run.groups[flow.group].workload.is_drawn()).collect();
+        let links = run.instrumented_links().map(|(index, _)| index).collect();
+        let drawn =
+            run.flows.iter().map(|flow| run.groups[flow.group].workload.has_random_arrivals()).collect();
         Sampler { links, drawn, groups: run.groups.len(), stations: run.stations.len() }
     }
 

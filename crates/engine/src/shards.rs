@@ -45,7 +45,7 @@ fn rows(run: &Run) -> u64 {
     /// Counters, the transport's state, and the controller's.
     const OF_A_FLOW: u64 = 6;
     let periods = run.duration.as_nanos().div_ceil(run.sample.as_nanos().max(1));
-    let links = run.measured_links().count() as u64;
+    let links = run.instrumented_links().count() as u64;
     let each = OF_A_LINK * links + OF_A_FLOW * run.flows.len() as u64 + run.groups.len() as u64;
     periods.saturating_mul(each)
 }

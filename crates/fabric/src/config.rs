@@ -169,11 +169,11 @@ pub struct Link {
     /// Packets that are lost on arrival at the link, by their number in order of arrival, from 1; ascending.
     pub drop: Vec<u64>,
     /// Packets that are held back on arrival until others have overtaken them.
-    pub hold: Vec<Hold>,
+    pub reorder: Vec<Reorder>,
     /// Changes over time, ascending.
     pub schedule: Vec<Change>,
     /// Whether it is a link of the lab, with records of its own, rather than a host's access.
-    pub measured: bool,
+    pub instrumented: bool,
 }
 
 fn usual_mtu() -> Bytes {
@@ -201,7 +201,7 @@ pub struct Outage {
 
 /// A packet that others overtake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
+pub struct Reorder {
     /// Its number in order of arrival at the link, from 1.
     pub packet: u64,
     /// How many later packets pass it.
@@ -253,9 +253,9 @@ impl Link {
             mtu: MTU,
             queue: weir_queue::Config::TailDrop(Default::default()),
             drop: Vec::new(),
-            hold: Vec::new(),
+            reorder: Vec::new(),
             schedule: Vec::new(),
-            measured: false,
+            instrumented: false,
         }
     }
 

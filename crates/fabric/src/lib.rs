@@ -21,7 +21,7 @@ mod wifi;
 mod wire;
 
 pub use config::{
-    Card, Change, Config, Flow, Hold, Link, MTU, Network, Node, Outage, RoundTrips, Route, Shaper,
+    Card, Change, Config, Flow, Link, MTU, Network, Node, Outage, Reorder, RoundTrips, Route, Shaper,
 };
 pub use event::EventQueue;
 pub use fabric::{Delivery, Fabric, Totals};

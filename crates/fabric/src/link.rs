@@ -86,7 +86,7 @@ pub(crate) struct Link<P> {
     rate: Option<Rate>,
     delay: Span,
     overhead: u64,
-    measured: bool,
+    instrumented: bool,
     queue: Discipline<P>,
     /// When the transmitter is done with what it has.
     pub(crate) free_at: Time,
@@ -108,7 +108,7 @@ pub(crate) struct Link<P> {
     /// Whether packets are dropped or held back by a script.
     scripted: bool,
     drop: VecDeque<u64>,
-    hold: VecDeque<(u64, u64)>,
+    reorder: VecDeque<(u64, u64)>,
     /// Packets held back: how many have yet to pass, and the packet.
     held: Vec<(u64, P)>,
     /// How it sends, where that is more than a rate.
@@ -180,7 +180,7 @@ impl<P: Wire> Link<P> {
             rate: config.rate,
             delay: config.delay,
             overhead: config.overhead.get(),
-            measured: config.measured,
+            instrumented: config.instrumented,
             queue,
             free_at: Time::ZERO,
             last_sent: (0, Span::ZERO),
@@ -191,9 +191,9 @@ impl<P: Wire> Link<P> {
             head: Time::NEVER,
             last_arrival: Time::ZERO,
             arrivals: 0,
-            scripted: !(config.drop.is_empty() && config.hold.is_empty()),
+            scripted: !(config.drop.is_empty() && config.reorder.is_empty()),
             drop: config.drop.iter().copied().collect(),
-            hold: config.hold.iter().map(|hold| (hold.packet, hold.by)).collect(),
+            reorder: config.reorder.iter().map(|hold| (hold.packet, hold.by)).collect(),
             held: Vec::new(),
             pacing,
             impairments: Impairments::new(index, config, whole.seed),
@@ -229,8 +229,8 @@ impl<P: Wire> Link<P> {
             self.lose(packet, now, around);
             return None;
         }
-        if self.hold.front().is_some_and(|(number, _)| *number == self.arrivals) {
-            let by = self.hold.pop_front().map_or(0, |(_, by)| by);
+        if self.reorder.front().is_some_and(|(number, _)| *number == self.arrivals) {
+            let by = self.reorder.pop_front().map_or(0, |(_, by)| by);
             self.held.push((by, packet));
             return None;
         }
@@ -262,7 +262,7 @@ impl<P: Wire> Link<P> {
             return None;
         }
         self.books.counters.arrived[packet.class() as usize] += 1;
-        if self.measured {
+        if self.instrumented {
             around.show(self.index, &packet, PacketEvent::Arrived, now);
         }
         let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
@@ -314,7 +314,7 @@ impl<P: Wire> Link<P> {
         if packet.ecn() == Ecn::Ce && packet.class() != Ecn::Ce {
             self.books.counters.marked[class] += 1;
         }
-        if self.measured {
+        if self.instrumented {
             self.delays[class].record(now.since(packet.arrived()));
             around.show(self.index, &packet, PacketEvent::Sent, now);
         }
@@ -346,7 +346,7 @@ impl<P: Wire> Link<P> {
     fn lose(&mut self, packet: P, now: Time, around: &mut Around<P>) {
         self.books.counters.lost += 1;
         self.total_lost += 1;
-        if self.measured {
+        if self.instrumented {
             around.show(self.index, &packet, PacketEvent::Lost, now);
         }
         around.discard(packet);

@@ -101,7 +101,7 @@ fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
     let mut slow = Link {
         rate: Some(Rate::from_mbit_per_sec(2)),
         delay: Span::from_millis(10),
-        measured: true,
+        instrumented: true,
         ..Link::plain("slow", 1, 2)
     };
     change(&mut slow);
@@ -176,7 +176,7 @@ fn a_script_drops_the_packets_it_names() {
 
 #[test]
 fn a_held_packet_is_overtaken_by_as_many_as_it_says() {
-    let (seen, _) = burst(&two_hops(|link| link.hold = vec![Hold { packet: 2, by: 3 }]), 7);
+    let (seen, _) = burst(&two_hops(|link| link.reorder = vec![Reorder { packet: 2, by: 3 }]), 7);
     assert_eq!(seen.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 3, 4, 5, 2, 6, 7]);
 }
 

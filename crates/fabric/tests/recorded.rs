@@ -68,7 +68,7 @@ fn network(text: &str) -> Config {
         }),
         overhead: Bytes::new(4),
         queue: weir_queue::Config::with_parameters("tail-drop", limit).unwrap(),
-        measured: true,
+        instrumented: true,
         ..Link::plain("link", 0, 1)
     };
     Config {

@@ -160,7 +160,7 @@ impl<'a> Apps<'a> {
                     headers: u64::from(group.ip.header()) + UDP_HEADER,
                     role,
                     application,
-                    drawn: group.workload.is_drawn(),
+                    drawn: group.workload.has_random_arrivals(),
                     opened: false,
                     over: false,
                     armed: Time::NEVER,

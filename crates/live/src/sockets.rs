@@ -48,7 +48,7 @@ impl FlowSockets {
 /// What the kernel refused, with the flow's name.
 pub(crate) fn open(run: &Run, testbed: &Testbed) -> io::Result<Vec<FlowSockets>> {
     let mut all: Vec<FlowSockets> = run.flows.iter().map(|_| FlowSockets::default()).collect();
-    let drawn = |flow: &usize| run.groups[run.flows[*flow].group].workload.is_drawn();
+    let drawn = |flow: &usize| run.groups[run.flows[*flow].group].workload.has_random_arrivals();
     let flows: Vec<usize> = (0..run.flows.len()).filter(|flow| !drawn(flow)).collect();
     for (flow, sockets) in flows.iter().zip(open_some(run, testbed, &flows)?) {
         all[*flow] = sockets;

@@ -161,8 +161,11 @@ fn marks_reach_the_receiver() {
          mark_ecnth = 1.0 }}\n[traffic.a]\ncc = \"newreno\"\necn = true\n"
     ));
     let (tally, _) = go(&run);
-    let link =
-        run.measured_links().map(|(index, _)| index).max_by_key(|index| tally.links[*index].marked).unwrap();
+    let link = run
+        .instrumented_links()
+        .map(|(index, _)| index)
+        .max_by_key(|index| tally.links[*index].marked)
+        .unwrap();
     assert!(tally.links[link].marked > 0, "PIE marks a flow that keeps its queue above the target");
     let received = tally.flows[0].sum.received_ce;
     assert!(
@@ -196,7 +199,7 @@ fn ect1_is_on_the_link() {
              workload = {{ kind = \"transfer\", size = \"144.8 kB\" }}\n"
         ));
         let file = folder.path().join("link.pcap");
-        let (link, _) = run.measured_links().next().unwrap();
+        let (link, _) = run.instrumented_links().next().unwrap();
         let capture = Capture::create(link, &file).unwrap();
         let (tally, outcome) = go_with(&run, Some(capture.clone()));
         capture.finish().unwrap();
@@ -379,7 +382,7 @@ fn two_groups_take_different_ways() {
     assert!((10..42).contains(&tally.flows[0].sum.rtt_min.as_millis()), "{:?}", tally.flows[0].sum);
     assert!(tally.flows[1].sum.rtt_min.as_millis() >= 65, "{:?}", tally.flows[1].sum);
     let sent = |name: &str| {
-        let (index, _) = run.measured_links().find(|(_, link)| link.name == name).unwrap();
+        let (index, _) = run.instrumented_links().find(|(_, link)| link.name == name).unwrap();
         tally.links[index].sent_bytes
     };
     assert!(sent("sat") > 50_000 && sent("net") > 100_000 && sent("wifi") > 150_000);
@@ -415,7 +418,7 @@ fn a_capture_holds_the_packets() {
     ));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("link.pcap");
-    let (link, _) = run.measured_links().next().unwrap();
+    let (link, _) = run.instrumented_links().next().unwrap();
     let capture = Capture::create(link, &file).unwrap();
     let (tally, _) = go_with(&run, Some(capture.clone()));
     capture.finish().unwrap();

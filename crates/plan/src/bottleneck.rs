@@ -10,7 +10,7 @@ use weir_fabric::{Outage, Wifi};
 
 /// A link in both directions: the dumbbell's bottleneck, or one of a chain. A value for each direction is written
 /// `{ down = .., up = .. }`. Written plainly, what the link is (rate, wifi, delay, queue, overhead) holds both ways; what it
-/// does to packets beside (loss, jitter, duplicate, corrupt, outage, drop, hold, schedule) holds for `down`, the way of the
+/// does to packets beside (loss, jitter, duplicate, corrupt, outage, drop, reorder, schedule) holds for `down`, the way of the
 /// data.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +43,7 @@ pub(crate) struct Bottleneck {
     /// Plain: down only.
     pub(crate) drop: Option<Ways<Vec<u64>>>,
     /// Packets that are held back until others have passed them. Plain: down only.
-    pub(crate) hold: Option<Ways<Vec<Held>>>,
+    pub(crate) reorder: Option<Ways<Vec<Held>>>,
     /// Bytes that each packet costs beside its IP length (14 for an Ethernet header).
     pub(crate) overhead: Option<Ways<Bytes>>,
     /// Largest IP packet that it carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths carry.

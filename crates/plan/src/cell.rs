@@ -130,7 +130,10 @@ impl Cell {
         // How many there are when they are drawn, the seed decides.
         let mut counts: HashMap<&str, u64> = HashMap::new();
         for (group, flows) in self.groups.iter().zip(&self.flows) {
-            counts.insert(&group.name, if group.workload.is_drawn() { u64::MAX } else { flows.count });
+            counts.insert(
+                &group.name,
+                if group.workload.has_random_arrivals() { u64::MAX } else { flows.count },
+            );
         }
         for other in &self.groups {
             let Some((group, number)) = other.name.rsplit_once('-') else { continue };
@@ -237,7 +240,7 @@ impl Cell {
             let Flows { count, start, stop, .. } = of_group;
             let name = &self.groups[group].name;
             let workload = &self.groups[group].workload;
-            if workload.is_drawn() {
+            if workload.has_random_arrivals() {
                 let arrivals = (0..*count).flat_map(|source| {
                     let mut random = Random::stream_of(seed, &format!("arrivals of {name}"), source);
                     let arrivals =
@@ -276,7 +279,8 @@ impl Cell {
 
     /// About how many flows a run has of those that are drawn, or of the others.
     fn counted_flows(&self, drawn: bool) -> u64 {
-        let groups = self.groups.iter().enumerate().filter(|(_, group)| group.workload.is_drawn() == drawn);
+        let groups =
+            self.groups.iter().enumerate().filter(|(_, group)| group.workload.has_random_arrivals() == drawn);
         let flows = groups.map(|(number, group)| {
             let each = group.workload.expected_arrivals(self.time_of(number)).unwrap_or(1);
             self.flows[number].count.saturating_mul(each)
@@ -287,7 +291,7 @@ impl Cell {
     /// About how many samples of links and flows a run records; flows that are drawn have them only while they last.
     pub(crate) fn records(&self) -> u64 {
         let periods = self.timing.duration.as_nanos() / self.timing.sample.as_nanos().max(1);
-        let links = self.network.links.iter().filter(|link| link.measured).count() as u64;
+        let links = self.network.links.iter().filter(|link| link.instrumented).count() as u64;
         periods.saturating_mul(links + self.counted_flows(false)).saturating_add(self.counted_flows(true))
     }
 
@@ -307,7 +311,7 @@ impl Cell {
             });
             wanted.fold(0u64, u64::saturating_add).min(rate.bytes_in(run).get()) / mtu.get()
         };
-        (0..self.network.links.len()).filter(|link| self.network.links[*link].measured).map(carried).sum()
+        (0..self.network.links.len()).filter(|link| self.network.links[*link].instrumented).map(carried).sum()
     }
 }
 

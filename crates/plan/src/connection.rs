@@ -36,7 +36,7 @@ pub(crate) fn check<'a>(
         Some(Config::Sliq(parameters)) => parameters.second.clone(),
         _ => None,
     };
-    let (message, help) = if group.workload.is_drawn() {
+    let (message, help) = if group.workload.has_random_arrivals() {
         ("flows that arrive at random have connections of their own".to_owned(), "remove `connection`")
     } else if has_host || group.pairs.len() != 1 {
         (

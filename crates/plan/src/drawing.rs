@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::route::{Place, Shape};
 use crate::ways::Ways;
 use weir_base::{Bytes, Rate, Span};
-use weir_fabric::{Hold, Link, Loss, MTU, Outage, Playback};
+use weir_fabric::{Link, Loss, MTU, Outage, Playback, Reorder};
 
 /// What a TUN device puts before each packet (`struct tun_pi` of linux/if_tun.h): flags and protocol.
 const TUN_HEADER: Bytes = Bytes::new(4);
@@ -80,7 +80,7 @@ pub(crate) fn directions(
     let corruptions = link.corrupt.map_or([None; 2], Ways::down_only);
     let mut outages = link.outage.map_or([None, None], Ways::down_only);
     let mut drops = link.drop.map_or([None, None], Ways::down_only);
-    let mut holds = link.hold.map_or([None, None], Ways::down_only);
+    let mut holds = link.reorder.map_or([None, None], Ways::down_only);
     let mut schedules = link.schedule.map_or([None, None], Ways::down_only);
     let mut made = Vec::new();
     for (side, (name, way)) in names.into_iter().zip(["down", "up"]).enumerate() {
@@ -116,9 +116,9 @@ pub(crate) fn directions(
             mtu: link.mtu.unwrap_or(MTU),
             queue: queues[side].take().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
             drop: sorted(drops[side].take().unwrap_or_default()),
-            hold: holds_of(holds[side].take().unwrap_or_default()),
+            reorder: reorders_of(holds[side].take().unwrap_or_default()),
             schedule: changes_of(reader, schedules[side].take().unwrap_or_default()),
-            measured: true,
+            instrumented: true,
         };
         limits::link(reader, path, way, &link);
         made.push(link);
@@ -134,8 +134,9 @@ fn sorted(mut numbers: Vec<u64>) -> Vec<u64> {
     numbers
 }
 
-fn holds_of(held: Vec<Held>) -> Vec<Hold> {
-    let mut holds: Vec<Hold> = held.into_iter().map(|Held { packet, by }| Hold { packet, by }).collect();
+fn reorders_of(held: Vec<Held>) -> Vec<Reorder> {
+    let mut holds: Vec<Reorder> =
+        held.into_iter().map(|Held { packet, by }| Reorder { packet, by }).collect();
     holds.sort_by_key(|hold| hold.packet);
     holds
 }

@@ -86,6 +86,6 @@ impl Nic {
         link.name = name.into();
         link.rate = Some(self.rate);
         link.queue = self.queue.clone().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default()));
-        link.measured = true;
+        link.instrumented = true;
     }
 }

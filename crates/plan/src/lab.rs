@@ -294,7 +294,7 @@ fn names_of<'a>(levels: &'a [Level], cells: &'a [Cell]) -> Names<'a> {
             .iter()
             .zip(&cell.flows)
             .for_each(|(group, flows)| names.add_group(&group.name, flows.count));
-        let links = cell.network.links.iter().filter(|link| link.measured);
+        let links = cell.network.links.iter().filter(|link| link.instrumented);
         links.for_each(|link| names.add_link(&link.name));
     }
     names

@@ -62,7 +62,7 @@ pub use schema::{describe_setting, schema};
 pub use template::template;
 pub use vary::leading_number;
 /// A run's network, in the words of the fabric that is built from it.
-pub use weir_fabric::{Card, Change, Hold, Link, Network, Node, Outage, Playback, Route, Shaper};
+pub use weir_fabric::{Card, Change, Link, Network, Node, Outage, Playback, Reorder, Route, Shaper};
 pub use weir_record::Param;
 pub use weir_transport::{Buffer, Settings};
 

@@ -121,7 +121,7 @@ pub(crate) fn link(reader: &mut Reader<'_>, path: &[&str], way: &str, link: &Lin
         }
     });
     check("drop", &mut |reader, path| script(reader, path, &link.drop));
-    check("hold", &mut |reader, path| holds(reader, path, link));
+    check("reorder", &mut |reader, path| holds(reader, path, link));
     check("schedule", &mut |reader, path| schedule(reader, path, link));
     check("queue", &mut |reader, path| queue(reader, path, &link.queue, link.mtu));
     mtu(reader, &[path, &["mtu"]].concat(), link.mtu);
@@ -149,9 +149,9 @@ fn script(reader: &mut Reader<'_>, path: &[&str], packets: &[u64]) {
 }
 
 fn holds(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
-    let packets: Vec<u64> = link.hold.iter().map(|hold| hold.packet).collect();
+    let packets: Vec<u64> = link.reorder.iter().map(|hold| hold.packet).collect();
     script(reader, path, &packets);
-    if let Some(hold) = link.hold.iter().find(|hold| hold.by == 0 || hold.by > 1_000_000) {
+    if let Some(hold) = link.reorder.iter().find(|hold| hold.by == 0 || hold.by > 1_000_000) {
         let message = format!("packet {} cannot be overtaken by {} others", hold.packet, hold.by);
         reader.wrong(path, message, "write by = 1 or more, up to 1000000");
     }

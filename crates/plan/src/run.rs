@@ -335,7 +335,7 @@ impl Run {
             ))
         };
         let mut warnings = Vec::new();
-        for (_, link) in self.measured_links() {
+        for (_, link) in self.instrumented_links() {
             let beyond = |at: &Span| *at >= self.duration;
             let changes = link.schedule.iter().map(|change| change.at).filter(beyond).collect();
             let outages = link.outages.iter().map(|outage| outage.at).filter(beyond).collect();
@@ -345,7 +345,7 @@ impl Run {
     }
 
     /// The links of the lab itself, with their indices.
-    pub fn measured_links(&self) -> impl Iterator<Item = (usize, &Link)> {
-        self.network.links.iter().enumerate().filter(|(_, link)| link.measured)
+    pub fn instrumented_links(&self) -> impl Iterator<Item = (usize, &Link)> {
+        self.network.links.iter().enumerate().filter(|(_, link)| link.instrumented)
     }
 }

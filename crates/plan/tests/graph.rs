@@ -74,7 +74,7 @@ delay = '250 ms'
 #[test]
 fn a_graph_has_its_nodes_and_links_in_the_order_of_the_file_and_one_way_links_have_one_direction() {
     let run = only(&format!("{PHONE}[traffic.a]\nfrom = 'server'\nto = 'phone'\n"));
-    let names: Vec<&str> = run.measured_links().map(|(_, link)| link.name.as_str()).collect();
+    let names: Vec<&str> = run.instrumented_links().map(|(_, link)| link.name.as_str()).collect();
     let expected = [
         "wifi",
         "wifi-up",
@@ -189,7 +189,7 @@ fn a_parking_lot_is_a_chain_of_equal_links_and_groups_pass_all_or_the_one_they_s
          [traffic.long]\n[traffic.first]\nhop = 1\n[traffic.last]\nhop = 3\nrtt = '30 ms'\n[traffic.two]\nfrom = 'n1'\n\
          [traffic.against]\nhop = 2\ndirection = 'up'\n",
     );
-    let names: Vec<&str> = run.measured_links().map(|(_, link)| link.name.as_str()).collect();
+    let names: Vec<&str> = run.instrumented_links().map(|(_, link)| link.name.as_str()).collect();
     assert_eq!(names, ["hop1", "hop1-up", "hop2", "hop2-up", "hop3", "hop3-up"]);
     let rtts: Vec<u64> = run.groups.iter().map(|group| group.rtt().as_millis()).collect();
     assert_eq!(rtts, [30, 10, 30, 20, 10]);
@@ -221,7 +221,7 @@ fn a_star_has_a_hub_and_arms() {
         "[star]\narms = 3\nrate = '10 Mbit/s'\ndelay = '5 ms'\n[traffic.across]\nfrom = 'leaf1'\nto = 'leaf3'\n\
          [traffic.in]\nfrom = 'leaf2'\nto = 'hub'\n",
     );
-    let names: Vec<&str> = run.measured_links().map(|(_, link)| link.name.as_str()).collect();
+    let names: Vec<&str> = run.instrumented_links().map(|(_, link)| link.name.as_str()).collect();
     assert_eq!(names, ["arm1", "arm1-up", "arm2", "arm2-up", "arm3", "arm3-up"]);
     let arm = link(&run, "arm2");
     assert_eq!((node(&run, arm.from), node(&run, arm.to)), ("hub", "leaf2"));

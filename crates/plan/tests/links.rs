@@ -204,8 +204,18 @@ fn what_a_plain_link_does_not_do_is_not_written_into_its_run() {
     let run = serde_json::to_value(&lab.runs()[0]).unwrap();
     let keys: Vec<_> = run["network"]["links"][0].as_object().unwrap().keys().cloned().collect();
     let expected = [
-        "name", "from", "to", "rate", "delay", "loss", "overhead", "queue", "drop", "hold", "schedule",
-        "measured",
+        "name",
+        "from",
+        "to",
+        "rate",
+        "delay",
+        "loss",
+        "overhead",
+        "queue",
+        "drop",
+        "reorder",
+        "schedule",
+        "instrumented",
     ];
     assert_eq!(keys, expected);
     assert_eq!(run["network"]["links"][0]["loss"], 0.0);

@@ -101,7 +101,10 @@ fn a_dumbbell_is_two_measured_links_and_four_access_links_for_each_group() {
     let link = |name: &str| run.network.links.iter().find(|link| link.name == name).unwrap();
     let node = |index: usize| run.network.nodes[index].name.as_str();
     assert_eq!(run.network.links.len(), 10);
-    assert_eq!(run.measured_links().map(|(_, link)| link.name.as_str()).collect::<Vec<_>>(), ["down", "up"]);
+    assert_eq!(
+        run.instrumented_links().map(|(_, link)| link.name.as_str()).collect::<Vec<_>>(),
+        ["down", "up"]
+    );
     assert_eq!(run.network.base_rtt, Some(Span::from_millis(20)));
     assert_eq!((link("down").delay, link("up").delay), (Span::from_millis(10), Span::from_millis(10)));
     assert_eq!((link("down").queue.name(), link("up").queue.name()), ("pie", "pie"));
@@ -123,7 +126,7 @@ fn a_dumbbell_is_two_measured_links_and_four_access_links_for_each_group() {
 fn directions_may_differ_and_what_disturbs_goes_down() {
     let run = only(
         "format = 1\n[dumbbell]\nrate = { down = \"8 Mbit/s\", up = \"1 Mbit/s\" }\ndelay = { down = \"5 ms\", up = \"15 ms\" }\n\
-         loss = 0.01\ndrop = [30, 20]\nhold = { up = [{ packet = 4, by = 2 }] }\noverhead = \"14 B\"\n\
+         loss = 0.01\ndrop = [30, 20]\nreorder = { up = [{ packet = 4, by = 2 }] }\noverhead = \"14 B\"\n\
          schedule = [{ at = \"5 s\", rate = \"2 Mbit/s\" }, { at = \"2 s\", loss = 1 }]\n[traffic.a]\n",
     );
     let [down, up] = &run.network.links[..2] else { panic!("two links") };
@@ -131,7 +134,7 @@ fn directions_may_differ_and_what_disturbs_goes_down() {
     assert_eq!((down.delay, up.delay), (Span::from_millis(5), Span::from_millis(15)));
     assert_eq!((down.loss.mean(), up.loss.mean()), (0.01, 0.0));
     assert_eq!((down.drop.as_slice(), up.drop.as_slice()), ([20, 30].as_slice(), [].as_slice()));
-    assert_eq!((down.hold.len(), up.hold.len()), (0, 1));
+    assert_eq!((down.reorder.len(), up.reorder.len()), (0, 1));
     assert_eq!((down.overhead, up.overhead), (Bytes::new(14), Bytes::new(14)));
     assert_eq!(down.schedule.iter().map(|change| change.at.as_millis()).collect::<Vec<_>>(), [2000, 5000]);
     assert!(up.schedule.is_empty());
@@ -148,7 +151,7 @@ fn a_chain_has_routers_in_a_row_and_groups_enter_and_leave_anywhere() {
          [chain.links.home]\nrate = \"20 Mbit/s\"\ndelay = \"3 ms\"\n\
          [traffic.long]\n[traffic.cross]\nfrom = \"n1\"\nto = \"n2\"\n[traffic.back]\nfrom = \"n3\"\nto = \"n1\"\n",
     );
-    let names: Vec<&str> = run.measured_links().map(|(_, link)| link.name.as_str()).collect();
+    let names: Vec<&str> = run.instrumented_links().map(|(_, link)| link.name.as_str()).collect();
     assert_eq!(names, ["lan", "lan-up", "wan", "wan-up", "home", "home-up"]);
     let rtts: Vec<u64> = run.groups.iter().map(|group| group.rtt().as_millis()).collect();
     assert_eq!(rtts, [30, 20, 26]);

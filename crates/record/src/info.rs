@@ -78,7 +78,7 @@ pub struct LinkInfo {
     /// The name of its queue discipline.
     pub queue: String,
     /// Whether it has records.
-    pub measured: bool,
+    pub instrumented: bool,
     /// The groups whose data cross it: places in the list of groups. A link that carries only acknowledgements has none.
     #[serde(default)]
     pub groups: Vec<u32>,

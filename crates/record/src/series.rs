@@ -62,7 +62,7 @@ impl SeriesSet {
 pub fn series(info: &RunInfo, records: &Records, points: usize) -> SeriesSet {
     let grid = Grid::new(info, records, points);
     let mut out = SeriesSet { period: grid.period(), count: grid.count(), series: Vec::new() };
-    for (index, _) in info.links.iter().enumerate().filter(|(_, link)| link.measured) {
+    for (index, _) in info.links.iter().enumerate().filter(|(_, link)| link.instrumented) {
         link_series(&grid, records, index as u32, &mut out.series);
     }
     group_series(&grid, info, records, &mut out.series);
@@ -383,7 +383,7 @@ mod tests {
         let flow = |group| FlowInfo { group, ..FlowInfo::default() };
         RunInfo {
             sample: Span::from_millis(100),
-            links: vec![LinkInfo { measured: true, ..LinkInfo::default() }; 2],
+            links: vec![LinkInfo { instrumented: true, ..LinkInfo::default() }; 2],
             stations: vec![],
             groups: vec![GroupInfo::default(); 2],
             flows: vec![flow(0), flow(0), flow(1)],

@@ -37,7 +37,7 @@ pub struct Spread {
 pub fn spreads(info: &RunInfo, records: &Records, warmup: Option<Span>) -> Vec<Spread> {
     let window = Window::after(warmup.unwrap_or(info.warmup), info, records);
     let mut out = Vec::new();
-    for (link, _) in (0..).zip(&info.links).filter(|(_, link)| link.measured) {
+    for (link, _) in (0..).zip(&info.links).filter(|(_, link)| link.instrumented) {
         let mut whole = Histogram::new();
         for class in CODEPOINTS {
             let samples = records
@@ -139,7 +139,7 @@ mod tests {
         RunInfo {
             sample: Span::from_millis(100),
             duration: Span::from_secs(5),
-            links: vec![LinkInfo { name: "down".into(), measured: true, ..LinkInfo::default() }],
+            links: vec![LinkInfo { name: "down".into(), instrumented: true, ..LinkInfo::default() }],
             groups: vec![GroupInfo { name: "a".into(), ..GroupInfo::default() }, GroupInfo::default()],
             flows: vec![flow(0), flow(0), flow(1)],
             ..RunInfo::default()

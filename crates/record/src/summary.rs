@@ -319,7 +319,7 @@ fn flow_summary(view: &View<'_>, info: &RunInfo, flow: usize) -> FlowSummary {
 }
 
 fn queues(view: &View<'_>, info: &RunInfo) -> Vec<QueueSummary> {
-    let measured = info.links.iter().enumerate().filter(|(_, link)| link.measured);
+    let measured = info.links.iter().enumerate().filter(|(_, link)| link.instrumented);
     let class = |link, class| ClassSummary { class, metrics: view.of_link(link, Some(class)) };
     measured
         .map(|(index, link)| QueueSummary {

@@ -194,7 +194,7 @@ impl Source<'_> {
     /// The measured links that carry data, the bottleneck first; where that is not known, the bottleneck alone.
     fn data_links(&self) -> Vec<(u32, &str)> {
         let links = (0..).zip(&self.info.links);
-        let carry = links.filter(|(_, link)| link.measured && !link.groups.is_empty());
+        let carry = links.filter(|(_, link)| link.instrumented && !link.groups.is_empty());
         let mut links: Vec<(u32, &str)> = carry.map(|(index, link)| (index, link.name.as_str())).collect();
         if let (true, Some((Subject::Link(link), name))) = (links.is_empty(), self.bottleneck()) {
             links.push((link, name));
@@ -225,7 +225,7 @@ impl Source<'_> {
         let told = self.data_links();
         let links = (0..).zip(&self.info.links);
         let others =
-            links.filter(|(index, link)| link.measured && told.iter().all(|(other, _)| other != index));
+            links.filter(|(index, link)| link.instrumented && told.iter().all(|(other, _)| other != index));
         let line = |(index, link): (u32, &weir_record::LinkInfo)| {
             let name = format!("{}{what}", link.name);
             self.line(series, Subject::Link(index), &name, Ink::Plain(3)).map(Line::thin).map(Line::hidden)

@@ -11,8 +11,10 @@ const AT_ONCE: Span = Span::from_millis(200);
 
 /// The events of a run, by time; none where there are too many to mark.
 pub(crate) fn events(run: &Run) -> Vec<Event> {
-    let mut events: Vec<Event> = run.measured_links().flat_map(|(_, link)| of_link(link)).collect();
-    for (group, about) in run.groups.iter().enumerate().filter(|(_, group)| !group.workload.is_drawn()) {
+    let mut events: Vec<Event> = run.instrumented_links().flat_map(|(_, link)| of_link(link)).collect();
+    for (group, about) in
+        run.groups.iter().enumerate().filter(|(_, group)| !group.workload.has_random_arrivals())
+    {
         let flows = || run.flows.iter().filter(|flow| flow.group == group);
         if let Some(start) = flows().map(|flow| flow.start).min().filter(|start| *start > AT_ONCE) {
             events.push(event(start, format!("{} starts", about.name)));

@@ -19,7 +19,7 @@ const MARGIN: usize = 70;
 pub(crate) fn network(runs: &[Run]) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let mut html = drawing(first);
-    let links: Vec<&Link> = first.measured_links().map(|(_, link)| link).collect();
+    let links: Vec<&Link> = first.instrumented_links().map(|(_, link)| link).collect();
     let mut list = String::new();
     for link in &links {
         let others =
@@ -40,7 +40,11 @@ pub(crate) fn network(runs: &[Run]) -> String {
             (None, Some(transport)) => spelled(transport.name()),
             (None, None) => "a command".into(),
         };
-        let count = if group.workload.is_drawn() { "flows at random".into() } else { plural(flows, "flow") };
+        let count = if group.workload.has_random_arrivals() {
+            "flows at random".into()
+        } else {
+            plural(flows, "flow")
+        };
         let text = format!(
             "{}, {}, {count}, base RTT {}",
             same(controller(group), others().map(controller), "controller"),
@@ -101,7 +105,7 @@ fn words<'a, I: Iterator<Item = &'a Link>>(link: &Link, others: impl Fn() -> I) 
         ("duplicates", |link| link.duplicate > 0.0),
         ("damage", |link| link.corrupt > 0.0),
         ("scripted drops", |link| !link.drop.is_empty()),
-        ("scripted reordering", |link| !link.hold.is_empty()),
+        ("scripted reordering", |link| !link.reorder.is_empty()),
     ];
     words.extend(others().any(jitter).then(|| "jitter".into()));
     words.extend(marks.into_iter().filter(|(_, set)| others().any(set)).map(|(what, _)| what.into()));
@@ -140,7 +144,7 @@ fn default_of<T: std::str::FromStr + Clone>(config: &T, name: &str) -> T {
 
 /// The nodes at the ends of measured links in columns by their distance from the first, and a line for each pair of links.
 fn drawing(run: &Run) -> String {
-    let links: Vec<&Link> = run.measured_links().map(|(_, link)| link).collect();
+    let links: Vec<&Link> = run.instrumented_links().map(|(_, link)| link).collect();
     let mut columns: Vec<(usize, usize)> = Vec::new();
     let Some(first) = links.first() else { return String::new() };
     columns.push((first.from, 0));

@@ -35,7 +35,7 @@ fn wanted_mbps(run: &Run, name: &str) -> Option<f64> {
     let group = run.groups.iter().position(|group| group.name == name)?;
     let flows: Vec<_> = run.flows.iter().filter(|flow| flow.group == group).collect();
     let workload = &run.groups[group].workload;
-    if workload.is_drawn() {
+    if workload.has_random_arrivals() {
         let bytes: u64 = flows.iter().filter_map(|flow| flow.size).map(|size| size.get()).sum();
         return Some(8e-6 * bytes as f64 / run.duration.as_secs_f64());
     }

@@ -19,7 +19,7 @@ fn received(folder: &Path) {
     let run = lab.runs().remove(0);
     let out = ResultFolder::open(folder, lab.source(), "build").unwrap();
     let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
-    let (link, _) = run.measured_links().next().unwrap();
+    let (link, _) = run.instrumented_links().next().unwrap();
     for period in 1..=10 {
         let at = Time::from_nanos(period * 100_000_000);
         let (link, capacity) = (link as u32, Bytes::new(125_000));

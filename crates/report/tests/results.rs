@@ -36,7 +36,7 @@ cc = "newreno"
 /// Four seconds in which the first flow gets 6 Mbit/s and the second 3, behind a queue of `delay`.
 fn record(folder: &Path, run: &Run, delay: Span) {
     let mut recorder = ParquetRecorder::create(folder).unwrap();
-    let (forward, _) = run.measured_links().next().unwrap();
+    let (forward, _) = run.instrumented_links().next().unwrap();
     let mut sojourns = Histogram::new();
     (0..80).for_each(|_| sojourns.record(delay));
     for period in 1..=40 {

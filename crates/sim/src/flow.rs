@@ -76,7 +76,7 @@ impl Flow {
             asks: [false; 2],
             datagrams: group.tcp().is_none(),
             exact,
-            drawn: group.workload.is_drawn(),
+            drawn: group.workload.has_random_arrivals(),
             card: run.network.nodes[from].card.map(InCard::new),
             ends: None,
             told: Counts::default(),

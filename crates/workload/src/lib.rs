@@ -279,7 +279,7 @@ impl Config {
         self.parameters().expected_arrivals(time)
     }
     /// Whether its flows are drawn: many short ones, of which nobody looks at single ones.
-    pub fn is_drawn(&self) -> bool {
+    pub fn has_random_arrivals(&self) -> bool {
         self.expected_arrivals(Span::ZERO).is_some()
     }
     /// Draws the flows that begin in a time, by their beginnings.

@@ -62,7 +62,7 @@ impl Engine for MadeUp {
         let begun = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         self.begin();
         self.under_way.lock().unwrap()[0] -= 1;
-        let (link, _) = run.measured_links().next().unwrap();
+        let (link, _) = run.instrumented_links().next().unwrap();
         for period in 1..=10 {
             let at = Time::from_nanos(period * 100_000_000);
             let sent_bytes = [1250 * u64::from((run.repeat + self.more) % 100), 0, 0, 0];

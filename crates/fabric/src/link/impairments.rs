@@ -112,7 +112,7 @@ impl<P: Wire> Link<P> {
     }
 
     fn tell(&self, packet: &P, event: PacketEvent, now: Time, around: &mut Around<P>) {
-        if self.measured {
+        if self.instrumented {
             around.show(self.index, packet, event, now);
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn a_transfer_over_ipv6() {
     assert_eq!(tally.flows[0].sum.read_bytes, 1_428_000);
     assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
     assert_eq!(outcome.environment["ignored_frames"], 0, "no neighbour, router or group is asked for");
-    let (_, down) = run.measured_links().next().unwrap();
+    let (_, down) = run.instrumented_links().next().unwrap();
     assert_eq!(down.name, "down");
     let sum = &tally.flows[0].sum;
     // The data, and SYN, ACK of the handshake and FIN beside it; the kernel may send pieces of a segment at its writes' ends.
@@ -65,7 +65,7 @@ pub(crate) fn marks_reach_the_receiver_over_ipv6() {
          mark_ecnth = 1.0 }}\n[traffic.a]\nip = 6\ncc = \"newreno\"\necn = true\n"
     ));
     let (tally, _) = go(&run);
-    let marked: u64 = run.measured_links().map(|(index, _)| tally.links[index].marked).sum();
+    let marked: u64 = run.instrumented_links().map(|(index, _)| tally.links[index].marked).sum();
     let received = tally.flows[0].sum.received_ce;
     assert!(received > 0 && received <= marked, "{received} of {marked}");
 }

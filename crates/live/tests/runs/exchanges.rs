@@ -31,7 +31,7 @@ pub(crate) fn requests_are_answered() {
 
 pub(crate) fn a_resource_is_fetched() {
     let run = lab(&format!("{DUMBBELL}[traffic.a]\nworkload = {{ kind = \"http\", size = \"300 kB\" }}\n"));
-    let (link, _) = run.measured_links().next().unwrap();
+    let (link, _) = run.instrumented_links().next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("link.pcap");
     let capture = Capture::create(link, &file).unwrap();

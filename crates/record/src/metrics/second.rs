@@ -242,7 +242,7 @@ mod tests {
             sample: Span::from_millis(500),
             bottleneck: Some(0),
             windows: vec![part("step", 1_900, 8_300, 0.1), part("loose", 2_000, 8_000, 0.3)],
-            links: vec![LinkInfo { name: "link".into(), measured: true, ..LinkInfo::default() }],
+            links: vec![LinkInfo { name: "link".into(), instrumented: true, ..LinkInfo::default() }],
             groups: vec![GroupInfo { name: "a".into(), ..GroupInfo::default() }],
             flows: vec![FlowInfo { name: "a".into(), ..FlowInfo::default() }],
             ..RunInfo::default()

@@ -40,12 +40,12 @@ fn run() -> RunInfo {
         start: Span::from_millis(start),
         stop: None,
     };
-    let link = |name: &str, measured| LinkInfo {
+    let link = |name: &str, instrumented| LinkInfo {
         name: name.into(),
         rate: Some(Rate::from_mbit_per_sec(10)),
         delay: Span::from_millis(10),
         queue: "pie".into(),
-        measured,
+        instrumented,
         groups: vec![],
     };
     RunInfo {

@@ -15,7 +15,7 @@ fn run() -> (RunInfo, Records) {
         duration: Span::from_secs(1),
         sample: Span::from_millis(100),
         bottleneck: Some(0),
-        links: vec![LinkInfo { name: "forward".into(), measured: true, ..LinkInfo::default() }],
+        links: vec![LinkInfo { name: "forward".into(), instrumented: true, ..LinkInfo::default() }],
         stations: vec![],
         groups: vec![group("a"), group("b")],
         flows: vec![flow("a-1", 0), flow("a-2", 0), flow("b-1", 1), flow("b-2", 1)],

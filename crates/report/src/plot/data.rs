@@ -398,7 +398,8 @@ fn over_cells(
         .filter_map(|(name, points)| Some(Curve { name, points: points?, intervals: vec![] }))
         .collect();
     if curves.is_empty() {
-        let links = cells[0].info.links.iter().filter(|link| link.measured).map(|link| link.name.as_str());
+        let links =
+            cells[0].info.links.iter().filter(|link| link.instrumented).map(|link| link.name.as_str());
         let names = listed(links.chain(cells[0].info.groups.iter().map(|group| group.name.as_str())));
         let of = wanted.of.as_ref().map_or(String::new(), |of| format!(" of `{of}`"));
         let (kind, known) = match wanted.kind {

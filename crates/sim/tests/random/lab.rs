@@ -228,7 +228,7 @@ impl Writer {
             )
         });
         self.maybe(0.1, |w| {
-            format!("hold = [{{ packet = {}, by = {} }}]", 60 + w.random.below(60), 1 + w.random.below(9))
+            format!("reorder = [{{ packet = {}, by = {} }}]", 60 + w.random.below(60), 1 + w.random.below(9))
         });
         self.maybe(0.2, |w| format!("overhead = '{} B'", w.random.below(100)));
         self.maybe(0.3, |w| {
