@@ -1,6 +1,6 @@
 //! One flow: where its hosts are, and the two ends of its connection, which are its application's sockets.
 
-use crate::packet::Way;
+use crate::packet::FlowAddress;
 use weir_base::{Bytes, Time};
 use weir_plan::{Card, Pair, Run};
 use weir_transport::{Counts, Endpoint, Message, Stream};
@@ -11,8 +11,8 @@ const UDP_HEADER: u64 = 8;
 
 /// A flow at work.
 pub(crate) struct Flow {
-    /// The ways that packets of its two ends take.
-    ways: [Way; 2],
+    /// Where packets of its two ends come from and go to.
+    addresses: [FlowAddress; 2],
     /// The application that drives it: its place among the world's.
     pub(crate) application: u32,
     /// Whether the application is to be asked when an end has moved, for each of the two.
@@ -36,7 +36,7 @@ pub(crate) struct Flow {
 /// How packets of one of a flow's ends leave its host.
 #[derive(Clone, Copy)]
 pub(crate) struct Outlet {
-    pub(crate) way: Way,
+    pub(crate) address: FlowAddress,
     pub(crate) datagrams: bool,
     /// Whether each leaves at the very time at which it is sent.
     pub(crate) exact: bool,
@@ -64,14 +64,14 @@ impl Flow {
         let group = &run.groups[run.flows[number].group];
         let exact = group.workload.role().datagrams().is_some_and(|datagrams| datagrams.exact);
         let Pair { from, to, .. } = run.pair(number);
-        let way = |from: usize, to: usize| Way {
+        let address = |from: usize, to: usize| FlowAddress {
             flow: number as u32,
             from: from as u16,
             to: to as u16,
             ip: group.ip,
         };
         Flow {
-            ways: [way(from, to), way(to, from)],
+            addresses: [address(from, to), address(to, from)],
             application: application as u32,
             asks: [false; 2],
             datagrams: group.tcp().is_none(),
@@ -86,14 +86,14 @@ impl Flow {
 
     /// The flow begins: it gets its two ends.
     pub(crate) fn begin(&mut self, run: &Run, number: usize) {
-        let headers = u64::from(self.ways[0].ip.header()) + UDP_HEADER;
+        let headers = u64::from(self.addresses[0].ip.header()) + UDP_HEADER;
         let ends = run.ends(number).map(|ends| ends.map(|end| SimSocket { end, headers }));
         self.ends = ends.map(Box::new);
     }
 
     /// The flow begins as one more stream of the connection of another.
     pub(crate) fn join(&mut self, run: &Run, number: usize, other: &mut Flow) {
-        let headers = u64::from(self.ways[0].ip.header()) + UDP_HEADER;
+        let headers = u64::from(self.addresses[0].ip.header()) + UDP_HEADER;
         let ends = other.ends.as_mut().map(|ends| ends.each_mut().map(|socket| &mut socket.end));
         let ends = ends.and_then(|ends| run.join(number, ends));
         self.ends = ends.map(|ends| Box::new(ends.map(|end| SimSocket { end, headers })));
@@ -107,7 +107,7 @@ impl Flow {
     /// Which of its ends is at this host.
     #[inline]
     pub(crate) fn end_at(&self, host: usize) -> End {
-        if host == usize::from(self.ways[0].from) { End::Sender } else { End::Receiver }
+        if host == usize::from(self.addresses[0].from) { End::Sender } else { End::Receiver }
     }
 
     /// How packets of one of its ends leave, unless by a card.
@@ -115,13 +115,18 @@ impl Flow {
     pub(crate) fn outlet(&self, end: End) -> Option<Outlet> {
         let Flow { datagrams, exact, .. } = *self;
         let by_card = self.card.is_some() && end == End::Sender;
-        (!by_card).then_some(Outlet { way: self.way(end), datagrams, exact, answers: end == End::Receiver })
+        (!by_card).then_some(Outlet {
+            address: self.address(end),
+            datagrams,
+            exact,
+            answers: end == End::Receiver,
+        })
     }
 
-    /// The way that packets of one of its ends take.
+    /// Where packets of one of its ends come from and go to.
     #[inline]
-    pub(crate) fn way(&self, end: End) -> Way {
-        self.ways[end as usize]
+    pub(crate) fn address(&self, end: End) -> FlowAddress {
+        self.addresses[end as usize]
     }
 
     #[inline]

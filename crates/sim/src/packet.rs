@@ -21,7 +21,7 @@ pub(crate) struct SimPacket(Box<Fields>);
 struct Fields {
     body: Body,
     arrived: Time,
-    way: Way,
+    address: FlowAddress,
     length: u16,
     ecn: Ecn,
     class: Ecn,
@@ -30,7 +30,7 @@ struct Fields {
 
 /// Which flow a packet belongs to, and between which hosts it travels.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct FlowAddress {
     pub(crate) flow: u32,
     /// Node of the host it comes from, and of the one it is for.
     pub(crate) from: u16,
@@ -79,7 +79,7 @@ impl SimPacket {
         SimPacket(Box::new(Fields {
             body: Body::Segment(Segment::default()),
             arrived: Time::ZERO,
-            way: Way { flow: 0, from: 0, to: 0, ip: Ip::V4 },
+            address: FlowAddress { flow: 0, from: 0, to: 0, ip: Ip::V4 },
             length: 0,
             ecn: Ecn::NotEct,
             class: Ecn::NotEct,
@@ -100,11 +100,11 @@ impl SimPacket {
 
     /// The body has been written: the rest of the packet.
     #[inline]
-    pub(crate) fn address(&mut self, ecn: Ecn, way: Way) {
+    pub(crate) fn address(&mut self, ecn: Ecn, address: FlowAddress) {
         let fields = &mut *self.0;
         fields.arrived = Time::ZERO;
-        fields.way = way;
-        fields.length = (fields.body.length() + way.ip.header()) as u16;
+        fields.address = address;
+        fields.length = (fields.body.length() + address.ip.header()) as u16;
         (fields.ecn, fields.class) = (ecn, ecn);
         fields.corrupt = false;
     }
@@ -126,7 +126,7 @@ impl Packet for SimPacket {
     }
     #[inline]
     fn flow(&self) -> FlowId {
-        FlowId(self.0.way.flow)
+        FlowId(self.0.address.flow)
     }
     #[inline]
     fn ecn(&self) -> Ecn {
@@ -150,7 +150,7 @@ impl Packet for SimPacket {
     }
 }
 
-impl Way {
+impl FlowAddress {
     /// The addresses and ports of both ends.
     fn sockets(&self) -> [SocketAddr; 2] {
         let port = port_of(self.flow as usize);
@@ -161,7 +161,7 @@ impl Way {
 impl SimPacket {
     /// The port of this packet's flow.
     fn port(&self) -> u16 {
-        port_of(self.0.way.flow as usize)
+        port_of(self.0.address.flow as usize)
     }
 
     fn tcp_header(&self, segment: &Segment) -> TcpHeader {
@@ -177,7 +177,8 @@ impl SimPacket {
         let timestamps = TcpOptionElement::Timestamp(segment.tsval, segment.tsecr);
         let mut options = vec![];
         if syn {
-            options.push(TcpOptionElement::MaximumSegmentSize((1500 - self.0.way.ip.header() - 20) as u16));
+            options
+                .push(TcpOptionElement::MaximumSegmentSize((1500 - self.0.address.ip.header() - 20) as u16));
             options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
             options.extend([
                 timestamps,
@@ -217,7 +218,7 @@ impl SimPacket {
     }
 
     fn header(&self, body: u16) -> Option<Header> {
-        let [source, destination] = self.0.way.sockets().map(|socket| socket.ip());
+        let [source, destination] = self.0.address.sockets().map(|socket| socket.ip());
         Some(match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let ends = (source.octets(), destination.octets());
@@ -247,7 +248,7 @@ impl Wire for SimPacket {
 
     #[inline]
     fn destination(&self) -> usize {
-        self.0.way.to.into()
+        self.0.address.to.into()
     }
 
     #[inline]
@@ -269,7 +270,7 @@ impl Wire for SimPacket {
 
     fn datagram(&mut self) -> Option<DatagramView<'_>> {
         let fields = &mut *self.0;
-        let [source, destination] = fields.way.sockets();
+        let [source, destination] = fields.address.sockets();
         match &mut fields.body {
             Body::Datagram(datagram) => {
                 Some(DatagramView { source, destination, head: &mut datagram.head, checksum: None })
@@ -282,7 +283,7 @@ impl Wire for SimPacket {
         let datagram = self.segment().is_none();
         if datagram {
             let fields = &mut *self.0;
-            std::mem::swap(&mut fields.way.from, &mut fields.way.to);
+            std::mem::swap(&mut fields.address.from, &mut fields.address.to);
         }
         datagram
     }
@@ -302,7 +303,7 @@ impl Wire for SimPacket {
     }
 
     fn write_to(&self, frame: &mut Vec<u8>) {
-        let body = self.0.length - self.0.way.ip.header() as u16;
+        let body = self.0.length - self.0.address.ip.header() as u16;
         let Some(ip) = self.header(body) else { return };
         match &ip {
             Header::V4(ip) => frame.extend_from_slice(&ip.to_bytes()),

@@ -385,8 +385,8 @@ impl<'a> World<'a> {
     /// may wait in it.
     fn transmit_by_card(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
-        let (way, datagrams) = (flow.way(End::Sender), flow.datagrams);
-        let (from, to) = (usize::from(way.from), usize::from(way.to));
+        let (address, datagrams) = (flow.address(End::Sender), flow.datagrams);
+        let (from, to) = (usize::from(address.from), usize::from(address.to));
         let mtu = self.run.mtu(number).get() as u32;
         loop {
             let Some((endpoint, in_card)) = flow.sender_and_card() else { return };
@@ -403,7 +403,7 @@ impl<'a> World<'a> {
             let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
                 return self.pool.take_back(packet);
             };
-            packet.address(ecn, way);
+            packet.address(ecn, address);
             in_card.waiting += u64::from(packet.wire_length());
             self.fabric.inject_exact(from, packet, now);
         }
@@ -455,17 +455,17 @@ fn transmit(
     fabric: &mut Fabric<SimPacket>,
     now: Time,
 ) {
-    let Outlet { way, datagrams, exact, answers } = outlet;
+    let Outlet { address, datagrams, exact, answers } = outlet;
     loop {
         let mut packet = pool.take(datagrams, fabric);
         let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
             return pool.take_back(packet);
         };
-        packet.address(ecn, way);
+        packet.address(ecn, address);
         if exact {
-            fabric.inject_exact(way.from.into(), packet, now);
+            fabric.inject_exact(address.from.into(), packet, now);
         } else {
-            fabric.inject(way.from.into(), packet, now);
+            fabric.inject(address.from.into(), packet, now);
         }
         if answers && endpoint.is_quiet() {
             return;

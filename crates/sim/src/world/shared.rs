@@ -41,18 +41,18 @@ impl World<'_> {
     /// Hands the next packet to the fabric if it is this flow's; answers whether it is.
     fn transmit_one(&mut self, number: usize, end: End, now: Time) -> bool {
         let flow = &mut self.flows[number];
-        let Some(Outlet { way, datagrams, exact, .. }) = flow.outlet(end) else { return false };
+        let Some(Outlet { address, datagrams, exact, .. }) = flow.outlet(end) else { return false };
         let Some(endpoint) = flow.end(end) else { return false };
         let mut packet = self.pool.take(datagrams, &mut self.fabric);
         let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
             self.pool.take_back(packet);
             return false;
         };
-        packet.address(ecn, way);
+        packet.address(ecn, address);
         if exact {
-            self.fabric.inject_exact(way.from.into(), packet, now);
+            self.fabric.inject_exact(address.from.into(), packet, now);
         } else {
-            self.fabric.inject(way.from.into(), packet, now);
+            self.fabric.inject(address.from.into(), packet, now);
         }
         true
     }
