@@ -28,7 +28,8 @@ pub(crate) fn opened(page: &Path) -> Result<Option<f64>, String> {
         let output =
             chromium::command(&browser, profile.path(), "1280,1000", &address).output().map_err(text)?;
         let dom = String::from_utf8_lossy(&output.stdout);
-        let millis = dom.split("<p id=\"opened\">").nth(1).and_then(|rest| rest.split('<').next());
+        // The last: the script itself stands in the page, too.
+        let millis = dom.rsplit("<p id=\"opened\">").next().and_then(|rest| rest.split('<').next());
         let millis: Option<f64> = millis.and_then(|millis| millis.parse().ok());
         Ok(millis.ok_or("the page did not open")? / 1e3)
     };
