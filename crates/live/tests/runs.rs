@@ -59,7 +59,7 @@ const TESTS: [Test; 41] = [
     ("a_client_echoes_each_mark_to_a_dctcp_server", exchanges::marks_are_echoed),
     ("frames_arrive_whole_whoever_sends_them_and_a_dropped_packet_loses_one", frames_arrive_whole),
     ("drawn_flows_arrive_whole_each_over_its_own_connection", drawn_flows_arrive),
-    ("on_off_datagrams_are_sent_while_it_is_on", on_off_datagrams_are_sent),
+    ("on_off_datagrams_are_sent_while_it_is_on", datagrams::on_off_datagrams_are_sent),
     ("a_command_runs_inside_its_host_and_its_output_is_kept", commands::a_command_runs),
     ("a_command_that_fails_fails_the_run_and_nothing_outlives_it", commands::a_command_that_fails),
     ("of_a_command_that_prints_gigabytes_two_megabytes_are_kept", commands::a_command_that_prints),
@@ -495,14 +495,4 @@ fn drawn_flows_arrive() {
         assert_eq!(events(&tally, number), [Started, Opened, Completed], "{}", flow.name);
     }
     assert!(!outcome.warnings.iter().any(|warning| warning.contains("cannot")), "{:?}", outcome.warnings);
-}
-
-fn on_off_datagrams_are_sent() {
-    // 100 a second, on for 250 ms and off for 250 ms: 25 in each of the six on-times.
-    let run = lab(&format!(
-        "{DUMBBELL}[traffic.noise]\nworkload = {{ kind = \"onoff\", rate = \"1.2 Mbit/s\", on = \"250 ms\", \
-         off = \"250 ms\", times = \"fixed\" }}\n"
-    ));
-    let (tally, outcome) = go(&run);
-    assert_eq!((outcome.audit.sent, tally.flows[0].sum.received_packets), (150, 150));
 }

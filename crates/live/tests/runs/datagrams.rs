@@ -90,3 +90,13 @@ pub(crate) fn datagrams_over_ipv6() {
     assert!(tally.flows[0].sum.received_ce > 0, "an ECT(0) datagram is marked, not dropped");
     assert!(tally.flows[0].sum.read_bytes > 0 && tally.flows[0].sum.read_bytes % 1152 == 0);
 }
+
+pub(crate) fn on_off_datagrams_are_sent() {
+    // 100 a second, on for 250 ms and off for 250 ms: 25 in each of the six on-times.
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.noise]\nworkload = {{ kind = \"onoff\", rate = \"1.2 Mbit/s\", on = \"250 ms\", \
+         off = \"250 ms\", times = \"fixed\" }}\n"
+    ));
+    let (tally, outcome) = go(&run);
+    assert_eq!((outcome.audit.sent, tally.flows[0].sum.received_packets), (150, 150));
+}

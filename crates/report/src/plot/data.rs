@@ -193,12 +193,9 @@ impl<'a> Means<'a> {
                 let queues = run.queues.iter().map(|queue| queue.link.clone());
                 queues.chain(run.groups.iter().map(|group| group.name.clone())).collect()
             };
-            let mut names: Vec<String> = vec![];
-            for name in means.runs.iter().flat_map(|(_, run)| named(run)) {
-                if !names.contains(&name) && has(&Some(name.clone())) {
-                    names.push(name);
-                }
-            }
+            let mut names: Vec<String> = means.runs.iter().flat_map(|(_, run)| named(run)).collect();
+            let mut seen = std::collections::HashSet::new();
+            names.retain(|name| seen.insert(name.clone()) && has(&Some(name.clone())));
             match (wanted.of.is_none(), names.as_slice()) {
                 (true, [only]) => means.name = Some(only.clone()),
                 (_, []) => {
