@@ -118,20 +118,7 @@ impl Endpoint for Connection {
         Counts { timeouts, recoveries, undos }
     }
     fn sample(&self) -> Option<Sample> {
-        let info = self.info()?;
-        Some(Sample {
-            cwnd: info.cwnd,
-            ssthresh: info.ssthresh,
-            srtt: info.srtt,
-            min_rtt: info.min_rtt,
-            rto: info.rto,
-            in_flight: info.in_flight,
-            retransmitted: info.retransmitted,
-            timeouts: info.timeouts,
-            pacing_rate: info.pacing_rate,
-            delivery_rate: info.delivery_rate,
-            acknowledged: info.acknowledged,
-        })
+        Some(self.info()?.sample)
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         if let Some(controller) = self.controller() {
