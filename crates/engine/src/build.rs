@@ -37,7 +37,7 @@ fn coordinated(run: &Run) -> Vec<Coordinated> {
 }
 
 /// The network that a run describes, without its stations.
-pub fn fabric_config(run: &Run) -> fabric::Config {
+fn fabric_config(run: &Run) -> fabric::Config {
     fabric::Config {
         network: run.network.clone(),
         flows: run

@@ -9,7 +9,7 @@ use weir_record::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo, StationInfo
 
 /// A run on an engine, described for metrics.
 pub fn run_info(engine: &str, run: &Run) -> RunInfo {
-    let paths = Paths::new(&crate::fabric_config(run));
+    let paths = Paths::new(&run.network);
     let link = |(index, link): (usize, &weir_plan::Link)| LinkInfo {
         name: link.name.clone(),
         rate: link.rate,

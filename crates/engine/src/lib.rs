@@ -18,7 +18,7 @@ mod sampling;
 mod shards;
 
 pub use below::{folder_below, write_below};
-pub use build::{NO_FLOW, check_traces, fabric, fabric_config};
+pub use build::{NO_FLOW, check_traces, fabric};
 pub use capture::Capture;
 pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;

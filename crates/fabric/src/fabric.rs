@@ -137,7 +137,7 @@ impl<P: Wire> Fabric<P> {
             })
             .collect();
         changes.sort_by_key(|(link, event)| std::cmp::Reverse((event.at(), *link)));
-        let routes = Routes::new(config, |node| stations.at(node).is_some());
+        let routes = Routes::new(&config.network, |node| stations.at(node).is_some());
         let (hops, exits) = both_hops(&routes, &links, &stations);
         let mut fabric = Fabric {
             edges: config.network.nodes.iter().enumerate().map(edge).collect(),

@@ -1,7 +1,7 @@
 //! Routes: for each node, the link towards each host, by least total delay; ties go to fewer links, then to the link that
 //! is named first. Given routes go before: where packets for a host meet the host's route, they follow it.
 
-use crate::config::Config;
+use crate::config::Network;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,10 +14,10 @@ pub struct Paths {
 
 impl Paths {
     /// The routes through this network.
-    pub fn new(config: &Config) -> Paths {
+    pub fn new(network: &Network) -> Paths {
         Paths {
-            routes: Routes::new(config, |_| true),
-            ends: config.network.links.iter().map(|link| link.to).collect(),
+            routes: Routes::new(network, |_| true),
+            ends: network.links.iter().map(|link| link.to).collect(),
         }
     }
 
@@ -52,25 +52,25 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// The routes to hosts, and to other nodes that packets may be addressed to.
-    pub(crate) fn new(config: &Config, addressed: impl Fn(usize) -> bool) -> Routes {
-        let nodes = config.network.nodes.len();
+    pub(crate) fn new(network: &Network, addressed: impl Fn(usize) -> bool) -> Routes {
+        let nodes = network.nodes.len();
         let mut next = vec![u32::MAX; nodes * nodes];
         let mut into: Vec<Vec<usize>> = vec![vec![]; nodes];
-        for (index, link) in config.network.links.iter().enumerate() {
+        for (index, link) in network.links.iter().enumerate() {
             into[link.to].push(index);
         }
-        for target in (0..nodes).filter(|&node| config.network.nodes[node].host || addressed(node)) {
+        for target in (0..nodes).filter(|&node| network.nodes[node].host || addressed(node)) {
             // Dijkstra from the target, along the links backwards.
             let mut best = vec![(u64::MAX, u32::MAX); nodes];
             let mut heap = BinaryHeap::from([Reverse((0u64, 0u32, target))]);
             best[target] = (0, 0);
             while let Some(Reverse((delay, hops, node))) = heap.pop() {
                 // A host forwards nothing: paths end there, they do not pass through.
-                if (delay, hops) > best[node] || (config.network.nodes[node].host && node != target) {
+                if (delay, hops) > best[node] || (network.nodes[node].host && node != target) {
                     continue;
                 }
                 for &index in &into[node] {
-                    let link = &config.network.links[index];
+                    let link = &network.links[index];
                     let way = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
                     let slot = &mut next[link.from * nodes + target];
                     if way < best[link.from] || (way == best[link.from] && (index as u32) < *slot) {
@@ -81,9 +81,9 @@ impl Routes {
                 }
             }
         }
-        for route in &config.network.routes {
+        for route in &network.routes {
             for &link in &route.links {
-                next[config.network.links[link].from * nodes + route.to] = link as u32;
+                next[network.links[link].from * nodes + route.to] = link as u32;
             }
         }
         Routes { nodes, next }

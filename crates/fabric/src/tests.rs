@@ -313,7 +313,7 @@ fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
     // There by the far link, back by the near one.
     let far = two_routes(vec![Route { to: 3, links: vec![2] }]);
     assert_eq!(arrivals(&far), [(2, ms(5)), (1, ms(11))]);
-    let paths = Paths::new(&far);
+    let paths = Paths::new(&far.network);
     assert!(paths.crosses(0, 3, 2) && !paths.crosses(0, 3, 1));
     assert!(paths.crosses(3, 0, 5) && !paths.crosses(3, 0, 6));
 }
@@ -327,5 +327,5 @@ fn given_ways_that_lead_in_a_circle_end_and_lose_nothing_from_the_sum() {
     fabric.inject(0, datagram(1, 3), Time::ZERO);
     assert!(fabric.advance(Time::NEVER).is_none());
     assert_eq!((fabric.totals().sent, fabric.totals().unroutable), (1, 1));
-    assert!(!Paths::new(&config).crosses(0, 3, 3));
+    assert!(!Paths::new(&config.network).crosses(0, 3, 3));
 }
