@@ -2,18 +2,24 @@
 //! "Copa: Practical Delay-Based Congestion Control for the Internet" (NSDI 2018), sections 2 and 3; the GNAT report (BBN 2021),
 //! section 3.1.1, and the software that it describes.
 //!
-//! Variant `gnat` paces at the window over the standing RTT, looks for the smallest RTT over 28 of them or 0.8 s, and damps what is
-//! left of a large queue: when more than 40 packets waited and the queue has emptied, the window goes back to what it was when
-//! the packet that tells so was sent, for a round trip. Variant `nsdi` paces at twice that rate, looks for the smallest RTT over 10 s, and competes
-//! with flows that fill buffers: while the queue does not empty for five round trips, delta follows the losses.
+//! Variant `gnat` paces at the window over the standing RTT, looks for the smallest RTT over 28 of them or 0.8 s, and has a [`damper`].
+//! Variant `nsdi` paces at twice that rate, looks for the smallest RTT over 10 s, and competes with flows that fill buffers
+//! ([`competition`]). Both have the same [`velocity`].
 //!
 //! Windows count packets of the connection's size; the GNAT software counts in units of 1,000 bytes.
 
+mod competition;
+mod damper;
+mod velocity;
+
+use self::competition::Competition;
+use self::damper::Damper;
+use self::velocity::Velocity;
 use crate::ranges::within;
 use crate::{Ack, Congestion, Controller, Recovery, Signal, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::{Bytes, Random, Rate, Span, Time, WindowedMax, WindowedMin};
+use weir_base::{Bytes, Random, Rate, Span, Time, WindowedMin};
 
 /// Which Copa.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,33 +64,13 @@ const SRTT_WEIGHT: f64 = 1.0 / 16.0;
 const GNAT_RTTS: u64 = 28;
 const GNAT_LEAST: Span = Span::from_millis(800);
 const NSDI_SMALLEST: Span = Span::from_secs(10);
-/// Packets that wait before the damper is armed (the GNAT software).
-const DAMPER: f64 = 40.0;
-/// Round trips in one direction after which velocity doubles (NSDI 2018, section 2.1).
-const STEADY: u32 = 3;
-/// Competition: the queue empties when less waits than a tenth of what waited at most in four round trips, and is looked for over five
-/// (NSDI 2018, section 2.2).
-const NEARLY_EMPTY: f64 = 0.1;
-const LARGEST_RTTS: u64 = 4;
-const EMPTY_RTTS: u32 = 5;
 /// A delay below this is none: clocks are no finer.
 const NO_DELAY: f64 = 1e-6;
-
-/// What the damper does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Damper {
-    /// Looks for a large queue.
-    Watching,
-    /// Waits for it to empty.
-    Armed,
-    /// Holds the window, and then waits, for so many round trips in all.
-    Holding(u32),
-}
 
 /// A connection under Copa.
 #[derive(Debug)]
 pub(crate) struct Copa {
-    config: Config,
+    variant: Variant,
     mss: u64,
     /// The window in packets.
     cwnd: f64,
@@ -92,51 +78,31 @@ pub(crate) struct Copa {
     srtt: Option<f64>,
     smallest: WindowedMin<Span>,
     standing: WindowedMin<Span>,
-    largest: WindowedMax<Span>,
-    /// Packets gained or lost by in a round trip, in units of 1/delta.
-    velocity: f64,
-    rises: bool,
-    /// Round trips in this direction.
-    steady: u32,
-    /// The window when this round trip and the one before began.
-    at_start: [f64; 2],
+    velocity: Velocity,
     damper: Damper,
-    /// Round trips since the queue was last nearly empty, and delta in competition.
-    not_empty: u32,
-    competing: f64,
-    lost: bool,
-    /// Whether the queue was nearly empty in this round trip.
-    emptied: bool,
+    competition: Competition,
 }
 
 impl Copa {
     pub(crate) fn new(config: &Config, start: &Start) -> Copa {
-        let cwnd = f64::from(start.initial_window).max(LEAST);
+        let (cwnd, mss) = (f64::from(start.initial_window).max(LEAST), start.mss.get());
         Copa {
-            config: config.clone(),
-            mss: start.mss.get(),
+            variant: config.variant,
+            mss,
             cwnd,
             slow_start: true,
             srtt: None,
             smallest: WindowedMin::new(),
             standing: WindowedMin::new(),
-            largest: WindowedMax::new(),
-            velocity: 1.0,
-            rises: true,
-            steady: 0,
-            at_start: [cwnd; 2],
-            damper: Damper::Watching,
-            not_empty: 0,
-            competing: config.delta,
-            lost: false,
-            emptied: false,
+            velocity: Velocity::new(cwnd),
+            damper: Damper::new(cwnd, mss),
+            competition: Competition::new(config.delta),
         }
     }
 
     /// Delta as it is now.
     fn delta(&self) -> f64 {
-        let competes = self.config.variant == Variant::Nsdi && self.not_empty >= EMPTY_RTTS;
-        if competes { self.competing } else { self.config.delta }
+        self.competition.delta()
     }
 
     /// Takes an RTT; answers the standing one and the delay of the queue, in seconds.
@@ -144,61 +110,35 @@ impl Copa {
         let sample = rtt.as_secs_f64();
         let srtt = self.srtt.map_or(sample, |srtt| srtt + SRTT_WEIGHT * (sample - srtt));
         self.srtt = Some(srtt);
-        let window = match self.config.variant {
+        let window = match self.variant {
             Variant::Gnat => (self.smallest.value().unwrap_or(rtt) * GNAT_RTTS).max(GNAT_LEAST),
             Variant::Nsdi => NSDI_SMALLEST,
         };
-        let smallest = self.smallest.update(window, now, rtt).as_secs_f64();
-        self.largest.update(Span::from_secs_f64(srtt) * LARGEST_RTTS, now, rtt);
-        let standing = self.standing.update(Span::from_secs_f64(srtt / 2.0), now, rtt).as_secs_f64();
-        (standing, (standing - smallest).max(0.0))
-    }
-
-    /// The longest delay of the queue in four round trips, in seconds.
-    fn most_waiting(&self) -> f64 {
-        let (Some(most), Some(least)) = (self.largest.value(), self.smallest.value()) else { return 0.0 };
-        most.saturating_sub(least).as_secs_f64()
-    }
-
-    /// A round trip has ended.
-    fn round(&mut self, rises: bool) {
-        self.at_start = [self.cwnd, self.at_start[0]];
-        if rises == self.rises {
-            self.steady += 1;
-            if self.steady > STEADY {
-                self.velocity *= 2.0;
-            }
+        let smallest = self.smallest.update(window, now, rtt);
+        let standing = self.standing.update(Span::from_secs_f64(srtt / 2.0), now, rtt);
+        let delay = standing.saturating_sub(smallest).as_secs_f64();
+        if self.variant == Variant::Nsdi {
+            self.competition.take(rtt, srtt, smallest, delay, now);
         }
+        (standing.as_secs_f64().max(NO_DELAY), delay)
+    }
+
+    /// The window below or above which it stays, whatever moves it.
+    fn set(&mut self, cwnd: f64) {
+        self.cwnd = cwnd.clamp(LEAST, MOST);
+    }
+
+    /// Moves the window after slow start. So many packets were delivered; `used` says whether the window may grow.
+    fn steer(&mut self, ack: &Ack, rises: bool, used: bool) {
+        let delta = self.delta();
         // Velocity takes the window no further than a round trip's worth (the GNAT software).
-        self.velocity = self.velocity.min((self.delta() * self.cwnd).max(1.0));
-        if let Damper::Holding(rounds) = self.damper {
-            self.damper = if rounds > 1 { Damper::Holding(rounds - 1) } else { Damper::Watching };
+        self.velocity.on_ack(ack, self.cwnd, rises, delta * self.cwnd);
+        let step = self.velocity.get() * f64::from(ack.delivered_segments) / (delta * self.cwnd);
+        match rises {
+            true if used => self.set(self.cwnd + step),
+            true => {}
+            false => self.set(self.cwnd - step),
         }
-        self.not_empty = if std::mem::take(&mut self.emptied) { 0 } else { self.not_empty + 1 };
-        // Additive increase of 1/delta, and half of it after a loss (NSDI 2018, section 2.2).
-        let packets = 1.0 / self.competing;
-        let packets = if std::mem::take(&mut self.lost) { packets / 2.0 } else { packets + 1.0 };
-        self.competing = (1.0 / packets).min(self.config.delta);
-        if self.not_empty < EMPTY_RTTS {
-            self.competing = self.config.delta;
-        }
-    }
-
-    /// The damper of the GNAT software; answers whether the window is held.
-    fn damp(&mut self, waiting: f64) -> bool {
-        if self.config.variant == Variant::Nsdi {
-            return false;
-        }
-        match self.damper {
-            Damper::Watching if waiting > DAMPER => self.damper = Damper::Armed,
-            Damper::Armed if waiting < 1.0 / self.config.delta => {
-                self.cwnd = self.at_start[1];
-                (self.velocity, self.steady) = (1.0, 0);
-                self.damper = Damper::Holding(2);
-            }
-            _ => {}
-        }
-        self.damper == Damper::Holding(2)
     }
 }
 
@@ -206,36 +146,40 @@ impl Controller for Copa {
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         let Some(sample) = ack.rtt else { return };
         let (standing, delay) = self.take(sample.rtt, ack.now);
-        let standing = standing.max(NO_DELAY);
-        self.emptied |= delay <= NEARLY_EMPTY * self.most_waiting();
+        if self.variant == Variant::Nsdi && ack.round_start {
+            self.competition.round();
+        }
         // The target and the present rate, in packets a second.
         let target = if delay > NO_DELAY { 1.0 / (self.delta() * delay) } else { f64::INFINITY };
         let rises = self.cwnd / standing <= target;
-        let packets = f64::from(ack.delivered_segments);
         let used =
             self.cwnd < SMALL || 2.0 * ack.in_flight_before.get() as f64 >= self.cwnd * self.mss as f64;
         if self.slow_start {
-            if rises {
-                self.cwnd = if used { (self.cwnd + packets).min(MOST) } else { self.cwnd };
-                return;
+            if used {
+                self.set(self.cwnd + f64::from(ack.delivered_segments));
             }
-            self.slow_start = false;
+            self.slow_start = rises;
+        } else if self.variant == Variant::Nsdi {
+            self.steer(ack, rises, used);
+        } else {
+            let waiting = delay * self.cwnd / standing;
+            if let Some(cwnd) = self.damper.on_ack(ack, waiting, 1.0 / self.delta()) {
+                self.set(cwnd);
+                self.velocity.reset(ack, self.cwnd, rises);
+            }
+            if !self.damper.holds() {
+                self.steer(ack, rises, used);
+            }
         }
-        if rises != self.rises {
-            (self.rises, self.velocity, self.steady) = (rises, 1.0, 0);
+        if self.variant == Variant::Gnat {
+            self.damper.note(ack, self.cwnd);
         }
-        if ack.round_start {
-            self.round(rises);
-        }
-        if self.damp(delay * self.cwnd / standing) || (rises && !used) {
-            return;
-        }
-        let step = self.velocity * packets / (self.delta() * self.cwnd);
-        self.cwnd = (self.cwnd + if rises { step } else { -step }).clamp(LEAST, MOST);
     }
 
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
-        self.lost |= congestion.signal == Signal::Loss;
+        if congestion.signal == Signal::Loss {
+            self.competition.on_loss();
+        }
     }
 
     fn window(&self) -> Bytes {
@@ -244,7 +188,7 @@ impl Controller for Copa {
 
     fn pacing_rate(&self) -> Option<Rate> {
         let standing = self.standing.value().filter(|standing| !standing.is_zero())?;
-        let windows = if self.config.variant == Variant::Nsdi || self.slow_start { 2 } else { 1 };
+        let windows = if self.variant == Variant::Nsdi { 2 } else { 1 };
         let bytes = self.window().get().saturating_mul(windows);
         let rate = Rate::from_bytes_in(Bytes::new(bytes), standing);
         (rate.bits_per_sec() > 0).then_some(rate)
@@ -258,7 +202,7 @@ impl Controller for Copa {
     }
 
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("velocity", self.velocity);
+        report("velocity", self.velocity.get());
         report("delta", self.delta());
         if let (Some(smallest), Some(standing)) = (self.smallest.value(), self.standing.value()) {
             report("queue_ms", standing.saturating_sub(smallest).as_millis_f64());

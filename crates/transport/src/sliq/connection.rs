@@ -180,6 +180,12 @@ impl Connection {
         self.flights = self.controllers.iter().map(flight).collect();
     }
 
+    /// How long after a packet has left it is a timeout if nothing was acknowledged.
+    fn timeout_after(&self) -> Span {
+        let fast = self.flights.iter().any(Flight::wants_fast_timeout);
+        if fast { self.rtt.fast_timeout() } else { self.rtt.timeout() }
+    }
+
     /// The connection is over: by what the peer did, or because it did nothing.
     fn fail(&mut self, reason: Option<u8>) {
         (self.state, self.goodbye) = (State::Over, reason);

@@ -13,8 +13,12 @@ use weir_control::{
 /// (Linux `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`, as in the GNAT software).
 const SLOW_START_PACE: u64 = 200;
 const PACE: u64 = 120;
-/// A sender that is late by less than this makes up for it (the GNAT software's tolerance of timers).
-const LATE: Span = Span::from_millis(1);
+/// A packet may leave so much before the pacer's time, and a sender that is late by no more than this makes up for it; one that is
+/// later was idle (the GNAT software).
+const EARLY: Span = Span::from_millis(1);
+const LATE: Span = Span::from_millis(10);
+/// Below this window, in packets, one that keeps queues short asks for fast retransmission timeouts (the GNAT software: Copa).
+const FEW: u64 = 32;
 /// What the first packets may leave at once before there is an RTT to pace by: the initial window.
 const INITIAL_WINDOW: u32 = 3;
 
@@ -202,6 +206,11 @@ impl Flight {
         self.controller.keeps_queues_short()
     }
 
+    /// Whether its retransmission timeout is to be a fast one.
+    pub(crate) fn wants_fast_timeout(&self) -> bool {
+        self.keeps_queues_short() && self.controller.window().get() < FEW * self.mss
+    }
+
     /// Sends nothing until then.
     pub(crate) fn suspend(&mut self, until: Time) {
         self.suspended = until;
@@ -217,12 +226,14 @@ impl Flight {
         if self.is_suspended(now) {
             return Leave::At(self.suspended);
         }
-        // A window below one packet lets one packet go, less often: the pacer sees to that.
-        if self.in_flight > 0 && self.in_flight + self.mss > self.window() {
+        // The last packet that leaves may be more than the window has room for, as in the GNAT software: a window of two packets and a
+        // half lets three go.
+        if self.in_flight >= self.window() {
             self.held_back = true;
             return Leave::Window;
         }
-        if now < self.departure { Leave::At(self.departure) } else { Leave::Now }
+        let wait = self.departure.since(now).saturating_sub(EARLY);
+        if wait.is_zero() { Leave::Now } else { Leave::At(now + wait) }
     }
 
     /// There was nothing to send although a packet might have left.

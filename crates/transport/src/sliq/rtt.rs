@@ -10,6 +10,8 @@ const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const LONGEST_TIMEOUT: Span = Span::from_secs(64);
 /// What the receiver may hold an acknowledgement back for, and the tolerance of timers (the GNAT software: 40 ms and 4 ms).
 const HELD_BACK: Span = Span::from_millis(44);
+/// Deviations of a fast timeout, which is not doubled (the GNAT software).
+const FAST_DEVIATIONS: f64 = 5.0;
 /// Over how long the largest RTT is looked for. A queue that comes and goes within it counts.
 const LARGEST_OVER: Span = Span::from_secs(2);
 /// Over how long the smallest RTT is looked for (the GNAT software has at least 10 s).
@@ -62,10 +64,14 @@ impl Rtt {
         self.largest.value()
     }
 
+    /// The smoothed RTT and so many deviations.
+    fn within(&self, deviations: f64) -> Option<Span> {
+        self.smoothed.map(|(smoothed, deviation)| Span::from_secs_f64(smoothed + deviations * deviation))
+    }
+
     /// How long after it was sent a packet counts as lost when a later one has arrived: the smoothed RTT and four deviations.
     pub(crate) fn patience(&self) -> Span {
-        self.smoothed
-            .map_or(FIRST_TIMEOUT, |(smoothed, deviation)| Span::from_secs_f64(smoothed + 4.0 * deviation))
+        self.within(4.0).unwrap_or(FIRST_TIMEOUT)
     }
 
     /// The retransmission timeout before it is doubled.
@@ -77,6 +83,11 @@ impl Rtt {
     /// The retransmission timeout, doubled for each one in a row.
     pub(crate) fn timeout(&self) -> Span {
         (self.first_timeout() * (1 << self.backoff.min(9))).min(LONGEST_TIMEOUT)
+    }
+
+    /// The retransmission timeout where few packets are under way, so that the loss of all of them is likely and says little.
+    pub(crate) fn fast_timeout(&self) -> Span {
+        self.within(FAST_DEVIATIONS).map_or(FIRST_TIMEOUT, |fast| fast + HELD_BACK)
     }
 
     /// A timeout has passed.
@@ -105,6 +116,8 @@ mod tests {
         assert_eq!((rtt.smoothed(), rtt.patience()), (Some(ms(100)), ms(250)));
         rtt.back_off();
         assert_eq!(rtt.timeout(), ms(588));
+        // A fast one is not doubled: 100 + 5 * 37.5, and 44.
+        assert_eq!(rtt.fast_timeout(), Span::from_micros(331_500));
         rtt.take(ms(100), Time::ZERO);
         assert!(rtt.timeout() < ms(294));
     }

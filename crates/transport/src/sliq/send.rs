@@ -364,7 +364,9 @@ impl Outgoing {
             self.advance();
         } else {
             segment.state = State::Lost;
-            self.lost.push_back(sequence);
+            // One that is lost again goes before those that were lost after it: its reader waits for it.
+            let place = self.lost.partition_point(|other| (other.wrapping_sub(sequence) as i32) < 0);
+            self.lost.insert(place, sequence);
         }
     }
 

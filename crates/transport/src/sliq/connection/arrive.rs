@@ -139,7 +139,7 @@ impl Connection {
         if newest.is_some() {
             let limited = self.flights.iter().any(Flight::is_limited);
             self.capacity.delivered(bytes, limited, self.rtt.smoothed().unwrap_or(Span::ZERO), now);
-            self.timeout = if self.log.out() > 0 { now + self.rtt.timeout() } else { Time::NEVER };
+            self.timeout = if self.log.out() > 0 { now + self.timeout_after() } else { Time::NEVER };
         }
         self.detect(&mut news, held, now);
         self.plan(now);

@@ -160,7 +160,7 @@ impl Endpoint for Connection {
             ssthresh: first.in_packets().1,
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.smallest(),
-            rto: self.rtt.timeout(),
+            rto: self.timeout_after(),
             in_flight: self.flights.iter().map(Flight::packets).sum(),
             retransmitted: sum(|stream| stream.retransmitted),
             timeouts: self.timeouts,

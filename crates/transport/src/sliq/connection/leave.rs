@@ -37,7 +37,7 @@ impl Connection {
         let record = self.leave(content, now);
         self.log.push(record);
         if content != Content::Nothing && self.timeout == Time::NEVER {
-            self.timeout = now + self.rtt.timeout();
+            self.timeout = now + self.timeout_after();
         }
         into.set(&self.head, self.head.len() as u32 + zeros);
     }
@@ -190,7 +190,7 @@ impl Connection {
         self.flights[owner].on_sent(&mut record, again, now);
         self.log.push(record);
         if self.timeout == Time::NEVER {
-            self.timeout = now + self.rtt.timeout();
+            self.timeout = now + self.timeout_after();
         }
         into.set(&self.head, self.head.len() as u32 + zeros);
         true

@@ -97,3 +97,14 @@ fn no_more_is_sent_than_the_peer_takes() {
     outgoing.allow(window + 2);
     assert_eq!(sent(&mut outgoing), [window, window + 1]);
 }
+
+#[test]
+fn a_segment_that_is_lost_again_goes_before_later_ones() {
+    let mut outgoing = outgoing(DeliveryName::Reliable, false);
+    outgoing.write(1000, &[], Time::ZERO);
+    sent(&mut outgoing);
+    (0..10).for_each(|sequence| outgoing.lost(sequence, 0));
+    let Some(Item::Data { data, .. }) = outgoing.next(Time::ZERO) else { panic!("nothing is sent again") };
+    outgoing.lost(data.sequence, 0);
+    assert_eq!(sent(&mut outgoing), (0..10).collect::<Vec<_>>());
+}
