@@ -88,7 +88,8 @@ pub(crate) fn check_buffers(run: &Run) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses groups that ask different things of a host that they share: buffers, ECN and window scaling are settings of the whole host.
+/// Refuses groups that ask different things of a host that they share: buffers, ECN, window scaling, SACK and the least timeout
+/// are settings of the whole host.
 pub(crate) fn check_hosts(run: &Run) -> Result<(), EngineError> {
     let stream = |group: &&Group| group.tcp().is_some();
     for group in run.groups.iter().filter(stream) {
@@ -97,7 +98,7 @@ pub(crate) fn check_hosts(run: &Run) -> Result<(), EngineError> {
             if settings_of(&run.groups, node) != mine {
                 return Err(unable(
                     format!(
-                        "groups with different buffers, ECN or window scaling share the host {}, and Linux sets them for a whole host",
+                        "groups with different buffers, ECN, window scaling, SACK or least timeouts share the host {}, and Linux sets them for a whole host",
                         run.network.nodes[node].name
                     ),
                     "give the groups hosts of their own, or the same settings",

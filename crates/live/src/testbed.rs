@@ -11,7 +11,9 @@ use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
 use serde_json::{Map, Value};
 use std::io;
 use std::os::fd::AsFd;
+use weir_base::Span;
 use weir_plan::{Buffer, Group, Ip, Run};
+use weir_transport::RTO_MIN;
 
 /// The sysctls whose effective values are recorded: all that decides what TCP does and that differs between systems.
 const RECORDED: [&str; 20] = [
@@ -80,6 +82,10 @@ pub(crate) struct HostSettings {
     pub ecn: Option<bool>,
     /// Whether windows are scaled.
     pub window_scaling: Option<bool>,
+    /// Whether acknowledgements are selective.
+    pub sack: Option<bool>,
+    /// `tcp_rto_min_us`, where it is not the kernel's own.
+    pub rto_min: Option<Span>,
 }
 
 /// A host.
@@ -152,13 +158,22 @@ impl Testbed {
 
 /// What the groups that begin or end at a node ask of its host. Where they differ, the last one counts; `check` refuses that.
 pub(crate) fn settings_of(groups: &[Group], node: usize) -> HostSettings {
-    let mut settings =
-        HostSettings { ip: Ip::V4, send: None, receive: None, ecn: None, window_scaling: None };
+    let mut settings = HostSettings {
+        ip: Ip::V4,
+        send: None,
+        receive: None,
+        ecn: None,
+        window_scaling: None,
+        sack: None,
+        rto_min: None,
+    };
     for group in groups.iter().filter(|group| group.is_at(node)) {
         settings.ip = group.ip;
         let Some(asked) = &group.settings else { continue };
         settings.ecn = Some(asked.ecn);
         settings.window_scaling = Some(asked.window_scaling);
+        settings.sack = Some(asked.sack);
+        settings.rto_min = Some(asked.rto_min).filter(|least| *least != RTO_MIN);
         settings.send = Some(asked.send_buffer);
         settings.receive = Some(asked.receive_buffer);
     }
@@ -202,12 +217,17 @@ fn set_up_tcp(settings: HostSettings) -> io::Result<()> {
         Ip::V4 => WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value))),
         Ip::V6 => WITH_V6.iter().try_for_each(|(name, value)| set_sysctl(name, value))?,
     }
-    for (name, switch) in
-        [("ipv4.tcp_ecn", settings.ecn), ("ipv4.tcp_window_scaling", settings.window_scaling)]
-    {
+    for (name, switch) in [
+        ("ipv4.tcp_ecn", settings.ecn),
+        ("ipv4.tcp_window_scaling", settings.window_scaling),
+        ("ipv4.tcp_sack", settings.sack),
+    ] {
         if let Some(on) = switch {
             set_sysctl(name, if on { "1" } else { "0" })?;
         }
+    }
+    if let Some(least) = settings.rto_min {
+        set_sysctl("ipv4.tcp_rto_min_us", &least.as_micros().to_string())?;
     }
     for (name, buffer) in [("ipv4.tcp_wmem", settings.send), ("ipv4.tcp_rmem", settings.receive)] {
         if let Some(buffer) = buffer {

@@ -373,6 +373,8 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
         codepoint,
         feedback,
         window_scaling: traffic.window_scaling.unwrap_or(true),
+        sack: traffic.sack.unwrap_or(true),
+        rto_min: traffic.rto_min.unwrap_or(weir_transport::RTO_MIN),
         send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
         receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
         pacing: traffic.pacing.unwrap_or(false),
@@ -380,6 +382,7 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
         receiver_clock: traffic.receiver_clock.unwrap_or_default(),
     };
     limits::buffers(reader, name, &settings);
+    limits::timeouts(reader, name, &settings);
     limits::clocks(reader, name, &settings);
     settings
 }

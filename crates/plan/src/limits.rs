@@ -37,6 +37,7 @@ const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
 const MOST_QUEUED: u32 = 100_000_000;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
+const RTO_MINS: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_secs(10);
 const FINEST_TICK: Span = Span::from_micros(1);
 const COARSEST_TICK: Span = Span::from_secs(1);
 /// A clock that is off by more than a tenth is none.
@@ -453,6 +454,16 @@ pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, settings: &Settings) 
                 "min is at most initial, initial at most max; what is left out is Linux's default",
             );
         }
+    }
+}
+
+/// Checks a group's least retransmission timeout.
+pub(crate) fn timeouts(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
+    if !RTO_MINS.contains(&settings.rto_min) {
+        let message =
+            format!("a retransmission timeout cannot have a least variance of {}", settings.rto_min);
+        let help = format!("write from {} to {}", RTO_MINS.start(), RTO_MINS.end());
+        reader.wrong(&["traffic", name, "rto_min"], message, help);
     }
 }
 

@@ -33,6 +33,11 @@ pub(crate) struct Traffic {
     pub(crate) feedback: Option<weir_control::Feedback>,
     /// Whether TCP scales its windows (RFC 7323); by default true. Without it no window is above 65,535 bytes.
     pub(crate) window_scaling: Option<bool>,
+    /// Whether TCP's acknowledgements are selective (RFC 2018); by default true. Without it losses are found and repaired by
+    /// duplicate acknowledgements alone (NewReno, RFC 6582).
+    pub(crate) sack: Option<bool>,
+    /// Least of the variance in TCP's retransmission timeout, which is longer than it by a round trip; by default 200 ms, Linux's.
+    pub(crate) rto_min: Option<Span>,
     /// Which way the data flows.
     pub(crate) direction: Direction,
     /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card. By default each group
@@ -100,6 +105,8 @@ impl Default for Traffic {
             ecn: None,
             feedback: None,
             window_scaling: None,
+            sack: None,
+            rto_min: None,
             direction: Direction::Down,
             host: None,
             rtt: None,

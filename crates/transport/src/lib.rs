@@ -17,7 +17,7 @@ pub mod udp;
 
 pub use body::{Body, Datagram};
 pub use endpoint::{Counts, End, Endpoint, Message, Part, Read, Sample, Stream};
-pub use settings::{Buffer, Settings};
+pub use settings::{Buffer, RTO_MIN, Settings};
 
 use weir_base::{Bytes, Ecn};
 

@@ -2,7 +2,10 @@
 //! for ([`crate::Config::keys`]).
 
 use serde::{Deserialize, Serialize};
-use weir_base::{Bytes, Clock};
+use weir_base::{Bytes, Clock, Span};
+
+/// [`Settings::rto_min`] where nothing else is said (Linux `TCP_RTO_MIN`).
+pub const RTO_MIN: Span = Span::from_millis(200);
 
 /// How a group's connections are set up, at both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +20,12 @@ pub struct Settings {
     pub feedback: weir_control::Feedback,
     /// Whether windows are scaled (RFC 7323).
     pub window_scaling: bool,
+    /// Whether acknowledgements are selective (RFC 2018).
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub sack: bool,
+    /// Least of the variance in the retransmission timeout (Linux `tcp_rto_min_us`).
+    #[serde(default = "rto_min", skip_serializing_if = "is_rto_min")]
+    pub rto_min: Span,
     /// Send buffer as Linux's `tcp_wmem` (smallest, initial, largest): autotuned up to the largest.
     pub send_buffer: Buffer,
     /// Receive buffer as Linux's `tcp_rmem`.
@@ -33,17 +42,35 @@ pub struct Settings {
 
 impl Settings {
     /// The keys of a traffic group that make them up.
-    pub const KEYS: [&'static str; 9] = [
+    pub const KEYS: [&'static str; 11] = [
         "cc",
         "ecn",
         "feedback",
         "window_scaling",
+        "sack",
+        "rto_min",
         "pacing",
         "send_buffer",
         "receive_buffer",
         "sender_clock",
         "receiver_clock",
     ];
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+fn rto_min() -> Span {
+    RTO_MIN
+}
+
+fn is_rto_min(value: &Span) -> bool {
+    *value == RTO_MIN
 }
 
 fn is_plain(clock: &Clock) -> bool {

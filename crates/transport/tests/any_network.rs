@@ -40,7 +40,7 @@ proptest! {
         back in script(),
         bytes in 1u64..600_000,
         rtt in 1u64..200,
-        (ecn, pacing, compress) in any::<(bool, bool, bool)>(),
+        (ecn, pacing, compress, sack) in any::<(bool, bool, bool, bool)>(),
         feedback in prop::sample::select(vec![Feedback::Classic, Feedback::Dctcp, Feedback::Accurate]),
         first in any::<u32>(),
     ) {
@@ -49,6 +49,7 @@ proptest! {
         config.feedback = feedback;
         config.pacing = pacing;
         config.compress_sack = compress;
+        config.sack = sack;
         config.initial_sequence = first;
         let rate = Some(Rate::from_mbit_per_sec(20));
         let mut pair = Pair::new(config, Span::from_millis(rtt), rate, forth, back);
@@ -68,9 +69,10 @@ proptest! {
             (any::<[u32; 5]>(), any::<[u32; 6]>(), any::<u16>(), any::<u8>(), 0u32..4, 0u64..1_000),
             1..200,
         ),
-        near in any::<bool>(),
+        (near, sack) in any::<(bool, bool)>(),
     ) {
-        let mut pair = Pair::new(config(controller), Span::from_millis(10), None, Script::default(), Script::default());
+        let config = weir_transport::tcp::Config { sack, ..config(controller) };
+        let mut pair = Pair::new(config, Span::from_millis(10), None, Script::default(), Script::default());
         pair.write(1_000_000);
         pair.run_until(Time::ZERO + Span::from_millis(25));
         let mut now = pair.now;

@@ -53,6 +53,10 @@ impl Effects {
     pub(crate) fn not_duplicate(&self) -> bool {
         self.has_data || self.window_updated || self.data_acked
     }
+    /// A duplicate acknowledgement, by which something has arrived that did not move the cumulative number.
+    pub(crate) fn is_duplicate(&self) -> bool {
+        !self.una_advanced && !self.not_duplicate() && !self.dsack
+    }
     /// `FLAG_CA_ALERT`.
     fn alert(&self) -> bool {
         self.data_sacked || self.ece || self.dsack
@@ -339,7 +343,13 @@ impl Sender {
             self.clean_marked(effects, tally, now)
         };
         self.sample_rtt(prior_una, prior_sacked, effects, tally, now);
-        if effects.data_acked
+        if !self.sack {
+            if effects.data_acked {
+                self.remove_duplicates(tally.acked_segments);
+            }
+            // Which segments arrived before the retransmission is not known.
+            effects.original_delivered &= !effects.retransmission_acked;
+        } else if effects.data_acked
             && let Some(low) = low
             && low < prior_highest
         {
@@ -356,9 +366,11 @@ impl Sender {
         tally.acked_segments += count;
         effects.data_acked = true;
         effects.original_delivered |= first.end() <= self.high_seq;
-        self.delivery.delivered += u64::from(count);
+        if self.sack {
+            self.delivery.delivered += u64::from(count);
+            self.rack.advance(micros(now), self.least_rtt(), false, last.sent_at, last.end());
+        }
         self.delivery.on_delivered(&mut tally.sampling, &mut last);
-        self.rack.advance(micros(now), self.least_rtt(), false, last.sent_at, last.end());
         Some(first.start)
     }
 
@@ -396,6 +408,9 @@ impl Sender {
         } else {
             widen(&mut tally.acked_sent, head.sent_at);
             effects.original_delivered |= head.end() <= self.high_seq;
+        }
+        if !self.sack {
+            return;
         }
         self.delivery.delivered += 1;
         let spurious = resent && before(effects.echoed, self.clock.ticks(instant(head.sent_at)));

@@ -1,6 +1,6 @@
 //! What a connection is configured with: sizes, buffers and switches, with the defaults of Linux 6.18.
 
-use weir_base::{Bytes, Clock};
+use weir_base::{Bytes, Clock, Span};
 use weir_control::{Codepoint, Feedback};
 
 /// Configuration of one endpoint. Both ends of a connection should agree on `mss`.
@@ -25,6 +25,10 @@ pub struct Config {
     pub receive_buffer: (Bytes, Bytes),
     /// Whether windows are scaled (RFC 7323, section 2; Linux `tcp_window_scaling`): none is above 65,535 bytes otherwise.
     pub window_scaling: bool,
+    /// Whether selective acknowledgements are in use (RFC 2018; Linux `tcp_sack`). Both ends have to be of one mind.
+    pub sack: bool,
+    /// Least of the variance in the retransmission timeout, so that the timeout is longer than it (Linux `tcp_rto_min_us`).
+    pub rto_min: Span,
     /// Whether to pace although the controller gives no rate: at 200 % of window over smoothed RTT in slow start, at
     /// 120 % after it (Linux `tcp_update_pacing_rate`).
     pub pacing: bool,
@@ -54,6 +58,8 @@ impl Config {
             send_buffer: (Bytes::new(16_384), Bytes::new(4 << 20)),
             receive_buffer: (Bytes::new(131_072), Bytes::new(32 << 20)),
             window_scaling: true,
+            sack: true,
+            rto_min: crate::RTO_MIN,
             pacing: false,
             slow_start_after_idle: true,
             compress_sack: true,

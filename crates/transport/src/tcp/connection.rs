@@ -156,7 +156,7 @@ impl Connection {
                 self.receiver.recent = segment.tsval;
             }
             let mut blocks = [(0, 0); MAX_SACK];
-            let count = if segment.sack.is_empty() {
+            let count = if segment.sack.is_empty() || !self.config.sack {
                 0
             } else {
                 positions(&segment.sack, self.config.initial_sequence, sender.una, &mut blocks)

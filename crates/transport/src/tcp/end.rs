@@ -37,6 +37,8 @@ impl Transport for Parameters {
                 codepoint: settings.codepoint,
                 feedback: settings.feedback,
                 window_scaling: settings.window_scaling,
+                sack: settings.sack,
+                rto_min: settings.rto_min,
                 pacing: settings.pacing,
                 send_buffer: buffer(settings.send_buffer),
                 receive_buffer: buffer(settings.receive_buffer),

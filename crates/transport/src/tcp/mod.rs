@@ -10,6 +10,7 @@ mod connection;
 mod delack;
 mod end;
 mod jiffies;
+mod no_sack;
 mod pacer;
 pub(crate) mod prr;
 mod rack;

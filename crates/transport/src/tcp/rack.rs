@@ -7,7 +7,7 @@ use super::scoreboard::{LOST, RETRANS, Scoreboard};
 /// Segments out of order that count as loss while no reordering has been seen (`tcp_reordering`).
 pub(crate) const REORDERING: u32 = 3;
 /// The largest degree of reordering that is remembered (`tcp_max_reordering`).
-const MAX_REORDERING: u64 = 300;
+pub(crate) const MAX_REORDERING: u64 = 300;
 /// Recoveries for which a widened window stays (`TCP_RACK_RECOVERY_THRESH`).
 const PERSIST: u8 = 16;
 

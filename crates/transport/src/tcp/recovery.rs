@@ -14,13 +14,16 @@ impl Sender {
         }
         if self.phase == Phase::Open {
             self.undo.stamp = None;
-        } else if self.una >= self.high_seq {
-            self.leave_state(effects, now);
+        } else if self.una >= self.high_seq && self.leave_state(effects, now) {
+            return Rexmit::Nothing;
         }
         match self.phase {
             Phase::Recovery => {
                 if effects.una_advanced && self.undo_partially(prior_una, effects, now) {
                     return Rexmit::Nothing;
+                }
+                if !self.sack && effects.is_duplicate() {
+                    self.add_duplicate();
                 }
                 if self.undo_by_dsack(now) {
                     self.try_to_open(effects, now);
@@ -48,6 +51,14 @@ impl Sender {
 
     /// Open, Disorder or CWR: look for loss.
     fn open_state(&mut self, effects: &mut Effects, now: Time) -> Option<Rexmit> {
+        if !self.sack {
+            if effects.una_advanced {
+                self.forget_duplicates();
+            }
+            if effects.is_duplicate() {
+                self.add_duplicate();
+            }
+        }
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.undo_by_dsack(now);
         }
@@ -60,8 +71,8 @@ impl Sender {
         Some(Rexmit::Lost)
     }
 
-    /// What was outstanding when the state began is acknowledged.
-    fn leave_state(&mut self, effects: &Effects, now: Time) {
+    /// What was outstanding when the state began is acknowledged. Answers whether the state is held nevertheless.
+    fn leave_state(&mut self, effects: &Effects, now: Time) -> bool {
         match self.phase {
             // Held a little longer, so that the segment with CWR arrives.
             Phase::Cwr if self.una != self.high_seq => {
@@ -69,16 +80,29 @@ impl Sender {
                 self.phase = Phase::Open;
             }
             Phase::Recovery => {
-                self.try_undo_recovery(effects, now);
+                if !self.sack {
+                    self.forget_duplicates();
+                }
+                if self.try_undo_recovery(effects, now) {
+                    return true;
+                }
                 self.end_reduction(now);
             }
             _ => {}
         }
+        false
     }
 
-    /// RACK looks for losses (`tcp_identify_packet_loss`).
+    /// RACK, or NewReno without SACK, looks for losses (`tcp_identify_packet_loss`).
     fn identify_loss(&mut self, effects: &mut Effects, now: Time) {
-        if self.board.out() == 0 || !self.rack.advanced {
+        if self.board.out() == 0 {
+            return;
+        }
+        if !self.sack {
+            self.mark_head_lost(effects.una_advanced);
+            return;
+        }
+        if !self.rack.advanced {
             return;
         }
         self.rack.advanced = false;
@@ -194,14 +218,18 @@ impl Sender {
         true
     }
 
-    /// `tcp_try_undo_recovery`.
-    fn try_undo_recovery(&mut self, effects: &Effects, now: Time) {
+    /// `tcp_try_undo_recovery`. Answers whether the state is held.
+    fn try_undo_recovery(&mut self, effects: &Effects, now: Time) -> bool {
         if self.undo.may(effects.echoed) {
             self.undo_reduction(false, now);
         } else {
             self.rack.recovery_was_needed();
         }
+        if self.holds_state() {
+            return true;
+        }
         self.phase = Phase::Open;
+        false
     }
 
     /// The hole was filled by a late original (`tcp_try_undo_partial`). `true`: retransmissions are still out; send nothing
@@ -229,7 +257,9 @@ impl Sender {
         }
         self.undo_reduction(true, now);
         self.expirations = 0;
-        self.phase = Phase::Open;
+        if !self.holds_state() && (spurious || self.sack) {
+            self.phase = Phase::Open;
+        }
         true
     }
 
@@ -243,9 +273,8 @@ impl Sender {
             if effects.original_delivered && self.undo_loss(true, effects, now) {
                 return Rexmit::Nothing;
             }
-            let duplicate = !effects.una_advanced && !effects.not_duplicate() && !effects.dsack;
             if self.next > self.high_seq {
-                if effects.data_sacked || duplicate {
+                if effects.data_sacked || effects.is_duplicate() {
                     self.frto = false;
                 }
             } else if effects.una_advanced && !recovered {
@@ -259,6 +288,13 @@ impl Sender {
         if recovered {
             self.try_undo_recovery(effects, now);
             return Rexmit::Nothing;
+        }
+        if !self.sack {
+            if self.next > self.high_seq && effects.is_duplicate() {
+                self.add_duplicate();
+            } else if self.next <= self.high_seq && effects.una_advanced {
+                self.forget_duplicates();
+            }
         }
         Rexmit::Lost
     }
@@ -294,6 +330,9 @@ impl Sender {
     /// Everything is lost but what left too recently (`tcp_timeout_mark_lost`).
     fn mark_timed_out(&mut self, now: Time) {
         let at = super::sender::micros(now);
+        if !self.sack {
+            self.forget_duplicates();
+        }
         let reneged = self.board.head().is_some_and(|head| head.has(super::scoreboard::SACKED));
         if reneged {
             self.board.forget_sacks();

@@ -2,9 +2,8 @@
 //! variance decays once a round trip and whose floor of 200 ms bounds the variance, not the sum.
 
 use super::jiffies;
+use weir_base::Span;
 
-/// Smallest variance term, microseconds (`TCP_RTO_MIN`).
-pub(crate) const RTO_MIN: u64 = 200_000;
 /// Largest timeout, microseconds (`TCP_RTO_MAX`).
 const RTO_MAX: u64 = 120_000_000;
 /// Timeout before the first sample, microseconds (`TCP_TIMEOUT_INIT`, RFC 6298 section 2.1).
@@ -21,21 +20,23 @@ pub(crate) struct RttEstimator {
     /// The variance may shrink when this position is acknowledged.
     round_end: u64,
     rto: u64,
-}
-
-impl Default for RttEstimator {
-    fn default() -> Self {
-        RttEstimator { srtt8: 0, mdev4: 0, mdev_max4: 0, rttvar4: 0, round_end: 0, rto: RTO_INITIAL }
-    }
+    /// Smallest variance term.
+    least: u64,
 }
 
 impl RttEstimator {
+    /// An estimator without samples, whose variance term is at least this.
+    pub(crate) fn new(least: Span) -> RttEstimator {
+        let least = least.as_micros();
+        RttEstimator { srtt8: 0, mdev4: 0, mdev_max4: 0, rttvar4: 0, round_end: 0, rto: RTO_INITIAL, least }
+    }
+
     /// Takes a sample; `una` and `next` are the first position not acknowledged and the next to be sent.
     pub(crate) fn sample(&mut self, rtt: u64, una: u64, next: u64) {
         if self.srtt8 == 0 {
             self.srtt8 = (rtt << 3).max(1);
             self.mdev4 = rtt << 1;
-            self.rttvar4 = self.mdev4.max(RTO_MIN);
+            self.rttvar4 = self.mdev4.max(self.least);
             self.mdev_max4 = self.rttvar4;
             self.round_end = next;
         } else {
@@ -47,7 +48,7 @@ impl RttEstimator {
             if una > self.round_end {
                 self.rttvar4 -= self.rttvar4.saturating_sub(self.mdev_max4) >> 2;
                 self.round_end = next;
-                self.mdev_max4 = RTO_MIN;
+                self.mdev_max4 = self.least;
             }
         }
         self.rto = jiffies::round_up((self.srtt8 >> 3) + self.rttvar4).min(RTO_MAX);
@@ -81,6 +82,10 @@ impl RttEstimator {
     pub(crate) fn rto(&self) -> u64 {
         self.rto
     }
+    /// The smallest variance term in microseconds (`tcp_rto_min_us`).
+    pub(crate) fn least(&self) -> u64 {
+        self.least
+    }
     /// Doubles the timeout (RFC 6298, section 5.5).
     pub(crate) fn back_off(&mut self) {
         self.rto = (self.rto * 2).min(RTO_MAX);
@@ -90,10 +95,11 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RTO_MIN;
 
     #[test]
     fn the_first_sample_gives_itself_plus_the_floor() {
-        let mut rtt = RttEstimator::default();
+        let mut rtt = RttEstimator::new(RTO_MIN);
         assert_eq!(rtt.rto(), 1_000_000);
         rtt.sample(20_000, 1, 10);
         assert_eq!(rtt.srtt(), Some(20_000));
@@ -102,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_timeout_doubles_and_a_sample_resets_it() {
-        let mut rtt = RttEstimator::default();
+        let mut rtt = RttEstimator::new(RTO_MIN);
         rtt.sample(20_000, 1, 10);
         rtt.back_off();
         rtt.back_off();
@@ -113,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_spike_raises_the_variance_and_a_round_trip_later_it_shrinks_by_a_quarter() {
-        let mut rtt = RttEstimator::default();
+        let mut rtt = RttEstimator::new(RTO_MIN);
         rtt.sample(100_000, 1, 10);
         rtt.sample(900_000, 2, 10);
         // mdev4 200,000 + (800,000 - 50,000) = 950,000.

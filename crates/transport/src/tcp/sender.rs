@@ -94,6 +94,8 @@ pub(crate) struct Sender {
     pub(crate) mss: u16,
     pub(crate) initial_window: u32,
     pub(crate) slow_start_after_idle: bool,
+    /// Whether selective acknowledgements tell what has arrived.
+    pub(crate) sack: bool,
     pub(crate) board: Scoreboard,
     /// First position not acknowledged, and next to be sent for the first time.
     pub(crate) una: u64,
@@ -173,6 +175,7 @@ impl Sender {
             mss: config.mss,
             initial_window: config.initial_window,
             slow_start_after_idle: config.slow_start_after_idle,
+            sack: config.sack,
             board: Scoreboard::new(config.mss),
             una: 1,
             next: 1,
@@ -192,7 +195,7 @@ impl Sender {
             probe_end: 0,
             probe_is_copy: false,
             rack: Rack::default(),
-            rtt: RttEstimator::default(),
+            rtt: RttEstimator::new(config.rto_min),
             min_rtt: WindowedMin::new(),
             delivery: Delivery::new(micros(now)),
             dsacked: 0,
@@ -327,7 +330,11 @@ impl Sender {
 
     /// End of the highest SACKed segment (`tcp_highest_sack_seq`).
     pub(crate) fn highest_sacked(&self) -> u64 {
-        if self.board.sacked == 0 { self.una } else { self.board.highest_sacked_end }
+        match self.board.sacked {
+            0 => self.una,
+            _ if self.sack => self.board.highest_sacked_end,
+            _ => self.next,
+        }
     }
 
     /// Whether all that was written and the FIN are acknowledged.

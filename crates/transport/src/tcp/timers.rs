@@ -2,7 +2,6 @@
 //! reordering window, and the zero-window probe.
 
 use super::jiffies::{self, JIFFY};
-use super::rto::RTO_MIN;
 use super::sender::{Forced, Pending, Rexmit, Sender, micros};
 use weir_base::Time;
 use weir_control::Phase;
@@ -36,7 +35,7 @@ impl Sender {
     /// The same, but where the end of a burst may set the timer again it is left to that.
     #[inline(always)]
     pub(crate) fn set_timer_soon(&mut self, now: Time) {
-        if self.phase == Phase::Open && self.board.out() > 0 {
+        if self.sack && self.phase == Phase::Open && self.board.out() > 0 {
             self.timer_due = true;
         } else {
             self.set_timer(now);
@@ -62,10 +61,10 @@ impl Sender {
         (sent_at + self.rtt.rto()).saturating_sub(micros(now))
     }
 
-    /// Whether the phase allows of tail loss probes.
+    /// Whether the phase allows of tail loss probes, which need SACK.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Cwr)
+        self.sack && matches!(self.phase, Phase::Open | Phase::Cwr)
     }
 
     /// `tcp_schedule_loss_probe`; `advancing` when the timeout would start anew.
@@ -76,7 +75,7 @@ impl Sender {
         let mut wait = match self.rtt.srtt8() {
             0 => super::rto::RTO_INITIAL,
             // Two round trips, and time for a delayed acknowledgement where a single segment is out.
-            srtt8 => (srtt8 >> 2) + if self.board.out() == 1 { RTO_MIN } else { TIMEOUT_MIN },
+            srtt8 => (srtt8 >> 2) + if self.board.out() == 1 { self.rtt.least() } else { TIMEOUT_MIN },
         };
         let timeout = if advancing { self.rtt.rto() } else { self.until_timeout(now) };
         if timeout > 0 {
@@ -161,7 +160,7 @@ impl Sender {
     /// The window is too small for what is next and nothing is outstanding (`tcp_check_probe_timer`).
     pub(crate) fn guard_window(&mut self, now: Time) {
         if self.pending == Pending::Nothing && self.board.out() == 0 && self.has_new_data() {
-            self.arm(Pending::ZeroWindow, self.rtt.rto().max(RTO_MIN), now);
+            self.arm(Pending::ZeroWindow, self.rtt.rto().max(self.rtt.least()), now);
         }
     }
 
@@ -172,7 +171,7 @@ impl Sender {
         }
         self.window_probes += 1;
         self.forced = Forced::ZeroWindow;
-        let wait = self.rtt.rto().max(RTO_MIN) << self.window_probes.min(9);
+        let wait = self.rtt.rto().max(self.rtt.least()) << self.window_probes.min(9);
         self.arm(Pending::ZeroWindow, wait.min(120_000_000), now);
     }
 }

@@ -56,6 +56,8 @@ fn settings(cc: &str) -> Settings {
         codepoint: weir_control::Codepoint::Off,
         feedback: weir_control::Feedback::Classic,
         window_scaling: true,
+        sack: true,
+        rto_min: weir_transport::RTO_MIN,
         send_buffer: buffer,
         receive_buffer: buffer,
         pacing: true,

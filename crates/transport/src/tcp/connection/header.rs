@@ -99,7 +99,7 @@ impl Connection {
         *bits = flags.with(echo);
         *counters = AccEcnOption::NONE;
         sack.clear();
-        if receiver.reassembly.has_news() {
+        if self.config.sack && receiver.reassembly.has_news() {
             if let Some((start, end)) = receiver.reassembly.duplicate.take() {
                 sack.push(wire(start, peer), wire(end, peer));
             }

@@ -1,0 +1,71 @@
+//! Scripted loss without SACK (NewReno, RFC 6582): what each loss costs, on the path of `scripted_loss` (10 Mbit/s, 20 ms, 400
+//! segments, `newreno`).
+
+mod pair;
+
+use pair::{Pair, Script, config};
+use weir_base::{Rate, Span};
+use weir_transport::tcp::{Config, Info};
+
+const RTT: Span = Span::from_millis(20);
+const MSS: u64 = 1448;
+
+fn transfer(forth: Script, back: Script) -> (Info, f64) {
+    let config = Config { sack: false, ..config("newreno") };
+    let mut pair = Pair::new(config, RTT, Some(Rate::from_mbit_per_sec(10)), forth, back);
+    let info = pair.transfer(400 * MSS, Span::from_secs(20));
+    assert_eq!(pair.read, 400 * MSS);
+    assert!(pair.back.log.iter().all(|(_, segment, _)| segment.sack().is_empty()));
+    (info, pair.finished_at.expect("the transfer ends").as_secs_f64())
+}
+
+fn dropping(numbers: impl IntoIterator<Item = u64>) -> Script {
+    Script { drop: numbers.into_iter().collect(), data_only: true, ..Script::default() }
+}
+
+#[test]
+fn a_clean_path_repeats_nothing() {
+    let (info, _) = transfer(Script::default(), Script::default());
+    assert_eq!((info.retransmitted, info.timeouts, info.undos), (0, 0, 0));
+}
+
+#[test]
+fn a_single_loss_costs_one_retransmission_and_halves_the_window() {
+    let (info, _) = transfer(dropping([60]), Script::default());
+    assert_eq!((info.retransmitted, info.timeouts, info.recoveries, info.undos), (1, 0, 1, 0));
+}
+
+#[test]
+fn a_burst_of_ten_is_repaired_one_a_round_trip_without_a_timeout() {
+    let (info, took) = transfer(dropping(60..70), Script::default());
+    assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (10, 0, 1));
+    let (_, single) = transfer(dropping([60]), Script::default());
+    assert!(took - single > 8.0 * RTT.as_secs_f64(), "{took} {single}");
+}
+
+#[test]
+fn a_lost_tail_waits_for_the_timeout() {
+    let (info, _) = transfer(dropping([399]), Script::default());
+    assert_eq!((info.retransmitted, info.timeouts, info.probes), (1, 1, 0));
+}
+
+#[test]
+fn a_least_timeout_of_a_second_is_waited_for() {
+    let config = Config { sack: false, rto_min: Span::from_secs(1), ..config("newreno") };
+    let rate = Some(Rate::from_mbit_per_sec(10));
+    let mut pair = Pair::new(config, RTT, rate, dropping([399]), Script::default());
+    let info = pair.transfer(400 * MSS, Span::from_secs(20));
+    assert_eq!((info.retransmitted, info.timeouts), (1, 1));
+    let (last, again) = {
+        let sent = pair.data_sent();
+        (sent[sent.len() - 2].0, sent[sent.len() - 1].0)
+    };
+    assert!(again.since(last) > Span::from_secs(1), "{last} {again}");
+}
+
+#[test]
+fn lost_acknowledgements_cost_nothing() {
+    let lost = Script { drop: (20..60).step_by(2).collect(), ..Script::default() };
+    let (info, _) = transfer(Script::default(), lost);
+    assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (0, 0, 0));
+}
