@@ -32,6 +32,7 @@ mod pump;
 mod relay;
 mod ring;
 mod shut;
+pub mod sliq;
 mod sockets;
 mod tally;
 mod tcp_info;

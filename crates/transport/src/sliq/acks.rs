@@ -62,7 +62,7 @@ impl Acks {
 
     /// The packet that arrived last is to be acknowledged; `prompt` says at once.
     pub(crate) fn ask(&mut self, prompt: bool, now: Time) {
-        self.waiting += 1;
+        self.waiting = self.waiting.saturating_add(1);
         let at_once = prompt || self.waiting >= 2 || self.extra > 0;
         self.extra = self.extra.saturating_sub(1);
         let due = if at_once { now } else { now + DELAY };
@@ -158,6 +158,16 @@ mod tests {
             assert_eq!(acks.due(), if at < 3 { ms(at) } else { ms(43) });
             acks.tell(ms(at));
         }
+    }
+
+    #[test]
+    fn any_number_of_packets_may_wait_for_one_acknowledgement() {
+        let mut acks = Acks::default();
+        for number in 0..1000 {
+            acks.take(number, 0, ms(0));
+            acks.ask(false, ms(0));
+        }
+        assert_eq!(told(&mut acks), [(999, 0)]);
     }
 
     #[test]

@@ -16,8 +16,8 @@ use super::receive::Incoming;
 use super::rtt::Rtt;
 use super::schedule::Schedule;
 use super::send::{Outgoing, SYMBOL_HEADER};
-use super::wire::{DATA_HEADER, HEADER, REPAIR_HEADER};
-use super::{MOST_STREAMS, Parameters, StreamParameters};
+use super::wire::{DATA_HEADER, HEADER, REPAIR_HEADER, TAG};
+use super::{MOST_STREAMS, Parameters, SealName, StreamParameters};
 use crate::Setup;
 use crate::endpoint::Stream;
 use std::collections::BTreeMap;
@@ -26,14 +26,17 @@ use weir_base::{Ecn, Random, Span, Time};
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
 /// A request to open is sent again after this long, and so often (the GNAT software).
-const OPEN_AGAIN: Span = Span::from_millis(333);
-const OPENS: u32 = 32;
+pub(super) const OPEN_AGAIN: Span = Span::from_millis(333);
+pub(super) const OPENS: u32 = 32;
 /// From this rate of loss on, each packet is acknowledged at once.
 const HIGH_PER: f64 = 0.05;
 /// The peer acknowledged what was never sent, or sent what cannot be.
 const PROTOCOL_ERROR: u8 = 1;
 /// Nothing was heard for too long, or the connection is no more.
 const GONE: u8 = 2;
+/// The application has ended the connection.
+const AS_WISHED: u8 = 0;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Not opened, and nothing has come.
@@ -57,6 +60,8 @@ pub(crate) struct Connection {
     /// Bytes of a full segment, and of what stands around it in an IP packet.
     payload: u32,
     overhead: u32,
+    /// Bytes of the tag of sealed packets. The simulator encrypts nothing; there a tag is zeros.
+    tag: u32,
     random: Random,
     state: State,
     log: Log,
@@ -84,6 +89,8 @@ pub(crate) struct Connection {
     /// The number and the time of the newest request to open.
     opened: Option<(u64, Time)>,
     accept: bool,
+    /// The peer is to hear that the handshake has succeeded.
+    greets: bool,
     goodbye: Option<u8>,
     last_heard: Time,
     /// When the newest packet left that asks whether the peer is there.
@@ -101,13 +108,16 @@ fn micros(now: Time) -> u32 {
 }
 
 impl Connection {
+    /// One end of the connection with this number, below 2^24.
     pub(crate) fn new(
         parameters: &Parameters,
         controllers: &[weir_control::Config],
         setup: &Setup<'_>,
+        id: u32,
         random: Random,
     ) -> Connection {
-        let headers = setup.ip_header + UDP_HEADER + HEADER as u32;
+        let tag = if parameters.seal == SealName::Noise { TAG as u32 } else { 0 };
+        let headers = setup.ip_header + UDP_HEADER + HEADER as u32 + tag;
         let frame = DATA_HEADER.max(REPAIR_HEADER + SYMBOL_HEADER) as u32;
         let payload = (setup.mtu.get() as u32).saturating_sub(headers + frame).max(1);
         Connection {
@@ -115,11 +125,11 @@ impl Connection {
             keepalive: parameters.keepalive,
             idle: parameters.idle,
             controllers: controllers.to_vec(),
-            // Two ends agree on the id since both are made for the same flow.
-            id: (Random::stream_of(setup.seed, "sliq connection", setup.flow).bits() & 0xff_ffff) as u32,
+            id,
             ecn: setup.ecn,
             payload,
             overhead: headers + DATA_HEADER as u32,
+            tag,
             random,
             state: State::Closed,
             log: Log::default(),
@@ -143,6 +153,7 @@ impl Connection {
             probe: Time::NEVER,
             opened: None,
             accept: false,
+            greets: false,
             goodbye: None,
             last_heard: Time::ZERO,
             asked: Time::ZERO,
@@ -184,6 +195,38 @@ impl Connection {
     fn timeout_after(&self) -> Span {
         let fast = self.flights.iter().any(Flight::wants_fast_timeout);
         if fast { self.rtt.fast_timeout() } else { self.rtt.timeout() }
+    }
+
+    /// The ends have agreed by a handshake of their own, which took this time. `greets` says that the peer does not know yet.
+    #[cfg(feature = "seal")]
+    pub(crate) fn agreed(&mut self, rtt: Option<Span>, greets: bool, now: Time) {
+        if matches!(self.state, State::Closed | State::Opening(_)) {
+            self.greets = greets;
+            if let Some(rtt) = rtt {
+                self.rtt.take(rtt, now);
+            }
+            self.establish(rtt, now);
+        }
+    }
+
+    /// The application ends the connection; what is not acknowledged may be lost.
+    #[cfg(feature = "seal")]
+    pub(crate) fn end(&mut self) {
+        if self.state != State::Over {
+            self.fail(Some(AS_WISHED));
+        }
+    }
+
+    /// When a packet of the peer was last taken.
+    #[cfg(feature = "seal")]
+    pub(crate) fn last_heard(&self) -> Time {
+        self.last_heard
+    }
+
+    /// Whether it is over.
+    #[cfg(feature = "seal")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.state == State::Over
     }
 
     /// The connection is over: by what the peer did, or because it did nothing.

@@ -21,6 +21,8 @@ const PROLOGUE: &[u8] = b"weir sliq 1";
 pub const REQUEST: usize = 1200;
 /// Length of a cookie; one of zeros is none.
 const COOKIE: usize = 16;
+/// Where the part of a request begins that is the same when it is sent again.
+pub(super) const CORE: usize = HEADER + COOKIE;
 /// A cookie counts for this long, and as long again.
 const COOKIE_TIME: Span = Span::from_secs(120);
 /// The first byte of a packet with a cookie: the mark of all packets, and 4.
@@ -168,19 +170,38 @@ impl Initiator {
     }
 }
 
-/// The newest request of one who may ask: its stamp, its message, and what was answered.
-struct Newest {
-    stamp: u64,
-    message: Vec<u8>,
-    reply: Vec<u8>,
+/// Requests of one key that are remembered.
+const REMEMBERED: usize = 4096;
+
+/// What one who may ask has asked for. Many requests may be under way at a time, and overtake one another.
+#[derive(Default)]
+struct Asked {
+    /// The newest requests by their stamps: the message and what was answered.
+    answered: BTreeMap<u64, (Vec<u8>, Vec<u8>)>,
+    /// Requests with stamps up to this are forgotten, and count as replayed.
+    forgotten: Option<u64>,
+}
+
+impl Asked {
+    /// Whether a request with this stamp was answered or may have been.
+    fn knows(&self, stamp: u64) -> bool {
+        self.forgotten.is_some_and(|forgotten| stamp <= forgotten) || self.answered.contains_key(&stamp)
+    }
+
+    fn remember(&mut self, stamp: u64, message: &[u8], reply: &[u8]) {
+        self.answered.insert(stamp, (message.to_vec(), reply.to_vec()));
+        while self.answered.len() > REMEMBERED {
+            self.forgotten = self.answered.pop_first().map(|(stamp, _)| stamp);
+        }
+    }
 }
 
 /// The end that is asked.
 pub struct Responder {
     keys: Keys,
     shared: Zeroizing<[u8; KEY]>,
-    /// Who may ask, and what they asked last.
-    allowed: BTreeMap<[u8; KEY], Option<Newest>>,
+    /// Who may ask, and what they asked for.
+    allowed: BTreeMap<[u8; KEY], Asked>,
     cookies: hmac::Key,
 }
 
@@ -209,7 +230,7 @@ impl Responder {
         Responder {
             keys,
             shared: Zeroizing::new(shared),
-            allowed: allowed.iter().map(|key| (*key, None)).collect(),
+            allowed: allowed.iter().map(|key| (*key, Asked::default())).collect(),
             cookies: hmac::Key::new(hmac::HMAC_SHA256, secret),
         }
     }
@@ -232,18 +253,17 @@ impl Responder {
             reply.extend(self.cookie(from, header.connection, period(now)));
             return Some(Answer::Reply(reply));
         }
-        // The answer to a request that comes again was lost.
-        let again = self.allowed.values().flatten().find(|newest| newest.message == message);
-        if let Some(newest) = again {
-            return Some(Answer::Reply(newest.reply.clone()));
-        }
         let mut handshake = begin(&self.keys, None, &self.shared, header.connection).ok()?;
         let mut told = [0; LONGEST];
         let length = handshake.read_message(message, &mut told).ok()?;
         let stamp = u64::from_be_bytes(told[..length].try_into().ok()?);
         let peer: [u8; KEY] = handshake.get_remote_static()?.try_into().ok()?;
-        let newest = self.allowed.get_mut(&peer)?;
-        if newest.as_ref().is_some_and(|newest| newest.stamp >= stamp) {
+        let asked = self.allowed.get_mut(&peer)?;
+        if let Some((before, reply)) = asked.answered.get(&stamp) {
+            // The answer was lost.
+            return (before == message).then(|| Answer::Reply(reply.clone()));
+        }
+        if asked.knows(stamp) {
             return None;
         }
         let mut own = [0; LONGEST];
@@ -251,7 +271,7 @@ impl Responder {
         let mut reply = Vec::with_capacity(HEADER + 2 + length);
         Header { kind: Kind::Accept, ..header }.write(&mut reply);
         with_length(&mut reply, &own[..length]);
-        *newest = Some(Newest { stamp, message: message.to_vec(), reply: reply.clone() });
+        asked.remember(stamp, message, &reply);
         let seal = Box::new(agreed(handshake, now)?);
         Some(Answer::Agreed { reply, seal, peer, connection: header.connection })
     }
@@ -281,132 +301,4 @@ fn period(now: Time) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SHARED: [u8; KEY] = [9; KEY];
-    const NOW: Time = Time::ZERO;
-
-    struct Both {
-        client: Keys,
-        server: [u8; KEY],
-        responder: Responder,
-    }
-
-    /// A client that a server allows.
-    fn both() -> Both {
-        let (client, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
-        let public = server.public;
-        let responder = Responder::new(server, SHARED, &[client.public], &[5; KEY]);
-        Both { client, server: public, responder }
-    }
-
-    impl Both {
-        fn ask(&self, stamp: u64) -> Initiator {
-            Initiator::new(&self.client, &self.server, &SHARED, 77, stamp).unwrap()
-        }
-    }
-
-    fn agreed(answer: Answer) -> (Vec<u8>, Box<Seal>) {
-        let Answer::Agreed { reply, seal, connection: 77, .. } = answer else { panic!("they do not agree") };
-        (reply, seal)
-    }
-
-    fn is_nothing(answer: Answer) -> bool {
-        matches!(answer, Answer::Nothing)
-    }
-
-    fn packet() -> Vec<u8> {
-        let mut packet = vec![0x53, 0, 0, 77, 0, 0, 0, 1, 0, 0, 0, 0];
-        packet.extend(b"hello");
-        packet
-    }
-
-    #[test]
-    fn two_ends_that_know_each_other_agree() {
-        let mut both = both();
-        let mut initiator = both.ask(1);
-        let request = initiator.request(0, 0);
-        assert_eq!(request.len(), REQUEST);
-        let (reply, mut there) = agreed(both.responder.take(&request, b"address", false, NOW));
-        assert!(reply.len() < REQUEST);
-        let Some(Told::Agreed(mut here)) = initiator.take(&reply, NOW) else { panic!("no agreement") };
-        let mut said = packet();
-        assert!(here.seal(&mut said, NOW));
-        assert_eq!(there.open(&mut said, NOW), Some(1));
-        assert_eq!(said, packet());
-    }
-
-    #[test]
-    fn a_request_that_comes_again_is_answered_alike_and_an_older_one_not() {
-        let mut both = both();
-        let older = both.ask(4).request(0, 0);
-        let initiator = both.ask(5);
-        let (reply, _) = agreed(both.responder.take(&initiator.request(0, 0), b"a", false, NOW));
-        let Answer::Reply(again) = both.responder.take(&initiator.request(1, 9), b"a", false, NOW) else {
-            panic!("a second agreement")
-        };
-        assert_eq!(again, reply);
-        assert!(is_nothing(both.responder.take(&older, b"a", false, NOW)), "it was replayed");
-        assert!(is_nothing(both.responder.take(&both.ask(5).request(0, 0), b"a", false, NOW)));
-        agreed(both.responder.take(&both.ask(6).request(0, 0), b"a", false, NOW));
-    }
-
-    #[test]
-    fn who_is_not_allowed_or_knows_another_secret_gets_no_answer() {
-        let mut both = both();
-        let stranger = Keys::generate().unwrap();
-        let ask = |keys, server, shared| Initiator::new(keys, server, shared, 77, 9).unwrap().request(0, 0);
-        let request = ask(&stranger, &both.server, &SHARED);
-        assert!(is_nothing(both.responder.take(&request, b"a", false, NOW)));
-        let request = ask(&both.client, &stranger.public, &SHARED);
-        assert!(is_nothing(both.responder.take(&request, b"a", false, NOW)));
-        // The secret shows in the answer, which then does not open; the request alone may be anyone's.
-        let mut other = Initiator::new(&both.client, &both.server, &[8; KEY], 77, 9).unwrap();
-        let (reply, _) = agreed(both.responder.take(&other.request(0, 0), b"a", false, NOW));
-        assert!(other.take(&reply, NOW).is_none());
-    }
-
-    #[test]
-    fn forged_and_truncated_packets_change_nothing() {
-        let mut both = both();
-        let mut initiator = both.ask(1);
-        let request = initiator.request(0, 0);
-        let message = HEADER + COOKIE + 2;
-        for at in (1..4).chain(message..message + 90) {
-            let mut forged = request.clone();
-            forged[at] ^= 1;
-            assert!(is_nothing(both.responder.take(&forged, b"a", false, NOW)), "byte {at}");
-        }
-        for length in [0, 5, HEADER, 100, REQUEST - 1] {
-            assert!(is_nothing(both.responder.take(&request[..length], b"a", false, NOW)));
-        }
-        let (reply, _) = agreed(both.responder.take(&request, b"a", false, NOW));
-        for at in (0..4).chain(HEADER..reply.len()) {
-            let mut forged = reply.clone();
-            forged[at] ^= 1;
-            assert!(initiator.take(&forged, NOW).is_none(), "byte {at}");
-            assert!(initiator.take(&reply[..at], NOW).is_none());
-        }
-        assert!(initiator.take(&request, NOW).is_none(), "its own request came back");
-        assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(_))));
-    }
-
-    #[test]
-    fn under_load_a_cookie_comes_before_any_key() {
-        let mut both = both();
-        let mut initiator = both.ask(1);
-        let Answer::Reply(cookie) = both.responder.take(&initiator.request(0, 0), b"here", true, NOW) else {
-            panic!("no cookie")
-        };
-        assert_eq!(cookie.len(), HEADER + COOKIE);
-        assert!(matches!(initiator.take(&cookie, NOW), Some(Told::Again)));
-        let request = initiator.request(1, 0);
-        // It is good for this address alone, and for two to four minutes.
-        assert!(matches!(both.responder.take(&request, b"elsewhere", true, NOW), Answer::Reply(_)));
-        let late = NOW + COOKIE_TIME * 2;
-        assert!(matches!(both.responder.take(&request, b"here", true, late), Answer::Reply(_)));
-        let (reply, _) = agreed(both.responder.take(&request, b"here", true, NOW + COOKIE_TIME));
-        assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(_))));
-    }
-}
+mod tests;

@@ -14,6 +14,10 @@ mod delay;
 mod flight;
 #[cfg(feature = "seal")]
 pub mod handshake;
+#[cfg(feature = "seal")]
+pub mod host;
+#[cfg(feature = "seal")]
+pub mod link;
 mod loss;
 mod outage;
 mod per;
@@ -60,6 +64,19 @@ pub struct Parameters {
     pub keepalive: Option<Span>,
     /// The connection is over when nothing was heard for so long and nothing waits to be acknowledged.
     pub idle: Span,
+    /// Whether packets are encrypted and authenticated.
+    pub seal: SealName,
+}
+
+/// How packets are protected against others on their way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SealName {
+    /// Not at all.
+    #[default]
+    None,
+    /// By keys that a handshake of the Noise protocol agrees on. On the simulator packets have the length of sealed ones.
+    Noise,
 }
 
 impl Default for Parameters {
@@ -70,6 +87,7 @@ impl Default for Parameters {
             connection: None,
             keepalive: None,
             idle: IDLE,
+            seal: SealName::None,
         }
     }
 }
@@ -209,7 +227,9 @@ impl Transport for Parameters {
         let controllers: Vec<_> = cc.into_iter().chain(self.second.clone()).collect();
         ["sliq sender", "sliq receiver"].map(|name| {
             let random = Random::stream_of(setup.seed, name, setup.flow);
-            let connection = Connection::new(self, &controllers, setup, random);
+            // Two ends agree on the number since both are made for the same flow.
+            let id = Random::stream_of(setup.seed, "sliq connection", setup.flow).bits() & 0xff_ffff;
+            let connection = Connection::new(self, &controllers, setup, id as u32, random);
             match self.connection {
                 Some(_) => End::Other(Box::new(Handle::first(connection))),
                 None => End::Other(Box::new(connection)),

@@ -6,7 +6,7 @@
 //! other follows with the first such packet that opens. None begins again before it has seen that. New keys follow from the old
 //! ones by HKDF (RFC 5869), so that nobody who learns keys reads what was sealed with older ones.
 
-use crate::sliq::wire::{HEADER, whole};
+use crate::sliq::wire::{HEADER, TAG, whole};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{self, HKDF_SHA256, KeyType, Prk};
 use weir_base::{Span, Time};
@@ -14,8 +14,6 @@ use zeroize::Zeroizing;
 
 /// Length of a key in bytes.
 pub const KEY: usize = 32;
-/// What a sealed packet is longer by.
-pub const TAG: usize = 16;
 /// New keys after so many packets of one end, or so long.
 const PACKETS: u64 = 1 << 22;
 const TIME: Span = Span::from_secs(120);
@@ -159,12 +157,13 @@ impl Seal {
         self.sent_epoch += 1;
     }
 
-    /// Opens a packet in place. Answers its number; `None` where it is not the peer's, or was opened before: it is then to be
-    /// forgotten, and nothing has changed.
-    pub fn open(&mut self, packet: &mut Vec<u8>, now: Time) -> Option<u64> {
+    /// Opens a packet in place. Answers its number and what it is without its tag; `None` where it is not the peer's, or was opened
+    /// before: it is then to be forgotten, and nothing has changed.
+    pub fn open<'a>(&mut self, packet: &'a mut [u8], now: Time) -> Option<(u64, &'a mut [u8])> {
         if packet.len() < HEADER + TAG {
             return None;
         }
+        let plain = packet.len() - TAG;
         let (header, rest) = packet.split_first_chunk_mut::<HEADER>()?;
         let number = whole(low(header), self.replay.highest.map_or(0, |highest| highest + 1));
         if !self.replay.is_new(number) {
@@ -179,7 +178,6 @@ impl Seal {
         };
         epoch.key.open_in_place(nonce(number), bound(header, number), rest).ok()?;
         header[0] &= !PHASE;
-        packet.truncate(packet.len() - TAG);
         self.replay.take(number);
         if is_next {
             let after = self.after.next()?;
@@ -193,7 +191,7 @@ impl Seal {
             }
         }
         self.confirmed |= self.sent_epoch == self.received_epoch && (is_now || is_next);
-        Some(number)
+        Some((number, &mut packet[..plain]))
     }
 }
 
@@ -241,7 +239,7 @@ mod tests {
     }
 
     fn open(seal: &mut Seal, packet: &[u8]) -> Option<u64> {
-        seal.open(&mut packet.to_vec(), Time::ZERO)
+        seal.open(&mut packet.to_vec(), Time::ZERO).map(|(number, _)| number)
     }
 
     #[test]
@@ -251,8 +249,7 @@ mod tests {
         assert_eq!(one.len(), packet(0).len() + TAG);
         assert!(!one.windows(4).any(|part| part == b"said"));
         let copy = one.clone();
-        assert_eq!(b.open(&mut one, Time::ZERO), Some(0));
-        assert_eq!(one, packet(0));
+        assert_eq!(b.open(&mut one, Time::ZERO), Some((0, &mut packet(0)[..])));
         assert_eq!(open(&mut b, &copy), None, "it was replayed");
     }
 
@@ -304,8 +301,11 @@ mod tests {
         assert!(a.seal(&mut new, at(120)));
         assert_eq!((old[0], new[0]), (0x53, 0x5b));
         // The peer follows with the first packet that opens; what was under way still opens.
-        assert_eq!(b.open(&mut new.clone(), at(120)), Some(1));
-        assert_eq!(b.open(&mut old.clone(), at(120)), Some(0));
+        let number = |seal: &mut Seal, packet: &[u8], now| {
+            seal.open(&mut packet.to_vec(), now).map(|(number, _)| number)
+        };
+        assert_eq!(number(&mut b, &new, at(120)), Some(1));
+        assert_eq!(number(&mut b, &old, at(120)), Some(0));
         // Until the peer's packets show that it has, there are no newer keys.
         let mut later = packet(2);
         assert!(a.seal(&mut later, at(500)));
@@ -313,12 +313,12 @@ mod tests {
         let mut answer = packet(0);
         assert!(b.seal(&mut answer, at(121)));
         assert_eq!(answer[0], 0x5b);
-        assert_eq!(a.open(&mut answer, at(121)), Some(0));
+        assert_eq!(number(&mut a, &answer, at(121)), Some(0));
         let mut newest = packet(3);
         assert!(a.seal(&mut newest, at(501)));
         assert_eq!(newest[0], 0x53);
-        assert_eq!(b.open(&mut newest, at(501)), Some(3));
-        assert_eq!(b.open(&mut later, at(501)), Some(2));
+        assert_eq!(number(&mut b, &newest, at(501)), Some(3));
+        assert_eq!(number(&mut b, &later, at(501)), Some(2));
         assert_eq!(open(&mut b, &old), None);
     }
 

@@ -6,6 +6,8 @@
 
 /// Length of the header.
 pub const HEADER: usize = 12;
+/// What a sealed packet is longer by (AES-256-GCM; NIST SP 800-38D).
+pub const TAG: usize = 16;
 /// What stands before a data frame's payload.
 pub const DATA_HEADER: usize = 11;
 /// What stands before a repair frame's payload.
@@ -72,6 +74,12 @@ impl Header {
         let header = Header { kind, connection, number: reader.u32()?, timestamp: reader.u32()? };
         Some((header, reader.0))
     }
+}
+
+/// The connection that a packet names, sealed or not. `None` when it is too short for one, or has not the mark.
+pub fn connection_of(packet: &[u8]) -> Option<u32> {
+    let ([first, a, b, c, ..], _) = packet.split_first_chunk::<HEADER>()?;
+    (first & 0xf0 == MARK).then_some(u32::from_be_bytes([0, *a, *b, *c]))
 }
 
 /// The flags of a data frame.

@@ -166,6 +166,8 @@ impl Connection {
 
     /// A packet is lost that told the peer what it may send, or what is no longer sent.
     fn tell_again(&mut self) {
+        // A peer that was heard knows that the handshake has succeeded.
+        self.greets = self.acks.largest().is_none();
         self.outgoing.values_mut().for_each(Outgoing::forward_again);
         self.incoming.values_mut().for_each(|stream| stream.granted().tell_again());
         self.granted.tell_again();

@@ -1,12 +1,12 @@
 //! A connection as its driver sees it.
 
 use super::{Connection, GONE, State};
-use crate::Body;
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::sliq::flight::{Flight, News};
 use crate::sliq::receive::Incoming;
 use crate::sliq::send::Outgoing;
 use crate::sliq::wire::{Frame, Header, Kind, is_well_formed};
+use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
 
 impl Connection {
@@ -20,7 +20,41 @@ impl Connection {
     ) -> Option<Ecn> {
         let datagram = into.datagram_mut();
         let sent = (control && self.control(datagram, now)) || self.data(datagram, Some(stream), now);
+        datagram.zeros += if sent { self.tag } else { 0 };
         sent.then_some(self.ecn)
+    }
+
+    /// A packet has arrived that begins with these bytes, which so many zeros follow.
+    pub(crate) fn take(&mut self, packet: &[u8], zeros: u32, now: Time) {
+        let Some((header, rest)) = Header::read(packet) else { return };
+        if header.connection != self.id || !is_well_formed(rest, zeros) {
+            return;
+        }
+        if self.state == State::Over {
+            // A peer that does not know is told, unless that is what it says.
+            let knows = matches!(Frame::read(rest), Some((Frame::Close { .. }, _)));
+            self.goodbye = if knows { self.goodbye } else { Some(GONE) };
+            return;
+        }
+        match (header.kind, self.state) {
+            (Kind::Open, _) => {
+                self.accept = true;
+                if self.state != State::Open {
+                    self.establish(None, now);
+                }
+            }
+            (_, State::Closed) => return,
+            (_, State::Opening(_)) => {
+                self.establish(self.opened.map(|(_, at)| now.since(at)), now);
+            }
+            _ => {}
+        }
+        self.take_packet(header, rest, now);
+    }
+
+    /// Writes the next packet that leaves now, and answers its codepoint.
+    pub(crate) fn next_packet(&mut self, into: &mut Datagram, now: Time) -> Option<Ecn> {
+        (self.control(into, now) || self.data(into, None, now)).then_some(self.ecn)
     }
 
     /// Hands over what of a stream waits to be read.
@@ -51,35 +85,16 @@ impl Endpoint for Connection {
 
     fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
         let Body::Datagram(datagram) = body else { return };
-        let Some((header, rest)) = Header::read(&datagram.head) else { return };
-        if header.connection != self.id || !is_well_formed(rest, datagram.zeros) {
-            return;
+        if let Some(zeros) = datagram.zeros.checked_sub(self.tag) {
+            self.take(&datagram.head, zeros, now);
         }
-        if self.state == State::Over {
-            // A peer that does not know is told, unless that is what it says.
-            let knows = matches!(Frame::read(rest), Some((Frame::Close { .. }, _)));
-            self.goodbye = if knows { self.goodbye } else { Some(GONE) };
-            return;
-        }
-        match (header.kind, self.state) {
-            (Kind::Open, _) => {
-                self.accept = true;
-                if self.state != State::Open {
-                    self.establish(None, now);
-                }
-            }
-            (_, State::Closed) => return,
-            (_, State::Opening(_)) => {
-                self.establish(self.opened.map(|(_, at)| now.since(at)), now);
-            }
-            _ => {}
-        }
-        self.take_packet(header, rest, now);
     }
 
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
         let datagram = into.datagram_mut();
-        (self.control(datagram, now) || self.data(datagram, None, now)).then_some(self.ecn)
+        let ecn = self.next_packet(datagram, now)?;
+        datagram.zeros += self.tag;
+        Some(ecn)
     }
 
     fn next_timer(&self) -> Time {

@@ -39,7 +39,13 @@ impl Connection {
         if content != Content::Nothing && self.timeout == Time::NEVER {
             self.timeout = now + self.timeout_after();
         }
-        into.set(&self.head, self.head.len() as u32 + zeros);
+        self.hand(zeros, into);
+    }
+
+    /// Hands over what was written, which so many zeros follow. Its buffer and the one before change places: nothing is copied.
+    fn hand(&mut self, zeros: u32, into: &mut Datagram) {
+        std::mem::swap(&mut into.head, &mut self.head);
+        into.zeros = zeros;
     }
 
     /// What belongs to the connection itself, if something is due.
@@ -66,6 +72,12 @@ impl Connection {
         }
         if self.state != State::Open {
             return false;
+        }
+        if std::mem::take(&mut self.greets) {
+            self.begin(Kind::Within, now);
+            Frame::Ping.write(&mut self.head);
+            self.put(Content::Control, 0, into, now);
+            return true;
         }
         if self.accept || now >= self.acks.due() {
             let kind = if std::mem::take(&mut self.accept) { Kind::Accept } else { Kind::Within };
@@ -192,7 +204,7 @@ impl Connection {
         if self.timeout == Time::NEVER {
             self.timeout = now + self.timeout_after();
         }
-        into.set(&self.head, self.head.len() as u32 + zeros);
+        self.hand(zeros, into);
         true
     }
 }

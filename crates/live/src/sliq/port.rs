@@ -1,0 +1,208 @@
+//! A UDP socket that sends and receives several packets in a call, by `quinn-udp`: segmentation offload (GSO), what was joined on
+//! receipt (GRO), and ECN codepoints. All buffers are there from the beginning.
+
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use rustix::net::sockopt;
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use weir_base::Ecn;
+
+/// Largest payload of a UDP datagram over IPv4 (RFC 768, RFC 791), and so of several that are handed over at once.
+const LARGEST: usize = 65_507;
+/// What a buffer has room for: as much as the kernel joins on receipt.
+const BUFFER: usize = 1 << 16;
+/// Room for packets that were not read or sent yet: 0.3 s of 100 Mbit/s and more. The system may allow less.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// A UDP socket.
+pub struct Port {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    at: SocketAddr,
+    /// Most packets in a call.
+    most: usize,
+    batch: Batch,
+}
+
+/// Packets to one peer that are sent in one call: all of the same length, but for the last, which may be shorter.
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    segment: usize,
+    to: Option<(SocketAddr, Ecn)>,
+}
+
+/// What packets are received in.
+pub struct Buffers {
+    bytes: Vec<u8>,
+    about: [RecvMeta; BATCH_SIZE],
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers { bytes: vec![0; BATCH_SIZE * BUFFER], about: [RecvMeta::default(); BATCH_SIZE] }
+    }
+}
+
+impl Port {
+    /// A socket at an address, in the network namespace that the calling thread is in. `offload` lets the kernel cut and join packets.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn bind(at: SocketAddr, offload: bool) -> io::Result<Port> {
+        let socket = UdpSocket::bind(at)?;
+        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER));
+        let _ = sockopt::set_socket_send_buffer_size_force(&socket, SOCKET_BUFFER)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, SOCKET_BUFFER));
+        let state = UdpSocketState::new((&socket).into())?;
+        let most = if offload { state.max_gso_segments() } else { 1 };
+        let at = socket.local_addr()?;
+        Ok(Port { socket, state, at, most, batch: Batch::default() })
+    }
+
+    /// Its own address.
+    pub fn address(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// Whether packets wait for the kernel to have room.
+    pub fn is_blocked(&self) -> bool {
+        self.batch.to.is_some()
+    }
+
+    /// Hands over packets that have arrived, from whom each came and with which codepoint. Answers whether there may be more.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn receive(
+        &mut self,
+        buffers: &mut Buffers,
+        to: &mut dyn FnMut(SocketAddr, Ecn, &mut [u8]),
+    ) -> io::Result<bool> {
+        let mut slices = buffers.bytes.chunks_mut(BUFFER).map(IoSliceMut::new);
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| slices.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
+        let count = match self.state.recv((&self.socket).into(), &mut slices, &mut buffers.about) {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            // An ICMP message about a packet that was sent, or a signal.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::Interrupted) => {
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        };
+        for (slice, about) in slices.iter_mut().zip(&buffers.about[..count]) {
+            let ecn = about.ecn.map_or(Ecn::NotEct, |ecn| match ecn {
+                EcnCodepoint::Ect0 => Ecn::Ect0,
+                EcnCodepoint::Ect1 => Ecn::Ect1,
+                EcnCodepoint::Ce => Ecn::Ce,
+            });
+            for packet in slice[..about.len].chunks_mut(about.stride.max(1)) {
+                to(about.addr, ecn, packet);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what `next` appends, packet by packet, until it answers that there is no more or the kernel has no room; `false` in that
+    /// case, and then the packets that it has no room for go first.
+    ///
+    /// # Errors
+    /// The kernel's. A packet that it refuses for itself, as one that is too long for the path, is lost.
+    pub fn send(
+        &mut self,
+        peer: SocketAddr,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> Option<Ecn>,
+    ) -> io::Result<bool> {
+        if self.is_blocked() && !self.flush()? {
+            return Ok(false);
+        }
+        loop {
+            let start = self.batch.bytes.len();
+            let Some(ecn) = next(&mut self.batch.bytes) else { break };
+            let length = self.batch.bytes.len() - start;
+            if length == 0 {
+                continue;
+            }
+            // What differs from those before begins another batch.
+            let fits = self.batch.to == Some((peer, ecn)) && length <= self.batch.segment;
+            if start > 0 && !fits {
+                let last = self.batch.bytes.split_off(start);
+                let room = self.flush()?;
+                if !room {
+                    // The kernel keeps one batch waiting; a packet beyond it is lost, as in a full queue.
+                    return Ok(false);
+                }
+                self.batch.bytes = last;
+            }
+            if self.batch.to.is_none() {
+                (self.batch.to, self.batch.segment) = (Some((peer, ecn)), length);
+            }
+            let (all, segment) = (self.batch.bytes.len(), self.batch.segment);
+            let is_full = all + segment > LARGEST || all >= self.most * segment;
+            if (length < segment || is_full) && !self.flush()? {
+                return Ok(false);
+            }
+        }
+        self.flush()
+    }
+
+    /// Sends a packet by itself.
+    ///
+    /// # Errors
+    /// As [`Port::send`].
+    pub fn send_one(&mut self, peer: SocketAddr, packet: &[u8]) -> io::Result<bool> {
+        let mut left = Some(packet);
+        self.send(peer, &mut |into| {
+            into.extend_from_slice(left.take()?);
+            Some(Ecn::NotEct)
+        })
+    }
+
+    /// Sends the packets that wait. Answers whether the kernel had room.
+    fn flush(&mut self) -> io::Result<bool> {
+        let Batch { bytes, segment, to } = &mut self.batch;
+        let Some((destination, ecn)) = *to else { return Ok(true) };
+        let ecn = match ecn {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
+        };
+        let transmit =
+            Transmit { destination, ecn, contents: bytes, segment_size: Some(*segment), src_ip: None };
+        match self.state.try_send((&self.socket).into(), &transmit) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            // A device without segmentation: `quinn-udp` tries none from now on; these packets are lost.
+            Err(_) if self.state.max_gso_segments() < self.most => self.most = self.state.max_gso_segments(),
+            Err(error) if !is_of_packet(&error) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        bytes.clear();
+        *to = None;
+        Ok(true)
+    }
+}
+
+/// Whether an error concerns the packet, or one before, and not the socket: the packet is lost then, as it may be anywhere.
+fn is_of_packet(error: &io::Error) -> bool {
+    let of_packet = [
+        libc::EMSGSIZE,
+        libc::ECONNREFUSED,
+        libc::EHOSTUNREACH,
+        libc::ENETUNREACH,
+        libc::ENETDOWN,
+        libc::ENOBUFS,
+        libc::EPERM,
+        libc::EINTR,
+    ];
+    error.raw_os_error().is_some_and(|code| of_packet.contains(&code))
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,152 @@
+//! SLIQ between two sockets of this machine: what one end writes to its connections the other reads and writes back.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_base::{Bytes, Span, Time};
+use weir_live::sliq::{Application, Now, Port, drive};
+use weir_transport::sliq::Parameters;
+use weir_transport::sliq::handshake::{Keys, Responder};
+use weir_transport::sliq::host::{Accepts, Host, setup};
+use weir_transport::sliq::link::{Link, LinkSetup};
+use weir_transport::{Endpoint, Message, Stream};
+
+const STREAM: Stream = Stream(0);
+
+/// Bytes of a connection: each has others.
+fn content(number: usize, length: usize) -> Vec<u8> {
+    (0..length as u64).map(|at| (at.wrapping_mul(2_654_435_761 + number as u64) >> 13) as u8).collect()
+}
+
+fn message(head: &[u8]) -> Message<'_> {
+    Message { bytes: head.len() as u64, head }
+}
+
+/// Writes back what it reads, until told to stop.
+struct Echo<'a> {
+    waiting: BTreeMap<usize, Vec<u8>>,
+    stop: &'a AtomicBool,
+    look: Time,
+}
+
+impl Application for Echo<'_> {
+    fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
+        let waiting = self.waiting.entry(number).or_default();
+        let Some(link) = host.link(number) else { return };
+        link.read(&mut |_, read| {
+            assert_eq!(read.bytes, read.head.len() as u64);
+            waiting.extend_from_slice(read.head);
+        });
+        let taken = link.write(STREAM, message(waiting), now);
+        waiting.drain(..taken as usize);
+        if link.finished() && waiting.is_empty() {
+            link.close(None, now);
+        }
+    }
+    fn on_over(&mut self, number: usize, _: &mut Host, _: Time) {
+        self.waiting.remove(&number);
+    }
+    fn next_timer(&self) -> Time {
+        self.look
+    }
+    fn on_timer(&mut self, _: &mut Host, now: Time) {
+        self.look = now + Span::from_millis(20);
+    }
+    fn is_done(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes to each connection what is its own, reads what comes back, and ends it.
+#[derive(Default)]
+struct Ask {
+    /// What each has to send, how much of it is written, and what came back.
+    all: BTreeMap<usize, (Vec<u8>, usize, Vec<u8>)>,
+    over: usize,
+}
+
+impl Application for Ask {
+    fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
+        let (Some((content, written, back)), Some(link)) = (self.all.get_mut(&number), host.link(number))
+        else {
+            return;
+        };
+        link.read(&mut |_, read| back.extend_from_slice(read.head));
+        if *written < content.len() {
+            *written += link.write(STREAM, message(&content[*written..]), now) as usize;
+            if *written == content.len() {
+                link.close(None, now);
+            }
+        }
+        if link.finished() {
+            link.end();
+        }
+    }
+    fn on_over(&mut self, number: usize, _: &mut Host, _: Time) {
+        let (content, _, back) = &self.all[&number];
+        assert!(content == back, "{number}: {} of {} bytes came back, or others", back.len(), content.len());
+        self.over += 1;
+    }
+    fn is_done(&self) -> bool {
+        self.over == self.all.len()
+    }
+}
+
+/// So many connections of so many bytes there and back.
+fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool) {
+    let (client, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
+    let server_key = server.public;
+    let responder = sealed.then(|| Responder::new(server, [0; 32], &[client.public], &[1; 32]));
+    let (parameters, controllers) = (Parameters::default(), vec!["cubic".parse().unwrap()]);
+    let accepts = Accepts {
+        responder,
+        parameters: parameters.clone(),
+        controllers: controllers.clone(),
+        messages: false,
+        mtu: Bytes::new(1500),
+        seed: 1,
+    };
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let mut far = Port::bind(any, offload).unwrap();
+    let to = far.address();
+    let (stop, clock) = (AtomicBool::new(false), Now::default());
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            let mut echo = Echo { waiting: BTreeMap::new(), stop: &stop, look: Time::ZERO };
+            drive(&mut far, &mut Host::new(Some(accepts)), &mut echo, clock).unwrap();
+        });
+        let (mut near, mut host, mut ask) =
+            (Port::bind(any, offload).unwrap(), Host::new(None), Ask::default());
+        for id in 0..connections {
+            let setup = setup(to.ip(), false, Bytes::new(1500), 2, id as u64);
+            let (parameters, controllers) = (&parameters, &controllers[..]);
+            let of = LinkSetup { parameters, controllers, setup, connection: id as u32 };
+            let mut link = match sealed {
+                true => Link::ask(&of, &client, &server_key, id as u64 + 1, clock.now()).unwrap(),
+                false => Link::plain(&of),
+            };
+            link.open(clock.now());
+            let number = host.add(link, id as u32, to, None).unwrap();
+            ask.all.insert(number, (content(number, length), 0, vec![]));
+        }
+        drive(&mut near, &mut host, &mut ask, clock).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn a_megabyte_comes_back_sealed() {
+    there_and_back(1, 1 << 20, true, true);
+}
+
+#[test]
+fn a_megabyte_comes_back_plain_and_packet_by_packet() {
+    there_and_back(1, 1 << 20, false, false);
+}
+
+#[test]
+fn a_hundred_connections_share_two_sockets() {
+    there_and_back(100, 20_000, true, true);
+}

@@ -1,0 +1,283 @@
+//! The connections of one UDP socket: which of them a packet belongs to, who may ask for one, and when each is to be looked at next.
+//! It holds no socket and reads no clock; whoever does hands it packets and times.
+
+use super::Parameters;
+use super::handshake::{Answer, Responder};
+use super::link::{Link, LinkSetup};
+use super::seal::KEY;
+use super::wire::{Header, Kind, connection_of};
+use crate::{Endpoint, Setup};
+use core::net::{IpAddr, SocketAddr};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use weir_base::{Bytes, Ecn, Span, Time};
+
+/// So many key exchanges a second are no load; each takes a third of a millisecond or so. Who asks beyond that must show a cookie.
+const EXCHANGES: u32 = 64;
+const PERIOD: Span = Span::from_secs(1);
+/// A connection that is over answers its peer for so long: what said so may be lost.
+const LINGER: Span = Span::from_secs(3);
+/// Connections of a socket.
+const MOST_LINKS: usize = 10_000;
+
+/// What connections are that others ask for.
+pub struct Accepts {
+    /// Answers those who may ask. Without one connections are plain, and only processes of this machine may ask, by loopback.
+    pub responder: Option<Responder>,
+    /// Their streams.
+    pub parameters: Parameters,
+    /// Their controllers.
+    pub controllers: Vec<weir_control::Config>,
+    /// Whether what is written to them are messages.
+    pub messages: bool,
+    /// Largest IP packet.
+    pub mtu: Bytes,
+    /// What the controllers' random numbers follow from.
+    pub seed: u64,
+}
+
+/// What the host knows of a connection.
+struct Entry {
+    link: Link,
+    peer: SocketAddr,
+    connection: u32,
+    /// The key of who has asked for it.
+    key: Option<[u8; KEY]>,
+    /// The time for which it is in the timers' queue, and whether it is in that of those to be looked at.
+    armed: Time,
+    queued: bool,
+    /// Until when a connection that is over still answers its peer.
+    lingers: Option<Time>,
+}
+
+/// The connections of a socket, by number. A number is used again when its connection is over.
+pub struct Host {
+    accepts: Option<Accepts>,
+    entries: Vec<Option<Entry>>,
+    free: Vec<usize>,
+    by_name: BTreeMap<(SocketAddr, u32), usize>,
+    timers: BinaryHeap<Reverse<(Time, usize)>>,
+    moved: VecDeque<usize>,
+    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Key exchanges in the second that began then.
+    exchanges: (Time, u32),
+    /// Connections that were made so far.
+    made: u64,
+}
+
+impl Host {
+    /// A socket without connections, for which others may ask if it accepts them.
+    pub fn new(accepts: Option<Accepts>) -> Host {
+        Host {
+            accepts,
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_name: BTreeMap::new(),
+            timers: BinaryHeap::new(),
+            moved: VecDeque::new(),
+            replies: VecDeque::new(),
+            exchanges: (Time::ZERO, 0),
+            made: 0,
+        }
+    }
+
+    /// Takes over a connection to a peer; its number. `None` where there is one of its name already, or there are too many.
+    pub fn add(
+        &mut self,
+        link: Link,
+        connection: u32,
+        peer: SocketAddr,
+        key: Option<[u8; KEY]>,
+    ) -> Option<usize> {
+        let name = (peer, connection);
+        if self.by_name.len() >= MOST_LINKS || self.by_name.contains_key(&name) {
+            return None;
+        }
+        let entry = Entry { link, peer, connection, key, armed: Time::NEVER, queued: false, lingers: None };
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.entries.len() - 1
+        });
+        self.entries[number] = Some(entry);
+        self.by_name.insert(name, number);
+        self.made += 1;
+        self.look_at(number);
+        Some(number)
+    }
+
+    /// A connection.
+    pub fn link(&mut self, number: usize) -> Option<&mut Link> {
+        Some(&mut self.entries.get_mut(number)?.as_mut()?.link)
+    }
+
+    /// Where a connection leads.
+    pub fn peer(&self, number: usize) -> Option<SocketAddr> {
+        Some(self.entries.get(number)?.as_ref()?.peer)
+    }
+
+    /// The key of who has asked for a connection.
+    pub fn key(&self, number: usize) -> Option<[u8; KEY]> {
+        self.entries.get(number)?.as_ref()?.key
+    }
+
+    /// How many connections there are.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// A packet has arrived. It is opened in place.
+    pub fn receive(&mut self, from: SocketAddr, packet: &mut [u8], now: Time) {
+        let Some(connection) = connection_of(packet) else { return };
+        match self.by_name.get(&(from, connection)) {
+            Some(&number) => {
+                if let Some(link) = self.link(number) {
+                    link.receive_packet(packet, now);
+                    self.look_at(number);
+                }
+            }
+            None => self.asked(from, connection, packet, now),
+        }
+    }
+
+    /// Somebody asks for a connection.
+    fn asked(&mut self, from: SocketAddr, connection: u32, packet: &mut [u8], now: Time) {
+        if Header::read(packet).is_none_or(|(header, _)| header.kind != Kind::Open) {
+            return;
+        }
+        let loaded = self.is_loaded(now);
+        let Some(accepts) = &mut self.accepts else { return };
+        let of = LinkSetup {
+            parameters: &accepts.parameters,
+            controllers: &accepts.controllers,
+            setup: setup(from.ip(), accepts.messages, accepts.mtu, accepts.seed, self.made),
+            connection,
+        };
+        let (mut link, key) = match &mut accepts.responder {
+            None if from.ip().is_loopback() => (Link::plain(&of), None),
+            None => return,
+            Some(responder) => match responder.take(packet, &octets(from), loaded, now) {
+                Answer::Nothing => return,
+                Answer::Reply(reply) => return self.replies.push_back((from, reply)),
+                Answer::Agreed { reply, seal, peer, .. } => {
+                    self.exchanges.1 += 1;
+                    (Link::answered(&of, packet, reply, seal, now), Some(peer))
+                }
+            },
+        };
+        if key.is_none() {
+            link.receive_packet(packet, now);
+        }
+        self.add(link, connection, from, key);
+    }
+
+    fn is_loaded(&mut self, now: Time) -> bool {
+        if now.since(self.exchanges.0) >= PERIOD {
+            self.exchanges = (now, 0);
+        }
+        self.exchanges.1 >= EXCHANGES
+    }
+
+    /// What is to be sent to somebody to whom there is no connection.
+    pub fn reply(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.replies.pop_front()
+    }
+
+    /// Has a connection looked at: its application has something to do, or it may have something to send.
+    pub fn look_at(&mut self, number: usize) {
+        if let Some(Some(entry)) = self.entries.get_mut(number)
+            && !std::mem::replace(&mut entry.queued, true)
+        {
+            self.moved.push_back(number);
+        }
+    }
+
+    /// The next connection that is to be looked at: its application first, then what it sends.
+    pub fn moved(&mut self) -> Option<usize> {
+        loop {
+            let number = self.moved.pop_front()?;
+            if let Some(entry) = &mut self.entries[number] {
+                entry.queued = false;
+                return Some(number);
+            }
+        }
+    }
+
+    /// Appends the next packet of a connection that leaves now, and answers its codepoint.
+    pub fn transmit(&mut self, number: usize, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
+        self.link(number)?.transmit_packet(into, now)
+    }
+
+    /// A connection was looked at and has nothing more to send. Answers whether it has come to be over; its application then leaves it.
+    pub fn settle(&mut self, number: usize, now: Time) -> bool {
+        let Some(Some(entry)) = self.entries.get_mut(number) else { return false };
+        let over = entry.link.is_over();
+        let ends = over && entry.lingers.is_none();
+        if ends {
+            entry.lingers = Some(now + LINGER);
+        }
+        let due = entry.lingers.unwrap_or_else(|| entry.link.next_timer());
+        if due < entry.armed {
+            entry.armed = due;
+            self.timers.push(Reverse((due, number)));
+        }
+        ends
+    }
+
+    fn remove(&mut self, number: usize) {
+        if let Some(entry) = self.entries[number].take() {
+            self.by_name.remove(&(entry.peer, entry.connection));
+            self.free.push(number);
+        }
+    }
+
+    /// When [`Host::on_timer`] is due.
+    pub fn next_timer(&self) -> Time {
+        self.timers.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// A time has come.
+    pub fn on_timer(&mut self, now: Time) {
+        while let Some(&Reverse((at, number))) = self.timers.peek().filter(|Reverse((at, _))| *at <= now) {
+            self.timers.pop();
+            let Some(entry) = self.entries[number].as_mut().filter(|entry| entry.armed == at) else {
+                continue;
+            };
+            entry.armed = Time::NEVER;
+            if entry.lingers.is_some_and(|until| until <= now) {
+                self.remove(number);
+                continue;
+            }
+            if entry.link.next_timer() <= now {
+                entry.link.on_timer(now);
+            }
+            self.look_at(number);
+        }
+    }
+}
+
+/// What a connection to a peer is told that all transports are told.
+pub fn setup(peer: IpAddr, messages: bool, mtu: Bytes, seed: u64, number: u64) -> Setup<'static> {
+    let ip_header = if peer.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
+    Setup { settings: None, datagrams: messages, ecn: Ecn::NotEct, mtu, ip_header, seed, flow: number }
+}
+
+/// Length of an IP header (RFC 791, RFC 8200).
+const IPV4_HEADER: u32 = 20;
+const IPV6_HEADER: u32 = 40;
+
+/// An address as cookies are made of it.
+fn octets(address: SocketAddr) -> Vec<u8> {
+    let port = address.port().to_be_bytes();
+    match address.ip() {
+        IpAddr::V4(ip) => [&ip.octets()[..], &port].concat(),
+        IpAddr::V6(ip) => [&ip.octets()[..], &port].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! Hosts in memory: what each sends is handed to the other, or to nobody.
+
+use super::*;
+use crate::endpoint::{Message, Stream};
+use crate::sliq::handshake::{Keys, REQUEST};
+
+const CLIENT: &str = "10.0.0.1:1000";
+const SERVER: &str = "10.0.0.2:2000";
+
+fn at(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// A client that a server allows, and what both have sent.
+struct Pair {
+    keys: Keys,
+    server_key: [u8; KEY],
+    client: Host,
+    server: Host,
+    stamp: u64,
+}
+
+fn controllers() -> Vec<weir_control::Config> {
+    vec!["cubic".parse().unwrap()]
+}
+
+fn pair() -> Pair {
+    let (keys, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
+    let server_key = server.public;
+    let accepts = Accepts {
+        responder: Some(Responder::new(server, [0; KEY], &[keys.public], &[7; KEY])),
+        parameters: Parameters::default(),
+        controllers: controllers(),
+        messages: false,
+        mtu: Bytes::new(1500),
+        seed: 1,
+    };
+    Pair { keys, server_key, client: Host::new(None), server: Host::new(Some(accepts)), stamp: 0 }
+}
+
+/// All that a host sends now: to whom, and what.
+fn sent(host: &mut Host, now: Time) -> Vec<(SocketAddr, Vec<u8>)> {
+    let mut all = vec![];
+    host.on_timer(now);
+    while let Some(number) = host.moved() {
+        let peer = host.peer(number).unwrap();
+        let mut packet = vec![];
+        while host.transmit(number, &mut packet, now).is_some() {
+            all.push((peer, std::mem::take(&mut packet)));
+        }
+        host.settle(number, now);
+    }
+    all.extend(std::iter::from_fn(|| host.reply()));
+    all
+}
+
+impl Pair {
+    fn ask(&mut self, connection: u32, peer: [u8; KEY], now: Time) -> usize {
+        let (parameters, controllers) = (Parameters::default(), controllers());
+        let setup = setup(at(SERVER).ip(), false, Bytes::new(1500), 2, self.stamp);
+        let of = LinkSetup { parameters: &parameters, controllers: &controllers, setup, connection };
+        self.stamp += 1;
+        let link = Link::ask(&of, &self.keys, &peer, self.stamp, now).unwrap();
+        self.client.add(link, connection, at(SERVER), None).unwrap()
+    }
+
+    /// Hands over what both send until neither sends anything. `lose` says of each packet whether it is lost.
+    fn talk(&mut self, now: Time, mut lose: impl FnMut(&[u8]) -> bool) {
+        loop {
+            let (there, back) = (sent(&mut self.client, now), sent(&mut self.server, now));
+            if there.is_empty() && back.is_empty() {
+                return;
+            }
+            for (to, mut packet) in there {
+                assert_eq!(to, at(SERVER));
+                if !lose(&packet) {
+                    self.server.receive(at(CLIENT), &mut packet, now);
+                }
+            }
+            for (to, mut packet) in back {
+                assert_eq!(to, at(CLIENT));
+                if !lose(&packet) {
+                    self.client.receive(at(SERVER), &mut packet, now);
+                }
+            }
+        }
+    }
+}
+
+fn read(host: &mut Host, number: usize) -> Vec<u8> {
+    let mut all = vec![];
+    host.link(number).unwrap().read(&mut |_, read| all.extend_from_slice(read.head));
+    all
+}
+
+fn write(host: &mut Host, number: usize, bytes: &[u8], now: Time) {
+    let message = Message { bytes: bytes.len() as u64, head: bytes };
+    assert_eq!(host.link(number).unwrap().write(Stream(0), message, now), bytes.len() as u64);
+    host.look_at(number);
+}
+
+#[test]
+fn what_is_written_before_the_handshake_arrives_sealed_and_answers_come_back() {
+    let mut pair = pair();
+    let number = pair.ask(77, pair.server_key, ms(0));
+    write(&mut pair.client, number, b"to be kept secret", ms(0));
+    pair.talk(ms(1), |packet| {
+        assert!(!packet.windows(6).any(|part| part == b"secret"));
+        false
+    });
+    let there = 0;
+    assert_eq!((pair.server.len(), pair.server.key(there)), (1, Some(pair.keys.public)));
+    assert_eq!(read(&mut pair.server, there), b"to be kept secret");
+    write(&mut pair.server, there, b"understood", ms(2));
+    pair.talk(ms(2), |_| false);
+    assert_eq!(read(&mut pair.client, number), b"understood");
+    // One that is ended is over for both, and forgotten after a while.
+    pair.client.link(number).unwrap().end();
+    pair.client.look_at(number);
+    pair.talk(ms(3), |_| false);
+    assert!(pair.client.link(number).unwrap().is_over() && pair.server.link(there).unwrap().is_over());
+    pair.talk(ms(3) + LINGER, |_| false);
+    assert_eq!((pair.client.len(), pair.server.len()), (0, 0));
+}
+
+#[test]
+fn lost_requests_answers_and_first_packets_are_sent_again() {
+    for lost in 0..6 {
+        let mut pair = pair();
+        let number = pair.ask(77, pair.server_key, ms(0));
+        let mut count = 0;
+        for step in 0..40 {
+            pair.talk(ms(100 * step), |_| {
+                count += 1;
+                count == lost + 1
+            });
+        }
+        assert!(pair.client.link(number).unwrap().is_open(), "without packet {lost}");
+        assert!(pair.server.link(0).unwrap().is_open(), "without packet {lost}");
+    }
+}
+
+#[test]
+fn before_the_address_is_proved_no_more_is_sent_than_has_come() {
+    let mut pair = pair();
+    pair.ask(77, pair.server_key, ms(0));
+    let requests = sent(&mut pair.client, ms(0));
+    assert_eq!(requests.iter().map(|(_, request)| request.len()).collect::<Vec<_>>(), [REQUEST]);
+    // Somebody sends the same request from another address, again and again.
+    let mut bytes = 0;
+    for time in 0..20_000 {
+        if time % 100 == 0 {
+            pair.server.receive(at("192.0.2.9:9"), &mut requests[0].1.clone(), ms(time));
+        }
+        bytes += sent(&mut pair.server, ms(time)).iter().map(|(_, reply)| reply.len()).sum::<usize>();
+    }
+    assert!(bytes > 0 && bytes < 200 * REQUEST, "{bytes} bytes");
+    assert_eq!(pair.server.len(), 0, "nothing remains");
+}
+
+#[test]
+fn hostile_packets_make_no_connection_and_change_none() {
+    let mut pair = pair();
+    let number = pair.ask(77, pair.server_key, ms(0));
+    pair.talk(ms(0), |_| false);
+    write(&mut pair.client, number, b"first", ms(1));
+    let good = sent(&mut pair.client, ms(1)).remove(0).1;
+    for at_byte in 0..good.len() {
+        let mut forged = good.clone();
+        forged[at_byte] ^= 0x10;
+        pair.server.receive(at(CLIENT), &mut forged, ms(1));
+        pair.server.receive(at(CLIENT), &mut good[..at_byte].to_vec(), ms(1));
+        // From elsewhere it belongs to no connection.
+        pair.server.receive(at("192.0.2.9:9"), &mut good.clone(), ms(1));
+    }
+    // It comes back to its sender.
+    pair.client.receive(at(SERVER), &mut good.clone(), ms(1));
+    assert!(read(&mut pair.server, 0).is_empty() && sent(&mut pair.server, ms(1)).is_empty());
+    assert_eq!(pair.server.len(), 1);
+    pair.server.receive(at(CLIENT), &mut good.clone(), ms(1));
+    pair.server.receive(at(CLIENT), &mut good.clone(), ms(1));
+    assert_eq!(read(&mut pair.server, 0), b"first");
+}
+
+#[test]
+fn many_who_ask_at_once_must_show_a_cookie_and_get_their_connections() {
+    let mut pair = pair();
+    let asked = EXCHANGES + 20;
+    let numbers: Vec<usize> = (0..asked).map(|id| pair.ask(id, pair.server_key, ms(0))).collect();
+    let mut cookies = 0;
+    pair.talk(ms(0), |packet| {
+        cookies += u32::from(packet[0] == 0x54);
+        false
+    });
+    assert_eq!(cookies, 20);
+    assert!(numbers.iter().all(|number| pair.client.link(*number).unwrap().is_open()));
+    assert_eq!(pair.server.len(), asked as usize);
+}
+
+#[test]
+fn strangers_and_those_who_seek_another_host_get_no_connection() {
+    let mut pair = pair();
+    let other = Keys::generate().unwrap().public;
+    let number = pair.ask(1, other, ms(0));
+    pair.keys = Keys::generate().unwrap();
+    let stranger = pair.ask(2, pair.server_key, ms(0));
+    for step in 0..200 {
+        pair.talk(ms(100 * step), |_| false);
+    }
+    assert_eq!(pair.server.len(), 0);
+    for number in [number, stranger] {
+        assert!(pair.client.link(number).is_none_or(|link| link.is_over() && !link.is_open()));
+    }
+}
+
+#[test]
+fn without_keys_only_this_machine_may_ask() {
+    let accepts = Accepts {
+        responder: None,
+        parameters: Parameters::default(),
+        controllers: controllers(),
+        messages: false,
+        mtu: Bytes::new(1500),
+        seed: 1,
+    };
+    let (mut server, mut client) = (Host::new(Some(accepts)), Host::new(None));
+    let (parameters, controllers) = (Parameters::default(), controllers());
+    let setup = setup(at("127.0.0.1:9").ip(), false, Bytes::new(1500), 2, 0);
+    let of = LinkSetup { parameters: &parameters, controllers: &controllers, setup, connection: 5 };
+    let mut link = Link::plain(&of);
+    link.open(ms(0));
+    let number = client.add(link, 5, at("127.0.0.1:9"), None).unwrap();
+    let (_, open) = sent(&mut client, ms(0)).remove(0);
+    server.receive(at("192.0.2.9:9"), &mut open.clone(), ms(0));
+    assert_eq!(server.len(), 0);
+    server.receive(at("127.0.0.1:7"), &mut open.clone(), ms(0));
+    for (_, mut packet) in sent(&mut server, ms(0)) {
+        client.receive(at("127.0.0.1:9"), &mut packet, ms(0));
+    }
+    assert!(client.link(number).unwrap().is_open() && server.link(0).unwrap().is_open());
+}

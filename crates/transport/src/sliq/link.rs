@@ -1,0 +1,295 @@
+//! One end of a connection over datagrams of real bytes: plain, or sealed with what a handshake has agreed on. It asks, or is made when
+//! somebody has asked; nothing is sent to who has asked but the answer to each request, before a packet of theirs has opened.
+
+use super::connection::{Connection, OPEN_AGAIN, OPENS};
+use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Told};
+use super::seal::{KEY, Seal};
+use super::{Parameters, SealName};
+use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+use crate::{Body, Datagram, Setup};
+use weir_base::{Ecn, Random, Span, Time};
+
+/// The secret that both ends have beside their keys: none.
+pub(crate) const NO_SECRET: [u8; KEY] = [0; KEY];
+/// A connection that was asked for is forgotten when no packet of it has opened for so long.
+const UNPROVED: Span = Span::from_secs(10);
+
+/// One end of a connection.
+pub struct Link {
+    connection: Connection,
+    cover: Cover,
+    /// What was made last, or is being opened.
+    packet: Datagram,
+    scratch: Vec<u8>,
+}
+
+/// What stands between the connection and its packets.
+enum Cover {
+    Plain,
+    /// A handshake that this end began.
+    Asking(Box<Asking>),
+    /// This end waits for a request.
+    Waiting(Box<Responder>),
+    /// A request was answered; nothing that the peer has sealed has come yet.
+    Answered(Box<Answered>),
+    Sealed(Box<Seal>),
+    /// There was no answer, or nothing was heard after it.
+    Failed,
+}
+
+struct Asking {
+    initiator: Initiator,
+    /// How often the request was sent, when it was last, and when it is due again.
+    times: u32,
+    sent: Time,
+    due: Time,
+}
+
+struct Answered {
+    seal: Box<Seal>,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+    /// A request has come that is not answered yet.
+    owes: bool,
+    until: Time,
+}
+
+impl Answered {
+    fn new(request: &[u8], reply: Vec<u8>, seal: Box<Seal>, now: Time) -> Answered {
+        Answered { seal, request: core(request).to_vec(), reply, owes: true, until: now + UNPROVED }
+    }
+}
+
+/// What a request is but for its header and its cookie, which differ when it is sent again.
+fn core(request: &[u8]) -> &[u8] {
+    request.get(super::handshake::CORE..).unwrap_or_default()
+}
+
+/// What a link is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkSetup<'a> {
+    /// Its streams. Whether it is sealed follows from how it is made.
+    pub parameters: &'a Parameters,
+    /// What decides when packets leave: one, or two in the order of preference.
+    pub controllers: &'a [weir_control::Config],
+    /// What all transports are told.
+    pub setup: Setup<'a>,
+    /// The connection's number, below 2^24.
+    pub connection: u32,
+}
+
+impl Link {
+    fn new(of: &LinkSetup<'_>, cover: Cover) -> Link {
+        let seal = if matches!(cover, Cover::Plain) { SealName::None } else { SealName::Noise };
+        let parameters = Parameters { seal, ..of.parameters.clone() };
+        let random = Random::stream_of(of.setup.seed, "sliq link", of.setup.flow);
+        let connection = Connection::new(&parameters, of.controllers, &of.setup, of.connection, random);
+        Link { connection, cover, packet: Datagram::default(), scratch: Vec::new() }
+    }
+
+    /// A connection that is not protected. It opens when it is asked to, or when its peer does.
+    pub fn plain(of: &LinkSetup<'_>) -> Link {
+        Link::new(of, Cover::Plain)
+    }
+
+    /// Asks the owner of a key for a connection, from now on. `stamp` is higher than that of all connections that these keys have asked
+    /// for before: a clock's nanoseconds, say.
+    ///
+    /// # Errors
+    /// A key is none.
+    pub fn ask(
+        of: &LinkSetup<'_>,
+        keys: &Keys,
+        peer: &[u8; KEY],
+        stamp: u64,
+        now: Time,
+    ) -> Result<Link, Refused> {
+        let initiator = Initiator::new(keys, peer, &NO_SECRET, of.connection, stamp)?;
+        let asking = Box::new(Asking { initiator, times: 0, sent: now, due: now });
+        Ok(Link::new(of, Cover::Asking(asking)))
+    }
+
+    /// Waits for a request for the connection, which this responder answers.
+    pub fn wait(of: &LinkSetup<'_>, responder: Responder) -> Link {
+        Link::new(of, Cover::Waiting(Box::new(responder)))
+    }
+
+    /// The end that has answered a request with this reply, which is to be sent.
+    pub(crate) fn answered(
+        of: &LinkSetup<'_>,
+        request: &[u8],
+        reply: Vec<u8>,
+        seal: Box<Seal>,
+        now: Time,
+    ) -> Link {
+        Link::new(of, Cover::Answered(Box::new(Answered::new(request, reply, seal, now))))
+    }
+
+    /// A packet has arrived. It is opened in place.
+    pub fn receive_packet(&mut self, packet: &mut [u8], now: Time) {
+        match &mut self.cover {
+            Cover::Plain => self.connection.take(packet, 0, now),
+            Cover::Sealed(seal) => {
+                if let Some((_, plain)) = seal.open(packet, now) {
+                    self.connection.take(plain, 0, now);
+                }
+            }
+            Cover::Asking(asking) => match asking.initiator.take(packet, now) {
+                // The request goes on with the cookie at once; it counts as one that is sent again.
+                Some(Told::Again) => asking.due = now,
+                Some(Told::Agreed(seal)) => {
+                    // Of a request that was sent several times nobody knows which was answered.
+                    let rtt = (asking.times == 1).then(|| now.since(asking.sent));
+                    self.connection.agreed(rtt, true, now);
+                    self.cover = Cover::Sealed(seal);
+                }
+                None => {}
+            },
+            Cover::Waiting(responder) => {
+                // Who waits for one peer alone has no load.
+                if let Answer::Agreed { reply, seal, .. } = responder.take(packet, &[], false, now) {
+                    self.cover = Cover::Answered(Box::new(Answered::new(packet, reply, seal, now)));
+                }
+            }
+            Cover::Answered(answered) => {
+                if packet.len() == REQUEST && core(packet) == answered.request {
+                    answered.owes = true;
+                } else if let Some((_, plain)) = answered.seal.open(packet, now) {
+                    self.connection.agreed(None, false, now);
+                    self.connection.take(plain, 0, now);
+                    let Cover::Answered(answered) = std::mem::replace(&mut self.cover, Cover::Failed) else {
+                        return;
+                    };
+                    self.cover = Cover::Sealed(answered.seal);
+                }
+            }
+            Cover::Failed => {}
+        }
+    }
+
+    /// Appends the next packet that leaves now, and answers its codepoint.
+    pub fn transmit_packet(&mut self, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
+        match &mut self.cover {
+            Cover::Plain => {
+                let ecn = self.connection.next_packet(&mut self.packet, now)?;
+                into.extend_from_slice(&self.packet.head);
+                into.resize(into.len() + self.packet.zeros as usize, 0);
+                Some(ecn)
+            }
+            Cover::Sealed(seal) => {
+                let ecn = self.connection.next_packet(&mut self.packet, now)?;
+                let Datagram { head, zeros } = &mut self.packet;
+                head.resize(head.len() + *zeros as usize, 0);
+                // A packet that cannot be sealed is not sent: it counts as lost.
+                let sealed = seal.seal(head, now);
+                into.extend_from_slice(if sealed { head } else { &[] });
+                Some(ecn)
+            }
+            Cover::Asking(asking) => {
+                if now < asking.due {
+                    return None;
+                }
+                if asking.times >= OPENS {
+                    self.cover = Cover::Failed;
+                    return None;
+                }
+                let micros = (now.as_nanos() / 1000) as u32;
+                into.extend(asking.initiator.request(asking.times, micros));
+                (asking.times, asking.sent, asking.due) = (asking.times + 1, now, now + OPEN_AGAIN);
+                Some(Ecn::NotEct)
+            }
+            Cover::Answered(answered) => std::mem::take(&mut answered.owes).then(|| {
+                into.extend_from_slice(&answered.reply);
+                Ecn::NotEct
+            }),
+            Cover::Waiting(_) | Cover::Failed => None,
+        }
+    }
+
+    /// Ends the connection, and tells the peer; what is not acknowledged may be lost.
+    pub fn end(&mut self) {
+        match self.cover {
+            Cover::Plain | Cover::Sealed(_) => self.connection.end(),
+            _ => self.cover = Cover::Failed,
+        }
+    }
+
+    /// When a packet of the peer was last taken; time zero before the first.
+    pub fn last_heard(&self) -> Time {
+        self.connection.last_heard()
+    }
+
+    /// Whether the connection is over: as either end wished, by an error of the peer, or because nothing was heard.
+    pub fn is_over(&self) -> bool {
+        matches!(self.cover, Cover::Failed) || self.connection.is_over()
+    }
+}
+
+impl Endpoint for Link {
+    fn open(&mut self, now: Time) {
+        // One that asks does so from the beginning.
+        if matches!(self.cover, Cover::Plain) {
+            self.connection.open(now);
+        }
+    }
+    fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
+        let Body::Datagram(datagram) = body else { return };
+        let mut packet = std::mem::take(&mut self.scratch);
+        packet.clear();
+        packet.extend_from_slice(&datagram.head);
+        packet.resize(datagram.payload() as usize, 0);
+        self.receive_packet(&mut packet, now);
+        self.scratch = packet;
+    }
+    fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
+        let datagram = into.datagram_mut();
+        datagram.set(&[], 0);
+        self.transmit_packet(&mut datagram.head, now)
+    }
+    fn next_timer(&self) -> Time {
+        match &self.cover {
+            Cover::Plain | Cover::Sealed(_) => self.connection.next_timer(),
+            Cover::Asking(asking) => asking.due,
+            Cover::Answered(answered) => answered.until,
+            Cover::Waiting(_) | Cover::Failed => Time::NEVER,
+        }
+    }
+    fn on_timer(&mut self, now: Time) {
+        match &self.cover {
+            Cover::Plain | Cover::Sealed(_) => self.connection.on_timer(now),
+            Cover::Answered(answered) if now >= answered.until => self.cover = Cover::Failed,
+            _ => {}
+        }
+    }
+    fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64 {
+        // What is written before the handshake has succeeded waits for that.
+        if matches!(self.cover, Cover::Failed) { 0 } else { self.connection.write(stream, message, now) }
+    }
+    fn keep_full(&mut self, stream: Stream, greedy: bool) -> bool {
+        self.connection.keep_full(stream, greedy)
+    }
+    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
+        self.connection.read(to);
+    }
+    fn close(&mut self, stream: Option<Stream>, now: Time) {
+        self.connection.close(stream, now);
+    }
+    fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+    fn finished(&self) -> bool {
+        self.connection.finished()
+    }
+    fn all_acknowledged(&self) -> bool {
+        self.connection.all_acknowledged()
+    }
+    fn counts(&self) -> Counts {
+        self.connection.counts()
+    }
+    fn sample(&self) -> Option<Sample> {
+        self.connection.sample()
+    }
+    fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
+        self.connection.state(report);
+    }
+}
