@@ -168,7 +168,7 @@ impl ResultFolder {
     }
 
     /// What is known of a run that has just ended.
-    pub(crate) fn describe(&self, engine: &str, run: &Run, outcome: Outcome) -> RunFile {
+    pub fn describe(&self, engine: &str, run: &Run, outcome: Outcome) -> RunFile {
         let (id, build) = (cell_id(engine, run), self.build.clone());
         RunFile { id, engine: engine.into(), build, outcome, run: run.clone() }
     }
@@ -191,10 +191,10 @@ impl ResultFolder {
     ///
     /// # Errors
     /// Writing or renaming failed.
-    pub fn commit(&self, engine: &str, run: &Run, outcome: Outcome) -> Result<PathBuf, FolderError> {
-        let path = self.folder_of(engine, run);
-        let (draft, file) = (place::draft(&path), self.describe(engine, run, outcome));
-        let text = serde_json::to_string_pretty(&file).map_err(io::Error::other).map_err(at(&draft))?;
+    pub fn commit(&self, file: &RunFile) -> Result<PathBuf, FolderError> {
+        let path = self.folder_of(&file.engine, &file.run);
+        let draft = place::draft(&path);
+        let text = serde_json::to_string_pretty(file).map_err(io::Error::other).map_err(at(&draft))?;
         seal(&draft, DESCRIPTION, (text + "\n").as_bytes())?;
         place::replace(&draft, &path)?;
         Ok(path)

@@ -5,12 +5,13 @@ use crate::capture::Capture;
 use crate::cores::helper;
 use crate::error::FolderError;
 use crate::folder::ResultFolder;
+use crate::place::Place;
 use crate::results::FinishedRun;
-use crate::run_file::{RunFile, cell_id};
+use crate::run_file::cell_id;
 use crate::shards::{self, Shards};
 use crate::{Engine, EngineError, Outcome, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -245,7 +246,9 @@ impl Session<'_> {
         room.clear();
         let outcome = guarded(|| self.drive(place, room, None, None))?;
         let file = self.folder.describe(cell.engine.name(), cell.run, outcome.clone());
-        self.tell(cell, &file, room);
+        // Its records are not on disk yet.
+        let finished = FinishedRun::new(cell.number, file.clone(), Place::Folder(PathBuf::new()));
+        self.progress.recorded(&finished, &room.records());
         shards.finished(place, file, room.clone()).map_err(|error| {
             let reason = error.to_string();
             self.noted(Err(error));
@@ -254,32 +257,29 @@ impl Session<'_> {
         Ok(outcome)
     }
 
-    fn tell(&self, cell: &Cell<'_>, file: &RunFile, records: &Gathered) {
-        self.progress.recorded(&FinishedRun::in_memory(cell.number, file.clone()), &records.records());
-    }
-
     /// Runs a cell whose records have a folder of their own.
     fn for_folder(&self, place: usize) -> Result<Outcome, EngineError> {
-        let Cell { engine, run, .. } = self.cells[place];
+        let Cell { engine, run, number, .. } = self.cells[place];
         let engine = engine.name();
         let path = self.folder.begin(engine, run).map_err(failed)?;
+        let mut records = None;
         let outcome = guarded(|| {
             let mut recorder = ParquetRecorder::create(&path).map_err(failed)?;
             let capture = self.jobs.capture.map(|link| Capture::of_link(run, link, &path)).transpose()?;
             let outcome = self.drive(place, &mut recorder, capture.clone(), Some(&path))?;
-            recorder.finish().map_err(failed)?;
+            records = recorder.finish().map_err(failed)?;
             if let Some(capture) = capture {
                 capture.finish().map_err(failed)?;
             }
             Ok(outcome)
         });
-        match outcome {
-            Ok(outcome) => self.folder.commit(engine, run, outcome.clone()).map(|_| outcome).map_err(failed),
-            Err(error) => {
-                self.folder.abandon(engine, run);
-                Err(error)
-            }
+        let outcome = outcome.inspect_err(|_| self.folder.abandon(engine, run))?;
+        let file = self.folder.describe(engine, run, outcome.clone());
+        let path = self.folder.commit(&file).map_err(failed)?;
+        if let Some(records) = records {
+            self.progress.recorded(&FinishedRun::new(number, file, Place::Folder(path)), &records);
         }
+        Ok(outcome)
     }
 
     fn drive(

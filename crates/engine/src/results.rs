@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, Table};
+use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary};
 
 /// A folder that holds results.
 #[derive(Debug)]
@@ -206,7 +206,7 @@ impl Results {
         let summarise = |_: usize, run: &FinishedRun, records: &Records| {
             Ok::<_, ResultsError>(run.summarise(records, warmup))
         };
-        Ok(self.gather(self.each(&Table::FOR_METRICS, |_| true, summarise)?))
+        Ok(self.gather(self.each(|_| true, summarise)?))
     }
 
     /// The same after the runs' own warm-up, where some have been summarised when they ended, by id.
@@ -218,7 +218,7 @@ impl Results {
         let summarise = |_: usize, run: &FinishedRun, records: &Records| {
             Ok::<_, ResultsError>(run.summarise(records, None))
         };
-        let read = self.each(&Table::FOR_METRICS, |run| missing[run], summarise)?;
+        let read = self.each(|run| missing[run], summarise)?;
         known.extend(read.into_iter().map(|summary| (summary.id.clone(), summary)));
         Ok(self.gather(self.runs.iter().filter_map(|run| known.remove(&run.file.id)).collect()))
     }
@@ -229,14 +229,12 @@ impl Results {
     }
 
     /// Reads the records of all runs, each shard once, on all cores, and gives what `each` makes of them, in the order of the
-    /// runs. `each` is given a run's place in [`Results::runs`]; runs that are not `wanted` are left out. Of the tables of a
-    /// run with a folder of its own, only those asked for are read.
+    /// runs. `each` is given a run's place in [`Results::runs`]; runs that are not `wanted` are left out.
     ///
     /// # Errors
     /// Records that cannot be read, or what `each` answered: of the first run of which something went wrong.
     pub fn each<T: Send, E: From<ResultsError> + Send>(
         &self,
-        tables: &[Table],
         wanted: impl Fn(usize) -> bool,
         each: impl Fn(usize, &FinishedRun, &Records) -> Result<T, E> + Sync,
     ) -> Result<Vec<T>, E> {
@@ -245,7 +243,7 @@ impl Results {
             None => {
                 let finished = &self.runs[run];
                 let folder = finished.place.folder();
-                let read = Records::read_tables(folder, tables)
+                let read = Records::read(folder)
                     .and_then(|records| place::still_describes(folder, &finished.file).map(|()| records));
                 each(run, finished, &read.map_err(|error| finished.unread(error))?)
             }
@@ -381,14 +379,9 @@ enum Unit<'a> {
 }
 
 impl FinishedRun {
-    fn new(number: usize, file: RunFile, place: Place) -> FinishedRun {
+    pub(crate) fn new(number: usize, file: RunFile, place: Place) -> FinishedRun {
         let info = crate::run_info(&file.engine, &file.run);
         FinishedRun { number, place, file, info }
-    }
-
-    /// A run that has just ended and whose records are not on disk yet.
-    pub(crate) fn in_memory(number: usize, file: RunFile) -> FinishedRun {
-        FinishedRun::new(number, file, Place::Folder(PathBuf::new()))
     }
 
     fn unread(&self, error: RecordError) -> ResultsError {

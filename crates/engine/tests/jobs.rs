@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use weir_base::Span;
 use weir_engine::{FinishedRun, Jobs, MOST_FOLDERS, Results, ResultsError};
 use weir_plan::Lab;
-use weir_record::{Records, Table, Value};
+use weir_record::{Records, Value};
 
 #[test]
 fn live_runs_have_the_machine_for_themselves_unless_told_otherwise() {
@@ -107,7 +107,7 @@ fn what_applications_waited_for_is_read_and_exported_in_both_layouts() {
         let read = |_: usize, run: &FinishedRun, records: &Records| {
             Ok::<_, ResultsError>((run.file.run.repeat, records.messages.clone()))
         };
-        let read = results.each(&[Table::Messages], |_| true, read).unwrap();
+        let read = results.each(|_| true, read).unwrap();
         assert_eq!(read.len(), runs);
         assert!(read.iter().all(|(repeat, messages)| *messages == [message(*repeat)]));
         let summary = results.summary(None).unwrap();
@@ -174,15 +174,15 @@ fn records_of_shards_come_back_run_by_run_and_all_at_once() {
     let each = |_: usize, run: &FinishedRun, records: &Records| {
         Ok::<_, weir_engine::ResultsError>((run.file.run.repeat, busy(records)))
     };
-    let all = results.each(&Table::ALL, |_| true, each).unwrap();
+    let all = results.each(|_| true, each).unwrap();
     assert_eq!(all, (1..=201).map(|repeat| (repeat, 12_500 * u64::from(repeat % 100))).collect::<Vec<_>>());
-    let some = results.each(&Table::ALL, |run| run % 100 == 7, each).unwrap();
+    let some = results.each(|run| run % 100 == 7, each).unwrap();
     assert_eq!(some, [(8, 100_000), (108, 100_000)]);
     assert!(results.runs[70].place.folder().ends_with("sim-0001"), "the seventh of the second shard");
     assert_eq!(busy(&results.runs[70].records().unwrap()), 12_500 * 71);
     // What is damaged is told by the first run that needs it.
     std::fs::write(results.runs[70].place.folder().join("links.parquet"), "torn").unwrap();
-    let error = results.each(&Table::ALL, |_| true, each).unwrap_err().to_string();
+    let error = results.each(|_| true, each).unwrap_err().to_string();
     assert!(error.contains("sim-r65") && error.contains("links.parquet"), "{error}");
 }
 

@@ -41,18 +41,11 @@ impl Gathered {
 
     /// The records, if every column holds what it should.
     pub(crate) fn load(&self) -> Result<Records, String> {
-        let of = |table: Table| &self.batches[table as usize];
-        Ok(Records {
-            links: of(Table::Links).load()?,
-            delays: of(Table::Delays).load()?,
-            flows: of(Table::Flows).load()?,
-            rtts: of(Table::Rtts).load()?,
-            transport: of(Table::Transport).load()?,
-            states: of(Table::States).load()?,
-            events: of(Table::Events).load()?,
-            messages: of(Table::Messages).load()?,
-            packets: Vec::new(),
-        })
+        let mut records = Records::default();
+        for table in Table::BUT_PACKETS {
+            records.append(table, &self.batches[table as usize])?;
+        }
+        Ok(records)
     }
 
     /// The rows of a table, which it has no more afterwards; but it has room for as many more.

@@ -4,7 +4,7 @@
 use crate::error::RecordError;
 use crate::records::Records;
 use crate::sum::{Sealed, read_file};
-use crate::table::{Batch, Column, Kind, Load, Row, Values};
+use crate::table::{Batch, Column, Kind, Values};
 use crate::tables::{Rows, Table};
 use crate::writer::{MANIFEST, Manifest, schema};
 use bytes::Bytes;
@@ -27,28 +27,15 @@ impl Records {
     /// # Errors
     /// The run was not finished, or a file cannot be read or is not what was written.
     pub fn read(folder: &Path) -> Result<Records, RecordError> {
-        Records::read_tables(folder, &Table::ALL[..Table::Packets as usize])
+        Records::read_tables(folder, &Table::BUT_PACKETS)
     }
 
-    /// Reads some tables of a run, for example [`Table::FOR_METRICS`] or [`Table::ALL`]; the others stay empty.
-    ///
-    /// # Errors
-    /// As [`Records::read`].
-    pub fn read_tables(folder: &Path, tables: &[Table]) -> Result<Records, RecordError> {
+    /// Reads some tables of a run; the others stay empty.
+    fn read_tables(folder: &Path, tables: &[Table]) -> Result<Records, RecordError> {
         let reader = RunReader::open(folder)?;
         let mut records = Records::default();
         for table in tables {
-            match table {
-                Table::Links => records.links = reader.records(*table)?,
-                Table::Delays => records.delays = reader.records(*table)?,
-                Table::Flows => records.flows = reader.records(*table)?,
-                Table::Rtts => records.rtts = reader.records(*table)?,
-                Table::Transport => records.transport = reader.records(*table)?,
-                Table::States => records.states = reader.records(*table)?,
-                Table::Events => records.events = reader.records(*table)?,
-                Table::Messages => records.messages = reader.records(*table)?,
-                Table::Packets => records.packets = reader.records(*table)?,
-            }
+            reader.batches(*table, |batch| records.append(*table, batch))?;
         }
         Ok(records)
     }
@@ -121,18 +108,6 @@ impl RunReader {
             return Err(RecordError::corrupt(&path, what));
         }
         Ok(())
-    }
-
-    fn records<T: Load>(&self, table: Table) -> Result<Vec<T>, RecordError> {
-        let mut records = Vec::new();
-        self.batches(table, |batch| {
-            records.reserve(batch.rows);
-            for row in 0..batch.rows {
-                records.push(T::get(&mut Row::new(batch, row))?);
-            }
-            Ok(())
-        })?;
-        Ok(records)
     }
 }
 
@@ -311,10 +286,19 @@ mod tests {
                 ..FlowSample::default()
             });
         }
-        recorder.finish().unwrap();
+        let kept = recorder.finish().unwrap().expect("two row groups are kept");
         let flows = Records::read(folder.path()).unwrap().flows;
         assert_eq!(flows.len() as u64, rows);
+        assert_eq!(kept.flows, flows);
         assert!(flows.iter().zip(0..).all(|(f, i)| f.at == Time::from_nanos(i) && f.read_bytes == i * i));
+    }
+
+    #[test]
+    fn what_a_recorder_gives_back_is_what_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = ParquetRecorder::create(folder.path()).unwrap();
+        replay(&busy_records(), &mut recorder);
+        assert_eq!(recorder.finish().unwrap(), Some(Records::read(folder.path()).unwrap()));
     }
 
     #[test]

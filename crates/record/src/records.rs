@@ -2,6 +2,8 @@
 //! runs that nobody keeps).
 
 use crate::packed::PackedHistogram;
+use crate::table::Batch;
+use crate::tables::Table;
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
     TransportSample,
@@ -29,6 +31,23 @@ pub struct Records {
     pub messages: Vec<Message>,
     /// Packets at links; read only when asked for, since there may be millions.
     pub packets: Vec<PacketRecord>,
+}
+
+impl Records {
+    /// Adds the rows of a batch of this table, in their order.
+    pub(crate) fn append(&mut self, table: Table, batch: &Batch) -> Result<(), String> {
+        match table {
+            Table::Links => batch.load(&mut self.links),
+            Table::Delays => batch.load(&mut self.delays),
+            Table::Flows => batch.load(&mut self.flows),
+            Table::Rtts => batch.load(&mut self.rtts),
+            Table::Transport => batch.load(&mut self.transport),
+            Table::States => batch.load(&mut self.states),
+            Table::Events => batch.load(&mut self.events),
+            Table::Messages => batch.load(&mut self.messages),
+            Table::Packets => batch.load(&mut self.packets),
+        }
+    }
 }
 
 impl Recorder for Records {

@@ -168,14 +168,14 @@ impl Batch {
         self.rows += 1;
     }
 
-    /// All its rows as records.
-    pub(crate) fn load<T: Load>(&self) -> Result<Vec<T>, String> {
-        // The rows are counted beforehand: a collected result would grow step by step.
-        let mut records = Vec::with_capacity(self.rows);
+    /// Adds all its rows to `records`.
+    pub(crate) fn load<T: Load>(&self, records: &mut Vec<T>) -> Result<(), String> {
+        // Room is made beforehand: it would grow step by step.
+        records.reserve(self.rows);
         for row in 0..self.rows {
             records.push(T::get(&mut Row::new(self, row))?);
         }
-        Ok(records)
+        Ok(())
     }
 
     #[inline]

@@ -50,8 +50,8 @@ impl Table {
         Table::Packets,
     ];
 
-    /// Those that metrics are computed from.
-    pub const FOR_METRICS: [Table; 8] = [
+    /// Those that metrics and series are computed from: all but the packets, of which there may be millions.
+    pub(crate) const BUT_PACKETS: [Table; 8] = [
         Table::Links,
         Table::Delays,
         Table::Flows,

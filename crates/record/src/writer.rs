@@ -8,6 +8,7 @@
 
 use crate::error::RecordError;
 use crate::gathered::Gathered;
+use crate::records::Records;
 use crate::sum::{Sum, read_file};
 use crate::table::{Batch, Column, Kind, Values, rows_in_group};
 use crate::tables::{FORMAT, Rows, Table};
@@ -90,6 +91,8 @@ pub(crate) struct TableFile {
 
 /// Full batches that may wait for the writing thread before the run waits for it.
 const BATCHES_WAITING: usize = 2;
+/// Full batches, of some 8 MiB each, that are kept for [`ParquetRecorder::finish`] to give back; of a run with more, none are.
+const BATCHES_KEPT: usize = 32;
 
 /// Writes an engine's records to a folder. [`ParquetRecorder::finish`] must be called at the end; without it the records
 /// stay unfinished and are not read.
@@ -98,6 +101,8 @@ pub struct ParquetRecorder {
     folder: PathBuf,
     rows: Gathered,
     limits: [usize; Table::ALL.len()],
+    /// What was handed over so far, unless it is too much to keep.
+    handed_over: Option<Vec<(Table, Arc<Batch>)>>,
     thread: Option<WritingThread>,
     /// Why there is no such thread, though one is needed.
     refused: Option<io::Error>,
@@ -105,7 +110,7 @@ pub struct ParquetRecorder {
 
 #[derive(Debug)]
 struct WritingThread {
-    batches: SyncSender<(Table, Batch)>,
+    batches: SyncSender<(Table, Arc<Batch>)>,
     handle: JoinHandle<Result<Manifest, RecordError>>,
 }
 
@@ -130,38 +135,49 @@ impl ParquetRecorder {
             folder: folder.into(),
             rows: Gathered::new(),
             limits,
+            handed_over: Some(vec![]),
             thread: None,
             refused: None,
         })
     }
 
-    /// Writes what is left and closes the files.
+    /// Writes what is left and closes the files. Gives the records, but not the packets, as [`Records::read`] would; `None` of a
+    /// run with too many to keep in memory.
     ///
     /// # Errors
     /// The first thing that went wrong since the start.
-    pub fn finish(self) -> Result<(), RecordError> {
+    pub fn finish(self) -> Result<Option<Records>, RecordError> {
         if let Some(error) = self.refused {
             return Err(RecordError::io(&self.folder)(error));
         }
         let left = Table::ALL.into_iter().zip(self.rows.batches).filter(|(_, batch)| batch.rows > 0);
+        let left: Vec<_> = left.map(|(table, batch)| (table, Arc::new(batch))).collect();
         let manifest = match self.thread {
             None => {
                 let mut files = TableFiles::new(self.folder.clone(), Rows::OfOneRun);
-                for (table, batch) in left {
-                    files.write(table, &batch)?;
+                for (table, batch) in &left {
+                    files.write(*table, batch)?;
                 }
                 files.close()?
             }
             Some(thread) => {
-                for batch in left {
+                for batch in &left {
                     // A thread that is gone says why when it is joined.
-                    let _ = thread.batches.send(batch);
+                    let _ = thread.batches.send(batch.clone());
                 }
                 drop(thread.batches);
                 thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?
             }
         };
-        manifest.write(&self.folder)
+        manifest.write(&self.folder)?;
+        let Some(batches) = self.handed_over else { return Ok(None) };
+        let mut records = Records::default();
+        for (table, batch) in batches.into_iter().chain(left) {
+            if Table::BUT_PACKETS.contains(&table) {
+                records.append(table, &batch).map_err(|what| RecordError::corrupt(&self.folder, what))?;
+            }
+        }
+        Ok(Some(records))
     }
 
     #[inline]
@@ -173,7 +189,11 @@ impl ParquetRecorder {
 
     #[cold]
     fn hand_over(&mut self, table: Table) {
-        let full = self.rows.take(table);
+        let full = Arc::new(self.rows.take(table));
+        if table != Table::Packets {
+            self.handed_over = self.handed_over.take().filter(|batches| batches.len() < BATCHES_KEPT);
+            self.handed_over.iter_mut().for_each(|batches| batches.push((table, full.clone())));
+        }
         if self.thread.is_none() && self.refused.is_none() {
             match WritingThread::start(self.folder.clone()) {
                 Ok(thread) => self.thread = Some(thread),
@@ -189,7 +209,7 @@ impl ParquetRecorder {
 
 impl WritingThread {
     fn start(folder: PathBuf) -> io::Result<WritingThread> {
-        let (batches, waiting) = sync_channel::<(Table, Batch)>(BATCHES_WAITING);
+        let (batches, waiting) = sync_channel::<(Table, Arc<Batch>)>(BATCHES_WAITING);
         let handle = std::thread::Builder::new().name("weir-records".into()).spawn(move || {
             let mut files = TableFiles::new(folder, Rows::OfOneRun);
             for (table, batch) in waiting {

@@ -5,11 +5,11 @@ use crate::folder::Folder;
 use crate::growing::{Series, write_pages};
 use crate::model::Judged;
 use crate::model::Lab;
-use crate::pages::{Pages, run_file};
+use crate::pages::Pages;
 use crate::{ReportError, charts, columns, events, script, source};
 use std::path::Path;
 use weir_engine::{FinishedRun, Results};
-use weir_record::{Param, Records, RunSummary, Summary, Table};
+use weir_record::{Param, Records, RunSummary, Summary};
 
 /// A result whose runs are shown.
 pub struct Side<'a> {
@@ -55,21 +55,16 @@ pub fn write_comparison(
         }
     }
     let colours = lab.group_names().into_iter().map(String::from).zip(0..).collect();
-    let series = Series::default();
+    let series = Series::of(&lab);
     let mut begin = 0;
     for side in sides {
         let text = |place: usize, run: &FinishedRun, records: &Records| {
             let numbers = &lab.runs[begin + place];
             let own = charts::charts(&run.info, records, lab.runs.len(), None);
             let own = crate::model::RunSeries { events: events::events(&run.file.run), ..own };
-            let text = script::series(numbers, &own, &colours);
-            match lab.is_large() {
-                true => series.add(numbers, text),
-                false => out.write(&run_file(numbers, "js"), text.as_bytes())?,
-            }
-            Ok::<(), ReportError>(())
+            series.add(&out, numbers, script::series(numbers, &own, &colours))
         };
-        side.results.each(&Table::ALL[..Table::Packets as usize], |_| true, text)?;
+        side.results.each(|_| true, text)?;
         begin += side.results.runs.len();
     }
     let summary = Summary {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_base::Span;
 use weir_engine::{FinishedRun, Results, on_all_cores};
-use weir_record::{Records, RunSummary, Summary, Table};
+use weir_record::{Records, RunSummary, Summary};
 
 /// A run, told apart by its engine and its place in the tree.
 type Key = (String, usize);
@@ -39,8 +39,8 @@ impl Growing {
 
     pub(crate) fn of(folder: &Path, outline: Lab) -> Growing {
         let colours = outline.group_names().into_iter().map(String::from).zip(0..).collect();
-        let joined = Mutex::new(BTreeMap::new());
-        Growing { outline, colours, out: Folder::new(folder), joined, series: Series::default() }
+        let (joined, series) = (Mutex::new(BTreeMap::new()), Series::of(&outline));
+        Growing { outline, colours, out: Folder::new(folder), joined, series }
     }
 
     /// A run joins, with its numbers alone: the index shows it, its plots come at the end.
@@ -53,12 +53,13 @@ impl Growing {
         }
     }
 
-    /// A run of a large lab joins with its series, so that they need not be read again.
+    /// A run joins with its series, so that its records need not be read again.
     pub fn join_with_series(&self, run: &FinishedRun, summary: &RunSummary, records: &Records) {
         let numbers = source::numbers(summary, Some(run));
         let charts = series_of(run, records, self.outline.size(), None);
         let text = script::series(&numbers, &charts, &self.colours);
-        self.series.add(&numbers, text);
+        // What cannot be written now is tried again at the end, and told of then.
+        let _ = self.series.add(&self.out, &numbers, text);
         self.joined().insert((numbers.engine.clone(), run.number), numbers);
     }
 
@@ -124,14 +125,9 @@ impl Growing {
         let text = |place: usize, run: &FinishedRun, records: &Records| {
             let numbers = &lab.runs[place];
             let text = script::series(numbers, &series_of(run, records, size, warmup), &self.colours);
-            match lab.is_large() {
-                true => series.add(numbers, text),
-                false => self.out.write(&run_file(numbers, "js"), text.as_bytes())?,
-            }
-            Ok::<(), ReportError>(())
+            series.add(&self.out, numbers, text)
         };
-        let tables = &Table::ALL[..Table::Packets as usize];
-        results.each(tables, wanted, text)?;
+        results.each(wanted, text)?;
         self.out.write("report/metrics.js", columns::script(summary).as_bytes())?;
         write_pages(&self.out, &lab, &series)
     }
@@ -211,20 +207,31 @@ fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), Report
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// The series of a large lab's runs, as scripts, until their pieces are written.
-#[derive(Default)]
+/// The series of runs, as scripts: each in a file of its own, in a large lab kept until their pieces are written.
 pub(crate) struct Series {
-    /// By place in the tree and engine.
+    in_pieces: bool,
+    /// By place in the tree and engine; empty where there is a file.
     texts: Mutex<BTreeMap<(usize, String), String>>,
 }
 
 impl Series {
+    /// Those of a lab's runs: none yet.
+    pub(crate) fn of(lab: &Lab) -> Series {
+        Series { in_pieces: lab.is_large(), texts: Mutex::default() }
+    }
+
     fn texts(&self) -> MutexGuard<'_, BTreeMap<(usize, String), String>> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, run: &RunNumbers, text: String) {
-        self.texts().insert((run.number, run.engine.clone()), text);
+    pub(crate) fn add(&self, out: &Folder, run: &RunNumbers, text: String) -> Result<(), ReportError> {
+        let mut kept = text;
+        if !self.in_pieces {
+            out.write(&run_file(run, "js"), kept.as_bytes())?;
+            kept = String::new();
+        }
+        self.texts().insert((run.number, run.engine.clone()), kept);
+        Ok(())
     }
 
     fn has(&self, run: &RunNumbers) -> bool {

@@ -37,7 +37,6 @@ pub use tables::class_name;
 
 use growing::Series;
 use model::{Lab, RunNumbers, RunSeries};
-use pages::run_file;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use weir_base::Span;
@@ -107,14 +106,10 @@ pub fn write_pages(
     lab: &Lab,
     mut series: impl FnMut(&RunNumbers) -> Result<RunSeries, ReportError>,
 ) -> Result<(), ReportError> {
-    let (out, pieces) = (Folder::new(folder), Series::default());
+    let (out, scripts) = (Folder::new(folder), Series::of(lab));
     let colours = lab.group_names().into_iter().map(String::from).zip(0..).collect();
     for run in &lab.runs {
-        let text = script::series(run, &series(run)?, &colours);
-        match lab.is_large() {
-            true => pieces.add(run, text),
-            false => out.write(&run_file(run, "js"), text.as_bytes())?,
-        }
+        scripts.add(&out, run, script::series(run, &series(run)?, &colours))?;
     }
-    growing::write_pages(&out, lab, &pieces)
+    growing::write_pages(&out, lab, &scripts)
 }

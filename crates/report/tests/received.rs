@@ -32,7 +32,7 @@ fn received(folder: &Path) {
         recorder.flow(&FlowSample { at, flow: 1, read_bytes: 80_000, ..FlowSample::default() });
     }
     recorder.finish().unwrap();
-    out.commit("sim", &run, Outcome::default()).unwrap();
+    out.commit(&out.describe("sim", &run, Outcome::default())).unwrap();
 }
 
 /// The ways to each value that is neither an object nor a list, as JSON pointers (RFC 6901); of lists the first two members.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_engine::{FinishedRun, Outcome, Progress, Results};
 use weir_plan::Lab;
-use weir_record::{Records, RunSummary, Table};
+use weir_record::{Records, RunSummary};
 use weir_report::Growing;
 
 /// How often the index is written anew, at least.
@@ -76,7 +76,6 @@ impl<'a> Watch<'a> {
             results.runs.iter().map(|run| known(&run.file.id)).collect()
         };
         let _ = results.each(
-            &Table::FOR_METRICS,
             |run| !known[run],
             |_, run, records| {
                 let summary = run.summarise(records, None);

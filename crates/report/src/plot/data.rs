@@ -5,8 +5,7 @@ use crate::sentence::engine_name;
 use weir_engine::{FinishedRun, Results, ResultsError};
 use weir_record::compare::Estimate;
 use weir_record::{
-    METRICS, Metric, Metrics, Records, RunSummary, SHARES, Subject, Summary, Table, Value, metric, series,
-    spreads,
+    METRICS, Metric, Metrics, Records, RunSummary, SHARES, Subject, Summary, Value, metric, series, spreads,
 };
 
 /// Most points of a line over time.
@@ -388,8 +387,7 @@ fn over_cells(
         let of = subject(run, metric, wanted.of.as_deref());
         Ok::<_, ResultsError>((name(run), of.and_then(|of| points(run, records, metric, of, wanted.kind))))
     };
-    let tables = &Table::ALL[..Table::Packets as usize];
-    let read = results.each(tables, |place| places.contains(&place), made)?;
+    let read = results.each(|place| places.contains(&place), made)?;
     let curves: Vec<Curve> = read
         .into_iter()
         .filter_map(|(name, points)| Some(Curve { name, points: points?, intervals: vec![] }))
