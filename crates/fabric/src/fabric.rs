@@ -1,16 +1,19 @@
 //! The fabric: all links of a run, and the events in them.
 
 mod counts;
+mod deferred;
+mod station;
 
 pub use counts::Totals;
+pub use station::{Net, Placed, Station, StationCounters};
 
 use crate::event::EventQueue;
 use crate::link::{Around, Link, LinkCounters, Observer};
 use crate::route::{Hop, Hops, Routes};
-use crate::station::{Placed, StationCounters, Stations};
 use crate::tap::Taps;
 use crate::wire::Wire;
 use crate::{config, config::Config};
+use station::Stations;
 use std::collections::VecDeque;
 use weir_base::{FlowId, Random, Span, Time};
 use weir_queue::Queue;

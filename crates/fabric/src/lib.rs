@@ -5,14 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod config;
-mod deferred;
 mod event;
 mod fabric;
 mod jitter;
 mod link;
 mod loss;
 mod route;
-mod station;
 mod tap;
 #[cfg(test)]
 mod tests;
@@ -24,12 +22,11 @@ pub use config::{
     Card, Change, Config, Flow, Link, MTU, Network, Node, Outage, Reorder, RoundTrips, Route, Shaper,
 };
 pub use event::EventQueue;
-pub use fabric::{Delivery, Fabric, Totals};
+pub use fabric::{Delivery, Fabric, Net, Placed, Station, StationCounters, Totals};
 pub use jitter::{Distribution, Jitter};
 pub use link::{LinkCounters, Observer, PacketEvent};
 pub use loss::{GilbertElliott, Loss};
 pub use route::Paths;
-pub use station::{Net, Placed, Station, StationCounters};
 pub use tap::FlowCounters;
 pub use trace::{OPPORTUNITY, Playback, Trace, TraceError};
 pub use weir_queue::DropReason;

@@ -5,17 +5,19 @@
 //! while packets wait.
 
 mod account;
+mod deferred;
 mod impairments;
 mod observer;
 mod pacing;
 
+pub(crate) use deferred::Until;
 pub(crate) use observer::Around;
 pub use observer::{Observer, PacketEvent};
 
 use crate::config;
-use crate::deferred::Departures;
 use crate::wire::Wire;
 use account::Account;
+use deferred::Departures;
 use impairments::Impairments;
 use pacing::Pacing;
 use std::collections::VecDeque;
@@ -121,7 +123,7 @@ pub(crate) struct Link<P> {
     pub(crate) total_lost: u64,
     pub(crate) total_duplicated: u64,
     account: Account,
-    /// Whether it is caught up with when somebody looks (see `deferred.rs`).
+    /// Whether it is caught up with when somebody looks (see `link/deferred.rs`).
     pub(crate) deferred: bool,
     /// Of a deferred link, the packets that have yet to leave their hosts for it.
     pub(crate) departures: Departures<P>,

@@ -2,15 +2,12 @@
 //! transfer follows a change within a second or so; where its circuit is taken away it goes on under H-TCP.
 
 use crate::running::{is_registered, map_of};
-use crate::{Circuit, Control, Problem, control};
+use crate::{CIRCUITS, Circuit, Control, Problem, control};
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use weir_base::{Rate, Span};
 use weir_control::Config;
-
-/// The map of `bpf/ctcp.c`. Where the control is pinned it is pinned beside it.
-pub(crate) const MAP: &str = "circuits";
 /// Bits of an address of IPv6, and those before one of IPv4 that it holds (RFC 4291, section 2.5.5.2).
 const WHOLE: u8 = 128;
 const MAPPED: u8 = 96;
@@ -28,7 +25,7 @@ fn circuits_map() -> Result<MapHandle, Problem> {
     if !is_registered(ctcp) {
         return Err(Problem::NotLoaded(ctcp.kernel));
     }
-    Ok(map_of(ctcp, MAP)?.1)
+    Ok(map_of(ctcp, CIRCUITS)?.1)
 }
 
 fn failed(error: libbpf_rs::Error) -> Problem {

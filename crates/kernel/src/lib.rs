@@ -25,6 +25,8 @@ mod object;
 #[cfg(feature = "bpf")]
 mod parameters;
 #[cfg(feature = "bpf")]
+mod pinned;
+#[cfg(feature = "bpf")]
 mod pins;
 mod problem;
 #[cfg(feature = "bpf")]
@@ -53,6 +55,10 @@ pub use problem::Problem;
 pub use relabel::Relabelling;
 #[cfg(feature = "bpf")]
 pub use running::running;
+
+/// The map that holds the circuits of a control that has any, and what its pin is called.
+#[cfg(feature = "bpf")]
+const CIRCUITS: &str = "circuits";
 
 /// A control that has a kernel form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 //! a process has a descriptor of it or it is pinned; the kernel counts, whoever is killed.
 
 use crate::holder::Holder;
-use crate::{Control, Problem, pins};
+use crate::pinned::is_pinned_below;
+use crate::{Control, Problem};
 use libbpf_rs::MapHandle;
 use std::collections::BTreeSet;
 use std::fs;
@@ -116,7 +117,7 @@ pub(crate) fn holders(control: &Control) -> Result<Vec<Holder>, Problem> {
             holders.push(Holder::new(number, false));
         }
         let elsewhere = namespace_of(&number.to_string()).is_some_and(|it| namespaces.insert(it));
-        if elsewhere && pins::is_pinned_below(&process.path().join("root"), control) {
+        if elsewhere && is_pinned_below(&process.path().join("root"), control) {
             holders.push(Holder::new(number, true));
         }
     }

@@ -1,24 +1,21 @@
 //! Controls that outlast the process that loaded them: their links are pinned in a file system for BPF objects, which is mounted
 //! for the first, unmounted with the last, and open to its owner alone. Names there that are not weir's are left alone.
 
-use crate::circuits::MAP as CIRCUITS;
 use crate::lock::{Lock, PRIVATE};
 use crate::object::{Held, MOMENT, PATIENCE, find_or_load};
+use crate::pinned::{FOLDER, beside_of, is_kernels, is_mounted, is_pin, is_pinned, pins_of, relabelling_of};
 use crate::running::{self, is_registered, parameters_of};
-use crate::{Control, Problem, capability, configure, control, holder, links, relabel::Relabelling};
+use crate::{
+    CIRCUITS, Control, Problem, capability, configure, control, holder, links, relabel::Relabelling,
+};
 use rustix::mount::{MountFlags, UnmountFlags};
 use serde_json::{Map, Value};
-use std::fs::{self, DirEntry, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-/// Where pins are.
-const FOLDER: &str = "/run/weir/bpf";
-/// `BPF_FS_MAGIC` (include/uapi/linux/magic.h).
-const MAGIC: u32 = 0xcafe_4a11;
 
 /// Loads a control, to stay until it is unloaded, or gives one that is there these parameters; what leaves these devices from
 /// connections under it is relabelled as ECT(1). Returns what a person should know of it.
@@ -102,59 +99,6 @@ pub fn unload(name: &str) -> Result<Vec<String>, Problem> {
         std::thread::sleep(MOMENT);
     }
     Ok(notes)
-}
-
-/// Whether a control outlasts its loader.
-pub(crate) fn is_pinned(control: &Control) -> bool {
-    is_pinned_below(Path::new("/"), control)
-}
-
-/// Whether it does so in the file systems that some process sees.
-pub(crate) fn is_pinned_below(root: &Path, control: &Control) -> bool {
-    let folder = root.join(FOLDER.trim_start_matches('/'));
-    pins_of(control, &folder).iter().any(|pin| stem(pin) == Some(control.short))
-}
-
-/// A pin's name without the number that keeps it apart from others.
-fn stem(pin: &Path) -> Option<&str> {
-    let name = pin.file_name()?.to_str()?;
-    let numbered = name.rsplit_once('-').filter(|(_, number)| number.bytes().all(|it| it.is_ascii_digit()));
-    Some(numbered.map_or(name, |(stem, _)| stem))
-}
-
-/// What the pins of what relabels for a control are called.
-fn relabelling_of(control: &Control) -> String {
-    beside_of(control, "ect1")
-}
-
-/// What the pin of something that stays for as long as a control is called.
-fn beside_of(control: &Control, what: &str) -> String {
-    format!("{}-{what}", control.short)
-}
-
-/// The pins of a control and of what stays with it: what relabels for it, the controls beside it, its circuits.
-fn pins_of(control: &Control, folder: &Path) -> Vec<PathBuf> {
-    let pins = is_mounted(folder).then(|| fs::read_dir(folder)).into_iter().flatten().flatten().flatten();
-    let others = control.beside.iter().filter_map(|name| crate::control(name)).map(|other| other.short);
-    let stems: Vec<String> = std::iter::once(control.short.to_owned())
-        .chain(["ect1", CIRCUITS].into_iter().chain(others).map(|what| beside_of(control, what)))
-        .collect();
-    let ours = |pin: &PathBuf| stem(pin).is_some_and(|stem| stems.iter().any(|ours| ours == stem));
-    pins.filter(is_pin).map(|entry| entry.path()).filter(ours).collect()
-}
-
-/// Whether it is an object that root has pinned: not a folder or a symbolic link, and nobody else's.
-fn is_pin(entry: &DirEntry) -> bool {
-    entry.metadata().is_ok_and(|found| found.is_file() && found.uid() == 0)
-}
-
-/// Whether the kernel has put it there by itself: `maps.debug` and `progs.debug` (kernel/bpf/preload).
-fn is_kernels(entry: &DirEntry) -> bool {
-    entry.path().extension().is_some_and(|extension| extension == "debug")
-}
-
-fn is_mounted(folder: &Path) -> bool {
-    rustix::fs::statfs(folder).is_ok_and(|found| found.f_type as u32 == MAGIC)
 }
 
 /// Mounts the file system for pins, if it is not there. Returns what a person should know of it.

@@ -1,7 +1,8 @@
 //! Controls that are in the kernel now: which, with what parameters, and how these change.
 
 use crate::parameters::{Parameter, parameters, write_all};
-use crate::{CONTROLS, Control, Problem, Running, flows, links, pins};
+use crate::pinned::is_pinned;
+use crate::{CONTROLS, Control, Problem, Running, flows, links};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, ProgramType};
@@ -113,7 +114,7 @@ pub fn running() -> Result<Vec<Running>, Problem> {
     let flows = flows::by_control().map_err(Problem::failed("cannot list connections"))?;
     let look = |control: &'static Control| {
         let flows = flows.get(control.kernel).copied().unwrap_or(0);
-        let (parameters, pinned) = (parameters_of(control)?, pins::is_pinned(control));
+        let (parameters, pinned) = (parameters_of(control)?, is_pinned(control));
         Ok(Running { control, parameters, pinned, flows, holders: links::holders(control)? })
     };
     CONTROLS.iter().filter(|control| is_registered(control)).map(look).collect()

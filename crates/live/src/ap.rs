@@ -9,7 +9,7 @@
 use crate::answer::answer;
 use crate::clock::{Clock, claim_processor, timespec_of};
 use crate::datagram::datagram;
-use crate::device::{index_of, index_of_name};
+use crate::device::{addresses, index_of_name};
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use crate::port::{Batch, Frames, Port, Slot};
 use crate::shut::Shut;
@@ -363,6 +363,25 @@ fn ip_length(ip: &[u8]) -> u32 {
     match ip.first() {
         Some(first) if first >> 4 == 4 => word(2).into(),
         _ => 40 + u32::from(word(4)),
+    }
+}
+
+/// The index of a device that can be a side of a wire.
+fn index_of(device: &str) -> Result<u32, ApError> {
+    let index = index_of_name(device).ok_or_else(|| ApError::NoDevice(device.to_owned()))?;
+    let kernel = |what: &str| {
+        let what = what.to_owned();
+        move |error| ApError::Kernel { what, error }
+    };
+    let addresses = addresses(device).map_err(kernel("cannot read the addresses of devices"))?;
+    if addresses.iter().any(IpAddr::is_loopback) || device == "lo" {
+        return Err(ApError::Unfit(format!("{device} is a loopback device")));
+    }
+    // Link-local ones of IPv6 come by themselves.
+    let own = |address: &&IpAddr| !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    match addresses.iter().find(own) {
+        Some(address) => Err(ApError::Addressed { device: device.to_owned(), address: *address }),
+        None => Ok(index),
     }
 }
 

@@ -1,6 +1,5 @@
-//! The devices that an aggregation point may take: which there are, and their addresses.
+//! Network devices: which there are, and their addresses.
 
-use crate::ap::ApError;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::net::IpAddr;
@@ -13,27 +12,8 @@ pub(crate) fn index_of_name(device: &str) -> Option<u32> {
     (index > 0).then_some(index)
 }
 
-/// The index of a device that can be a side of a wire.
-pub(crate) fn index_of(device: &str) -> Result<u32, ApError> {
-    let index = index_of_name(device).ok_or_else(|| ApError::NoDevice(device.to_owned()))?;
-    let kernel = |what: &str| {
-        let what = what.to_owned();
-        move |error| ApError::Kernel { what, error }
-    };
-    let addresses = addresses(device).map_err(kernel("cannot read the addresses of devices"))?;
-    if addresses.iter().any(IpAddr::is_loopback) || device == "lo" {
-        return Err(ApError::Unfit(format!("{device} is a loopback device")));
-    }
-    // Link-local ones of IPv6 come by themselves.
-    let own = |address: &&IpAddr| !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
-    match addresses.iter().find(own) {
-        Some(address) => Err(ApError::Addressed { device: device.to_owned(), address: *address }),
-        None => Ok(index),
-    }
-}
-
 /// The addresses of a device.
-fn addresses(device: &str) -> io::Result<Vec<IpAddr>> {
+pub(crate) fn addresses(device: &str) -> io::Result<Vec<IpAddr>> {
     let mut first = std::ptr::null_mut();
     // SAFETY: the pointer names a place for the head of the list, which is freed below.
     if unsafe { libc::getifaddrs(&raw mut first) } < 0 {

@@ -301,7 +301,8 @@ impl Run {
     /// The two ends of a flow that is one more stream of a connection, of which these are ends. `None` where there is no room for it.
     pub fn join(&self, flow: usize, ends: [&mut weir_transport::End; 2]) -> Option<[weir_transport::End; 2]> {
         let transport = self.groups[self.flows[flow].group].transport.as_ref()?;
-        let [from, to] = ends.map(|end| end.join(transport, &self.setup(flow)));
+        let [from, to] =
+            ends.map(|end| end.join(transport, &self.setup(flow)).map(weir_transport::End::Other));
         Some([from?, to?])
     }
 

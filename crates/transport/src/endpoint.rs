@@ -2,8 +2,7 @@
 //! time come out. The simulator drives endpoints at its hosts; live, user-space transports are driven over UDP sockets, and
 //! kernel TCP and UDP are sockets instead.
 
-use crate::tcp;
-use crate::{Body, udp};
+use crate::Body;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 
 /// A stream of a connection. A transport without streams has but one, number 0.
@@ -79,7 +78,7 @@ pub struct Counts {
 pub trait Endpoint: Send {
     /// The end of another flow whose stream is to be one of this connection; `None` where it cannot be. The driver has such ends send
     /// until none of them has anything to send, since a call to one may let another go on.
-    fn join(&mut self, config: &crate::Config, setup: &crate::Setup<'_>) -> Option<End> {
+    fn join(&mut self, config: &crate::Config, setup: &crate::Setup<'_>) -> Option<Box<dyn Endpoint>> {
         let _ = (config, setup);
         None
     }
@@ -145,99 +144,5 @@ pub trait Endpoint: Send {
     /// Reports the internal state of controllers and streams: part, name and value each. Names carry their unit.
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         let _ = report;
-    }
-}
-
-/// An endpoint of any transport. TCP and UDP are dispatched without an indirect call, and the tag is a byte of its own, which is
-/// read quicker than one that is hidden in a variant.
-#[allow(clippy::large_enum_variant)]
-#[repr(u8)]
-pub enum End {
-    /// TCP.
-    Tcp(tcp::Connection),
-    /// UDP.
-    Udp(udp::Socket),
-    /// Another transport.
-    Other(Box<dyn Endpoint>),
-}
-
-macro_rules! each {
-    ($end:expr, $method:ident($($argument:expr),*)) => {
-        match $end {
-            End::Tcp(end) => Endpoint::$method(end, $($argument),*),
-            End::Udp(end) => Endpoint::$method(end, $($argument),*),
-            End::Other(end) => end.$method($($argument),*),
-        }
-    };
-}
-
-impl Endpoint for End {
-    fn join(&mut self, config: &crate::Config, setup: &crate::Setup<'_>) -> Option<End> {
-        each!(self, join(config, setup))
-    }
-    fn open(&mut self, now: Time) {
-        each!(self, open(now));
-    }
-    #[inline]
-    fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
-        each!(self, receive(body, ecn, now));
-    }
-    #[inline(always)]
-    fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
-        each!(self, transmit(into, now))
-    }
-    #[inline]
-    fn next_timer(&self) -> Time {
-        each!(self, next_timer())
-    }
-    fn on_timer(&mut self, now: Time) {
-        each!(self, on_timer(now));
-    }
-    #[inline]
-    fn is_quiet(&self) -> bool {
-        each!(self, is_quiet())
-    }
-    fn refused(&mut self, now: Time) -> bool {
-        each!(self, refused(now))
-    }
-    fn small_queue(&self) -> u64 {
-        each!(self, small_queue())
-    }
-    fn throttled(&mut self, now: Time) {
-        each!(self, throttled(now));
-    }
-    fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64 {
-        each!(self, write(stream, message, now))
-    }
-    fn keep_full(&mut self, stream: Stream, greedy: bool) -> bool {
-        each!(self, keep_full(stream, greedy))
-    }
-    #[inline]
-    fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
-        each!(self, read(to));
-    }
-    fn close(&mut self, stream: Option<Stream>, now: Time) {
-        each!(self, close(stream, now));
-    }
-    #[inline]
-    fn is_open(&self) -> bool {
-        each!(self, is_open())
-    }
-    #[inline]
-    fn finished(&self) -> bool {
-        each!(self, finished())
-    }
-    fn all_acknowledged(&self) -> bool {
-        each!(self, all_acknowledged())
-    }
-    #[inline]
-    fn counts(&self) -> Counts {
-        each!(self, counts())
-    }
-    fn sample(&self) -> Option<Sample> {
-        each!(self, sample())
-    }
-    fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
-        each!(self, state(report));
     }
 }

@@ -4,6 +4,7 @@
 
 mod body;
 pub mod cp_udp;
+mod end;
 mod endpoint;
 mod paced;
 mod ranges;
@@ -16,7 +17,8 @@ pub mod tfrc;
 pub mod udp;
 
 pub use body::{Body, Datagram};
-pub use endpoint::{Counts, End, Endpoint, Message, Part, Read, Sample, Stream};
+pub use end::End;
+pub use endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 pub use settings::{Buffer, RTO_MIN, Settings};
 
 use weir_base::{Bytes, Ecn};

@@ -4,7 +4,7 @@
 use super::Parameters;
 use super::connection::Connection;
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
-use crate::{Body, Config, End, Setup};
+use crate::{Body, Config, Setup};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_base::{Ecn, Time};
 
@@ -31,10 +31,10 @@ impl Handle {
 }
 
 impl Endpoint for Handle {
-    fn join(&mut self, config: &Config, setup: &Setup<'_>) -> Option<End> {
+    fn join(&mut self, config: &Config, setup: &Setup<'_>) -> Option<Box<dyn Endpoint>> {
         let Config::Sliq(Parameters { stream, .. }) = config else { return None };
         let stream = self.connection().add_stream(stream, setup.datagrams)?;
-        Some(End::Other(Box::new(Handle { connection: self.connection.clone(), stream })))
+        Some(Box::new(Handle { connection: self.connection.clone(), stream }))
     }
     fn open(&mut self, now: Time) {
         self.connection().open(now);

@@ -98,7 +98,7 @@ fn widen(range: &mut Option<(u64, u64)>, at: u64) {
 impl Sender {
     /// Takes in an acknowledgement.
     pub(crate) fn on_ack(&mut self, arrival: &Arrival<'_>, now: Time) {
-        self.end_batch();
+        self.batch.end();
         if arrival.ack > self.next || arrival.ack + u64::from(self.max_window) < self.una {
             return;
         }

@@ -267,7 +267,8 @@ impl Sender {
         self.controller_window = window;
         let segments = (window.get() / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
         self.controller_segments = if segments > 0 { segments } else { self.quantum() };
-        self.set_quantum(if segments > 0 { 0 } else { self.controller_segments });
+        let quantum = if segments > 0 { 0 } else { self.controller_segments };
+        self.sub_mss.set_quantum(quantum, self.last_sent);
     }
 
     /// Segments that leave at once where the window is below one.

@@ -3,8 +3,7 @@
 //! long as a window in flight all the while would have taken to send as much, `srtt * quantum / window`. What is lost is sent
 //! again without waiting.
 
-use super::sender::Sender;
-use weir_base::{Span, Time};
+use weir_base::{Bytes, Span, Time};
 
 /// Where a window below one segment is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,50 +16,41 @@ pub(crate) struct SubMssPacing {
     begun: Time,
 }
 
-impl Sender {
-    /// The window is a segment or more, or so many segments leave at once.
-    pub(crate) fn set_quantum(&mut self, segments: u32) {
-        if segments == 0 || self.sub_mss.quantum == 0 {
+impl SubMssPacing {
+    /// The window is a segment or more (0), or so many segments leave at once. `last_sent` is when the last segment left.
+    pub(crate) fn set_quantum(&mut self, segments: u32, last_sent: Time) {
+        if segments == 0 || self.quantum == 0 {
             // What left before the window fell counts as the quantum that has begun.
-            self.sub_mss = SubMssPacing { quantum: segments, left: 0, begun: self.last_sent };
+            *self = SubMssPacing { quantum: segments, left: 0, begun: last_sent };
         }
     }
 
     /// Whether the window is below one segment.
     #[inline]
-    pub(crate) fn is_sub_mss(&self) -> bool {
-        self.sub_mss.quantum > 0
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.quantum > 0
     }
 
-    /// When new data may leave, as far as the pacer and a window below one segment go.
-    #[inline]
-    pub(crate) fn new_data_ready_at(&self) -> Time {
-        let ready = self.pacer.ready_at();
-        if self.is_sub_mss() { ready.max(self.next_quantum_at()) } else { ready }
-    }
-
-    fn next_quantum_at(&self) -> Time {
-        let SubMssPacing { quantum, left, begun } = self.sub_mss;
-        if left > 0 {
+    /// When new data may leave. The smoothed RTT is in eighths of microseconds.
+    pub(crate) fn next_at(&self, srtt8: u64, mss: u16, window: Bytes) -> Time {
+        if self.left > 0 {
             return Time::ZERO;
         }
-        // The smoothed RTT is in eighths of microseconds.
-        let bytes = u128::from(quantum) * u128::from(self.mss);
-        let nanos =
-            u128::from(self.rtt.srtt8()) * 125 * bytes / u128::from(self.controller_window.get().max(1));
-        begun + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
+        let bytes = u128::from(self.quantum) * u128::from(mss);
+        let nanos = u128::from(srtt8) * 125 * bytes / u128::from(window.get().max(1));
+        self.begun + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
     }
 
-    /// New data has left.
+    /// A segment of new data has left.
     #[inline]
-    pub(crate) fn count_quantum(&mut self, now: Time) {
-        if self.is_sub_mss() {
-            let SubMssPacing { quantum, left, .. } = self.sub_mss;
-            if left == 0 {
-                self.sub_mss = SubMssPacing { left: quantum - 1, begun: now, quantum };
-            } else {
-                self.sub_mss.left -= 1;
-            }
+    pub(crate) fn on_sent(&mut self, now: Time) {
+        if !self.is_at_work() {
+            return;
+        }
+        if self.left == 0 {
+            (self.left, self.begun) = (self.quantum - 1, now);
+        } else {
+            self.left -= 1;
         }
     }
 }
@@ -69,8 +59,9 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::tcp::config::Config;
+    use crate::tcp::sender::Sender;
     use crate::tcp::written::Written;
-    use weir_base::{Bytes, Random};
+    use weir_base::Random;
     use weir_control::{Ack, Controller};
 
     /// A window that stays.

@@ -91,7 +91,7 @@ impl Sender {
             return;
         }
         let pending = self.pending;
-        self.end_batch();
+        self.batch.end();
         self.disarm();
         match pending {
             Pending::Nothing => {}

@@ -1,6 +1,7 @@
 //! What leaves: segments forced by a timer, then retransmissions in sequence order (`tcp_xmit_retransmit_queue`), then new data
 //! (`tcp_write_xmit`), as far as the window, the receiver and the pacer allow.
 
+use super::batch::Next;
 use super::scoreboard::{FIN, SACKED, Sent};
 use super::sender::{Forced, Pending, Rexmit, Sender, micros};
 use weir_base::{Bytes, Span, Time};
@@ -141,6 +142,22 @@ impl Sender {
         None
     }
 
+    /// Whether the window is below one segment.
+    #[inline]
+    pub(crate) fn is_sub_mss(&self) -> bool {
+        self.sub_mss.is_at_work()
+    }
+
+    /// When new data may leave, as far as the pacer and a window below one segment go.
+    #[inline]
+    pub(crate) fn new_data_ready_at(&self) -> Time {
+        let ready = self.pacer.ready_at();
+        if !self.is_sub_mss() {
+            return ready;
+        }
+        ready.max(self.sub_mss.next_at(self.rtt.srtt8(), self.mss, self.controller_window))
+    }
+
     /// When the pacer lets something go that nothing else holds back.
     pub(crate) fn held_until(&self, ready: Time) -> Time {
         let room = self.board.in_flight() < self.cwnd();
@@ -239,6 +256,39 @@ impl Sender {
         Some(outgoing)
     }
 
+    /// A new segment has left: begins a batch, if others like it may follow.
+    #[inline(always)]
+    fn begin_batch(&mut self) {
+        let alike =
+            self.phase == Phase::Open && !self.wants_sent && !self.pacer.is_enforced() && !self.is_sub_mss();
+        if alike {
+            // The last segment before a FIN carries it.
+            let data = self.written.end - u64::from(self.written.closed);
+            let room = self.cwnd().saturating_sub(self.board.in_flight());
+            self.batch.begin(room, data.min(self.window_end()));
+        }
+    }
+
+    /// The next segment of the batch.
+    #[inline(always)]
+    pub(crate) fn next_in_batch(&mut self, now: Time) -> Next<Outgoing> {
+        let next = self.next + u64::from(self.mss);
+        match self.batch.next(next) {
+            Next::Segment(()) => {}
+            Next::Full => return Next::Full,
+            Next::Over => return Next::Over,
+        }
+        self.burst += 1;
+        let (at, start, len) = (micros(now), self.next, self.mss);
+        let mut sent = Sent::new(start, len, false, at);
+        self.next = next;
+        self.delivery.on_sent(&mut sent, at, false);
+        self.board.push(sent);
+        self.pacer.on_sent(Bytes::new(u64::from(len)), now);
+        let push = next >= self.written.end && !self.written.endless;
+        Next::Segment(Outgoing { start, len, fin: false, new: true, cwr: false, push })
+    }
+
     /// The application fills the buffer when it is woken; a greedy one does so whenever it can.
     #[inline]
     fn fill_buffer(&mut self) {
@@ -274,7 +324,7 @@ impl Sender {
             self.rearm_timeout(now);
         }
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
-        self.count_quantum(now);
+        self.sub_mss.on_sent(now);
         self.last_sent = now;
         let cwr = len > 0 && std::mem::take(&mut self.ecn.cwr_queued);
         // The end of what was written (`tcp_mark_push`); trains of segments (GSO), whose ends carry PSH too, are not modelled.
@@ -291,7 +341,7 @@ impl Sender {
 
     /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
     pub(crate) fn end_burst(&mut self, now: Time) {
-        self.end_batch();
+        self.batch.end();
         let is_full = self.board.in_flight() >= self.cwnd();
         let limited = is_full && self.has_new_data();
         if self.burst > 0 || limited {

@@ -10,9 +10,8 @@
 //! same things in the same order. Not deferred are links that others watch as things happen (an observer, a host's card),
 //! paced links, links on which packets overtake each other, and all links of a network with stations or scheduled changes.
 
+use super::{Around, Link};
 use crate::event::EventQueue;
-use crate::fabric::{Delivery, Fabric};
-use crate::link::{Around, Link};
 use crate::tap::Taps;
 use crate::wire::Wire;
 use std::collections::VecDeque;
@@ -46,7 +45,7 @@ impl<P> Departures<P> {
     }
 
     #[inline(always)]
-    fn push(&mut self, at: Time, host: u32, packet: P) {
+    pub(crate) fn push(&mut self, at: Time, host: u32, packet: P) {
         let before = |other: &(Time, u32, P)| (other.0, other.1) <= (at, host);
         // Nearly always it is the last to leave.
         if self.packets.back().is_none_or(before) {
@@ -92,7 +91,7 @@ impl<P: Wire> Link<P> {
 
     /// Does in this deferred link what is due.
     #[inline(always)]
-    fn catch_up(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
+    pub(crate) fn catch_up(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         loop {
             let departs = self.departures.next;
             if self.armed && self.free_at <= departs {
@@ -114,7 +113,7 @@ impl<P: Wire> Link<P> {
 
     /// The same, where there is mostly nothing to do.
     #[inline(always)]
-    fn catch_up_if_late(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
+    pub(crate) fn catch_up_if_late(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         if self.is_late(until.time) {
             self.catch_up_late(until, taps, around);
         }
@@ -127,7 +126,7 @@ impl<P: Wire> Link<P> {
 
     /// When this deferred link needs its event, and the event's source.
     #[inline(always)]
-    fn due(&self, first_host: usize) -> (Time, usize) {
+    pub(crate) fn due(&self, first_host: usize) -> (Time, usize) {
         if self.head() != Time::NEVER {
             (self.head(), 2 * self.index + 1)
         } else if self.armed {
@@ -139,84 +138,11 @@ impl<P: Wire> Link<P> {
 
     /// Sees to it that this deferred link has its event.
     #[inline(always)]
-    fn schedule(&mut self, first_host: usize, events: &mut EventQueue) {
+    pub(crate) fn schedule(&mut self, first_host: usize, events: &mut EventQueue) {
         let (due, source) = self.due(first_host);
         if due < self.scheduled {
             self.scheduled = due;
             events.push(due, source);
         }
-    }
-}
-
-impl<P: Wire> Fabric<P> {
-    #[inline(always)]
-    fn until(&self, time: Time, source: usize) -> Until {
-        Until { time, source, first_host: self.first_host }
-    }
-
-    /// A packet leaves its host for a deferred link at this time, now or later.
-    #[inline(always)]
-    pub(crate) fn defer(&mut self, link: usize, at: Time, host: usize, packet: P) {
-        let link = &mut self.links[link];
-        link.departures.push(at, host as u32, packet);
-        link.schedule(self.first_host, &mut self.events);
-    }
-
-    /// A packet arrives at a deferred link.
-    #[inline(always)]
-    pub(crate) fn arrive_deferred(&mut self, link: usize, packet: P, now: Time) {
-        let until = self.until(now, self.acting);
-        let link = &mut self.links[link];
-        link.catch_up_if_late(until, &mut self.taps, &mut self.around);
-        link.arrive(packet, now, &mut self.around);
-        link.schedule(self.first_host, &mut self.events);
-    }
-
-    /// A deferred link's event: hands out the packet that has reached the far end, if one has.
-    #[inline(always)]
-    pub(crate) fn deferred_event(&mut self, index: usize, now: Time, source: usize) -> Option<Delivery<P>> {
-        let until = self.until(now, source);
-        let link = &mut self.links[index];
-        if link.scheduled != now {
-            self.events.pop();
-            return None;
-        }
-        link.catch_up(until, &mut self.taps, &mut self.around);
-        let packet = link.take_arrived(now);
-        let ((due, source), to) = (link.due(self.first_host), link.to as usize);
-        link.scheduled = due;
-        self.next_event(due, source);
-        let packet = packet?;
-        let hop = self.hops.next(to, packet.destination());
-        self.take_hop(hop, to, Some(index), packet, now)
-    }
-
-    /// A packet is about to reach a host: what this host has sent before is noted first.
-    #[inline(always)]
-    pub(crate) fn catch_up_with_host(&mut self, host: usize, now: Time) {
-        let until = self.until(now, self.acting);
-        if let Some(link) = self.edges[host].link {
-            self.links[link as usize].catch_up_if_late(until, &mut self.taps, &mut self.around);
-        }
-    }
-
-    /// Brings all links up to `now`, so that counters and queues are as of that time.
-    pub fn settle(&mut self, now: Time) {
-        (0..self.links.len()).for_each(|link| self.settle_link(link, now));
-    }
-
-    /// The same for one link.
-    pub(crate) fn settle_link(&mut self, index: usize, now: Time) {
-        let until = self.until(now, usize::MAX);
-        let link = &mut self.links[index];
-        if link.deferred {
-            link.catch_up_if_late(until, &mut self.taps, &mut self.around);
-        }
-    }
-
-    /// From now on no link is deferred. Nothing may have happened yet.
-    pub(crate) fn defer_nothing(&mut self) {
-        self.links.iter_mut().for_each(|link| link.deferred = false);
-        self.edges.iter_mut().for_each(|edge| edge.link = None);
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! A node without a station costs nothing: the tables of [`crate::route`] say where a packet stops.
 
+use super::{Delivery, Fabric};
 use crate::event::EventQueue;
-use crate::fabric::{Delivery, Fabric};
 use crate::link::Link;
 use crate::wire::Wire;
 use std::collections::VecDeque;
