@@ -4,6 +4,7 @@
 //! stream with probability `F = min(1, available / arriving)`. With `k` flowshares in use, `F` is about `1 / k`, without anyone
 //! saying `k`.
 
+use crate::lag::Lag;
 use serde::{Deserialize, Serialize};
 use weir_base::{Random, Span, Time};
 
@@ -16,11 +17,14 @@ pub struct Config {
     /// Time constant of the average of the arriving rate, in round trips. The source does not give its weight.
     #[schemars(range(min = 0.01, max = 100.0))]
     pub averaging_rtts: f64,
+    /// Whether `available` is taken as it was when the senders sent what arrives now: a round trip ago, averaged like the arriving
+    /// rate. In the source it is the newest, which runs ahead of what arrives while it rises.
+    pub aligned: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { enabled: true, averaging_rtts: 1.0 }
+        Config { enabled: true, averaging_rtts: 1.0, aligned: false }
     }
 }
 
@@ -33,6 +37,9 @@ pub struct Filter {
     config: Config,
     /// Average rate of what arrives and what was lost, in bytes a second.
     arriving: f64,
+    /// The rate of one flowshare that the arriving rate is compared with; none before there is one.
+    available: Option<f64>,
+    lag: Lag,
     last: Option<Time>,
     random: Random,
 }
@@ -40,7 +47,7 @@ pub struct Filter {
 impl Filter {
     /// A filter that has seen nothing and draws from this stream.
     pub fn new(config: Config, random: Random) -> Filter {
-        Filter { config, arriving: 0.0, last: None, random }
+        Filter { config, arriving: 0.0, available: None, lag: Lag::default(), last: None, random }
     }
 
     /// Takes `count` packets of the real stream, `bytes` long together, that arrived or should have arrived at `at`, and
@@ -61,24 +68,32 @@ impl Filter {
         // later arrivals; its step has no length.
         let step = self.last.map_or(averaging, |last| at.since(last).as_secs_f64());
         self.arriving = (self.arriving * averaging + bytes) / (averaging + step);
+        self.available = match (available, rtt) {
+            (Some(newest), Some(rtt)) if self.config.aligned => {
+                let then = self.lag.update(newest, rtt, at);
+                let average = self.available.unwrap_or(then);
+                Some((average * averaging + then * step) / (averaging + step))
+            }
+            _ => available,
+        };
         self.last = self.last.max(Some(at));
-        match self.fraction(available) {
+        match self.fraction() {
             1.0 => count,
             fraction => (fraction * count as f64 + self.random.unit()) as u64,
         }
     }
 
     /// The probability `F` that an event passes.
-    pub fn fraction(&self, available: Option<f64>) -> f64 {
-        match available {
+    pub fn fraction(&self) -> f64 {
+        match self.available {
             Some(available) if self.config.enabled && available < self.arriving => available / self.arriving,
             _ => 1.0,
         }
     }
 
     /// The rate of the virtual stream, in bytes a second.
-    pub fn virtual_rate(&self, available: Option<f64>) -> f64 {
-        self.arriving * self.fraction(available)
+    pub fn virtual_rate(&self) -> f64 {
+        self.arriving * self.fraction()
     }
 
     /// The rate of the real stream, lost packets included, in bytes a second.
@@ -138,6 +153,25 @@ mod tests {
         let passed = filter.thin(1000, 1e6, Time::from_nanos(3_000_000_000), Some(0.25e6), RTT);
         // A second of outage counts as traffic: a megabyte in 1.001 s, then thinned by 0.25 or a little less.
         assert!((230..=270).contains(&passed), "{passed}");
+    }
+
+    #[test]
+    fn an_aligned_filter_passes_a_quarter_while_four_flowshares_rise() {
+        // The flowshare grows by 2.5 kB/s in each millisecond; four of it arrive a round trip later.
+        let passed = |aligned| {
+            let config = Config { aligned, ..Config::default() };
+            let mut filter = Filter::new(config, Random::stream(1, "filter"));
+            let share = |n: u64| 250e3 + 2500.0 * n as f64;
+            let mut fractions = 0.0;
+            for n in 50..1050 {
+                let (bytes, at) = (4.0 * share(n - 50) / 1e3, Time::from_nanos(n * 1_000_000));
+                filter.thin(1, bytes, at, Some(share(n)), RTT);
+                fractions += if n >= 250 { filter.fraction() / 800.0 } else { 0.0 };
+            }
+            fractions
+        };
+        assert!((passed(true) - 0.25).abs() < 0.005, "{}", passed(true));
+        assert!(passed(false) > 0.27, "{}", passed(false));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod estimator;
 pub mod filter;
 mod five_tuple;
 pub mod header;
+mod lag;
 mod loss;
 mod measure;
 mod path;

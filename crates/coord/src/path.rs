@@ -60,6 +60,8 @@ struct Share {
     /// Number of the next event of the virtual stream.
     next: u64,
     size: Ewma,
+    /// Packets of the virtual stream that were lost.
+    lost: u64,
     /// Bytes a second; none before there is a round trip time.
     available: Option<f64>,
 }
@@ -71,7 +73,7 @@ impl Share {
 
     /// What the estimator may know; none before there is a round trip time.
     fn conditions(&self, rtt: Option<Span>, latest: Span) -> Option<Conditions> {
-        let (size, receiving) = (self.size(), self.filter.virtual_rate(self.available));
+        let (size, receiving) = (self.size(), self.filter.virtual_rate());
         Some(Conditions { rtt: rtt?, latest_rtt: latest, size, receiving })
     }
 
@@ -83,14 +85,15 @@ impl Share {
         (count > 0).then_some(event)
     }
 
-    fn lost(&mut self, losses: &Losses, rtt: Option<Span>) {
+    fn lost(&mut self, losses: &Losses, rtt: Option<Span>, now: Time) {
         let piece = losses.count.div_ceil(PIECES);
         let mut from = 0;
         while from < losses.count {
             let count = piece.min(losses.count - from);
             let event = self.thin(count, losses.time(from), rtt, count as f64 * self.size());
             if let (Some(event), Some(conditions)) = (event, self.conditions(rtt, rtt.unwrap_or_default())) {
-                self.estimator.lost(&event, &conditions);
+                self.lost += event.count;
+                self.estimator.lost(&event, &conditions, now);
             }
             from += count;
         }
@@ -120,6 +123,7 @@ impl Path {
                 estimator: Estimator::new(&measurement.estimator),
                 next: 0,
                 size: Ewma::new(SIZE_WEIGHT),
+                lost: 0,
                 available: None,
             },
             next: first,
@@ -168,7 +172,7 @@ impl Path {
         let (share, mut lost) = (&mut self.share, 0);
         let outcome = self.detector.arrived(probe.sequence, version, now, |losses| {
             lost += losses.count;
-            share.lost(&losses, rtt);
+            share.lost(&losses, rtt, now);
         });
         self.lost += lost;
         self.total_lost += lost;
@@ -227,10 +231,11 @@ impl Path {
         report("rtt_ms", self.rtt.smoothed().map_or(0.0, Span::as_millis_f64));
         report("flowshare_mbps", self.available().unwrap_or(0.0) * 8.0 / 1e6);
         report("arriving_mbps", self.share.filter.arriving() * 8.0 / 1e6);
-        report("passed_fraction", self.share.filter.fraction(self.available()));
+        report("passed_fraction", self.share.filter.fraction());
         report("loss_fraction", f64::from(self.fraction) / 4_294_967_296.0);
         report("packets_arrived", self.total_arrived as f64);
         report("packets_lost", self.total_lost as f64);
+        report("losses_considered", self.share.lost as f64);
         report("peer_restarts", self.restarts.saturating_sub(1) as f64);
         self.share.estimator.state(report);
     }

@@ -72,11 +72,11 @@ impl Estimator {
         }
     }
 
-    /// Packets of the virtual stream were lost.
-    pub fn lost(&mut self, event: &Event, conditions: &Conditions) {
+    /// Packets of the virtual stream were lost, as is known now.
+    pub fn lost(&mut self, event: &Event, conditions: &Conditions, now: Time) {
         match self {
             Estimator::Tfrc(tfrc) => tfrc.lost(event, conditions),
-            Estimator::Rap(rap) => rap.lost(event, conditions),
+            Estimator::Rap(rap) => rap.lost(event, conditions, now),
         }
     }
 

@@ -1,6 +1,7 @@
 //! RAP's estimate (Rejaie, Handley and Estrin 1999; sections 2.3.3 and 4.2.2), on rates instead of gaps between packets.
 //! A step lasts one smoothed round trip; a step without loss adds one packet a round trip. A loss halves the rate at once.
-//! Losses of one cluster (consecutive ones, and those within a round trip of the back-off) halve it once. The fine-grain
+//! Losses of one cluster halve it once: consecutive ones, and those within a round trip of the back-off, which is when the loss is
+//! declared. The fine-grain
 //! signal divides the rate by the ratio of a fast to a slow average of the round trip time; the source gives no weights,
 //! those here are of ns-2's implementation (`kfrtt_`, `kxrtt_`), where it is off by default.
 //!
@@ -76,8 +77,8 @@ impl Rap {
         }
     }
 
-    /// Packets were lost.
-    pub fn lost(&mut self, event: &Event, conditions: &Conditions) {
+    /// Packets were lost, as is known now.
+    pub fn lost(&mut self, event: &Event, conditions: &Conditions, now: Time) {
         let continued = event.sequence == self.cluster;
         self.cluster = event.sequence + event.count;
         let damped = self.backed_off.is_some_and(|at| event.at.since(at) <= conditions.rtt);
@@ -87,9 +88,9 @@ impl Rap {
         let step = step(conditions);
         let rate = self.rate.unwrap_or(step) * self.config.decrease;
         self.rate = Some(rate.max(step * LEAST_PACKETS));
-        self.backed_off = Some(event.at);
-        // The next step begins at the loss.
-        self.step_ends = event.at + conditions.rtt;
+        // What left before the sender hears of it belongs to the same cluster: a round trip from now, and not from the loss.
+        self.backed_off = Some(now);
+        self.step_ends = now + conditions.rtt;
     }
 
     /// The rate in bytes a second.
@@ -124,8 +125,12 @@ mod tests {
         Conditions { rtt, latest_rtt: Span::from_millis(latest_ms), size: 1000.0, receiving: 0.0 }
     }
 
-    fn event(sequence: u64, ms: u64) -> Event {
-        Event { sequence, count: 1, at: Time::from_nanos(ms * 1_000_000) }
+    fn ms(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn event(sequence: u64, at: u64) -> Event {
+        Event { sequence, count: 1, at: ms(at) }
     }
 
     /// Ten packets, one each 50 ms: at 100, 200, 300 and 400 ms a step ends.
@@ -145,18 +150,29 @@ mod tests {
     #[test]
     fn a_cluster_of_losses_halves_the_rate_once() {
         let mut rap = grown();
-        rap.lost(&event(9, 410), &conditions(100));
+        rap.lost(&event(9, 410), &conditions(100), ms(410));
         assert_eq!(rap.rate(&conditions(100)), 25_000.0);
-        rap.lost(&event(12, 500), &conditions(100));
+        rap.lost(&event(12, 500), &conditions(100), ms(500));
         assert_eq!(rap.rate(&conditions(100)), 25_000.0, "within a round trip of the back-off");
-        rap.lost(&event(13, 511), &conditions(100));
+        rap.lost(&event(13, 511), &conditions(100), ms(511));
         assert_eq!(rap.rate(&conditions(100)), 25_000.0, "13 continues the cluster of 12");
-        rap.lost(&event(20, 512), &conditions(100));
+        rap.lost(&event(20, 512), &conditions(100), ms(512));
         assert_eq!(rap.rate(&conditions(100)), 12_500.0);
         rap.arrived(&event(21, 600), &conditions(100));
         assert_eq!(rap.rate(&conditions(100)), 12_500.0, "the step began with the loss");
         rap.arrived(&event(22, 612), &conditions(100));
         assert_eq!(rap.rate(&conditions(100)), 22_500.0);
+    }
+
+    #[test]
+    fn a_back_off_is_damped_from_when_the_loss_is_known() {
+        let mut rap = grown();
+        // The loss of 400 ms is declared at 440 ms; what would have arrived until 540 ms had left before the sender heard of it.
+        rap.lost(&event(9, 400), &conditions(100), ms(440));
+        rap.lost(&event(12, 530), &conditions(100), ms(560));
+        assert_eq!(rap.rate(&conditions(100)), 25_000.0);
+        rap.lost(&event(14, 545), &conditions(100), ms(560));
+        assert_eq!(rap.rate(&conditions(100)), 12_500.0);
     }
 
     #[test]
