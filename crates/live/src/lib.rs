@@ -1,5 +1,6 @@
 //! Real Linux: hosts are network namespaces with the kernel's own TCP, and the network between them is the `fabric` crate,
-//! pumped in real time from packet sockets. Beside the engine, an aggregation point between two devices of a host.
+//! pumped in real time from packet sockets. Beside the engine, an aggregation point between two devices of a host (`ap`) and the
+//! endpoints of its applications (`cp`).
 
 pub mod address;
 mod answer;
@@ -11,6 +12,7 @@ mod checks;
 mod clock;
 mod command;
 mod controls;
+pub mod cp;
 mod datagram;
 mod device;
 pub mod doctor;

@@ -1,20 +1,28 @@
 //! What the fuzzer's inputs must not do, checked without the fuzzer, and with bytes at random.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "../../../fuzz/checks/rudp.rs"]
+mod rudp;
 #[path = "../../../fuzz/checks/sliq.rs"]
 mod sliq;
 
 use proptest::prelude::*;
 
-#[test]
-fn every_input_of_the_corpus_is_survived() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/sliq");
+/// Hands each input of a folder to a check.
+fn each_of(folder: &str, check: fn(&[u8])) {
+    let folder = format!("{}/../../fuzz/corpus/{folder}", env!("CARGO_MANIFEST_DIR"));
     let mut inputs = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
-        sliq::check(&std::fs::read(entry.unwrap().path()).unwrap());
+        check(&std::fs::read(entry.unwrap().path()).unwrap());
         inputs += 1;
     }
     assert!(inputs >= 10, "the corpus of the repository is there: {inputs} inputs");
+}
+
+#[test]
+fn every_input_of_the_corpus_is_survived() {
+    each_of("sliq", sliq::check);
+    each_of("rudp", rudp::check);
 }
 
 proptest! {
@@ -23,5 +31,6 @@ proptest! {
     #[test]
     fn bytes_at_random_are_survived(data in prop::collection::vec(any::<u8>(), 0..400)) {
         sliq::check(&data);
+        rudp::check(&data);
     }
 }

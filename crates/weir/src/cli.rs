@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Circuit(crate::circuit::CircuitArgs),
     /// Let many flows between two sites share their path as one: an aggregation point between two devices
     Ap(crate::ap::ApArgs),
+    /// Send and receive as a flow of such an application: files, pipes or datagrams through aggregation points
+    Cp(crate::cp::CpArgs),
     /// Plan how SLIQ, a transport for lossy paths, keeps a deadline
     Sliq(crate::sliq::SliqArgs),
     /// Tell what this machine can do, and what would make a result invalid

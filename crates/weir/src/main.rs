@@ -6,6 +6,7 @@ mod circuit;
 mod cli;
 mod commands;
 mod compare;
+mod cp;
 mod doctor;
 mod failure;
 mod identity;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Circuit(args) => circuit::circuit(&args.action),
         Command::Ap(args) => ap::ap(&args),
+        Command::Cp(args) => cp::cp(&args.action),
         Command::Sliq(args) => sliq::sliq(&args.action),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {

@@ -1,5 +1,6 @@
 //! A connection: handshake, pacing, and both halves behind the [`Endpoint`] trait.
 
+use super::content::Content;
 use super::guide::Guide;
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -44,6 +45,8 @@ pub(crate) struct Connection {
     /// The frame that the application writes: its size, and what of it is not written yet.
     frame: u64,
     unwritten: u64,
+    /// The bytes of the stream, where the connection carries them and not only their number.
+    content: Option<Content>,
     /// The head of the packet that leaves.
     head: Vec<u8>,
 }
@@ -67,8 +70,14 @@ impl Connection {
             left: None,
             frame: 0,
             unwritten: 0,
+            content: None,
             head: Vec::new(),
         }
+    }
+
+    /// The same, for a stream of real bytes: what is written has them, and what is read.
+    pub(crate) fn carrying(self) -> Connection {
+        Connection { content: Some(Content::default()), ..self }
     }
 
     fn due(&self) -> Time {
@@ -87,13 +96,17 @@ impl Connection {
         }
     }
 
-    /// Writes a packet of this header and so much data.
-    fn put(&mut self, header: Header, data: u32, datagram: &mut Datagram, now: Time) {
+    /// Writes a packet of this header and so much data from this position of the stream.
+    fn put(&mut self, header: Header, at: u64, data: u32, datagram: &mut Datagram, now: Time) {
         let own = self.own();
         self.head.clear();
         self.guide.begin(&own, &mut self.head, now);
         header.write(&mut self.head);
-        datagram.set(&self.head, self.head.len() as u32 + data);
+        let length = self.head.len() as u32 + data;
+        if let Some(content) = &self.content {
+            content.copy(at, data, &mut self.head);
+        }
+        datagram.set(&self.head, length);
     }
 
     fn open_now(&mut self) {
@@ -116,7 +129,7 @@ impl Connection {
         } else {
             Header::Data { number: sent.number, sequence: sent.sequence }
         };
-        self.put(header, sent.length, datagram, now);
+        self.put(header, sent.at, sent.length, datagram, now);
         let length = self.ip_header + UDP_HEADER + datagram.payload();
         // A sender that is late by less than a gap makes up for it; one that was idle does not.
         let at = if self.left.is_some() && now.since(due) <= self.gap(length) { due } else { now };
@@ -149,13 +162,21 @@ impl Endpoint for Connection {
                 self.open_now();
             }
             Header::Data { number, sequence } if self.state == State::Open => {
-                self.receiver.arrived(number, sequence, data, false);
+                let content = match &self.content {
+                    // Whole packets alone are taken.
+                    Some(_) => rest.get(DATA_HEADER..).unwrap_or_default(),
+                    None => &[],
+                };
+                self.receiver.arrived(number, sequence, data, content, false);
             }
             Header::Fin { number, sequence } if self.state == State::Open => {
-                self.receiver.arrived(number, sequence, 0, true);
+                self.receiver.arrived(number, sequence, 0, &[], true);
             }
             Header::Ack { echo, ack, .. } if self.state == State::Open => {
-                self.sender.acknowledged(echo, ack, now)
+                self.sender.acknowledged(echo, ack, now);
+                if let Some(content) = &mut self.content {
+                    content.forget(self.sender.settled_to());
+                }
             }
             Header::Data { .. } | Header::Fin { .. } | Header::Ack { .. } => {}
         }
@@ -170,7 +191,7 @@ impl Endpoint for Connection {
             self.answer.take().or_else(|| self.receiver.ack())
         };
         if let Some(header) = control {
-            self.put(header, 0, datagram, now);
+            self.put(header, 0, 0, datagram, now);
             return Some(self.ecn);
         }
         if self.paced(datagram, now) {
@@ -207,6 +228,9 @@ impl Endpoint for Connection {
 
     fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
         let taken = self.sender.write(message.bytes, self.threshold());
+        if let Some(content) = &mut self.content {
+            content.push(&message.head[..message.head.len().min(taken as usize)]);
+        }
         // The application comes again with what is left of a frame.
         if message.bytes != self.unwritten {
             self.frame = message.bytes;
@@ -216,10 +240,7 @@ impl Endpoint for Connection {
     }
 
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
-        match self.receiver.take() {
-            0 => {}
-            bytes => to(Stream(0), Read { bytes, head: &[] }),
-        }
+        self.receiver.take(&mut |bytes, head| to(Stream(0), Read { bytes, head }));
     }
 
     fn close(&mut self, _: Option<Stream>, _: Time) {

@@ -1,18 +1,20 @@
 //! What a flow's rate and send buffer follow: the reports of its aggregation point, or a fixed rate.
 //!
-//! A flow to which no report has come for four round trips halves its rate, and again after four more. Whatever is reported,
-//! the rate stays below a maximum of the flow's own.
+//! A flow to which no report has come for four round trips, or the time of two packets, halves its rate, and again after as long.
+//! Whatever is reported, the rate stays below a maximum of the flow's own.
 
-use super::Parameters;
+use super::{Identity, Parameters};
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_coord::Statistic;
 use weir_coord::cell::{Cell, Family};
-use weir_coord::endpoint::{Endpoint, Identity};
-use weir_coord::header::{FLOWS, Flags, Version};
+use weir_coord::endpoint::{self, Endpoint};
+use weir_coord::header::{Flags, Version};
 use weir_coord::scheme::{self, Own, Scheme, Shares};
 
-/// Round trips without a report after which the rate is halved.
+/// Round trips without a report after which the rate is halved, and full packets, which a slow sender sends less often than that (RFC
+/// 5348, section 4.3).
 const PATIENCE_RTTS: u64 = 4;
+const PATIENCE_PACKETS: Bytes = Bytes::new(2 * 1500);
 /// A round trip before one was reported.
 const UNKNOWN_RTT: Span = Span::from_millis(250);
 /// The least rate: a packet of 1,500 bytes in 64 s (RFC 5348, `t_mbi`).
@@ -54,15 +56,15 @@ struct Coordination {
 const RTT: Cell = Family::Rtt.cell(Statistic::Smoothed);
 
 impl Guide {
-    /// The guide of the flow of this number.
-    pub(crate) fn new(parameters: &Parameters, flow: u64) -> Guide {
+    /// The guide of this flow.
+    pub(crate) fn new(parameters: &Parameters, identity: &Identity) -> Guide {
         let Parameters { rate, max_rate, urgent, address, buffer_by_flowshare, .. } = *parameters;
         let coordination = parameters.application.map(|application| {
-            let flow = (flow % FLOWS as u64) as u8;
+            let Identity { flow, key, epoch } = *identity;
             let cells = scheme::watched(flow, address);
             let scheme = parameters.scheme.clone();
             let [flowshare, flows, ..] = cells;
-            let identity = Identity { application, flow, protocol: PROTOCOL, key: None, epoch: 0 };
+            let identity = endpoint::Identity { application, flow, protocol: PROTOCOL, key, epoch };
             // A scheme without numbers needs no more than a packet reports.
             let endpoint = match scheme.number(&Own::default()) {
                 None => Endpoint::new(identity, Version::One, &[flowshare, flows, RTT]),
@@ -113,7 +115,7 @@ impl Guide {
         coordination.endpoint.seal(flags, &mut to[begin..]);
         coordination.refresh = now + REFRESH;
         if coordination.starves == Time::NEVER {
-            coordination.starves = now + coordination.patience();
+            coordination.starves = now + coordination.patience(self.rate);
         }
     }
 
@@ -130,8 +132,9 @@ impl Guide {
     pub(crate) fn open<'a>(&mut self, packet: &'a [u8], now: Time) -> Option<&'a [u8]> {
         let Some(coordination) = &mut self.coordination else { return Some(packet) };
         let length = coordination.endpoint.open(packet, |_, _| {}).ok()?;
-        if let Some(rate) = coordination.reported(now) {
+        if let Some(rate) = coordination.reported() {
             self.rate = rate.min(self.max_rate).max(Rate::from_bits_per_sec(LEAST_RATE));
+            coordination.starves = now + coordination.patience(self.rate);
         }
         packet.get(length..)
     }
@@ -156,7 +159,7 @@ impl Guide {
         if coordination.starves <= now {
             let halved = (self.rate.bits_per_sec() / 2).max(LEAST_RATE);
             self.rate = Rate::from_bits_per_sec(halved);
-            coordination.starves = now + coordination.patience();
+            coordination.starves = now + coordination.patience(self.rate);
         }
     }
 
@@ -169,18 +172,17 @@ impl Guide {
 }
 
 impl Coordination {
-    fn patience(&self) -> Span {
-        self.rtt.unwrap_or(UNKNOWN_RTT) * PATIENCE_RTTS
+    fn patience(&self, rate: Rate) -> Span {
+        (self.rtt.unwrap_or(UNKNOWN_RTT) * PATIENCE_RTTS).max(rate.time_to_send(PATIENCE_PACKETS))
     }
 
     /// The rate that the reports so far give; none before there is an estimate.
-    fn reported(&mut self, now: Time) -> Option<Rate> {
+    fn reported(&mut self) -> Option<Rate> {
         let value = |cell| self.endpoint.value(cell).filter(|value| *value > 0);
         let [flowshare, flows, own, sum] = self.cells;
         self.rtt = value(RTT).map(|micros| Span::from_micros(micros.into())).or(self.rtt);
         let flowshare = Rate::from_bits_per_sec(u64::from(value(flowshare)?) * KIB * 8);
         self.flowshare = Some(flowshare);
-        self.starves = now + self.patience();
         let zero = |cell| value(cell).unwrap_or(0);
         let flows = zero(flows).max(1);
         Some(self.scheme.rate(&Shares { flowshare, flows, own: zero(own), sum: zero(sum) }))

@@ -8,19 +8,22 @@
 //! sent again before new data, within the same rate. The receiver takes whatever comes: the rate is the only limit.
 
 mod connection;
+mod content;
 mod guide;
 mod receiver;
 mod sender;
 mod wire;
 
 use crate::ranges::within;
-use crate::{End, Setup, Transport};
+use crate::{End, Endpoint, Setup, Transport};
 use connection::Connection;
 use guide::Guide;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::Rate;
+use weir_base::{Ecn, Rate};
+use weir_coord::header::FLOWS;
 use weir_coord::scheme;
+use weir_coord::seal::Key;
 
 /// Parameters of CP-RUDP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +63,29 @@ impl Default for Parameters {
     }
 }
 
+/// Who the endpoint of a real flow is.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// The flow's number, 0 to 127.
+    pub flow: u8,
+    /// Key that is shared with the aggregation point.
+    pub key: Option<Key>,
+    /// A number that grows with each restart of the endpoint.
+    pub epoch: u32,
+}
+
+/// The end of a connection that carries real bytes: what is written has all its bytes in `head`, and what is read. IP packets are at
+/// most `packet` bytes long, `ip_header` of them the IP header.
+pub fn carrier(
+    parameters: &Parameters,
+    identity: &Identity,
+    packet: u32,
+    ip_header: u32,
+) -> Box<dyn Endpoint> {
+    let guide = Guide::new(parameters, identity);
+    Box::new(Connection::new(guide, packet, ip_header, Ecn::NotEct).carrying())
+}
+
 fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
     // Written out without an application, it is null.
     struct Id(u8);
@@ -87,7 +113,8 @@ impl Transport for Parameters {
     }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
         [(); 2].map(|()| {
-            let guide = Guide::new(self, setup.flow);
+            let flow = (setup.flow % FLOWS as u64) as u8;
+            let guide = Guide::new(self, &Identity { flow, key: None, epoch: 0 });
             let packet = setup.mtu.get() as u32;
             End::Other(Box::new(Connection::new(guide, packet, setup.ip_header, setup.ecn)))
         })

@@ -4,31 +4,45 @@ use super::wire::{Header, NO_HOLE};
 use std::collections::VecDeque;
 
 /// Segments ahead of the next expected one that are kept.
-const WINDOW: u32 = 1 << 16;
+const WINDOW: u32 = 1 << 13;
+
+/// A segment that has arrived.
+#[derive(Debug, Default, Clone)]
+struct Arrived {
+    length: u32,
+    /// Its bytes, where the connection carries them.
+    content: Vec<u8>,
+}
 
 /// The receiving half of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Receiver {
     /// The next segment that is expected.
     next: u32,
-    /// Lengths of the segments from the next one on, where they have arrived; the first is none.
-    ahead: VecDeque<Option<u32>>,
+    /// The segments from the next one on, where they have arrived; the first is none.
+    ahead: VecDeque<Option<Arrived>>,
     /// The segment at which the peer's stream ends.
     fin: Option<u32>,
-    /// Bytes in order that were not read.
+    /// Bytes in order that were not read, as a number and as what they are.
     bytes: u64,
+    content: Vec<u8>,
     /// Packet numbers that are to be echoed.
     echoes: VecDeque<u32>,
 }
 
 impl Receiver {
-    /// A segment of `length` bytes has arrived in the packet of this number; the end of the stream is one of none.
-    pub(crate) fn arrived(&mut self, number: u32, sequence: u32, length: u32, fin: bool) {
-        self.echoes.push_back(number);
+    /// A segment of `length` bytes has arrived in the packet of this number, with its bytes where they are carried; the end of the
+    /// stream is one of none. What is too far ahead to be kept is not acknowledged.
+    pub(crate) fn arrived(&mut self, number: u32, sequence: u32, length: u32, content: &[u8], fin: bool) {
         let ahead = sequence.wrapping_sub(self.next);
+        if (ahead as i32) < 0 {
+            self.echoes.push_back(number);
+            return;
+        }
         if ahead >= WINDOW {
             return;
         }
+        self.echoes.push_back(number);
         if fin {
             self.fin.get_or_insert(sequence);
         }
@@ -36,9 +50,10 @@ impl Receiver {
         if self.ahead.len() <= at {
             self.ahead.resize(at + 1, None);
         }
-        self.ahead[at] = Some(length);
-        while let Some(Some(length)) = self.ahead.front() {
+        self.ahead[at].get_or_insert_with(|| Arrived { length, content: content.to_vec() });
+        while let Some(Some(Arrived { length, content })) = self.ahead.front_mut() {
             self.bytes += u64::from(*length);
+            self.content.append(content);
             self.ahead.pop_front();
             self.next = self.next.wrapping_add(1);
         }
@@ -59,9 +74,13 @@ impl Receiver {
         !self.echoes.is_empty()
     }
 
-    /// Bytes that have come in order since the last call.
-    pub(crate) fn take(&mut self) -> u64 {
-        std::mem::take(&mut self.bytes)
+    /// Hands over how many bytes have come in order since the last call, if any have, and what they are.
+    pub(crate) fn take(&mut self, to: &mut dyn FnMut(u64, &[u8])) {
+        let bytes = std::mem::take(&mut self.bytes);
+        if bytes > 0 {
+            to(bytes, &self.content);
+            self.content.clear();
+        }
     }
 
     /// Whether the whole stream has arrived.
@@ -74,18 +93,34 @@ impl Receiver {
 mod tests {
     use super::*;
 
+    fn taken(receiver: &mut Receiver) -> (u64, Vec<u8>) {
+        let mut all = (0, vec![]);
+        receiver.take(&mut |bytes, content| all = (bytes, content.to_vec()));
+        all
+    }
+
     #[test]
     fn segments_are_read_in_order_and_each_packet_is_acknowledged() {
         let mut receiver = Receiver::default();
-        receiver.arrived(10, 0, 100, false);
-        receiver.arrived(12, 2, 300, false);
-        assert_eq!(receiver.take(), 100);
+        receiver.arrived(10, 0, 3, b"abc", false);
+        receiver.arrived(12, 2, 2, b"fg", false);
+        assert_eq!(taken(&mut receiver), (3, b"abc".to_vec()));
         assert_eq!(receiver.ack(), Some(Header::Ack { echo: 10, ack: 1, hole: 1 }));
-        receiver.arrived(13, 1, 200, false);
-        receiver.arrived(14, 3, 0, true);
-        assert_eq!((receiver.take(), receiver.finished()), (500, true));
+        receiver.arrived(13, 1, 2, b"de", false);
+        receiver.arrived(14, 3, 0, b"", true);
+        assert_eq!((taken(&mut receiver), receiver.finished()), ((4, b"defg".to_vec()), true));
         assert_eq!(receiver.ack(), Some(Header::Ack { echo: 12, ack: 4, hole: NO_HOLE }));
-        receiver.arrived(15, 1, 200, false);
-        assert_eq!(receiver.take(), 0, "a duplicate");
+        receiver.arrived(15, 1, 2, b"de", false);
+        assert_eq!(taken(&mut receiver), (0, vec![]), "a duplicate");
+    }
+
+    #[test]
+    fn what_is_too_far_ahead_is_not_acknowledged() {
+        let mut receiver = Receiver::default();
+        receiver.arrived(1, WINDOW, 100, b"", false);
+        assert_eq!(receiver.ack(), None);
+        receiver.arrived(2, WINDOW - 1, 100, b"", false);
+        receiver.arrived(3, u32::MAX, 100, b"", false);
+        assert!(receiver.ack().is_some() && receiver.ack().is_some(), "one is kept, one is old");
     }
 }

@@ -14,6 +14,8 @@ const LONGEST_TIMEOUT: Span = Span::from_secs(10);
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     length: u32,
+    /// Where it begins in the stream.
+    at: u64,
     fin: bool,
     /// Number of its last transmission and when that was.
     sent: Option<(u32, Time)>,
@@ -28,6 +30,8 @@ pub(crate) struct Transmission {
     pub(crate) number: u32,
     pub(crate) sequence: u32,
     pub(crate) length: u32,
+    /// Where its data begins in the stream.
+    pub(crate) at: u64,
     pub(crate) fin: bool,
 }
 
@@ -39,8 +43,9 @@ pub(crate) struct Sender {
     /// Number of the first segment in `segments`: the first that is not acknowledged.
     first: u32,
     segments: VecDeque<Segment>,
-    /// Written bytes that are in no segment.
+    /// Written bytes that are in no segment, and where they begin in the stream.
     waiting: u64,
+    next_at: u64,
     /// Bytes in segments that are not acknowledged.
     outstanding: u64,
     closed: bool,
@@ -69,6 +74,7 @@ impl Sender {
             first: 0,
             segments: VecDeque::new(),
             waiting: 0,
+            next_at: 0,
             outstanding: 0,
             closed: false,
             fin: Fin::NotSent,
@@ -90,6 +96,11 @@ impl Sender {
         let taken = bytes.min(room);
         self.waiting += taken;
         taken
+    }
+
+    /// Where the first segment that is not acknowledged begins in the stream.
+    pub(crate) fn settled_to(&self) -> u64 {
+        self.segments.front().map_or(self.next_at, |segment| segment.at)
     }
 
     /// Bytes that are written and not acknowledged.
@@ -132,8 +143,11 @@ impl Sender {
                 self.waiting -= length;
                 self.outstanding += length;
                 let length = length as u32;
+                let at = self.next_at;
+                self.next_at += u64::from(length);
                 self.segments.push_back(Segment {
                     length,
+                    at,
                     fin,
                     sent: None,
                     acknowledged: false,
@@ -150,7 +164,8 @@ impl Sender {
         }
         let segment = &mut self.segments[at];
         (segment.sent, segment.lost) = (Some((number, now)), false);
-        Some(Transmission { number, sequence, length: segment.length, fin: segment.fin })
+        let Segment { length, at, fin, .. } = *segment;
+        Some(Transmission { number, sequence, length, at, fin })
     }
 
     /// An acknowledgement: the transmission that it echoes, the next expected segment, and that segment again if a later one has
@@ -282,7 +297,10 @@ mod tests {
         assert_eq!(sender.write(500, 1000), 500);
         for n in 0..5 {
             let sent = sender.transmit(ms(n.into())).unwrap();
-            assert_eq!(sent, Transmission { number: n, sequence: n, length: 100, fin: false });
+            assert_eq!(
+                sent,
+                Transmission { number: n, sequence: n, length: 100, at: 100 * u64::from(n), fin: false }
+            );
         }
         assert_eq!(sender.transmit(ms(5)), None);
         sender
@@ -295,7 +313,7 @@ mod tests {
         sender.acknowledged(2, 0, ms(51));
         assert!(!sender.has_more());
         sender.acknowledged(3, 0, ms(52));
-        let again = Transmission { number: 5, sequence: 0, length: 100, fin: false };
+        let again = Transmission { number: 5, sequence: 0, length: 100, at: 0, fin: false };
         assert_eq!(sender.transmit(ms(53)), Some(again));
         // The echo of the retransmission brings the acknowledgement of all four, and a sample of its own.
         sender.acknowledged(5, 4, ms(103));
@@ -339,7 +357,7 @@ mod tests {
         let mut sender = five();
         sender.close();
         assert!(sender.has_more() && !sender.all_acknowledged());
-        let fin = Transmission { number: 5, sequence: 5, length: 0, fin: true };
+        let fin = Transmission { number: 5, sequence: 5, length: 0, at: 500, fin: true };
         assert_eq!(sender.transmit(ms(9)), Some(fin));
         sender.acknowledged(5, 6, ms(60));
         assert!(sender.all_acknowledged() && !sender.has_more());

@@ -2,7 +2,9 @@
 //! cannot be set up the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod faults;
 mod row;
+mod streams;
 
 use row::*;
 use std::io::{Read, Write};

@@ -1,0 +1,188 @@
+//! A UDP socket whose datagrams carry the header of the Coordination Protocol (CP-UDP). Through it an application writes cells of its
+//! aggregation point's table, reads the cells that it watches, and is told when they change.
+
+use crate::clock::timespec_of;
+use rustix::event::{PollFd, PollFlags, poll};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+use weir_base::Span;
+use weir_coord::cell::Cell;
+use weir_coord::endpoint::{Endpoint, Identity};
+use weir_coord::header::{Flags, Prefix, Version};
+
+/// The largest UDP payload (RFC 768).
+const LARGEST: usize = 65_507;
+/// Changes that are kept for an application that does not ask for them.
+const KEPT: usize = 1024;
+
+/// A socket of one flow.
+#[derive(Debug)]
+pub struct Socket {
+    socket: UdpSocket,
+    endpoint: Endpoint,
+    peer: Option<SocketAddr>,
+    packet: Vec<u8>,
+    changes: VecDeque<(Cell, u32)>,
+    refused: u64,
+}
+
+impl Socket {
+    /// A socket at this address of the flow that `identity` names, which watches these cells. Without a key its headers begin in
+    /// `version` and go on in what the peer speaks. It sends to `peer`; without one, to whom a datagram of the flow comes from first.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn bind(
+        at: SocketAddr,
+        peer: Option<SocketAddr>,
+        identity: Identity,
+        version: Version,
+        watched: &[Cell],
+    ) -> io::Result<Socket> {
+        let socket = UdpSocket::bind(at)?;
+        socket.set_nonblocking(true)?;
+        Ok(Socket {
+            socket,
+            endpoint: Endpoint::new(identity, version, watched),
+            peer,
+            packet: vec![0; LARGEST],
+            changes: VecDeque::new(),
+            refused: 0,
+        })
+    }
+
+    /// Its own address.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// The address that it sends to, once there is one.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// Sets the flow's own cell at a general-purpose address (0 to 249) to a value of 24 bits. The next datagram carries it, and the
+    /// aggregation point keeps it as long as the flow lives.
+    pub fn write(&mut self, address: u8, value: u32) {
+        self.endpoint.write(address, value);
+    }
+
+    /// The last reported value of a watched cell; none before the first report.
+    pub fn value(&self, cell: Cell) -> Option<u32> {
+        self.endpoint.value(cell)
+    }
+
+    /// Watched cells that have changed since the last call, with their values, in the order in which they did: the last 1,024 at most.
+    pub fn changes(&mut self) -> impl Iterator<Item = (Cell, u32)> {
+        self.changes.drain(..)
+    }
+
+    /// Datagrams that were not taken: from somebody else, of another flow, without a header, or forged.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    /// The kernel's; [`ErrorKind::NotConnected`] while there is no peer; [`ErrorKind::InvalidInput`] for more than a datagram carries.
+    pub fn send(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.send_flagged(Flags::default(), payload)
+    }
+
+    /// Asks the aggregation point for reports and tells it what was written, with a datagram that it sends back. For flows that
+    /// receive nothing else.
+    ///
+    /// # Errors
+    /// As [`Socket::send`].
+    pub fn ask(&mut self) -> io::Result<()> {
+        self.send_flagged(Flags::REFLECT, &[])
+    }
+
+    fn send_flagged(&mut self, flags: Flags, payload: &[u8]) -> io::Result<()> {
+        let peer = self.peer.ok_or(ErrorKind::NotConnected)?;
+        let header = self.endpoint.header_length();
+        let packet = self.packet.get_mut(..header + payload.len()).ok_or(ErrorKind::InvalidInput)?;
+        packet[header..].copy_from_slice(payload);
+        packet[..header].fill(0);
+        self.endpoint.seal(flags, packet);
+        loop {
+            match self.socket.send_to(&self.packet[..header + payload.len()], peer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::OUT, None)?,
+                // Of an earlier datagram: nobody listens there, or nobody does yet.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(()),
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    /// Waits for a datagram of the flow, `within` so long where it is given, and returns its payload; none if the time is over.
+    /// Reports are taken on the way, and answers to [`Socket::ask`] are nothing but reports.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn receive(&mut self, within: Option<Duration>) -> io::Result<Option<&[u8]>> {
+        let until = within.map(|within| Instant::now() + within);
+        loop {
+            if let Some((from, to)) = self.take()? {
+                return Ok(Some(&self.packet[from..to]));
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+            self.wait(PollFlags::IN, left)?;
+        }
+    }
+
+    /// Takes what has arrived up to the first payload, and tells where that is.
+    fn take(&mut self) -> io::Result<Option<(usize, usize)>> {
+        loop {
+            let (length, from) = match self.socket.recv_from(&mut self.packet) {
+                Ok(received) => received,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::Interrupted) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            if self.peer.is_some_and(|peer| peer != from) {
+                self.refused += 1;
+                continue;
+            }
+            let packet = &self.packet[..length];
+            let changes = &mut self.changes;
+            let opened = self.endpoint.open(packet, |cell, value| {
+                if changes.len() == KEPT {
+                    changes.pop_front();
+                }
+                changes.push_back((cell, value));
+            });
+            match opened {
+                Ok(header) => {
+                    if Prefix::read(packet).is_ok_and(|prefix| prefix.flags.has(Flags::REFLECT)) {
+                        continue;
+                    }
+                    self.peer = Some(from);
+                    return Ok(Some((header, length)));
+                }
+                Err(_) => self.refused += 1,
+            }
+        }
+    }
+
+    fn wait(&self, wanted: PollFlags, within: Option<Duration>) -> io::Result<()> {
+        let timeout = within.map(|within| timespec_of(Span::from_nanos(within.as_nanos() as u64)));
+        match poll(&mut [PollFd::new(&self.socket, wanted)], timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

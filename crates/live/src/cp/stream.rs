@@ -1,0 +1,303 @@
+//! A CP-RUDP stream over a UDP socket: a file or a pipe goes from one end to the other at the rate that the aggregation points on the
+//! way report. One thread: packets in, times, the application's bytes, packets out, and then it sleeps.
+
+use crate::clock::{Clock, timespec_of};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_base::{Bytes, Ecn, Span, Time};
+use weir_transport::rudp::{Identity, Parameters, carrier};
+use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
+
+/// The largest UDP payload (RFC 768).
+const LARGEST: usize = 65_507;
+/// How much of the input is read at once.
+const CHUNK: usize = 1 << 16;
+/// A peer that says nothing for so long is gone.
+const SILENCE: Span = Span::from_secs(30);
+/// How long the receiver answers what is sent again after the end of the stream.
+const LINGER: Span = Span::from_secs(1);
+/// How exactly packets leave.
+const GRAIN: Span = Span::from_micros(100);
+/// How often an interrupt is looked for.
+const LOOK: Span = Span::from_millis(200);
+
+/// Where a stream runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends {
+    /// The socket's own address.
+    pub at: SocketAddr,
+    /// The peer's; without one, whoever opens the stream.
+    pub peer: Option<SocketAddr>,
+    /// Largest IP packet.
+    pub mtu: Bytes,
+}
+
+/// What a stream was.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Summary {
+    /// Bytes of the application.
+    pub bytes: u64,
+    /// From the first packet to the last byte.
+    pub took: Span,
+    /// Packets that were sent again.
+    pub retransmitted: u64,
+    /// The last reported rate of a flowshare, in Mbit/s; zero without reports.
+    pub flowshare_mbps: f64,
+}
+
+/// Why a stream ended before its end.
+#[derive(Debug)]
+pub enum CpError {
+    /// The peer has said nothing for half a minute.
+    Silence,
+    /// It was interrupted.
+    Interrupted,
+    /// The socket, or what is read or written.
+    Io(io::Error),
+}
+
+impl fmt::Display for CpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CpError::Silence => write!(f, "nothing has come from the other end for {SILENCE}"),
+            CpError::Interrupted => f.write_str("interrupted"),
+            CpError::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CpError {}
+
+impl From<io::Error> for CpError {
+    fn from(error: io::Error) -> CpError {
+        CpError::Io(error)
+    }
+}
+
+/// Sends all that `from` gives, until its end, and waits until the peer has it.
+///
+/// # Errors
+/// Why the stream has ended before.
+pub fn send(
+    ends: &Ends,
+    parameters: &Parameters,
+    identity: &Identity,
+    from: &mut (impl Read + AsFd),
+    stop: &AtomicBool,
+) -> Result<Summary, CpError> {
+    let mut driver = Driver::open(ends, parameters, identity)?;
+    let (mut chunk, mut waiting, mut ended) = (vec![0; CHUNK], 0..0, false);
+    let mut ready = true;
+    driver.endpoint.open(driver.clock.now());
+    loop {
+        driver.turn()?;
+        while driver.endpoint.is_open() && !ended {
+            if waiting.is_empty() {
+                if !std::mem::take(&mut ready) {
+                    break;
+                }
+                waiting = 0..from.read(&mut chunk)?;
+                if waiting.is_empty() {
+                    ended = true;
+                    driver.endpoint.close(None, driver.clock.now());
+                    break;
+                }
+            }
+            let message = Message { bytes: waiting.len() as u64, head: &chunk[waiting.clone()] };
+            let taken = driver.endpoint.write(Stream(0), message, driver.clock.now());
+            waiting.start += taken as usize;
+            driver.bytes += taken;
+            if taken == 0 {
+                break;
+            }
+        }
+        driver.flush()?;
+        if ended && driver.endpoint.all_acknowledged() {
+            return Ok(driver.summary(driver.clock.now()));
+        }
+        driver.check(stop, SILENCE)?;
+        let wanted = driver.endpoint.is_open() && !ended && waiting.is_empty();
+        ready |= driver.sleep(wanted.then(|| from.as_fd()))?;
+    }
+}
+
+/// Writes all that the peer sends to `to`, until the end of the stream.
+///
+/// # Errors
+/// Why the stream has ended before.
+pub fn receive(
+    ends: &Ends,
+    parameters: &Parameters,
+    identity: &Identity,
+    to: &mut impl Write,
+    stop: &AtomicBool,
+) -> Result<Summary, CpError> {
+    let mut driver = Driver::open(ends, parameters, identity)?;
+    let mut finished: Option<Summary> = None;
+    loop {
+        driver.turn()?;
+        let (mut result, mut bytes) = (Ok(()), 0);
+        driver.endpoint.read(&mut |_, read| {
+            bytes += read.bytes;
+            if result.is_ok() {
+                result = to.write_all(read.head);
+            }
+        });
+        result?;
+        driver.bytes += bytes;
+        driver.flush()?;
+        if finished.is_none() && driver.endpoint.finished() {
+            to.flush()?;
+            finished = Some(driver.summary(driver.clock.now()));
+        }
+        match finished {
+            Some(summary) if driver.silence() >= LINGER => return Ok(summary),
+            Some(_) => {}
+            None => driver.check(stop, SILENCE)?,
+        }
+        driver.sleep(None)?;
+    }
+}
+
+/// One end and its socket.
+struct Driver {
+    socket: UdpSocket,
+    peer: Option<SocketAddr>,
+    endpoint: Box<dyn Endpoint>,
+    clock: Clock,
+    /// When the first and the last packet of the peer came; the start before that, at the end that opens the stream.
+    began: Option<Time>,
+    heard: Time,
+    bytes: u64,
+    /// A packet that the kernel had no room for.
+    blocked: bool,
+    body: Body,
+    packet: Vec<u8>,
+}
+
+impl Driver {
+    fn open(ends: &Ends, parameters: &Parameters, identity: &Identity) -> io::Result<Driver> {
+        let socket = UdpSocket::bind(ends.at)?;
+        socket.set_nonblocking(true)?;
+        let clock = Clock::starting_in(Span::ZERO);
+        let ip_header = if ends.at.is_ipv4() { 20 } else { 40 };
+        Ok(Driver {
+            socket,
+            peer: ends.peer,
+            endpoint: carrier(parameters, identity, ends.mtu.get() as u32, ip_header),
+            clock,
+            began: ends.peer.map(|_| clock.now()),
+            heard: clock.now(),
+            bytes: 0,
+            blocked: false,
+            body: Body::Datagram(Datagram::default()),
+            packet: vec![0; LARGEST],
+        })
+    }
+
+    /// Takes all packets that have arrived, and the times that have come.
+    fn turn(&mut self) -> io::Result<()> {
+        loop {
+            let (length, from) = match self.socket.recv_from(&mut self.packet) {
+                Ok(received) => received,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::Interrupted) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            if self.peer.is_some_and(|peer| peer != from) {
+                continue;
+            }
+            let now = self.clock.now();
+            self.body.datagram_mut().set(&self.packet[..length], length as u32);
+            self.endpoint.receive(&self.body, Ecn::NotEct, now);
+            // Whoever opens the stream is the peer.
+            if self.endpoint.is_open() || self.peer.is_some() {
+                self.peer = Some(from);
+                self.began.get_or_insert(now);
+                self.heard = now;
+            }
+        }
+        let now = self.clock.now();
+        if self.endpoint.next_timer() <= now {
+            self.endpoint.on_timer(now);
+        }
+        Ok(())
+    }
+
+    /// Sends all that is due.
+    fn flush(&mut self) -> io::Result<()> {
+        let Some(peer) = self.peer else { return Ok(()) };
+        loop {
+            let now = self.clock.now();
+            if !std::mem::take(&mut self.blocked) && self.endpoint.transmit(&mut self.body, now).is_none() {
+                return Ok(());
+            }
+            let Body::Datagram(datagram) = &mut self.body else { return Ok(()) };
+            let length = datagram.payload() as usize;
+            datagram.head.resize(length, 0);
+            match self.socket.send_to(&datagram.head, peer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.blocked = true;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => self.blocked = true,
+                // Of an earlier packet: nobody listens there, or nobody does yet. The stream is opened again and again.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                result => drop(result?),
+            }
+        }
+    }
+
+    fn silence(&self) -> Span {
+        self.clock.now().since(self.heard)
+    }
+
+    fn check(&self, stop: &AtomicBool, patience: Span) -> Result<(), CpError> {
+        if stop.load(Ordering::Relaxed) {
+            return Err(CpError::Interrupted);
+        }
+        // A receiver waits for its first packet as long as it takes.
+        if self.began.is_some() && self.silence() > patience {
+            return Err(CpError::Silence);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a packet arrives, a time comes, or the input has something, which it answers.
+    fn sleep(&self, input: Option<BorrowedFd<'_>>) -> io::Result<bool> {
+        let now = self.clock.now();
+        let due = self.endpoint.next_timer().max(now + GRAIN).min(now + LOOK);
+        let timeout = timespec_of(due.since(now));
+        let wanted = if self.blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut all = vec![PollFd::new(&self.socket, wanted)];
+        all.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
+        match poll(&mut all, Some(&timeout)) {
+            Ok(_) => Ok(all.get(1).is_some_and(|input| !input.revents().is_empty())),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn summary(&self, now: Time) -> Summary {
+        let mut flowshare = 0.0;
+        self.endpoint.state(&mut |part, name, value| {
+            if (part, name) == (Part::Controller(0), "flowshare_mbps") {
+                flowshare = value;
+            }
+        });
+        Summary {
+            bytes: self.bytes,
+            took: now.since(self.began.unwrap_or(now)),
+            retransmitted: self.endpoint.sample().map_or(0, |sample| sample.retransmitted),
+            flowshare_mbps: flowshare,
+        }
+    }
+}

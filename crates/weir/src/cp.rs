@@ -1,0 +1,233 @@
+//! `weir cp`: endpoints of the Coordination Protocol: a file or a pipe over CP-RUDP, or datagrams over CP-UDP, through aggregation
+//! points.
+
+mod datagrams;
+
+use crate::failure::Failure;
+use crate::{ap, say};
+use clap::{Args, Subcommand};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+use weir_base::{Bytes, Rate};
+use weir_coord::seal::Key;
+use weir_live::cp::{self, CpError, Ends, Summary};
+use weir_transport::rudp::{Identity, Parameters};
+
+/// What a packet with its headers takes at least.
+const LEAST_MTU: Bytes = Bytes::new(256);
+const MOST_MTU: Bytes = Bytes::new(65_535);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, where `weir ap` stands at the edge of each site and its applications name these addresses and ports:
+  weir cp recv --at 10.2.0.5:9000 --application 1 --flow 0 copy.bin
+  weir cp send --at 10.1.0.5:9000 --to 10.2.0.5:9000 --application 1 --flow 0 film.bin
+
+Without aggregation points on the way nothing is reported: a stream then halves its rate every four round trips.
+Exit status: 0 all has arrived; 1 it has not; 2 bad input; 130 interrupted.")]
+pub(crate) struct CpArgs {
+    #[command(subcommand)]
+    pub action: CpAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CpAction {
+    /// Send a file, or what comes by the standard input
+    #[command(after_help = "\
+Example:
+  tar c frames | weir cp send --at 10.1.0.5:9000 --to 10.2.0.5:9000 --application 1 --flow 0 --scheme frames")]
+    Send(SendArgs),
+    /// Receive into a file, or to the standard output
+    #[command(after_help = "\
+Example:
+  weir cp recv --at 10.2.0.5:9000 --application 1 --flow 0 | tar x")]
+    Recv(RecvArgs),
+}
+
+/// Who the endpoint is.
+#[derive(Debug, Args)]
+pub(crate) struct Who {
+    /// The address and port of this end; the same ones as in the applications of its aggregation point
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub at: SocketAddr,
+    /// The application's id at the aggregation points
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=31))]
+    pub application: u8,
+    /// The flow's number within the application, the same at both ends and no other flow's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=127))]
+    pub flow: u8,
+    /// A file with the application's key, which nobody else can read: 32 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// The largest IP packet
+    #[arg(long, value_name = "BYTES", default_value = "1500B")]
+    pub mtu: Bytes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    #[command(flatten)]
+    pub who: Who,
+    /// The address and port of the other end
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub to: SocketAddr,
+    /// How the application's flows split what it may send (equal, weighted, frames, priority, ensemble)
+    #[arg(long, value_name = "NAME", default_value = "equal")]
+    pub scheme: String,
+    /// The rate before the first report; of --datagrams, which follow no report, the rate throughout
+    #[arg(long, default_value = "500kbit")]
+    pub rate: Rate,
+    /// The most that is ever sent, whatever is reported
+    #[arg(long, value_name = "RATE", default_value = "1gbit")]
+    pub max_rate: Rate,
+    /// Send datagrams of this much of the input each, at a fixed rate and without retransmissions (CP-UDP)
+    #[arg(long, value_name = "BYTES")]
+    pub datagrams: Option<Bytes>,
+    /// What is sent [default: the standard input]
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecvArgs {
+    #[command(flatten)]
+    pub who: Who,
+    /// Take datagrams (CP-UDP) and write what they carry, one behind the other
+    #[arg(long)]
+    pub datagrams: bool,
+    /// Where it goes [default: the standard output]
+    pub file: Option<PathBuf>,
+}
+
+/// Does what is asked.
+pub(crate) fn cp(action: &CpAction) -> Result<(), Failure> {
+    match action {
+        CpAction::Send(args) => send(args),
+        CpAction::Recv(args) => recv(args),
+    }
+}
+
+fn send(args: &SendArgs) -> Result<(), Failure> {
+    let identity = args.who.identity()?;
+    if args.to.is_ipv4() != args.who.at.is_ipv4() {
+        let message = format!("{} and {} are of two versions of IP", args.who.at, args.to);
+        return Err(Failure::bad_input(message, "write both as IPv4, or both as IPv6"));
+    }
+    let scheme = args.scheme.parse().map_err(|_| {
+        let message = format!("there is no scheme `{}`", args.scheme);
+        Failure::bad_input(message, "write equal, weighted, frames, priority or ensemble")
+    })?;
+    let mut input = Input::open(args.file.as_deref())?;
+    let stop = interrupted()?;
+    if let Some(size) = args.datagrams {
+        return datagrams::send(args, &identity, size, &mut input, &stop);
+    }
+    let parameters = Parameters {
+        application: Some(args.who.application),
+        scheme,
+        rate: args.rate,
+        max_rate: args.max_rate,
+        ..Parameters::default()
+    };
+    let ends = Ends { at: args.who.at, peer: Some(args.to), mtu: args.who.mtu };
+    told("sent", cp::send(&ends, &parameters, &identity, &mut input, &stop))
+}
+
+fn recv(args: &RecvArgs) -> Result<(), Failure> {
+    let identity = args.who.identity()?;
+    let mut output: Box<dyn Write> = match &args.file {
+        Some(path) => {
+            let file = File::create(path);
+            Box::new(file.map_err(|error| about(path, &error, "name a file that can be written"))?)
+        }
+        None => Box::new(io::stdout()),
+    };
+    let stop = interrupted()?;
+    if args.datagrams {
+        return datagrams::recv(args, &identity, &mut output, &stop);
+    }
+    let parameters = Parameters { application: Some(args.who.application), ..Parameters::default() };
+    let ends = Ends { at: args.who.at, peer: None, mtu: args.who.mtu };
+    told("received", cp::receive(&ends, &parameters, &identity, &mut output, &stop))
+}
+
+/// Tells how a stream went.
+fn told(what: &str, result: Result<Summary, CpError>) -> Result<(), Failure> {
+    let Summary { bytes, took, retransmitted, flowshare_mbps } = result.map_err(|error| match error {
+        CpError::Interrupted => Failure::interrupted("interrupted"),
+        error => Failure::failed(error.to_string()),
+    })?;
+    let rate = bytes as f64 * 8e-6 / took.as_secs_f64().max(1e-9);
+    say(&format!(
+        "{what} {bytes} bytes in {:.3} s, {rate:.2} Mbit/s; {retransmitted} packets retransmitted; the last flowshare was {flowshare_mbps:.2} Mbit/s",
+        took.as_secs_f64()
+    ));
+    Ok(())
+}
+
+impl Who {
+    fn identity(&self) -> Result<Identity, Failure> {
+        if !(LEAST_MTU..=MOST_MTU).contains(&self.mtu) {
+            let message = format!("an IP packet of a stream cannot be {} long", self.mtu);
+            return Err(Failure::bad_input(message, format!("write from {LEAST_MTU} to {MOST_MTU}")));
+        }
+        let key: Option<Key> = self.key.as_deref().map(ap::key).transpose()?;
+        // Each start of an endpoint has an epoch above the last one's.
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Identity { flow: self.flow, key, epoch: since_1970.as_secs() as u32 })
+    }
+}
+
+fn about(path: &Path, error: &io::Error, help: &str) -> Failure {
+    Failure::bad_input(format!("{}: {error}", path.display()), help)
+}
+
+/// A flag that an interrupt sets.
+fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let signalled = Arc::clone(&stop);
+    ctrlc::set_handler(move || signalled.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::failed(format!("cannot wait for an interrupt: {error}")))?;
+    Ok(stop)
+}
+
+/// What is sent.
+enum Input {
+    File(File),
+    Standard(io::Stdin),
+}
+
+impl Input {
+    fn open(path: Option<&Path>) -> Result<Input, Failure> {
+        let Some(path) = path else { return Ok(Input::Standard(io::stdin())) };
+        let file = File::open(path).map_err(|error| about(path, &error, "name a file that can be read"))?;
+        Ok(Input::File(file))
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        // The standard input past its buffer: what is buffered would not show where it is polled.
+        let fd = self.as_fd();
+        loop {
+            match rustix::io::read(fd, &mut *to) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+}
+
+impl AsFd for Input {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Input::File(file) => file.as_fd(),
+            Input::Standard(input) => input.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `weir cp` through a pair of aggregation points: streams and datagrams arrive as they were, by the headers that the points rewrite.
+
+use crate::row::*;
+use std::io::Read;
+use std::process::{Child, Command, Output, Stdio};
+
+/// Bytes that are no pattern.
+fn content(length: u32) -> Vec<u8> {
+    (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+fn cp(row: &Row, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.arg("cp").args(arguments.split_whitespace()).current_dir(row.folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Starts a receiver, sends when it is there, and answers how both ended and what was received.
+fn through(row: &Row, send: &str, recv: &str) -> (Output, Child, Vec<u8>) {
+    let who = "--application 1 --flow 3";
+    let mut receiver =
+        row.right(|| cp(row, &format!("recv --at {RIGHT}:{PORT} {who} {recv}")).spawn().unwrap());
+    let mut output = receiver.stdout.take().unwrap();
+    let reading = std::thread::spawn(move || {
+        let mut bytes = vec![];
+        output.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    let sent = row.left(|| {
+        cp(row, &format!("send --at {LEFT}:{PORT} --to {RIGHT}:{PORT} {who} {send}")).output().unwrap()
+    });
+    let bytes = reading.join().unwrap();
+    receiver.wait().unwrap();
+    (sent, receiver, bytes)
+}
+
+#[test]
+fn a_file_arrives_whole_at_the_rate_that_the_points_report() {
+    let Some(row) = Row::new(2) else { return };
+    let _west = row.start(1, "");
+    let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
+    let data = content(3_000_000);
+    std::fs::write(row.folder.path().join("film.bin"), &data).unwrap();
+    // Four times as fast as the rate before the first report at most: it is the points' rate by far, capped by the flow's own.
+    let (sent, mut receiver, bytes) = through(&row, "--rate 1mbit --max-rate 40mbit film.bin", "");
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    assert!(receiver.wait().unwrap().success());
+    assert!(bytes == data, "{} of {} bytes, or others", bytes.len(), data.len());
+    let told = text(&sent.stderr);
+    assert!(told.starts_with("sent 3000000 bytes in ") && !told.contains("flowshare was 0.00"), "{told}");
+    let shown = row.shown(1);
+    // 3 MB in packets of 1,427 bytes at most, and what opens and ends the stream.
+    assert!(count(&shown, "outbound") > 2_100, "{shown}");
+    assert_eq!(count(&shown, "refused_foreign"), 0);
+}
+
+#[test]
+fn datagrams_arrive_in_order_and_are_all_counted() {
+    let Some(row) = Row::new(2) else { return };
+    let _west = row.start(1, "");
+    let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
+    let data = content(200_050);
+    std::fs::write(row.folder.path().join("frames.bin"), &data).unwrap();
+    let (sent, _, bytes) = through(&row, "--datagrams 1000B --rate 4mbit frames.bin", "--datagrams");
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    assert!(bytes == data, "{} of {} bytes, or others", bytes.len(), data.len());
+    let told = text(&sent.stderr);
+    assert!(told.starts_with("sent 201 datagrams in ") && told.contains("a round trip of"), "{told}");
+    // The five that say that it is the end, and the one that comes back, which is counted by itself.
+    let shown = row.shown(1);
+    assert_eq!((count(&shown, "outbound"), count(&shown, "returned")), (206, 1), "{shown}");
+    assert_eq!(count(&row.shown(2), "inbound"), 206);
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |arguments: &str, words: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.arg("cp").args(arguments.split_whitespace()).current_dir(folder.path());
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(text(&output.stderr).contains(words), "{arguments}: {}", text(&output.stderr));
+    };
+    let send = "send --at 127.0.0.1:9000 --application 1 --flow 0";
+    refused(&format!("{send} --to [::1]:9000"), "two versions of IP");
+    refused(&format!("{send} --to 127.0.0.1:9001 --scheme fair"), "write equal, weighted");
+    refused(&format!("{send} --to 127.0.0.1:9001 nothing.bin"), "nothing.bin");
+    refused(&format!("{send} --to 127.0.0.1:9001 --datagrams 1500B"), "a datagram cannot carry");
+    refused(&format!("{send} --to 127.0.0.1:9001 --mtu 100B"), "cannot be 100 B long");
+    refused("send --at 127.0.0.1:9000 --to 127.0.0.1:9001 --application 32 --flow 0", "32");
+    refused("recv --at 127.0.0.1:9000 --application 1 --flow 128", "128");
+    refused("recv --at 127.0.0.1:9000 --application 1 --flow 0 no/such/folder", "no/such/folder");
+    std::fs::write(folder.path().join("key"), "00").unwrap();
+    refused("recv --at 127.0.0.1:9000 --application 1 --flow 0 --key key", "key");
+}
