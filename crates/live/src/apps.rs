@@ -1,11 +1,16 @@
-//! The application thread: it drives the applications of all flows over kernel sockets and epoll, and samples `tcp_info`.
+//! The application thread: it drives the applications of all flows over their sockets and epoll, and samples what these know of their
+//! connections.
+
+mod endpoints;
+mod sampling;
 
 use crate::address::{address_of, port_of};
-use crate::clock::{Clock, thread_time, timespec_of};
-use crate::kernel_socket::{InUse, KernelSocket, Shared};
+use crate::clock::{Clock, timespec_of};
+use crate::in_use::InUse;
+use crate::kernel_socket::{KernelInUse, KernelSocket, Shared};
 use crate::relay::Relay;
-use crate::sockets::{self, FlowSockets};
-use crate::tcp_info;
+use crate::sliq::Buffers;
+use crate::sockets::{self, FlowSocket, FlowSockets};
 use crate::testbed::Testbed;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -17,12 +22,10 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_base::{Histogram, Span, Time};
 use weir_engine::record_notice;
 use weir_plan::Run;
-use weir_record::Recorder;
 use weir_workload::{Application, End, Notice, Role, Sockets, Trouble};
 
 /// A UDP header (RFC 768).
@@ -33,8 +36,6 @@ const LOOK_UP: Span = Span::from_millis(20);
 /// have closed.
 const AHEAD: Span = Span::from_millis(150);
 const BEHIND: Span = Span::from_secs(1);
-/// Share of a core that sampling `tcp_info` may take.
-const SAMPLING_SHARE: f64 = 0.01;
 
 /// What the application thread has to tell when the run is over.
 #[derive(Debug, Default)]
@@ -85,8 +86,15 @@ impl Sockets for Ends<'_> {
 
     fn at(&mut self, flow: usize, end: End) -> Option<InUse<'_>> {
         let flow = self.flows.get_mut(flow)?;
-        let socket = flow.sockets.end(end).as_mut()?;
-        Some(InUse { socket, shared: self.shared, target: flow.target, headers: flow.headers })
+        Some(match flow.sockets.end(end).as_mut()? {
+            FlowSocket::Kernel(socket) => InUse::Kernel(KernelInUse {
+                socket,
+                shared: self.shared,
+                target: flow.target,
+                headers: flow.headers,
+            }),
+            FlowSocket::Endpoint(socket) => InUse::Endpoint(socket),
+        })
     }
 }
 
@@ -94,6 +102,8 @@ impl Sockets for Ends<'_> {
 enum Timer {
     /// The application's.
     Wake,
+    /// An endpoint's.
+    Endpoint(End),
     /// A drawn flow's sockets are let go.
     Discard,
 }
@@ -116,6 +126,8 @@ pub(crate) struct Apps<'a> {
     epoll: OwnedFd,
     timers: BinaryHeap<Reverse<(Time, Timer, usize)>>,
     shared: Shared,
+    /// What endpoints receive in.
+    buffers: Buffers,
     /// What an application has told, until it is written down.
     notices: Vec<(usize, Notice)>,
     read: &'a [AtomicU64],
@@ -178,6 +190,7 @@ impl<'a> Apps<'a> {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             timers: BinaryHeap::new(),
             shared: Shared::new(clock),
+            buffers: Buffers::default(),
             notices: vec![],
             read,
             relay,
@@ -223,7 +236,10 @@ impl<'a> Apps<'a> {
             }
             for event in &events {
                 match flow_and_source(event.data.u64()) {
-                    (flow, Source::Socket(end)) => self.ready(flow, end),
+                    (flow, Source::Socket(end)) => {
+                        self.receive(flow, end);
+                        self.ready(flow, end);
+                    }
                     (flow, Source::Listener) => self.accept(flow),
                 }
             }
@@ -273,6 +289,7 @@ impl<'a> Apps<'a> {
                     });
                 }
                 Timer::Wake => {}
+                Timer::Endpoint(end) => self.endpoint_timer(flow, end, at, now),
                 Timer::Discard => self.flows[flow].sockets = FlowSockets::default(),
             }
         }
@@ -282,7 +299,7 @@ impl<'a> Apps<'a> {
     fn ready(&mut self, flow: usize, end: End) {
         self.drive(flow, |application, flow, now, sockets, tell| {
             application.on_socket(flow, end, now, sockets, tell);
-            let finished = sockets.at(flow, end).is_some_and(|socket| socket.socket.ended);
+            let finished = sockets.at(flow, end).is_some_and(|socket| socket.has_ended());
             application.on_end(flow, end, finished, now, sockets, tell);
         });
     }
@@ -303,6 +320,7 @@ impl<'a> Apps<'a> {
         self.tell();
         // What happens at one flow may have moved the application's others.
         for flow in flows {
+            self.flush(flow);
             self.count_read(flow);
             // Fails only for a socket that is gone already.
             let _ = self.watch(flow);
@@ -378,7 +396,7 @@ impl<'a> Apps<'a> {
             Ok(fd) => {
                 state.sockets.listener = None;
                 let end = if state.role == Role::RequestResponse { End::Sender } else { End::Receiver };
-                *state.sockets.end(end) = Some(KernelSocket::accepted(fd));
+                *state.sockets.end(end) = Some(FlowSocket::Kernel(Box::new(KernelSocket::accepted(fd))));
                 if let Err(error) = self.watch(flow) {
                     self.fail(flow, "be watched", &error.into());
                 }
@@ -407,60 +425,18 @@ impl<'a> Apps<'a> {
                 Role::RequestResponse | Role::Echo(_) => true,
                 Role::Command => false,
             };
-            let is_there = socket.opened || state.role.datagrams().is_some();
-            let mut wanted = EventFlags::empty();
-            wanted.set(EventFlags::IN, reads && is_there && !socket.ended);
-            wanted.set(EventFlags::OUT, application.wants_room(flow - first, end));
-            if wanted == socket.watched {
-                continue;
+            let room = application.wants_room(flow - first, end);
+            let wanted = socket.wanted(reads, state.role.datagrams().is_some(), room);
+            let watched = std::mem::replace(socket.watched(), wanted);
+            let key = key(flow, Source::Socket(end));
+            match (watched.is_empty(), wanted.is_empty()) {
+                _ if wanted == watched => {}
+                (true, _) => epoll::add(&self.epoll, &*socket, key, wanted)?,
+                (false, true) => epoll::delete(&self.epoll, &*socket)?,
+                (false, false) => epoll::modify(&self.epoll, &*socket, key, wanted)?,
             }
-            let (key, fd) = (key(flow, Source::Socket(end)), &socket.fd);
-            match (socket.watched.is_empty(), wanted.is_empty()) {
-                (true, _) => epoll::add(&self.epoll, fd, key, wanted)?,
-                (false, true) => epoll::delete(&self.epoll, fd)?,
-                (false, false) => epoll::modify(&self.epoll, fd, key, wanted)?,
-            }
-            socket.watched = wanted;
         }
         Ok(())
-    }
-
-    fn sample_transport(&mut self, flow: usize, now: Time) {
-        let socket = self.flows[flow].sockets.sender.as_ref().filter(|_| self.flows[flow].role.is_stream());
-        if let Some(Ok(sample)) = socket.map(|socket| tcp_info::sample(socket.fd.as_fd(), flow as u32, now)) {
-            self.relay.transport(&sample);
-        }
-    }
-
-    /// Tells of the messages that are given up by now.
-    fn settle_messages(&mut self, now: Time) {
-        for Driven { application, flows } in &mut self.driven {
-            let relay = &mut self.relay;
-            application.settle(now, &mut |flow, notice| {
-                record_notice(relay, flows.start + flow, &notice, now);
-            });
-        }
-    }
-
-    /// Samples every open connection once a sample period, or more seldom when that would cost too much.
-    fn sample_transports(&mut self, now: Time) {
-        if now < self.next_sample {
-            return;
-        }
-        self.settle_messages(now.min(Time::ZERO + self.run.duration - Span::from_nanos(1)));
-        let before = thread_time();
-        for flow in 0..self.flows.len() {
-            if self.flows[flow].opened && !self.flows[flow].over {
-                self.sample_transport(flow, now);
-            }
-        }
-        let cost = thread_time().saturating_sub(before);
-        let sample = self.run.sample;
-        let periods =
-            (cost.as_secs_f64() / (SAMPLING_SHARE * sample.as_secs_f64().max(1e-6))).ceil().max(1.0);
-        self.report.sampled_every = self.report.sampled_every.max(periods as u32);
-        let missed = now.since(self.next_sample).as_nanos() / sample.as_nanos().max(1);
-        self.next_sample += sample * (periods as u64 + missed);
     }
 }
 

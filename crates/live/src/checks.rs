@@ -7,22 +7,38 @@ use weir_base::Bytes;
 use weir_control::Feedback;
 use weir_engine::EngineError;
 use weir_plan::{Group, Run};
+use weir_transport::Config;
 
-/// Refuses transports that the kernel does not have: no thread drives their endpoints over UDP sockets.
+/// Refuses transports that neither the kernel has nor a UDP socket carries, and what such a socket cannot do.
 pub(crate) fn check_transports(run: &Run) -> Result<(), EngineError> {
-    let user_space = |group: &Group| {
-        let transport = group.transport.as_ref()?.name();
-        (!matches!(transport, "tcp" | "udp" | "cp-udp")).then(|| (group.name.clone(), transport))
-    };
-    match run.groups.iter().find_map(user_space) {
-        Some((name, transport)) => Err(unable(
-            format!(
-                "group {name}: {transport} is a transport of the simulator; the kernel has none of that name"
-            ),
-            "use `--on sim`, or another transport",
-        )),
-        None => Ok(()),
+    for group in &run.groups {
+        let Some(transport) = &group.transport else { continue };
+        let (name, exact) = (&group.name, group.workload.role().datagrams().is_some_and(|it| it.exact));
+        match transport {
+            Config::Tcp(_) | Config::Udp(_) | Config::CpUdp(_) => {}
+            Config::Sliq(_) if transport.connection().is_some() => {
+                return Err(unable(
+                    format!("group {name}: over sockets each flow of SLIQ has a connection of its own"),
+                    "remove `connection`, or use `--on sim`",
+                ));
+            }
+            Config::Sliq(_) if exact => {
+                return Err(unable(
+                    format!("group {name}: datagrams of SLIQ leave sockets, not the network itself"),
+                    "write source = \"socket\" in the workload, or use `--on sim`",
+                ));
+            }
+            Config::Sliq(_) => {}
+            other => {
+                let message = "is a transport of the simulator; the kernel has none of that name";
+                return Err(unable(
+                    format!("group {name}: {} {message}", other.name()),
+                    "use `--on sim`, or another transport",
+                ));
+            }
+        }
     }
+    Ok(())
 }
 
 /// Refuses feedback that this kernel's receiver cannot give.

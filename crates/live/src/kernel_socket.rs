@@ -70,8 +70,8 @@ impl Shared {
     }
 }
 
-/// A socket while its application works with it.
-pub(crate) struct InUse<'a> {
+/// A kernel socket while its application works with it.
+pub(crate) struct KernelInUse<'a> {
     pub(crate) socket: &'a mut KernelSocket,
     pub(crate) shared: &'a mut Shared,
     /// Where a connection goes.
@@ -84,7 +84,7 @@ fn trouble(what: &'static str) -> impl Fn(Errno) -> Trouble {
     move |error| Trouble { what, why: std::io::Error::from(error).to_string() }
 }
 
-impl Socket for InUse<'_> {
+impl Socket for KernelInUse<'_> {
     fn open(&mut self, _: Time) -> Result<(), Trouble> {
         match rustix::net::connect(&self.socket.fd, &self.target) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(()),

@@ -3,13 +3,16 @@
 
 use crate::address::{address_of, port_of};
 use crate::controls::{kernel_name, receiving};
+use crate::endpoint_socket::EndpointSocket;
 use crate::kernel_socket::KernelSocket;
+use crate::sliq::Port;
 use crate::testbed::Testbed;
+use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 use weir_base::Ecn;
 use weir_plan::{Group, Run, Settings};
@@ -19,21 +22,67 @@ use weir_workload::{Datagrams, End, Role};
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
 const DATAGRAM_BUFFER: usize = 4 << 20;
 
+/// A UDP header (RFC 768).
+const UDP_HEADER: u64 = 8;
+
+/// A socket of a flow.
+pub(crate) enum FlowSocket {
+    /// The kernel's transport.
+    Kernel(Box<KernelSocket>),
+    /// An endpoint of our own over UDP.
+    Endpoint(Box<EndpointSocket>),
+}
+
+impl FlowSocket {
+    /// What the epoll instance was asked to tell of it.
+    pub(crate) fn watched(&mut self) -> &mut EventFlags {
+        match self {
+            FlowSocket::Kernel(socket) => &mut socket.watched,
+            FlowSocket::Endpoint(socket) => &mut socket.watched,
+        }
+    }
+
+    /// What the epoll instance is to tell of it to an application that reads from it, or not, and wants room, or not.
+    pub(crate) fn wanted(&self, reads: bool, datagrams: bool, room: bool) -> EventFlags {
+        let mut wanted = EventFlags::empty();
+        match self {
+            FlowSocket::Kernel(socket) => {
+                wanted.set(EventFlags::IN, reads && (socket.opened || datagrams) && !socket.ended);
+                wanted.set(EventFlags::OUT, room);
+            }
+            FlowSocket::Endpoint(socket) => {
+                wanted.set(EventFlags::IN, true);
+                wanted.set(EventFlags::OUT, socket.port.is_blocked());
+            }
+        }
+        wanted
+    }
+}
+
+impl AsFd for FlowSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            FlowSocket::Kernel(socket) => socket.fd.as_fd(),
+            FlowSocket::Endpoint(socket) => socket.port.as_fd(),
+        }
+    }
+}
+
 /// The sockets of one flow; what a workload does not need is not there. Of requests, the sender is the server, which is
 /// accepted, and the receiver the client.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct FlowSockets {
     /// Sends.
-    pub(crate) sender: Option<KernelSocket>,
+    pub(crate) sender: Option<FlowSocket>,
     /// Waits for the connection.
     pub(crate) listener: Option<OwnedFd>,
     /// Receives.
-    pub(crate) receiver: Option<KernelSocket>,
+    pub(crate) receiver: Option<FlowSocket>,
 }
 
 impl FlowSockets {
     /// Where the socket of an end is; a listener is none.
-    pub(crate) fn end(&mut self, end: End) -> &mut Option<KernelSocket> {
+    pub(crate) fn end(&mut self, end: End) -> &mut Option<FlowSocket> {
         match end {
             End::Sender => &mut self.sender,
             End::Receiver => &mut self.receiver,
@@ -62,6 +111,8 @@ pub(crate) fn open(run: &Run, testbed: &Testbed) -> io::Result<Vec<FlowSockets>>
 /// As [`open`].
 pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Result<Vec<FlowSockets>> {
     let mut opened: Vec<FlowSockets> = flows.iter().map(|_| FlowSockets::default()).collect();
+    let mut endpoints: Vec<[Option<weir_transport::End>; 2]> =
+        flows.iter().map(|flow| endpoints(run, *flow)).collect::<io::Result<_>>()?;
     let ends = |flow: usize| run.pair(flow);
     for host in &testbed.hosts {
         let here = |flow: &usize| [ends(*flow).from, ends(*flow).to].contains(&host.node);
@@ -69,15 +120,55 @@ pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Re
             continue;
         }
         host.namespace.inside(|| {
-            for (&index, sockets) in flows.iter().zip(&mut opened).filter(|(flow, _)| here(flow)) {
+            let all = flows.iter().zip(&mut opened).zip(&mut endpoints);
+            for ((&index, sockets), endpoints) in all.filter(|((flow, _), _)| here(flow)) {
                 let (flow, pair) = (&run.flows[index], ends(index));
-                open_ends(index, run, host.node == pair.from, host.node == pair.to, sockets)
+                let (sends, receives) = (host.node == pair.from, host.node == pair.to);
+                let opened = match group_transport(run, index) {
+                    Some(_) => place_endpoints(index, run, [sends, receives], endpoints, sockets),
+                    None => open_ends(index, run, sends, receives, sockets),
+                };
+                opened
                     .map_err(|error| io::Error::new(error.kind(), format!("flow {}: {error}", flow.name)))?;
             }
             Ok(())
         })?;
     }
     Ok(opened)
+}
+
+/// A flow's transport, if the kernel does not have it.
+fn group_transport(run: &Run, flow: usize) -> Option<&weir_transport::Config> {
+    let transport = run.groups[run.flows[flow].group].transport.as_ref();
+    transport.filter(|transport| matches!(transport, weir_transport::Config::Sliq(_)))
+}
+
+/// The endpoints of a flow whose transport the kernel does not have.
+fn endpoints(run: &Run, flow: usize) -> io::Result<[Option<weir_transport::End>; 2]> {
+    let Some(transport) = group_transport(run, flow) else { return Ok([None, None]) };
+    let ends = transport.protected_ends(&run.setup(flow));
+    Ok(ends.ok_or_else(|| io::Error::other("no keys can be made"))?.map(Some))
+}
+
+/// Gives those endpoints of a flow their sockets that are at the host whose namespace the calling thread is in. Each packet leaves by
+/// itself, as it does from a simulated host.
+fn place_endpoints(
+    index: usize,
+    run: &Run,
+    here: [bool; 2],
+    endpoints: &mut [Option<weir_transport::End>; 2],
+    sockets: &mut FlowSockets,
+) -> io::Result<()> {
+    let (group, pair) = (&run.groups[run.flows[index].group], run.pair(index));
+    let places = [pair.from, pair.to].map(|node| SocketAddr::new(address_of(node, group.ip), port_of(index)));
+    let headers = u64::from(group.ip.header()) + UDP_HEADER;
+    for (number, end) in [End::Sender, End::Receiver].into_iter().enumerate() {
+        let Some(endpoint) = endpoints[number].take_if(|_| here[number]) else { continue };
+        let port = Port::bind(places[number], false)?;
+        let socket = EndpointSocket::new(port, places[1 - number], endpoint, headers);
+        *sockets.end(end) = Some(FlowSocket::Endpoint(Box::new(socket)));
+    }
+    Ok(())
 }
 
 /// Opens those ends of a flow that are at the host whose namespace the calling thread is in.
@@ -91,10 +182,11 @@ fn open_ends(
     let (group, pair) = (&run.groups[run.flows[index].group], run.pair(index));
     let place = |node: usize| SocketAddr::new(address_of(node, group.ip), port_of(index));
     let settings = || group.tcp().ok_or(io::ErrorKind::Unsupported);
+    let kernel = |socket| Some(FlowSocket::Kernel(Box::new(socket)));
     match group.workload.role() {
         Role::OneWay => {
             if sends {
-                sockets.sender = Some(KernelSocket::stream(stream_sender(settings()?, place(pair.from))?));
+                sockets.sender = kernel(KernelSocket::stream(stream_sender(settings()?, place(pair.from))?));
             }
             if receives {
                 // What is accepted inherits the controller.
@@ -105,21 +197,22 @@ fn open_ends(
         }
         Role::Datagrams(Datagrams { ecn, exact }) => {
             if sends && !exact {
-                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
+                sockets.sender = kernel(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
             }
             if receives {
                 let socket = datagram_socket(place(pair.to))?;
                 let _ = sockopt::set_socket_recv_buffer_size_force(&socket, DATAGRAM_BUFFER)
                     .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER));
-                sockets.receiver = Some(KernelSocket::datagrams(socket, run.layer(index)));
+                sockets.receiver = kernel(KernelSocket::datagrams(socket, run.layer(index)));
             }
         }
         Role::Echo(Datagrams { ecn, .. }) => {
             if sends {
-                sockets.sender = Some(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
+                sockets.sender = kernel(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
             }
             if receives {
-                sockets.receiver = Some(connected(place(pair.to), place(pair.from), ecn, run.layer(index))?);
+                sockets.receiver =
+                    kernel(connected(place(pair.to), place(pair.from), ecn, run.layer(index))?);
             }
         }
         // What a listening socket is set to, those that it accepts inherit: the server sends by the group's controller.
@@ -130,7 +223,7 @@ fn open_ends(
                 sockets.listener = Some(listener);
             }
             if receives {
-                sockets.receiver = Some(KernelSocket::stream(stream_receiver(group, place(pair.to))?));
+                sockets.receiver = kernel(KernelSocket::stream(stream_receiver(group, place(pair.to))?));
             }
         }
         Role::Command => {}

@@ -16,6 +16,8 @@ mod coordination;
 mod datagrams;
 #[path = "runs/exchanges.rs"]
 mod exchanges;
+#[path = "runs/sliq.rs"]
+mod sliq;
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +31,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 41] = [
+const TESTS: [Test; 44] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
@@ -76,6 +78,12 @@ const TESTS: [Test; 41] = [
     ("a_circuit_that_loses_much_for_ten_seconds_ends_and_htcp_goes_on", circuits::much_loss_ends_it),
     ("what_the_kernels_shaper_of_a_card_refuses_is_no_loss", cards::what_it_refuses_is_no_loss),
     ("each_class_of_a_card_has_its_flows", cards::each_class_has_its_flows),
+    (
+        "a_transfer_over_sliq_arrives_whole_sealed_or_not_over_a_path_that_loses",
+        sliq::a_transfer_arrives_whole,
+    ),
+    ("messages_with_a_deadline_arrive_sealed", sliq::messages_arrive),
+    ("what_sockets_cannot_do_for_a_transport_is_refused", sliq::what_sockets_cannot_do_is_refused),
     ("a_card_that_the_kernel_cannot_be_is_refused", cards::what_the_kernel_lacks_is_refused),
 ];
 

@@ -123,7 +123,7 @@ fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool
             let (parameters, controllers) = (&parameters, &controllers[..]);
             let of = LinkSetup { parameters, controllers, setup, connection: id as u32 };
             let mut link = match sealed {
-                true => Link::ask(&of, &client, &server_key, id as u64 + 1, clock.now()).unwrap(),
+                true => Link::ask(&of, &client, &server_key, id as u64 + 1).unwrap(),
                 false => Link::plain(&of),
             };
             link.open(clock.now());

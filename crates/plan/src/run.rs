@@ -306,7 +306,8 @@ impl Run {
         Some([from?, to?])
     }
 
-    fn setup(&self, flow: usize) -> Setup<'_> {
+    /// What the ends of a flow's connection are made from.
+    pub fn setup(&self, flow: usize) -> Setup<'_> {
         let group = &self.groups[self.flows[flow].group];
         Setup {
             settings: group.settings.as_ref(),

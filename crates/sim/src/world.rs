@@ -11,19 +11,12 @@ use crate::flow::{Ends, Flow, Outlet};
 use crate::packet::{Pool, SimPacket};
 use std::ops::Range;
 use weir_base::{FlowId, Packet, Time};
-use weir_engine::{EngineError, Outcome, PacketLog, Sampler, Watch, observer, record_notice};
+use weir_engine::{EngineError, Outcome, PacketLog, Sampler, Watch, observer, record_counts, record_notice};
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
 use weir_plan::{Card, Run};
-use weir_record::{FlowEvent, FlowEventKind, Recorder};
+use weir_record::Recorder;
 use weir_transport::{Counts, Endpoint};
 use weir_workload::{Application, End, Notice};
-
-/// Controllers' internal states are recorded for the first so many flows: beyond that nobody looks at single ones, and the
-/// records would dwarf all others.
-const FLOWS_WITH_STATE: usize = 64;
-
-/// A threshold of more segments than this stands for none (Linux `TCP_INFINITE_SSTHRESH`).
-const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
 /// After so many events, and at each sample, the run tells its progress and looks whether it is to stop: some milliseconds.
 const EVENTS_BETWEEN_LOOKS: u32 = 1 << 14;
@@ -424,15 +417,7 @@ impl<'a> World<'a> {
     #[cold]
     fn tell_events(&mut self, number: usize, counts: Counts, now: Time) {
         let told = std::mem::replace(&mut self.flows[number].told, counts);
-        for (kind, more) in [
-            (FlowEventKind::Timeout, counts.timeouts > told.timeouts),
-            (FlowEventKind::Recovery, counts.recoveries > told.recoveries),
-            (FlowEventKind::Undo, counts.undos > told.undos),
-        ] {
-            if more {
-                self.recorder.event(&FlowEvent { at: now, flow: number as u32, kind });
-            }
-        }
+        record_counts(self.recorder, number, told, counts, now);
     }
 
     /// Makes sure that a timer fires at `due` or before.

@@ -68,6 +68,11 @@ trait Transport {
     /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
     /// open.
     fn ends(&self, setup: &Setup<'_>) -> [End; 2];
+    /// The same for packets of real bytes, which whoever is on their way could read and make; `None` where there is no randomness.
+    #[cfg(feature = "seal")]
+    fn protected_ends(&self, setup: &Setup<'_>) -> Option<[End; 2]> {
+        Some(self.ends(setup))
+    }
 }
 
 /// Declares the registry: the configuration enum, and what every transport's parameters tell.
@@ -129,5 +134,10 @@ impl Config {
     /// open.
     pub fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
         self.transport().ends(setup)
+    }
+    /// The same for packets of real bytes, which are sealed if that is asked for; `None` where there is no randomness for keys.
+    #[cfg(feature = "seal")]
+    pub fn protected_ends(&self, setup: &Setup<'_>) -> Option<[End; 2]> {
+        self.transport().protected_ends(setup)
     }
 }

@@ -1,10 +1,8 @@
 //! What is written down at the end of each sampling period, and at the end of the run.
 
-use super::{Driven, FLOWS_WITH_STATE, NO_THRESHOLD, World, teller};
+use super::{Driven, World, teller};
 use weir_base::{Span, Time};
-use weir_engine::{Audit, Outcome};
-use weir_record::{Component, StateSample, TransportSample};
-use weir_transport::Endpoint;
+use weir_engine::{Audit, Outcome, record_endpoint};
 
 impl World<'_> {
     pub(super) fn settle_messages(&mut self, now: Time) {
@@ -21,33 +19,8 @@ impl World<'_> {
             if flow.drawn && application.completed(number - flows.start) {
                 continue;
             }
-            let Some((sender, sample)) = flow.sender().and_then(|sender| Some((sender, sender.sample()?)))
-            else {
-                continue;
-            };
-            let id = number as u32;
-            self.recorder.transport(&TransportSample {
-                at: now,
-                flow: id,
-                cwnd: sample.cwnd.into(),
-                ssthresh: sample
-                    .ssthresh
-                    .filter(|segments| *segments < NO_THRESHOLD)
-                    .map(|segments| segments as f64),
-                in_flight: sample.in_flight.into(),
-                srtt: sample.srtt.unwrap_or_default(),
-                min_rtt: sample.min_rtt.unwrap_or_default(),
-                rto: sample.rto,
-                pacing_rate: sample.pacing_rate,
-                delivery_rate: sample.delivery_rate,
-                retransmissions: sample.retransmitted,
-                timeouts: Some(sample.timeouts),
-            });
-            if number < FLOWS_WITH_STATE && !flow.drawn {
-                let recorder = &mut *self.recorder;
-                sender.state(&mut |_, name, value| {
-                    recorder.state(&StateSample { at: now, of: Component::Controller(id), name, value });
-                });
+            if let Some(sender) = flow.sender() {
+                record_endpoint(self.recorder, number, sender, flow.drawn, now);
             }
         }
     }

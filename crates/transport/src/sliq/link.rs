@@ -4,9 +4,9 @@
 use super::connection::{Connection, OPEN_AGAIN, OPENS};
 use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Told};
 use super::seal::{KEY, Seal};
-use super::{Parameters, SealName};
+use super::{Parameters, SealName, StreamParameters};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
-use crate::{Body, Datagram, Setup};
+use crate::{Body, Datagram, End, Setup};
 use weir_base::{Ecn, Random, Span, Time};
 
 /// The secret that both ends have beside their keys: none.
@@ -78,6 +78,24 @@ pub struct LinkSetup<'a> {
     pub connection: u32,
 }
 
+/// The two ends of a flow's connection, each with keys of its own; the first asks.
+///
+/// # Errors
+/// There is no randomness.
+pub(super) fn pair(
+    parameters: &Parameters,
+    controllers: &[weir_control::Config],
+    setup: &Setup<'_>,
+) -> Result<[End; 2], Refused> {
+    let (keys, peer) = (Keys::generate()?, Keys::generate()?);
+    let of = LinkSetup { parameters, controllers, setup: *setup, connection: super::number(setup) };
+    let asks = Link::ask(&of, &keys, &peer.public, 1)?;
+    // Nobody asks for cookies.
+    let responder = Responder::new(peer, NO_SECRET, &[keys.public], &NO_SECRET);
+    let waits = Link::wait(&of, responder);
+    Ok([asks, waits].map(|link| End::Other(Box::new(link))))
+}
+
 impl Link {
     fn new(of: &LinkSetup<'_>, cover: Cover) -> Link {
         let seal = if matches!(cover, Cover::Plain) { SealName::None } else { SealName::Noise };
@@ -92,20 +110,14 @@ impl Link {
         Link::new(of, Cover::Plain)
     }
 
-    /// Asks the owner of a key for a connection, from now on. `stamp` is higher than that of all connections that these keys have asked
+    /// Asks the owner of a key for a connection, once it is opened or written to. `stamp` is higher than that of all connections that these keys have asked
     /// for before: a clock's nanoseconds, say.
     ///
     /// # Errors
     /// A key is none.
-    pub fn ask(
-        of: &LinkSetup<'_>,
-        keys: &Keys,
-        peer: &[u8; KEY],
-        stamp: u64,
-        now: Time,
-    ) -> Result<Link, Refused> {
+    pub fn ask(of: &LinkSetup<'_>, keys: &Keys, peer: &[u8; KEY], stamp: u64) -> Result<Link, Refused> {
         let initiator = Initiator::new(keys, peer, &NO_SECRET, of.connection, stamp)?;
-        let asking = Box::new(Asking { initiator, times: 0, sent: now, due: now });
+        let asking = Box::new(Asking { initiator, times: 0, sent: Time::ZERO, due: Time::NEVER });
         Ok(Link::new(of, Cover::Asking(asking)))
     }
 
@@ -206,6 +218,11 @@ impl Link {
         }
     }
 
+    /// One more stream of its own; its number. `None` where there are too many.
+    pub fn add_stream(&mut self, parameters: &StreamParameters, messages: bool) -> Option<u32> {
+        self.connection.add_stream(parameters, messages).map(u32::from)
+    }
+
     /// Ends the connection, and tells the peer; what is not acknowledged may be lost.
     pub fn end(&mut self) {
         match self.cover {
@@ -227,9 +244,10 @@ impl Link {
 
 impl Endpoint for Link {
     fn open(&mut self, now: Time) {
-        // One that asks does so from the beginning.
-        if matches!(self.cover, Cover::Plain) {
-            self.connection.open(now);
+        match &mut self.cover {
+            Cover::Plain => self.connection.open(now),
+            Cover::Asking(asking) if asking.times == 0 => asking.due = now,
+            _ => {}
         }
     }
     fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
@@ -262,6 +280,7 @@ impl Endpoint for Link {
         }
     }
     fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64 {
+        self.open(now);
         // What is written before the handshake has succeeded waits for that.
         if matches!(self.cover, Cover::Failed) { 0 } else { self.connection.write(stream, message, now) }
     }

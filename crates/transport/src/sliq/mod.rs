@@ -212,6 +212,18 @@ fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters
     }
 }
 
+impl Parameters {
+    fn controllers(&self, setup: &Setup<'_>) -> Vec<weir_control::Config> {
+        let cc = setup.settings.map(|settings: &Settings| settings.cc.clone());
+        cc.into_iter().chain(self.second.clone()).collect()
+    }
+}
+
+/// The number of a flow's connection: two ends agree on it since both are made for the same flow.
+fn number(setup: &Setup<'_>) -> u32 {
+    (Random::stream_of(setup.seed, "sliq connection", setup.flow).bits() & 0xff_ffff) as u32
+}
+
 impl Transport for Parameters {
     fn carries(&self, _: bool) -> bool {
         true
@@ -222,14 +234,18 @@ impl Transport for Parameters {
     fn connection(&self) -> Option<&str> {
         self.connection.as_deref()
     }
+    #[cfg(feature = "seal")]
+    fn protected_ends(&self, setup: &Setup<'_>) -> Option<[End; 2]> {
+        match self.seal {
+            SealName::None => Some(self.ends(setup)),
+            SealName::Noise => link::pair(self, &self.controllers(setup), setup).ok(),
+        }
+    }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
-        let cc = setup.settings.map(|settings: &Settings| settings.cc.clone());
-        let controllers: Vec<_> = cc.into_iter().chain(self.second.clone()).collect();
+        let controllers = self.controllers(setup);
         ["sliq sender", "sliq receiver"].map(|name| {
             let random = Random::stream_of(setup.seed, name, setup.flow);
-            // Two ends agree on the number since both are made for the same flow.
-            let id = Random::stream_of(setup.seed, "sliq connection", setup.flow).bits() & 0xff_ffff;
-            let connection = Connection::new(self, &controllers, setup, id as u32, random);
+            let connection = Connection::new(self, &controllers, setup, number(setup), random);
             match self.connection {
                 Some(_) => End::Other(Box::new(Handle::first(connection))),
                 None => End::Other(Box::new(connection)),

@@ -64,7 +64,8 @@ impl Pair {
         let setup = setup(at(SERVER).ip(), false, Bytes::new(1500), 2, self.stamp);
         let of = LinkSetup { parameters: &parameters, controllers: &controllers, setup, connection };
         self.stamp += 1;
-        let link = Link::ask(&of, &self.keys, &peer, self.stamp, now).unwrap();
+        let mut link = Link::ask(&of, &self.keys, &peer, self.stamp).unwrap();
+        link.open(now);
         self.client.add(link, connection, at(SERVER), None).unwrap()
     }
 

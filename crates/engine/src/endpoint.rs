@@ -1,0 +1,57 @@
+//! What an endpoint tells of its sending side, for the records: the same for simulated endpoints and for those over sockets.
+
+use weir_base::Time;
+use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
+use weir_transport::{Counts, Endpoint};
+
+/// Controllers' internal states are recorded for the first so many flows: beyond that nobody looks at single ones, and the
+/// records would dwarf all others.
+const FLOWS_WITH_STATE: usize = 64;
+
+/// A threshold of more segments than this stands for none (Linux `TCP_INFINITE_SSTHRESH`).
+const NO_THRESHOLD: u64 = 0x7fff_ffff;
+
+/// Writes down the state of a flow's sending side, if the connection is open. `drawn` says that the flow is one of many, whose
+/// controllers nobody looks at.
+pub fn record_endpoint(
+    recorder: &mut dyn Recorder,
+    flow: usize,
+    sender: &impl Endpoint,
+    drawn: bool,
+    now: Time,
+) {
+    let Some(sample) = sender.sample() else { return };
+    let id = flow as u32;
+    recorder.transport(&TransportSample {
+        at: now,
+        flow: id,
+        cwnd: sample.cwnd.into(),
+        ssthresh: sample.ssthresh.filter(|segments| *segments < NO_THRESHOLD).map(|segments| segments as f64),
+        in_flight: sample.in_flight.into(),
+        srtt: sample.srtt.unwrap_or_default(),
+        min_rtt: sample.min_rtt.unwrap_or_default(),
+        rto: sample.rto,
+        pacing_rate: sample.pacing_rate,
+        delivery_rate: sample.delivery_rate,
+        retransmissions: sample.retransmitted,
+        timeouts: Some(sample.timeouts),
+    });
+    if !drawn && flow < FLOWS_WITH_STATE {
+        sender.state(&mut |_, name, value| {
+            recorder.state(&StateSample { at: now, of: Component::Controller(id), name, value });
+        });
+    }
+}
+
+/// Writes down timeouts, recoveries and undone reductions that were not told yet.
+pub fn record_counts(recorder: &mut dyn Recorder, flow: usize, told: Counts, counts: Counts, now: Time) {
+    for (kind, more) in [
+        (FlowEventKind::Timeout, counts.timeouts > told.timeouts),
+        (FlowEventKind::Recovery, counts.recoveries > told.recoveries),
+        (FlowEventKind::Undo, counts.undos > told.undos),
+    ] {
+        if more {
+            recorder.event(&FlowEvent { at: now, flow: flow as u32, kind });
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What the application thread writes down once a sample period: what sockets know of their connections, and messages that are given
+//! up.
+
+use super::{Apps, Driven};
+use crate::clock::thread_time;
+use crate::tcp_info;
+use std::os::fd::AsFd;
+use weir_base::{Span, Time};
+use weir_engine::record_notice;
+use weir_record::Recorder;
+
+/// Share of a core that sampling `tcp_info` may take.
+const SAMPLING_SHARE: f64 = 0.01;
+
+impl Apps<'_> {
+    pub(super) fn sample_transport(&mut self, flow: usize, now: Time) {
+        if self.sample_endpoint(flow, now) || !self.flows[flow].role.is_stream() {
+            return;
+        }
+        let socket = self.flows[flow].sockets.sender.as_ref();
+        if let Some(Ok(sample)) = socket.map(|socket| tcp_info::sample(socket.as_fd(), flow as u32, now)) {
+            self.relay.transport(&sample);
+        }
+    }
+
+    /// Tells of the messages that are given up by now.
+    pub(super) fn settle_messages(&mut self, now: Time) {
+        for Driven { application, flows } in &mut self.driven {
+            let relay = &mut self.relay;
+            application.settle(now, &mut |flow, notice| {
+                record_notice(relay, flows.start + flow, &notice, now);
+            });
+        }
+    }
+
+    /// Samples every open connection once a sample period, or more seldom when that would cost too much.
+    pub(super) fn sample_transports(&mut self, now: Time) {
+        if now < self.next_sample {
+            return;
+        }
+        self.settle_messages(now.min(Time::ZERO + self.run.duration - Span::from_nanos(1)));
+        let before = thread_time();
+        for flow in 0..self.flows.len() {
+            if self.flows[flow].opened && !self.flows[flow].over {
+                self.sample_transport(flow, now);
+            }
+        }
+        let cost = thread_time().saturating_sub(before);
+        let sample = self.run.sample;
+        let periods =
+            (cost.as_secs_f64() / (SAMPLING_SHARE * sample.as_secs_f64().max(1e-6))).ceil().max(1.0);
+        self.report.sampled_every = self.report.sampled_every.max(periods as u32);
+        let missed = now.since(self.next_sample).as_nanos() / sample.as_nanos().max(1);
+        self.next_sample += sample * (periods as u64 + missed);
+    }
+}

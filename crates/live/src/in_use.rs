@@ -1,0 +1,58 @@
+//! A socket while its application works with it: the kernel's, or an endpoint of our own.
+
+use crate::endpoint_socket::EndpointSocket;
+use crate::kernel_socket::KernelInUse;
+use weir_base::{Bytes, Time};
+use weir_transport::Endpoint;
+use weir_workload::{Received, Socket, Trouble, Writes};
+
+/// One of a flow's two sockets.
+pub(crate) enum InUse<'a> {
+    /// The kernel's transport.
+    Kernel(KernelInUse<'a>),
+    /// An endpoint over UDP.
+    Endpoint(&'a mut EndpointSocket),
+}
+
+macro_rules! each {
+    ($socket:expr, $method:ident($($argument:expr),*)) => {
+        match $socket {
+            InUse::Kernel(socket) => socket.$method($($argument),*),
+            InUse::Endpoint(socket) => socket.$method($($argument),*),
+        }
+    };
+}
+
+impl InUse<'_> {
+    /// Whether the peer has closed and everything was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self {
+            InUse::Kernel(socket) => socket.socket.ended,
+            InUse::Endpoint(socket) => socket.end.finished(),
+        }
+    }
+}
+
+impl Socket for InUse<'_> {
+    fn open(&mut self, now: Time) -> Result<(), Trouble> {
+        each!(self, open(now))
+    }
+    fn is_open(&mut self) -> Result<bool, Trouble> {
+        each!(self, is_open())
+    }
+    fn write(&mut self, bytes: u64, head: &[u8], now: Time) -> Result<u64, Trouble> {
+        each!(self, write(bytes, head, now))
+    }
+    fn keep_full(&mut self, writes: Writes) -> Result<bool, Trouble> {
+        each!(self, keep_full(writes))
+    }
+    fn send(&mut self, length: Bytes, head: &[u8], due: Time) -> Result<(), Trouble> {
+        each!(self, send(length, head, due))
+    }
+    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
+        each!(self, read(datagram))
+    }
+    fn close(&mut self, now: Time) {
+        each!(self, close(now));
+    }
+}

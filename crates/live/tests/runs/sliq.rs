@@ -1,0 +1,51 @@
+//! SLIQ over UDP sockets in the hosts' namespaces.
+
+use crate::{DUMBBELL, go, lab};
+use weir_engine::{Engine, EngineError};
+use weir_live::Live;
+use weir_record::FlowEventKind::{Completed, Opened, Started};
+
+pub(crate) fn a_transfer_arrives_whole() {
+    for seal in ["none", "noise"] {
+        let run = lab(&format!(
+            "{DUMBBELL}loss = {{ down = 0.05, up = 0.05 }}\n[traffic.a]\ncc = \"copa\"\n\
+             transport = {{ kind = \"sliq\", seal = \"{seal}\" }}\n\
+             workload = {{ kind = \"transfer\", size = \"300 kB\" }}\n"
+        ));
+        let (tally, outcome) = go(&run);
+        assert_eq!(tally.flows[0].sum.read_bytes, 300_000, "{seal}");
+        for kind in [Started, Opened, Completed] {
+            assert!(tally.when(0, kind).is_some(), "{seal}: {kind:?} in {:?}", tally.flows[0].events);
+        }
+        assert!(tally.transport_samples > 0 && tally.links[0].lost > 0, "{seal}");
+        assert!(tally.flows[0].last.retransmissions > 0, "{seal}");
+        assert_eq!(outcome.environment["ignored_frames"], 0, "{seal}: nothing stray on the wire");
+    }
+}
+
+pub(crate) fn messages_arrive() {
+    let run = lab(&format!(
+        "{DUMBBELL}loss = {{ down = 0.1, up = 0.1 }}\n[traffic.a]\ncc = \"copa\"\n\
+         transport = {{ kind = \"sliq\", seal = \"noise\", stream = {{ delivery = \"arq-fec\", deadline = \"100 ms\" }} }}\n\
+         workload = {{ kind = \"frames\", fps = 100, size = \"1000 B\", deadline = \"100 ms\", source = \"socket\" }}\n"
+    ));
+    let (tally, _) = go(&run);
+    // 300 in 3 s; what is still under way at the end has no fate.
+    assert!(tally.flows[0].messages.len() > 200, "{}", tally.flows[0].messages.len());
+    assert!(tally.links[0].lost > 0);
+}
+
+pub(crate) fn what_sockets_cannot_do_is_refused() {
+    for (text, told) in [
+        ("transport = { kind = \"sliq\", connection = \"c\" }\n", "a connection of its own"),
+        (
+            "transport = \"sliq\"\nworkload = { kind = \"frames\", fps = 10, size = \"1000 B\", deadline = \"100 ms\" }\n",
+            "leave sockets",
+        ),
+        ("transport = \"tfrc\"\n", "is a transport of the simulator"),
+    ] {
+        let run = lab(&format!("{DUMBBELL}[traffic.a]\n{text}"));
+        let Err(EngineError::Unable { what, .. }) = Live.check(&run) else { panic!("{text} is not refused") };
+        assert!(what.contains(told), "{what}");
+    }
+}
