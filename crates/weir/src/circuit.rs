@@ -2,7 +2,6 @@
 
 mod args;
 mod entry;
-mod folder;
 mod host;
 mod own;
 mod probe;
@@ -42,7 +41,7 @@ pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
         CircuitAction::Down(args) => up::down(args),
         CircuitAction::Change(args) => up::change(args),
         CircuitAction::Watch(args) => watch::watch(args),
-        CircuitAction::Keygen(args) => keygen(&args.file),
+        CircuitAction::Keygen(args) => crate::transfer::keygen(&args.file),
         CircuitAction::Serve(args) => serve::serve(args),
         CircuitAction::Send(args) => send::send(args),
         CircuitAction::List { all, store, json } => list(*all, &store.store, *json),
@@ -64,7 +63,7 @@ impl From<StoreError> for Failure {
 
 fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let rtt = match (&args.probe, args.rtt) {
-        (Some(host), _) => probe::round_trip(send::address(host)?)?,
+        (Some(host), _) => probe::round_trip(crate::transfer::address(host)?)?,
         (None, rtt) => rtt.unwrap_or_default(),
     };
     let plan = Plan::of(&Request {
@@ -99,16 +98,6 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     text += "\nNumbers in brackets are sections of F. Alali, \"A Cross-Layer Design for Large Data Transfers\", 2016.\n";
     print(&text)
-}
-
-fn keygen(path: &Path) -> Result<(), Failure> {
-    let keys = session::Keys::generate(path).map_err(|error| {
-        Failure::bad_input(
-            format!("cannot write {}: {error}", path.display()),
-            "name a file that is not there yet",
-        )
-    })?;
-    print(&format!("{}\n", keys.public))
 }
 
 /// The clock of this machine.

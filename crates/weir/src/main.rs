@@ -19,6 +19,7 @@ mod results;
 mod run;
 mod session;
 mod sliq;
+mod transfer;
 mod watch;
 
 use clap::{CommandFactory, Parser};

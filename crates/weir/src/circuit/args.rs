@@ -1,6 +1,6 @@
 //! The words of `weir circuit`.
 
-use super::session::PublicKey;
+use crate::transfer::PublicKey;
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;

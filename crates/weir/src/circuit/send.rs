@@ -3,26 +3,23 @@
 use super::args::SendArgs;
 use super::host::Host;
 use super::own::Own;
-use super::serve::{MOST_STREAMS, guard};
-use super::session::{self, BLOCKS, Keys, Listener, Speaker};
+use super::serve::MOST_STREAMS;
+use super::session::{self, BLOCKS, Listener, Speaker};
 use crate::failure::Failure;
+use crate::transfer::{Keys, Outgoing, address, guard, open};
 use crate::{print, say, write};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::fs::FileExt;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate, Span};
-use weir_circuit::transfer::{BLOCK, BlockHeader, Digest, Message, blocks, check_name, length_of};
+use weir_circuit::transfer::{BlockHeader, Digest, Message, blocks};
 use weir_live::Losses;
 use weir_shaper::{Device, Handle};
 
-/// Where hosts listen unless they are told otherwise.
-pub(crate) const PORT: u16 = 7765;
 /// The control that circuits are for, as the kernel has it.
 const CONTROL: &str = "weir_ctcp";
 /// How long the other host may take for a first answer.
@@ -31,15 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const AHEAD: usize = 2;
 /// How often a block is sent again before the path is given up.
 const ATTEMPTS: u32 = 5;
-
-/// A file that is sent.
-struct Outgoing {
-    name: String,
-    bytes: u64,
-    file: File,
-    /// Digests of what the receiver has of it, by block.
-    has: BTreeMap<u64, Digest>,
-}
 
 /// What is left to be sent.
 #[derive(Default)]
@@ -72,7 +60,7 @@ fn lost(error: io::Error) -> Failure {
 pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     let keys = Keys::read(&args.key)
         .map_err(|error| bad(args.key.display(), error, "`weir circuit keygen FILE` makes one"))?;
-    let files = open(args)?;
+    let files = open(&args.files)?;
     let host = address(&args.host)?;
     check_control(args)?;
     if !(1..=MOST_STREAMS).contains(&args.streams) {
@@ -104,40 +92,6 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     // However the transfer has ended, the host is left as it was.
     let ended = own.map_or(Ok(()), Own::end);
     sent.and(ended)
-}
-
-/// Opens the files.
-fn open(args: &SendArgs) -> Result<Vec<Outgoing>, Failure> {
-    let mut files: Vec<Outgoing> = vec![];
-    for path in &args.files {
-        let file =
-            File::open(path).map_err(|error| bad(path.display(), error, "name files that can be read"))?;
-        let about =
-            file.metadata().map_err(|error| bad(path.display(), error, "name files that can be read"))?;
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if !about.is_file() {
-            return Err(bad(path.display(), "it is not a file", "folders are not sent; name their files"));
-        }
-        check_name(&name).map_err(|error| bad(path.display(), error, "rename it"))?;
-        if files.iter().any(|other| other.name == name) {
-            return Err(bad(
-                path.display(),
-                "another file has the same name",
-                "send it by a command of its own",
-            ));
-        }
-        files.push(Outgoing { name, bytes: about.len(), file, has: BTreeMap::new() });
-    }
-    Ok(files)
-}
-
-/// The address of `HOST` or `HOST:PORT`.
-pub(crate) fn address(host: &str) -> Result<SocketAddr, Failure> {
-    let with_port = host.to_socket_addrs().or_else(|_| (host, PORT).to_socket_addrs());
-    let first = with_port.map(|mut all| all.next());
-    let found =
-        first.map_err(|error| bad(host, error, "write it like 10.1.2.3, host.example or 10.1.2.3:7765"))?;
-    found.ok_or_else(|| Failure::bad_input(format!("{host} has no address"), "give one by number"))
 }
 
 /// Refuses a control that the kernel does not have, or that this user may not choose.
@@ -316,12 +270,8 @@ impl Sender {
     fn prepare(&self, ready: &mpsc::SyncSender<(BlockHeader, Vec<u8>)>) -> io::Result<()> {
         while let Some((number, block, again)) = self.next() {
             let Some(file) = self.files.get(number) else { continue };
-            let Some(length) = length_of(file.bytes, block) else { continue };
-            let mut payload = vec![0; length as usize];
-            file.file.read_exact_at(&mut payload, block * BLOCK).map_err(|error| {
-                let what = format!("{} changed while it was sent: {error}", file.name);
-                io::Error::new(io::ErrorKind::InvalidData, what)
-            })?;
+            let Some(payload) = file.block(block)? else { continue };
+            let length = payload.len() as u32;
             if !again {
                 let digest = Digest::of(&payload);
                 guard(&self.speaker).say(&Message::Digest { file: number as u32, block, digest })?;

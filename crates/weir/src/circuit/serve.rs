@@ -2,10 +2,10 @@
 //! answers, and one for each connection that carries blocks. What is not what the session told is never written.
 
 use super::args::ServeArgs;
-use super::folder::Folder;
 use super::send::AHEAD;
-use super::session::{self, BLOCKS, Keys, Listener, PublicKey, SESSION, Speaker};
+use super::session::{self, BLOCKS, Listener, SESSION, Speaker};
 use crate::failure::Failure;
+use crate::transfer::{Folder, Keys, Left, MOST_FILES, PublicKey, guard, random};
 use crate::{print, say};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,16 +14,13 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
-use weir_circuit::transfer::{
-    BLOCK, BlockHeader, Digest, Ledger, MOST_DIGESTS, Message, Outcome, blocks, length_of,
-};
+use weir_circuit::transfer::{BLOCK, BlockHeader, Digest, Ledger, Message, Outcome, length_of};
 
 /// Most connections at a time, of all sessions.
 const MOST_CONNECTIONS: usize = 256;
-/// Most files of one session, and most connections that carry its blocks.
-const MOST_FILES: usize = 10_000;
+/// Most connections that carry a session's blocks.
 pub(crate) const MOST_STREAMS: u32 = 64;
 /// How long a host may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,11 +30,6 @@ const SILENCE: Duration = Duration::from_secs(300);
 const PERIOD: Duration = Duration::from_secs(1);
 /// Length of the token that a connection with blocks begins with.
 const TOKEN: usize = 64;
-
-/// What a mutex guards; a thread that panicked has left it whole.
-pub(crate) fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 struct Server {
     folder: Folder,
@@ -159,7 +151,7 @@ impl Server {
         let (answers, to_say) = mpsc::channel();
         let (answers, received) = (Mutex::new(Some(answers)), AtomicU64::new(0));
         let session = Arc::new(Session { files, received, answers, ended: AtomicBool::new(false) });
-        let token = random_token()?;
+        let token = Digest::of(&random::<32>()?);
         guard(&self.sessions).insert(token.to_string(), session.clone());
         let counting = session.clone();
         let speaking = std::thread::Builder::new().spawn(move || speak(speaker, &to_say, &counting))?;
@@ -189,30 +181,12 @@ impl Server {
         let answer = |message: Message| session.answer(message);
         answer(Message::Accept { token })?;
         for (number, file) in (0..).zip(&session.files) {
-            let mut buffer = vec![];
-            let length = file.part.metadata()?.len().min(file.bytes);
-            let (mut digests, mut next) = (vec![], 0);
-            for block in 0..blocks(file.bytes) {
-                let Some(size) = length_of(file.bytes, block) else { break };
-                if block * BLOCK + u64::from(size) > length {
-                    break;
-                }
-                buffer.resize(size as usize, 0);
-                file.part.read_exact_at(&mut buffer, block * BLOCK)?;
-                let digest = Digest::of(&buffer);
+            let mut left = Left::new(number, &file.part, file.bytes)?;
+            loop {
+                let found = left.next(&file.part)?;
+                found.tell.map_or(Ok(()), answer)?;
+                let Some((block, digest)) = found.block else { break };
                 guard(&file.ledger).left(block, digest);
-                digests.push(digest);
-                if digests.len() == MOST_DIGESTS {
-                    answer(Message::Has {
-                        file: number,
-                        first: next,
-                        digests: std::mem::take(&mut digests),
-                    })?;
-                    next = block + 1;
-                }
-            }
-            if !digests.is_empty() {
-                answer(Message::Has { file: number, first: next, digests })?;
             }
         }
         answer(Message::Ready {})?;
@@ -382,11 +356,4 @@ fn speak(mut speaker: Speaker, to_say: &mpsc::Receiver<Message>, session: &Sessi
         }
     }
     speaker.end();
-}
-
-/// Bytes that nobody can guess.
-fn random_token() -> io::Result<Digest> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(Digest::of(&bytes))
 }

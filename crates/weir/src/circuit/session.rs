@@ -1,15 +1,11 @@
 //! A session between two hosts that know each other's key: the Noise protocol (pattern IK, revision 34) over TCP. What is said in it is
 //! encrypted and authenticated; who listens and has not the other's private key learns and changes nothing.
 
+use crate::transfer::{Keys, PublicKey};
 use snow::params::NoiseParams;
 use snow::{Builder, StatelessTransportState};
-use std::fmt;
-use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use weir_circuit::transfer::Message;
 
@@ -21,78 +17,6 @@ const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"weir circuit 1";
 /// The longest message of the Noise protocol.
 const LONGEST: usize = 65_535;
-/// Length of a key in bytes.
-const KEY: usize = 32;
-
-/// A public key, written with 64 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PublicKey([u8; KEY]);
-
-impl fmt::Display for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl FromStr for PublicKey {
-    type Err = String;
-    fn from_str(text: &str) -> Result<PublicKey, String> {
-        let wrong =
-            || "a public key has 64 hexadecimal digits, as `weir circuit keygen` prints it".to_owned();
-        Ok(PublicKey(from_hex(text).ok_or_else(wrong)?))
-    }
-}
-
-fn from_hex(text: &str) -> Option<[u8; KEY]> {
-    let text = text.trim();
-    if text.len() != 2 * KEY || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut key = [0; KEY];
-    for (at, byte) in key.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(key)
-}
-
-/// A host's pair of keys.
-pub(crate) struct Keys {
-    private: [u8; KEY],
-    pub public: PublicKey,
-}
-
-impl Keys {
-    /// Makes a pair and writes it to a new file that only its owner reads.
-    pub(crate) fn generate(path: &Path) -> io::Result<Keys> {
-        let pair = Builder::new(params()?).generate_keypair().map_err(refused)?;
-        let sized = |bytes: Vec<u8>| {
-            <[u8; KEY]>::try_from(bytes).map_err(|_| io::Error::other("a key of another length"))
-        };
-        let keys = Keys { private: sized(pair.private)?, public: PublicKey(sized(pair.public)?) };
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        // Both are 32 bytes, written alike.
-        writeln!(file, "private {}\npublic {}", PublicKey(keys.private), keys.public)?;
-        file.sync_all()?;
-        Ok(keys)
-    }
-
-    /// Reads a pair.
-    ///
-    /// # Errors
-    /// It cannot be read, others can read it too, or it is no pair of keys.
-    pub(crate) fn read(path: &Path) -> io::Result<Keys> {
-        if fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
-            return Err(io::Error::other(format!("others can read it: chmod 600 {}", path.display())));
-        }
-        let text = fs::read_to_string(path)?;
-        let named =
-            |name: &str| text.lines().find_map(|line| from_hex(line.strip_prefix(name)?.strip_prefix(' ')?));
-        let pair = named("private").zip(named("public"));
-        let (private, public) =
-            pair.ok_or_else(|| io::Error::other("it is not a file that `weir circuit keygen` wrote"))?;
-        Ok(Keys { private, public: PublicKey(public) })
-    }
-}
 
 fn params() -> io::Result<NoiseParams> {
     PATTERN.parse().map_err(refused)
@@ -137,7 +61,7 @@ pub(crate) fn begin(mut stream: TcpStream, keys: &Keys, peer: &PublicKey) -> io:
     stream.set_nodelay(true)?;
     stream.write_all(&SESSION)?;
     let builder =
-        Builder::new(params()?).prologue(PROLOGUE).and_then(|it| it.local_private_key(&keys.private));
+        Builder::new(params()?).prologue(PROLOGUE).and_then(|it| it.local_private_key(keys.pair.private()));
     let builder = builder.and_then(|it| it.remote_public_key(&peer.0));
     let mut handshake = builder.and_then(Builder::build_initiator).map_err(refused)?;
     let mut buffer = vec![0; LONGEST];
@@ -165,12 +89,12 @@ pub(crate) fn take(
 ) -> io::Result<(Listener, Speaker, PublicKey)> {
     stream.set_nodelay(true)?;
     let builder =
-        Builder::new(params()?).prologue(PROLOGUE).and_then(|it| it.local_private_key(&keys.private));
+        Builder::new(params()?).prologue(PROLOGUE).and_then(|it| it.local_private_key(keys.pair.private()));
     let mut handshake = builder.and_then(Builder::build_responder).map_err(refused)?;
     let mut buffer = vec![0; LONGEST];
     let first = read_frame(&mut stream)?;
     handshake.read_message(&first, &mut buffer).map_err(refused)?;
-    let peer = handshake.get_remote_static().and_then(|key| <[u8; KEY]>::try_from(key).ok()).map(PublicKey);
+    let peer = handshake.get_remote_static().and_then(|key| <[u8; 32]>::try_from(key).ok()).map(PublicKey);
     let peer = peer.filter(|peer| allowed.contains(peer));
     let peer =
         peer.ok_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, "its key is not allowed"))?;

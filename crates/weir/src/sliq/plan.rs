@@ -1,8 +1,8 @@
-//! `weir sliq`: what the transport SLIQ would do on a given channel.
+//! `weir sliq plan`: what the error control of SLIQ would do on a given channel.
 
 use crate::failure::Failure;
 use crate::{print, print_json};
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use weir_base::{Bytes, Rate, Span};
@@ -12,18 +12,6 @@ use weir_transport::sliq::aec::{Channel, Choice, Goal, Mode, Plan, WORST_PER, ch
 #[command(after_help = "\
 Example:
   weir sliq plan --per 20% --rtt 20ms --owd 10ms --rate 10mbit --packet 1250B --deadline 50ms --target 0.995")]
-pub(crate) struct SliqArgs {
-    #[command(subcommand)]
-    pub action: SliqAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SliqAction {
-    /// Work out how a stream with a deadline is protected against loss, with the fewest packets
-    Plan(PlanArgs),
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// The share of packets that is lost, for example 20% or 0.2
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -65,13 +53,6 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Does what is asked.
-pub(crate) fn sliq(action: &SliqAction) -> Result<(), Failure> {
-    match action {
-        SliqAction::Plan(args) => plan(args),
-    }
-}
-
 /// What is wrong with a plan's numbers.
 fn check(args: &PlanArgs, channel: &Channel) -> Result<(), Failure> {
     let refuse = |what: String, help: &str| Err(Failure::bad_input(what, help));
@@ -104,7 +85,7 @@ fn check(args: &PlanArgs, channel: &Channel) -> Result<(), Failure> {
     Ok(())
 }
 
-fn plan(args: &PlanArgs) -> Result<(), Failure> {
+pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let channel = Channel {
         per: args.per,
         rtt: args.rtt,

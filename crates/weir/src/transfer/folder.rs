@@ -1,6 +1,6 @@
 //! The folder that received files go to: nothing is written outside it, no file in it is overwritten, and it holds no more than it may.
 
-use super::serve::guard;
+use super::guard;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use std::collections::BTreeMap;
 use std::fs::{self, File};

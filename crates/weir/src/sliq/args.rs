@@ -1,0 +1,193 @@
+//! The words of `weir sliq`.
+
+use crate::transfer::PublicKey;
+use clap::{ArgGroup, Args, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use weir_base::{Bytes, Rate, Span};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir sliq keygen ~/.config/weir.key
+  weir sliq serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
+  weir sliq send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
+  weir sliq plan --per 20% --rtt 20ms --owd 10ms --rate 10mbit --packet 1250B --deadline 50ms --target 0.995")]
+pub(crate) struct SliqArgs {
+    #[command(subcommand)]
+    pub action: SliqAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SliqAction {
+    /// Work out how a stream with a deadline is protected against loss, with the fewest packets
+    Plan(super::plan::PlanArgs),
+    /// Make the pair of keys by which hosts know one another
+    Keygen(KeygenArgs),
+    /// Receive files, a stream or measurements from hosts whose keys are allowed
+    Serve(ServeArgs),
+    /// Send files, or standard input
+    Send(SendArgs),
+    /// Measure throughput, latency and the share of messages in time
+    Perf(PerfArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir sliq keygen ~/.config/weir.key     prints the public key, which the other host is given")]
+pub(crate) struct KeygenArgs {
+    /// The file for both keys; it must not be there yet
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["into", "stdout", "perf"])))]
+#[command(group(ArgGroup::new("who").required(true).args(["allow", "plain"])))]
+#[command(after_help = "\
+Examples:
+  weir sliq serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
+  weir sliq serve --key weir.key --allow 8f3c... --stdout | tar x
+  weir sliq serve --plain --perf
+
+Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and nothing
+is written outside the folder. With --stdout it ends with the first stream that has come whole.")]
+pub(crate) struct ServeArgs {
+    /// This host's keys, as `keygen` wrote them
+    #[arg(long, value_name = "FILE", required_unless_present = "plain")]
+    pub key: Option<PathBuf>,
+    /// The public key of a host that may connect; may be given several times
+    #[arg(long, value_name = "KEY", requires = "key")]
+    pub allow: Vec<PublicKey>,
+    /// Take unprotected connections of this machine's own processes instead, over loopback
+    #[arg(long)]
+    pub plain: bool,
+    /// Receive files into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub into: Option<PathBuf>,
+    /// Receive one stream, and write it to standard output
+    #[arg(long)]
+    pub stdout: bool,
+    /// Count what comes for `weir sliq perf`, and keep nothing
+    #[arg(long)]
+    pub perf: bool,
+    /// Most bytes that the folder may hold, for example 2TB
+    #[arg(long, value_name = "BYTES", requires = "into")]
+    pub quota: Option<Bytes>,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7765")]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub path: PathArgs,
+}
+
+/// How packets leave.
+#[derive(Debug, Args)]
+pub(crate) struct PathArgs {
+    /// The largest IP packet that the path carries
+    #[arg(long, value_name = "BYTES", default_value = "1280B")]
+    pub mtu: Bytes,
+    /// Hand packets to the kernel one by one, without segmentation offload
+    #[arg(long)]
+    pub no_offload: bool,
+}
+
+/// The other host, and how packets get there.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArgs {
+    /// This host's keys, as `keygen` wrote them
+    #[arg(long, value_name = "FILE", required_unless_present = "plain")]
+    pub key: Option<PathBuf>,
+    /// The public key of the other host
+    #[arg(long, value_name = "KEY", required_unless_present = "plain")]
+    pub peer: Option<PublicKey>,
+    /// Send unprotected packets, to a process of this machine over loopback
+    #[arg(long, conflicts_with_all = ["key", "peer"])]
+    pub plain: bool,
+    /// The congestion controller, as `weir list controllers` names it
+    #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = controller)]
+    pub cc: weir_control::Config,
+    /// A second controller, which takes what the first may not send
+    #[arg(long, value_name = "NAME", value_parser = controller)]
+    pub second: Option<weir_control::Config>,
+    /// How long the other host may take for a first answer, and be silent later
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub timeout: Span,
+    #[command(flatten)]
+    pub path: PathArgs,
+}
+
+fn controller(text: &str) -> Result<weir_control::Config, String> {
+    text.parse()
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir sliq send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
+  weir sliq send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --cc copa
+  tar c folder | weir sliq send - 10.1.2.3 --key weir.key --peer 1b9e...     to `weir sliq serve --stdout`
+
+Each second it tells how much the receiver has. It succeeds when the receiver has all of it, verified and on its disk. The same
+command, given again after an interruption, sends the blocks of 4 MiB that are missing.")]
+pub(crate) struct SendArgs {
+    /// The files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The host that runs `weir sliq serve`, perhaps with its port
+    #[arg(required = true, value_name = "HOST")]
+    pub host: String,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+    /// Print a JSON document a second, and one at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --seconds 5 --cc copa
+  weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --bytes 1MiB --connections 1000
+  weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --deadline 50ms --rate 4mbit --message 1100B
+
+Without --deadline it sends as much as it can, and tells what has arrived. With --deadline it sends messages at a rate by ARQ and FEC,
+and tells how many were there in time. One-way delays take the way back to be as long as the way there when both are shortest.")]
+pub(crate) struct PerfArgs {
+    /// The host that runs `weir sliq serve --perf`, perhaps with its port
+    #[arg(value_name = "HOST")]
+    pub host: String,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+    /// How long to send
+    #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "bytes")]
+    pub seconds: Span,
+    /// Send so many bytes over each connection instead
+    #[arg(long, value_name = "BYTES")]
+    pub bytes: Option<Bytes>,
+    /// How many connections send at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5000))]
+    pub connections: u32,
+    /// Send messages, each of which is to be delivered so long after it was handed over
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["bytes", "connections"])]
+    pub deadline: Option<Span>,
+    /// The share of messages to be delivered by the deadline, from 0.5 to 0.9999
+    #[arg(long, value_name = "SHARE", default_value_t = 0.995, requires = "deadline")]
+    pub target: f64,
+    /// The rate of the messages
+    #[arg(long, value_name = "RATE", default_value = "1mbit", requires = "deadline")]
+    pub rate: Rate,
+    /// The length of a message
+    #[arg(long, value_name = "BYTES", default_value = "1000B", requires = "deadline")]
+    pub message: Bytes,
+    /// Beside the messages send as much as the path carries, with priority 3
+    #[arg(long, requires = "deadline")]
+    pub bulk: bool,
+    /// The priority of the messages: 0 goes first, 7 last
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "deadline", value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub priority: u8,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}

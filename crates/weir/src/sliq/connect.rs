@@ -1,0 +1,178 @@
+//! Connections of `weir sliq`, as its words describe them: from this host, and to it.
+
+use super::args::{ConnectArgs, PathArgs, ServeArgs};
+use crate::failure::Failure;
+use crate::transfer::{Keys, PublicKey, address, random};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_base::{Bytes, Span, Time};
+use weir_live::sliq::{Now, Port};
+use weir_transport::Endpoint;
+use weir_transport::sliq::handshake::Responder;
+use weir_transport::sliq::host::{Accepts, Host, setup};
+use weir_transport::sliq::link::{Link, LinkSetup};
+use weir_transport::sliq::{Parameters, StreamParameters};
+
+/// A packet asks whether the peer is there when nothing was heard for so long.
+const KEEPALIVE: Span = Span::from_secs(3);
+/// A connection of which nothing is heard is over after this long.
+const IDLE: Span = Span::from_secs(60);
+/// A request of a handshake has to fit: 1,200 bytes behind the headers of UDP and IP.
+const LEAST_MTU: [Bytes; 2] = [Bytes::new(1228), Bytes::new(1248)];
+/// What the kernel sends at most in a packet.
+const MOST_MTU: Bytes = Bytes::new(65_535);
+
+/// Another host that is connected to.
+pub(super) struct Remote<'a> {
+    args: &'a ConnectArgs,
+    keys: Option<(Keys, PublicKey)>,
+    controllers: Vec<weir_control::Config>,
+    /// Where it is.
+    at: SocketAddr,
+    pub(super) clock: Now,
+    stamp: u64,
+}
+
+fn check(path: &PathArgs, at: SocketAddr) -> Result<(), Failure> {
+    let least = LEAST_MTU[usize::from(at.is_ipv6())];
+    if (least..=MOST_MTU).contains(&path.mtu) {
+        Ok(())
+    } else {
+        let message = format!("--mtu {} is out of range", path.mtu);
+        Err(Failure::bad_input(message, format!("write {least} to {MOST_MTU}")))
+    }
+}
+
+/// Plain packets are for processes of one machine.
+fn check_plain(plain: bool, at: SocketAddr) -> Result<(), Failure> {
+    if plain && !at.ip().is_loopback() {
+        let message = format!("unprotected packets do not leave this machine, and {at} may be another");
+        return Err(Failure::bad_input(
+            message,
+            "name an address of loopback, or give --key instead of --plain",
+        ));
+    }
+    Ok(())
+}
+
+fn keys(path: Option<&std::path::PathBuf>) -> Result<Option<Keys>, Failure> {
+    let read = |path: &std::path::PathBuf| {
+        Keys::read(path).map_err(|error| {
+            Failure::bad_input(format!("{}: {error}", path.display()), "`weir sliq keygen FILE` makes one")
+        })
+    };
+    path.map(read).transpose()
+}
+
+impl<'a> Remote<'a> {
+    /// Makes ready to connect to a host, from a socket.
+    ///
+    /// # Errors
+    /// The keys cannot be read, the host has no address, or what is asked for cannot be.
+    pub(super) fn new(host: &str, args: &'a ConnectArgs) -> Result<(Remote<'a>, Port), Failure> {
+        let at = address(host)?;
+        check(&args.path, at)?;
+        let keys = keys(args.key.as_ref())?.zip(args.peer);
+        check_plain(args.plain, at)?;
+        if args.second.as_ref().is_some_and(|second| second.name() == args.cc.name()) {
+            let message = format!("{} is the first controller already", args.cc.name());
+            return Err(Failure::bad_input(message, "name another one with --second"));
+        }
+        let any = match at {
+            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        let port = Port::bind(any, !args.path.no_offload).map_err(|error| failed(&error))?;
+        let controllers = std::iter::once(args.cc.clone()).chain(args.second.clone()).collect();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let stamp = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
+        Ok((Remote { args, keys, controllers, at, clock: Now::default(), stamp }, port))
+    }
+
+    /// One more connection, with a stream of these parameters for frames; its number.
+    ///
+    /// # Errors
+    /// The system has no randomness, or the keys are none.
+    pub(super) fn connect(
+        &mut self,
+        host: &mut Host,
+        stream: StreamParameters,
+        now: Time,
+    ) -> Result<usize, Failure> {
+        let [a, b, c, seed @ ..]: [u8; 11] = random().map_err(|error| failed(&error))?;
+        let connection = u32::from_be_bytes([0, a, b, c]);
+        let parameters = parameters(stream);
+        let of = LinkSetup {
+            parameters: &parameters,
+            controllers: &self.controllers,
+            setup: setup(self.at.ip(), false, self.args.path.mtu, u64::from_be_bytes(seed), 0),
+            connection,
+        };
+        self.stamp += 1;
+        let mut link = match &self.keys {
+            Some((keys, peer)) => Link::ask(&of, &keys.pair, &peer.0, self.stamp).map_err(|_| {
+                Failure::bad_input(format!("{peer} is no public key"), "give what `keygen` printed")
+            })?,
+            None => Link::plain(&of),
+        };
+        link.open(now);
+        match host.add(link, connection, self.at, None) {
+            Some(number) => Ok(number),
+            // Its number is another's: 24 bits are drawn again.
+            None => self.connect(host, parameters.stream, now),
+        }
+    }
+
+    /// Why a connection that is over was not what was wanted.
+    pub(super) fn lost(&self, was_open: bool) -> Failure {
+        let at = self.at;
+        if was_open {
+            return Failure::failed(format!("the connection to {at} ended"));
+        }
+        Failure::failed(format!(
+            "no answer from {at}: `weir sliq serve` must listen there, have the key that --peer names, and --allow ours"
+        ))
+    }
+
+    /// Whether the other host has been silent for too long, at this time, on a connection that was asked for at time zero.
+    pub(super) fn is_silent(&self, link: &Link, now: Time) -> bool {
+        now.since(link.last_heard()) > self.args.timeout
+    }
+}
+
+fn parameters(stream: StreamParameters) -> Parameters {
+    Parameters { stream, keepalive: Some(KEEPALIVE), idle: IDLE, ..Parameters::default() }
+}
+
+/// The socket and the connections of a host that others connect to, and its key.
+///
+/// # Errors
+/// The keys cannot be read, or the address cannot be had.
+pub(super) fn listen(args: &ServeArgs) -> Result<(Port, Host, Option<PublicKey>), Failure> {
+    check(&args.path, args.listen)?;
+    check_plain(args.plain, args.listen)?;
+    let keys = keys(args.key.as_ref().filter(|_| !args.plain))?;
+    let port = Port::bind(args.listen, !args.path.no_offload).map_err(|error| {
+        let message = format!("cannot listen on {}: {error}", args.listen);
+        Failure::bad_input(message, "--listen ADDRESS:PORT names another")
+    })?;
+    let public = keys.as_ref().map(|keys| keys.public);
+    let allowed: Vec<[u8; 32]> = args.allow.iter().map(|key| key.0).collect();
+    let secret = random().map_err(|error| failed(&error))?;
+    let seed = u64::from_be_bytes(random().map_err(|error| failed(&error))?);
+    let accepts = Accepts {
+        responder: keys.map(|keys| Responder::new(keys.pair, [0; 32], &allowed, &secret)),
+        parameters: parameters(StreamParameters::default()),
+        controllers: vec![weir_control::Config::Cubic(Default::default())],
+        messages: false,
+        mtu: args.path.mtu,
+        seed,
+    };
+    Ok((port, Host::new(Some(accepts)), public))
+}
+
+/// The kernel has refused something.
+pub(super) fn failed(error: &io::Error) -> Failure {
+    Failure::failed(error.to_string())
+}

@@ -1,0 +1,247 @@
+//! What two hosts say to one another over a stream of SLIQ: frames, each of a kind (1 byte), a length (4, the first byte most significant)
+//! and as many bytes.
+
+use serde::{Deserialize, Serialize};
+use std::io;
+use weir_base::Time;
+use weir_circuit::transfer::{BLOCK, BlockHeader, Message};
+use weir_transport::sliq::link::Link;
+use weir_transport::{Endpoint, Message as Written, Read, Stream};
+
+/// The stream that carries frames.
+pub(super) const STREAM: Stream = Stream(0);
+/// Length of a kind and a length.
+const HEADER: usize = 5;
+/// The longest frame holds a block.
+const LONGEST: usize = BLOCK as usize + BlockHeader::LENGTH;
+
+const ASK: u8 = 0;
+const MESSAGE: u8 = 1;
+const BLOCK_OF_FILE: u8 = 2;
+const BYTES: u8 = 3;
+const RECEIPTS: u8 = 4;
+const COUNTED: u8 = 5;
+
+/// What a connection is for; its first frame says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Ask {
+    /// Files, as messages of a transfer say.
+    Files,
+    /// Bytes as they come, to the other host's standard output.
+    Input,
+    /// Measurement: all that follows is counted.
+    Perf,
+}
+
+/// What a receiver has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Counted {
+    /// Bytes, and the time from the first to the last.
+    pub bytes: u64,
+    pub seconds: f64,
+    /// Processor time that the receiver has used meanwhile, for all connections.
+    pub cpu_seconds: f64,
+    /// The most memory that the receiver has had.
+    pub peak_memory_bytes: u64,
+}
+
+/// When a message arrived, by the receiver's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Receipt {
+    /// When it was sent, by the sender's clock.
+    pub sent: Time,
+    /// When it arrived.
+    pub arrived: Time,
+}
+
+/// A frame.
+#[derive(Debug, PartialEq)]
+pub(super) enum Frame<'a> {
+    Ask(Ask),
+    Message(Message),
+    Block(BlockHeader, &'a [u8]),
+    /// Of standard input; none at its end.
+    Bytes(&'a [u8]),
+    Receipts(Vec<Receipt>),
+    Counted(Counted),
+}
+
+/// The frames of a connection: those that have come, and those that are to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Talk {
+    come: Vec<u8>,
+    /// How much of that is read.
+    read: usize,
+    out: Vec<u8>,
+    written: usize,
+}
+
+fn senseless(what: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("what the other host says makes no sense: {what}"))
+}
+
+impl Talk {
+    /// Takes what has come on a connection; `other` gets what belongs to other streams.
+    pub(super) fn take(&mut self, link: &mut Link, mut other: impl FnMut(Stream, Read<'_>)) {
+        self.come.drain(..std::mem::take(&mut self.read));
+        link.read(&mut |stream, read| match stream {
+            STREAM => self.come.extend_from_slice(read.head),
+            _ => other(stream, read),
+        });
+    }
+
+    /// The next frame; none before it is whole.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(super) fn next(&mut self) -> io::Result<Option<Frame<'_>>> {
+        let rest = &self.come[self.read..];
+        let Some(([kind, length @ ..], rest)) = rest.split_first_chunk::<HEADER>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > LONGEST {
+            return Err(senseless(format!("a frame of {length} bytes")));
+        }
+        let Some(payload) = rest.get(..length) else { return Ok(None) };
+        self.read += HEADER + length;
+        let frame = match *kind {
+            ASK => Frame::Ask(serde_json::from_slice(payload).map_err(senseless)?),
+            MESSAGE => Frame::Message(Message::decode(payload).map_err(io::Error::other)?),
+            BLOCK_OF_FILE => {
+                let (header, payload) =
+                    payload.split_first_chunk().ok_or_else(|| senseless("a block without its place"))?;
+                Frame::Block(BlockHeader::decode(*header), payload)
+            }
+            BYTES => Frame::Bytes(payload),
+            RECEIPTS => Frame::Receipts(receipts(payload)),
+            COUNTED => Frame::Counted(serde_json::from_slice(payload).map_err(senseless)?),
+            kind => return Err(senseless(format!("a frame of kind {kind}"))),
+        };
+        Ok(Some(frame))
+    }
+
+    /// What has come and is no frame yet: where no more frames follow, these are the first bytes of what does.
+    pub(super) fn rest(&mut self) -> usize {
+        let rest = self.come.len() - self.read;
+        self.read = self.come.len();
+        rest
+    }
+
+    fn put(&mut self, kind: u8, parts: &[&[u8]]) {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        self.out.push(kind);
+        self.out.extend((length as u32).to_be_bytes());
+        parts.iter().for_each(|part| self.out.extend_from_slice(part));
+    }
+
+    /// Says what the connection is for.
+    pub(super) fn ask(&mut self, ask: Ask) {
+        self.put(ASK, &[serde_json::to_vec(&ask).unwrap_or_default().as_slice()]);
+    }
+
+    /// Says a message of a transfer.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(super) fn say(&mut self, message: &Message) -> io::Result<()> {
+        self.put(MESSAGE, &[message.encode().map_err(io::Error::other)?.as_slice()]);
+        Ok(())
+    }
+
+    /// Sends a block of a file.
+    pub(super) fn block(&mut self, header: BlockHeader, payload: &[u8]) {
+        self.put(BLOCK_OF_FILE, &[&header.encode(), payload]);
+    }
+
+    /// Sends bytes of standard input; none at its end.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.put(BYTES, &[bytes]);
+    }
+
+    /// Tells when messages have arrived.
+    pub(super) fn receipts(&mut self, receipts: &[Receipt]) {
+        let nanos = |receipt: &Receipt| {
+            [receipt.sent, receipt.arrived].map(|time| time.as_nanos().to_be_bytes()).concat()
+        };
+        self.put(RECEIPTS, &[receipts.iter().flat_map(nanos).collect::<Vec<u8>>().as_slice()]);
+    }
+
+    /// Tells what was counted.
+    pub(super) fn counted(&mut self, counted: Counted) {
+        self.put(COUNTED, &[serde_json::to_vec(&counted).unwrap_or_default().as_slice()]);
+    }
+
+    /// Bytes that wait to be written.
+    pub(super) fn waiting(&self) -> usize {
+        self.out.len() - self.written
+    }
+
+    /// Writes as much as the connection has room for.
+    pub(super) fn write(&mut self, link: &mut Link, now: Time) {
+        while self.waiting() > 0 {
+            let head = &self.out[self.written..];
+            let taken = link.write(STREAM, Written { bytes: head.len() as u64, head }, now) as usize;
+            if taken == 0 {
+                return;
+            }
+            self.written += taken;
+        }
+        self.out.clear();
+        self.written = 0;
+    }
+}
+
+fn receipts(bytes: &[u8]) -> Vec<Receipt> {
+    let time = |bytes: &[u8; 8]| Time::from_nanos(u64::from_be_bytes(*bytes));
+    let (receipts, _) = bytes.as_chunks::<16>();
+    let receipt = |bytes: &[u8; 16]| {
+        let (sent, arrived) = bytes.split_first_chunk()?;
+        Some(Receipt { sent: time(sent), arrived: time(arrived.first_chunk()?) })
+    };
+    receipts.iter().filter_map(receipt).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one says as another hears it, piece by piece.
+    fn heard(talk: &Talk, piece: usize) -> Vec<String> {
+        let mut heard = vec![];
+        let mut other = Talk::default();
+        for bytes in talk.out.chunks(piece) {
+            other.come.extend_from_slice(bytes);
+            while let Some(frame) = other.next().unwrap() {
+                heard.push(format!("{frame:?}"));
+            }
+        }
+        assert_eq!(other.rest(), 0);
+        heard
+    }
+
+    #[test]
+    fn frames_are_heard_as_they_were_said_however_they_are_cut() {
+        let mut talk = Talk::default();
+        talk.ask(Ask::Files);
+        talk.say(&Message::Ready {}).unwrap();
+        talk.block(BlockHeader { file: 1, block: 2, length: 3 }, b"abc");
+        talk.bytes(b"");
+        let receipt = Receipt { sent: Time::from_nanos(5), arrived: Time::from_nanos(1 << 40) };
+        talk.receipts(&[receipt, receipt]);
+        talk.counted(Counted { bytes: 7, ..Counted::default() });
+        let whole = heard(&talk, usize::MAX);
+        assert_eq!(whole.len(), 6);
+        assert_eq!(whole[4], format!("{:?}", Frame::Receipts(vec![receipt, receipt])));
+        for piece in [1, 2, 7] {
+            assert_eq!(heard(&talk, piece), whole);
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        for bytes in [&[9, 0, 0, 0, 0][..], &[1, 255, 0, 0, 0], &[2, 0, 0, 0, 1, 0], &[0, 0, 0, 0, 1, b'x']] {
+            let mut talk = Talk { come: bytes.to_vec(), ..Talk::default() };
+            assert!(talk.next().is_err(), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! `weir sliq perf`: throughput over one connection or many, or the delays of messages that have a deadline, with a host that runs
+//! `weir sliq serve --perf`.
+
+use super::args::PerfArgs;
+use super::connect::{Remote, failed};
+use super::frames::{Ask, Counted, Frame, Receipt, STREAM, Talk};
+use super::received::{peak_memory, process_time};
+use crate::failure::Failure;
+use crate::{print, print_json};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use weir_base::{Bytes, Histogram, Rate, Span, Time};
+use weir_live::sliq::{Application, drive};
+use weir_transport::sliq::host::Host;
+use weir_transport::sliq::link::Link;
+use weir_transport::sliq::{DeliveryName, StreamParameters};
+use weir_transport::{Endpoint, Message, Stream};
+
+/// What is written at once: zeros, which cost as much as other bytes.
+const PIECE: usize = 1 << 16;
+/// Most that waits in a connection to be sent for the first time, of many and of few.
+const QUEUE: Bytes = Bytes::new(1 << 18);
+const SMALL_QUEUE: Bytes = Bytes::new(1 << 15);
+const FEW: u32 = 16;
+/// How often RTTs are looked at, and whether the other host is there.
+const LOOK: Span = Span::from_millis(50);
+/// A message begins with the time at which it was sent.
+const STAMP: usize = 8;
+/// With several priorities bulk data has this one.
+const BULK_PRIORITY: u8 = 3;
+
+pub(super) fn perf(args: &PerfArgs) -> Result<(), Failure> {
+    check(args)?;
+    let (mut remote, mut port) = Remote::new(&args.host, &args.connect)?;
+    let (mut host, clock) = (Host::new(None), remote.clock);
+    let (cpu, begins) = (process_time(), clock.now());
+    let queue = if args.connections > FEW { SMALL_QUEUE } else { QUEUE };
+    let stream = StreamParameters { queue, priority: BULK_PRIORITY, ..StreamParameters::default() };
+    let mut lanes = BTreeMap::new();
+    for _ in 0..args.connections {
+        let number = remote.connect(&mut host, stream.clone(), begins)?;
+        let messages = match (args.deadline, host.link(number)) {
+            (Some(deadline), Some(link)) => link.add_stream(&messages(args, deadline), true).map(Stream),
+            _ => None,
+        };
+        lanes.insert(number, Lane::new(messages));
+    }
+    let mut measuring = Measuring {
+        args,
+        remote: &remote,
+        lanes,
+        zeros: vec![0; PIECE.max(args.message.get() as usize)],
+        rtt: Histogram::default(),
+        look: begins,
+        failure: None,
+        over: 0,
+    };
+    drive(&mut port, &mut host, &mut measuring, clock).map_err(|error| failed(&error))?;
+    if let Some(failure) = measuring.failure {
+        return Err(failure);
+    }
+    let document = measuring.document(process_time().saturating_sub(cpu));
+    if args.json { print_json(&document) } else { print(&text(&document)) }
+}
+
+fn check(args: &PerfArgs) -> Result<(), Failure> {
+    if !(0.5..=0.9999).contains(&args.target) {
+        return Err(Failure::bad_input(
+            format!("a target of {} is out of range", args.target),
+            "write 0.5 to 0.9999",
+        ));
+    }
+    if args.rate.bits_per_sec() == 0 || !(STAMP as u64..=1 << 20).contains(&args.message.get()) {
+        return Err(Failure::bad_input(
+            "the messages are too short, too long, or none",
+            "write --rate 1mbit --message 1000B",
+        ));
+    }
+    Ok(())
+}
+
+fn messages(args: &PerfArgs, deadline: Span) -> StreamParameters {
+    StreamParameters {
+        delivery: DeliveryName::ArqFec,
+        deadline: Some(deadline),
+        target: args.target,
+        priority: args.priority,
+        ..StreamParameters::default()
+    }
+}
+
+/// A connection.
+struct Lane {
+    talk: Talk,
+    /// The stream of its messages.
+    messages: Option<Stream>,
+    opened: Option<Time>,
+    written: u64,
+    /// Messages sent, and when the next is due.
+    sent: u64,
+    next: Time,
+    closed: bool,
+    receipts: Vec<(Receipt, Time)>,
+    counted: Option<Counted>,
+    retransmitted: u64,
+}
+
+impl Lane {
+    fn new(messages: Option<Stream>) -> Lane {
+        let mut talk = Talk::default();
+        talk.ask(Ask::Perf);
+        Lane {
+            talk,
+            messages,
+            opened: None,
+            written: 0,
+            sent: 0,
+            next: Time::NEVER,
+            closed: false,
+            receipts: vec![],
+            counted: None,
+            retransmitted: 0,
+        }
+    }
+
+    /// Hears and writes what there is. Answers whether the receiver has counted all.
+    fn go_on(
+        &mut self,
+        args: &PerfArgs,
+        zeros: &mut [u8],
+        link: &mut Link,
+        now: Time,
+    ) -> Result<bool, Failure> {
+        if !link.is_open() {
+            return Ok(false);
+        }
+        let opened = *self.opened.get_or_insert(now);
+        self.talk.take(link, |_, _| {});
+        while let Some(frame) = self.talk.next().map_err(|error| failed(&error))? {
+            match frame {
+                Frame::Receipts(receipts) => {
+                    self.receipts.extend(receipts.iter().map(|receipt| (*receipt, now)))
+                }
+                Frame::Counted(counted) => self.counted = Some(counted),
+                Frame::Message(weir_circuit::transfer::Message::Refuse { reason }) => {
+                    return Err(Failure::failed(format!("refused: {reason}")));
+                }
+                _ => return Err(Failure::failed("the other host says what a receiver has no reason to say")),
+            }
+        }
+        self.talk.write(link, now);
+        let over = args.bytes.is_none() && now >= opened + args.seconds;
+        if self.talk.waiting() == 0 && !self.closed {
+            if !over && (self.messages.is_none() || args.bulk) {
+                self.write(args, zeros, link, now);
+            }
+            if let Some(stream) = self.messages.filter(|_| !over) {
+                self.send(args, stream, zeros, link, now);
+            }
+            if over || args.bytes.is_some_and(|bytes| self.written >= bytes.get()) {
+                self.closed = true;
+                link.close(None, now);
+            }
+        }
+        if self.counted.is_some() {
+            self.retransmitted = link.sample().map_or(0, |sample| sample.retransmitted);
+        }
+        Ok(self.counted.is_some())
+    }
+
+    /// Writes as many bytes as there is room for.
+    fn write(&mut self, args: &PerfArgs, zeros: &[u8], link: &mut Link, now: Time) {
+        loop {
+            let left = args.bytes.map_or(u64::MAX, |bytes| bytes.get() - self.written);
+            let head = &zeros[..left.min(PIECE as u64) as usize];
+            let taken = link.write(STREAM, Message { bytes: head.len() as u64, head }, now);
+            self.written += taken;
+            if taken == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Sends the messages that are due.
+    fn send(&mut self, args: &PerfArgs, stream: Stream, zeros: &mut [u8], link: &mut Link, now: Time) {
+        let gap = args.rate.time_to_send(args.message);
+        if self.next == Time::NEVER {
+            self.next = now;
+        }
+        while self.next <= now {
+            let length = args.message.get() as usize;
+            zeros[..STAMP].copy_from_slice(&now.as_nanos().to_be_bytes());
+            // One that finds no room is late for good.
+            link.write(stream, Message { bytes: length as u64, head: &zeros[..length] }, now);
+            zeros[..STAMP].fill(0);
+            (self.sent, self.next) = (self.sent + 1, self.next + gap);
+        }
+    }
+}
+
+/// A measurement.
+struct Measuring<'a> {
+    args: &'a PerfArgs,
+    remote: &'a Remote<'a>,
+    lanes: BTreeMap<usize, Lane>,
+    zeros: Vec<u8>,
+    /// Smoothed RTTs, each looked at now and then.
+    rtt: Histogram,
+    look: Time,
+    failure: Option<Failure>,
+    over: usize,
+}
+
+impl Measuring<'_> {
+    fn fail(&mut self, failure: Failure, host: &mut Host) {
+        self.failure.get_or_insert(failure);
+        for number in self.lanes.keys() {
+            end(*number, host);
+        }
+    }
+
+    fn document(&self, cpu: Span) -> Value {
+        let counted: Vec<Counted> = self.lanes.values().filter_map(|lane| lane.counted).collect();
+        let bytes: u64 = counted.iter().map(|counted| counted.bytes).sum();
+        let longest = |of: fn(&Counted) -> f64| counted.iter().map(of).fold(0.0, f64::max);
+        let seconds = longest(|counted| counted.seconds);
+        let goodput =
+            Rate::from_bytes_in(Bytes::new(bytes), Span::from_secs_f64(seconds).max(Span::from_nanos(1)));
+        let mut document = json!({
+            "connections": self.lanes.len(),
+            "received_bytes": bytes,
+            "seconds": seconds,
+            "goodput_bit_per_s": goodput.bits_per_sec(),
+            "retransmitted_packets": self.lanes.values().map(|lane| lane.retransmitted).sum::<u64>(),
+            "srtt_ms": spread(&self.rtt),
+            "sender_cpu_seconds": cpu.as_secs_f64(),
+            "receiver_cpu_seconds": longest(|counted| counted.cpu_seconds),
+            "sender_peak_memory_bytes": peak_memory(),
+            "receiver_peak_memory_bytes": counted.iter().map(|counted| counted.peak_memory_bytes).max(),
+        });
+        if let (Some(deadline), Some(lane)) = (self.args.deadline, self.lanes.values().next()) {
+            document["messages"] = lane.messages(deadline);
+        }
+        document
+    }
+}
+
+impl Lane {
+    /// What became of its messages. The clocks' difference is the one that makes the shortest way back as long as the way there.
+    fn messages(&self, deadline: Span) -> Value {
+        let nearest = self.receipts.iter().min_by_key(|(receipt, back)| back.since(receipt.sent).as_nanos());
+        let offset = nearest.map_or(0, |(receipt, back)| {
+            let middle = (i128::from(receipt.sent.as_nanos()) + i128::from(back.as_nanos())) / 2;
+            i128::from(receipt.arrived.as_nanos()) - middle
+        });
+        let (mut delays, mut in_time) = (Histogram::default(), 0u64);
+        for (receipt, _) in &self.receipts {
+            let delay = i128::from(receipt.arrived.as_nanos()) - i128::from(receipt.sent.as_nanos()) - offset;
+            let delay = Span::from_nanos(u64::try_from(delay.max(0)).unwrap_or(u64::MAX));
+            delays.record(delay);
+            in_time += u64::from(delay <= deadline);
+        }
+        json!({
+            "sent": self.sent,
+            "received": self.receipts.len(),
+            "in_time": in_time,
+            "in_time_percent": 100.0 * in_time as f64 / self.sent.max(1) as f64,
+            "delay_ms": spread(&delays),
+        })
+    }
+}
+
+fn spread(histogram: &Histogram) -> Value {
+    let millis = |span: Option<Span>| span.map(|span| span.as_millis_f64());
+    json!({
+        "mean": millis(histogram.mean()),
+        "p50": millis(histogram.percentile(0.5)),
+        "p99": millis(histogram.percentile(0.99)),
+        "max": millis(histogram.max()),
+    })
+}
+
+fn end(number: usize, host: &mut Host) {
+    if let Some(link) = host.link(number) {
+        link.end();
+        host.look_at(number);
+    }
+}
+
+/// The same for a person.
+fn text(document: &Value) -> String {
+    let number = |key: &str| document[key].as_f64().unwrap_or_default();
+    let mut text = format!(
+        "{:.3} Mbit/s: {} in {:.2} s over {} connections, {} packets retransmitted\n\
+         RTT {:.3} ms on average; {:.2} s of processor time here, {:.2} s there\n",
+        number("goodput_bit_per_s") / 1e6,
+        Bytes::new(document["received_bytes"].as_u64().unwrap_or_default()),
+        number("seconds"),
+        document["connections"],
+        document["retransmitted_packets"],
+        document["srtt_ms"]["mean"].as_f64().unwrap_or_default(),
+        number("sender_cpu_seconds"),
+        number("receiver_cpu_seconds"),
+    );
+    if let Some(messages) = document.get("messages") {
+        text += &format!(
+            "{} of {} messages in time ({:.2} %), delays {:.3} ms on average, 99 % within {:.3} ms\n",
+            messages["in_time"],
+            messages["sent"],
+            messages["in_time_percent"].as_f64().unwrap_or_default(),
+            messages["delay_ms"]["mean"].as_f64().unwrap_or_default(),
+            messages["delay_ms"]["p99"].as_f64().unwrap_or_default(),
+        );
+    }
+    text
+}
+
+impl Application for Measuring<'_> {
+    fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
+        let (Some(lane), Some(link)) = (self.lanes.get_mut(&number), host.link(number)) else { return };
+        if self.failure.is_some() {
+            return;
+        }
+        match lane.go_on(self.args, &mut self.zeros, link, now) {
+            Ok(false) => {}
+            Ok(true) => link.end(),
+            Err(failure) => self.fail(failure, host),
+        }
+    }
+    fn on_over(&mut self, number: usize, host: &mut Host, _: Time) {
+        self.over += 1;
+        if let Some(lane) = self.lanes.get(&number).filter(|lane| lane.counted.is_none()) {
+            let lost = self.remote.lost(lane.opened.is_some());
+            self.fail(lost, host);
+        }
+    }
+    fn next_timer(&self) -> Time {
+        let messages = self.lanes.values().next().filter(|lane| lane.messages.is_some() && !lane.closed);
+        messages.map_or(self.look, |lane| self.look.min(lane.next))
+    }
+    fn on_timer(&mut self, host: &mut Host, now: Time) {
+        if now >= self.look {
+            self.look = now + LOOK;
+            let mut silent = None;
+            for number in self.lanes.keys() {
+                let Some(link) = host.link(*number).filter(|link| !link.is_over()) else { continue };
+                link.sample()
+                    .and_then(|sample| sample.srtt)
+                    .into_iter()
+                    .for_each(|srtt| self.rtt.record(srtt));
+                if self.remote.is_silent(link, now) {
+                    silent = Some(link.is_open());
+                }
+                // Its time may be over.
+                host.look_at(*number);
+            }
+            if let Some(was_open) = silent {
+                self.fail(self.remote.lost(was_open), host);
+            }
+        }
+        if let Some((number, _)) = self.lanes.iter().next().filter(|(_, lane)| lane.next <= now) {
+            host.look_at(*number);
+        }
+    }
+    fn is_done(&self) -> bool {
+        self.over == self.lanes.len()
+    }
+}

@@ -1,0 +1,334 @@
+//! `weir sliq send`: files or standard input, to a host that runs `weir sliq serve`.
+
+use super::args::SendArgs;
+use super::connect::{Remote, failed};
+use super::frames::{Ask, Frame, Talk};
+use crate::failure::Failure;
+use crate::transfer::{MOST_FILES, Outgoing, open};
+use crate::{print, write};
+use rustix::event::PollFlags;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use weir_base::{Bytes, Rate, Span, Time};
+use weir_circuit::transfer::{BlockHeader, Digest, Message};
+use weir_live::sliq::{Application, drive};
+use weir_transport::Endpoint;
+use weir_transport::sliq::StreamParameters;
+use weir_transport::sliq::host::Host;
+
+/// So many bytes are made ready to be written.
+const READY: usize = 1 << 20;
+/// What is read of standard input at once.
+const PIECE: usize = 1 << 16;
+/// How often the command looks whether the other host is there.
+const LOOK: Span = Span::from_millis(100);
+
+pub(super) fn send(args: &SendArgs) -> Result<(), Failure> {
+    let is_input = args.files.iter().any(|file| file.as_os_str() == "-");
+    if is_input && args.files.len() > 1 {
+        let help = "send the files by another command";
+        return Err(Failure::bad_input("- is standard input, and goes alone", help));
+    }
+    if args.files.len() > MOST_FILES {
+        let message = format!("{} files are too many for one command", args.files.len());
+        return Err(Failure::bad_input(message, format!("send {MOST_FILES} at most")));
+    }
+    let files = if is_input { vec![] } else { open(&args.files)? };
+    let (mut remote, mut port) = Remote::new(&args.host, &args.connect)?;
+    let (mut host, mut talk, clock) = (Host::new(None), Talk::default(), remote.clock);
+    let source = if is_input { Source::input(&mut talk) } else { Source::files(files, &mut talk) };
+    let source = source.map_err(|error| failed(&error))?;
+    let number = remote.connect(&mut host, StreamParameters::default(), clock.now())?;
+    let mut sending = Sending {
+        remote: &remote,
+        number,
+        talk,
+        source,
+        json: args.json,
+        began: None,
+        ended: None,
+        told: (0, Time::ZERO),
+        look: clock.now() + LOOK,
+        over: false,
+    };
+    drive(&mut port, &mut host, &mut sending, clock).map_err(|error| failed(&error))?;
+    sending.ended.unwrap_or_else(|| Err(remote.lost(sending.began.is_some())))
+}
+
+/// What is sent.
+enum Source {
+    Files {
+        files: Vec<Outgoing>,
+        /// The receiver has told what it has: blocks may go, from this one of this file on.
+        ready: bool,
+        file: usize,
+        block: u64,
+        /// Bytes that the receiver had already.
+        kept: u64,
+        /// Digests of the files that are stored.
+        stored: BTreeMap<u32, Digest>,
+    },
+    Input {
+        stdin: io::Stdin,
+        bytes: u64,
+        digest: Digest,
+        ended: bool,
+    },
+}
+
+impl Source {
+    fn files(files: Vec<Outgoing>, talk: &mut Talk) -> io::Result<Source> {
+        talk.ask(Ask::Files);
+        for file in &files {
+            talk.say(&Message::Offer { name: file.name.clone(), bytes: file.bytes })?;
+        }
+        talk.say(&Message::Begin { streams: 1 })?;
+        Ok(Source::Files { files, ready: false, file: 0, block: 0, kept: 0, stored: BTreeMap::new() })
+    }
+
+    fn input(talk: &mut Talk) -> io::Result<Source> {
+        talk.ask(Ask::Input);
+        Ok(Source::Input { stdin: io::stdin(), bytes: 0, digest: Digest::of(&[]), ended: false })
+    }
+
+    /// Makes the next block ready to be written. Answers whether there was one.
+    fn next(&mut self, talk: &mut Talk) -> io::Result<bool> {
+        let Source::Files { files, ready: true, file: number, block, kept, .. } = self else {
+            return Ok(false);
+        };
+        while let Some(file) = files.get(*number) {
+            let Some(payload) = file.block(*block)? else {
+                (*number, *block) = (*number + 1, 0);
+                continue;
+            };
+            let (at, length, digest) = (*block, payload.len() as u32, Digest::of(&payload));
+            *block += 1;
+            let number = *number as u32;
+            talk.say(&Message::Digest { file: number, block: at, digest })?;
+            if file.has.get(&at) == Some(&digest) {
+                *kept += u64::from(length);
+            } else {
+                talk.block(BlockHeader { file: number, block: at, length }, &payload);
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The receiver says something. Answers how many bytes it has received, if it says that.
+    ///
+    /// # Errors
+    /// It refuses, or says what makes no sense.
+    fn hear(&mut self, message: Message) -> Result<Option<u64>, Failure> {
+        match (self, message) {
+            (_, Message::Refuse { reason }) => Err(Failure::failed(format!("refused: {reason}"))),
+            (_, Message::Progress { bytes }) => Ok(Some(bytes)),
+            (Source::Files { ready, .. }, Message::Ready {}) => {
+                *ready = true;
+                Ok(None)
+            }
+            (Source::Files { files, .. }, Message::Has { file, first, digests }) => {
+                if let Some(file) = files.get_mut(file as usize) {
+                    file.has.extend((first..).zip(digests));
+                }
+                Ok(None)
+            }
+            (Source::Files { stored, .. }, Message::Stored { file, digest }) => {
+                stored.insert(file, digest);
+                Ok(None)
+            }
+            (Source::Input { digest: own, ended: true, .. }, Message::Stored { digest, .. })
+                if *own == digest =>
+            {
+                Ok(None)
+            }
+            _ => Err(Failure::failed("the other host says what a receiver has no reason to say")),
+        }
+    }
+
+    /// Bytes in all, those of them that were there already, and the files.
+    fn sums(&self) -> (u64, u64, Vec<(String, u64, Digest)>) {
+        match self {
+            Source::Files { files, kept, stored, .. } => {
+                let rows = files.iter().zip(stored.values());
+                let rows = rows.map(|(file, digest)| (file.name.clone(), file.bytes, *digest)).collect();
+                (files.iter().map(|file| file.bytes).sum(), *kept, rows)
+            }
+            Source::Input { bytes, digest, .. } => (*bytes, 0, vec![("-".to_owned(), *bytes, *digest)]),
+        }
+    }
+}
+
+/// A transfer.
+struct Sending<'a> {
+    remote: &'a Remote<'a>,
+    number: usize,
+    talk: Talk,
+    source: Source,
+    json: bool,
+    /// When the connection opened.
+    began: Option<Time>,
+    /// How it ended.
+    ended: Option<Result<(), Failure>>,
+    /// What the receiver has told last, and when.
+    told: (u64, Time),
+    look: Time,
+    over: bool,
+}
+
+impl Sending<'_> {
+    /// Hears and sends what there is.
+    fn go_on(&mut self, host: &mut Host, now: Time) -> Result<(), Failure> {
+        let Some(link) = host.link(self.number) else { return Ok(()) };
+        if link.is_open() && self.began.is_none() {
+            (self.began, self.told.1) = (Some(now), now);
+        }
+        self.talk.take(link, |_, _| {});
+        while let Some(frame) = self.talk.next().map_err(|error| failed(&error))? {
+            let Frame::Message(message) = frame else {
+                return Err(Failure::failed("the other host says what a receiver has no reason to say"));
+            };
+            let is_stored = matches!(message, Message::Stored { .. });
+            if let Some(bytes) = self.source.hear(message)? {
+                self.second(bytes, now)?;
+            }
+            let all = match &self.source {
+                Source::Files { files, stored, .. } => stored.len() == files.len(),
+                Source::Input { .. } => true,
+            };
+            if is_stored && all {
+                self.report(now)?;
+                self.ended = Some(Ok(()));
+                return Ok(());
+            }
+        }
+        while self.talk.waiting() < READY
+            && self.source.next(&mut self.talk).map_err(|error| failed(&error))?
+        {}
+        if let Some(link) = host.link(self.number) {
+            self.talk.write(link, now);
+        }
+        Ok(())
+    }
+
+    /// It ends, well or not.
+    fn end(&mut self, how: Result<(), Failure>, host: &mut Host) {
+        self.ended.get_or_insert(how);
+        if let Some(link) = host.link(self.number) {
+            link.end();
+            host.look_at(self.number);
+        }
+    }
+
+    /// The receiver has told how much it has received.
+    fn second(&mut self, bytes: u64, now: Time) -> Result<(), Failure> {
+        let (before, at) = std::mem::replace(&mut self.told, (bytes, now));
+        let rate = rate(bytes.saturating_sub(before), now.since(at));
+        let second = now.since(self.began.unwrap_or(now)).as_secs_f64();
+        if self.json {
+            let document = json!({
+                "seconds": second,
+                "received_bytes": bytes,
+                "goodput_bit_per_s": rate.bits_per_sec(),
+            });
+            return write(&format!("{document}\n"));
+        }
+        print(&format!(
+            "{second:>7.1} s  {:>9.3} Mbit/s  {}\n",
+            rate.bits_per_sec() as f64 / 1e6,
+            Bytes::new(bytes)
+        ))
+    }
+
+    fn report(&self, now: Time) -> Result<(), Failure> {
+        let (total, kept, files) = self.source.sums();
+        let (sent, took) = (total.saturating_sub(kept), now.since(self.began.unwrap_or(now)));
+        let rate = rate(sent, took);
+        if self.json {
+            let files: Vec<_> = files
+                .iter()
+                .map(|(name, bytes, digest)| json!({ "name": name, "bytes": bytes, "digest": digest }))
+                .collect();
+            let document = json!({
+                "files": files,
+                "seconds": took.as_secs_f64(),
+                "sent_bytes": sent,
+                "kept_bytes": kept,
+                "goodput_bit_per_s": rate.bits_per_sec(),
+            });
+            return write(&format!("{document}\n"));
+        }
+        let rows: String = files.iter().map(|(name, _, digest)| format!("{digest}  {name}\n")).collect();
+        print(&format!(
+            "{rows}{} in {:.1} s, {:.3} Mbit/s; {} were there already\n",
+            Bytes::new(sent),
+            took.as_secs_f64(),
+            rate.bits_per_sec() as f64 / 1e6,
+            Bytes::new(kept),
+        ))
+    }
+}
+
+fn rate(bytes: u64, passed: Span) -> Rate {
+    Rate::from_bytes_in(Bytes::new(bytes), passed.max(Span::from_nanos(1)))
+}
+
+impl Application for Sending<'_> {
+    fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
+        if number != self.number || self.ended.is_some() {
+            return;
+        }
+        let went = self.go_on(host, now);
+        if went.is_err() || self.ended.is_some() {
+            self.end(went, host);
+        }
+    }
+    fn on_over(&mut self, _: usize, _: &mut Host, _: Time) {
+        self.over = true;
+    }
+    fn next_timer(&self) -> Time {
+        self.look
+    }
+    fn on_timer(&mut self, host: &mut Host, now: Time) {
+        self.look = now + LOOK;
+        let silent = host.link(self.number).is_some_and(|link| self.remote.is_silent(link, now));
+        if silent {
+            self.end(Err(self.remote.lost(self.began.is_some())), host);
+        }
+    }
+    fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        match &self.source {
+            Source::Input { stdin, ended: false, .. }
+                if self.began.is_some() && self.talk.waiting() < READY =>
+            {
+                Some((stdin.as_fd(), PollFlags::IN))
+            }
+            _ => None,
+        }
+    }
+    fn on_ready(&mut self, host: &mut Host, _: Time) {
+        let Source::Input { stdin, bytes, digest, ended } = &mut self.source else { return };
+        let mut piece = [0; PIECE];
+        match rustix::io::read(&*stdin, &mut piece) {
+            Ok(read) => {
+                self.talk.bytes(&piece[..read]);
+                *ended = read == 0;
+                *bytes += read as u64;
+                if read > 0 {
+                    *digest = Digest::of_all([*digest, Digest::of(&piece[..read])]);
+                }
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(error) => {
+                let why = Failure::failed(format!("cannot read standard input: {error}"));
+                self.end(Err(why), host);
+            }
+        }
+        host.look_at(self.number);
+    }
+    fn is_done(&self) -> bool {
+        self.over
+    }
+}

@@ -1,0 +1,331 @@
+//! `weir sliq serve`: receives files into a folder, a stream to standard output, or measurements, from hosts whose keys are allowed.
+
+use super::args::ServeArgs;
+use super::connect::{failed, listen};
+use super::frames::{Ask, Frame, Talk};
+use super::received::{Counting, Files, Output, stamp};
+use crate::failure::Failure;
+use crate::transfer::{Folder, PublicKey};
+use crate::{print, say};
+use rustix::event::PollFlags;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use weir_base::{Span, Time};
+use weir_circuit::transfer::Message;
+use weir_live::sliq::{Application, Now, drive};
+use weir_transport::Endpoint;
+use weir_transport::sliq::host::Host;
+
+/// A connection of which nothing is heard ends after this long.
+const SILENCE: Span = Span::from_secs(60);
+/// How often senders are told how much was received.
+const PERIOD: Span = Span::from_secs(1);
+
+pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
+    let what = match &args.into {
+        Some(path) => {
+            let folder = Folder::open(path, args.quota.map(|quota| quota.get())).map_err(|error| {
+                let help = "--into names a folder for received files";
+                Failure::bad_input(format!("{}: {error}", path.display()), help)
+            })?;
+            Receives::Files(folder)
+        }
+        None if args.stdout => Receives::Output(Output::default()),
+        None => Receives::Perf,
+    };
+    let (mut port, mut host, public) = listen(args)?;
+    let key = public.map_or_else(|| "plain".to_owned(), |key| format!("key {key}"));
+    // With --stdout that is for what comes.
+    let line = format!("listening on {}, {key}", port.address());
+    if args.stdout {
+        say(&line)
+    } else {
+        print(&format!("{line}\n"))?
+    }
+    let mut serving = Serving { what, sessions: BTreeMap::new(), next: Time::ZERO, done: None };
+    drive(&mut port, &mut host, &mut serving, Now::default()).map_err(|error| failed(&error))?;
+    serving.done.unwrap_or(Ok(()))
+}
+
+/// What is received.
+enum Receives {
+    Files(Folder),
+    Output(Output),
+    Perf,
+}
+
+/// A connection, and what was asked for on it.
+struct Session {
+    from: String,
+    talk: Talk,
+    asked: Asked,
+    /// It was refused: nothing more is heard.
+    refused: bool,
+}
+
+enum Asked {
+    Nothing,
+    Files(Files),
+    Output,
+    Perf(Box<Counting>),
+}
+
+struct Serving {
+    what: Receives,
+    sessions: BTreeMap<usize, Session>,
+    /// When senders are told next.
+    next: Time,
+    /// How the command ends, when it does.
+    done: Option<Result<(), Failure>>,
+}
+
+impl Session {
+    /// Hears what has come and does what it says. `others` are the other connections.
+    fn go_on(
+        &mut self,
+        what: &mut Receives,
+        others: &mut BTreeMap<usize, Session>,
+        number: usize,
+        host: &mut Host,
+        now: Time,
+    ) -> io::Result<()> {
+        let Some(link) = host.link(number) else { return Ok(()) };
+        let Session { talk, asked, from, .. } = self;
+        if let (Asked::Output, Receives::Output(output)) = (&*asked, &*what)
+            && output.is_full()
+        {
+            // The sender is held back until the reader of standard output has gone on.
+            return Ok(());
+        }
+        let counting = if let Asked::Perf(counting) = asked { Some(counting) } else { None };
+        match counting {
+            Some(counting) => {
+                let before = talk.rest() as u64;
+                link.read(&mut |stream, read| counting.take(stream, read.bytes, stamp(read.head), now));
+                counting.go_on(before, link.finished(), talk, now);
+            }
+            None => {
+                // Messages may come with the frame that says that they are to be counted.
+                let mut early = vec![];
+                talk.take(link, |stream, read| early.push((stream, read.bytes, stamp(read.head))));
+                while let Some(frame) = talk.next()? {
+                    let reply = match (&mut *asked, frame) {
+                        (Asked::Nothing, Frame::Ask(ask)) => {
+                            *asked = what.begin(ask, number)?;
+                            if let Asked::Perf(counting) = asked {
+                                early.iter().for_each(|(stream, bytes, sent)| {
+                                    counting.take(*stream, *bytes, *sent, now);
+                                });
+                                break;
+                            }
+                            continue;
+                        }
+                        (Asked::Files(files), Frame::Message(message)) => {
+                            let Receives::Files(folder) = &*what else { break };
+                            if let Message::Offer { name, .. } = &message {
+                                others.values_mut().for_each(|other| other.yield_to(from, name, folder));
+                            }
+                            files.hear(message, folder)?
+                        }
+                        (Asked::Files(files), Frame::Block(header, payload)) => {
+                            let Receives::Files(folder) = &*what else { break };
+                            files.block(header, payload, folder)?
+                        }
+                        (Asked::Output, Frame::Bytes(bytes)) => {
+                            if let Receives::Output(output) = what {
+                                output.take(bytes);
+                            }
+                            continue;
+                        }
+                        _ => return Err(io::Error::other("it says what a sender has no reason to say")),
+                    };
+                    for message in reply {
+                        talk.say(&message)?;
+                    }
+                }
+                if matches!(asked, Asked::Perf(_)) {
+                    host.look_at(number);
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(link) = host.link(number) {
+            talk.write(link, now);
+        }
+        Ok(())
+    }
+
+    /// A sender begins a file again: if it is this one's too, its earlier attempt is over, though nobody has said so.
+    fn yield_to(&mut self, from: &str, name: &str, folder: &Folder) {
+        if let Asked::Files(files) = &mut self.asked
+            && self.from == from
+            && files.is_receiving(name)
+        {
+            files.end(folder);
+            self.asked = Asked::Nothing;
+            self.refused = true;
+        }
+    }
+
+    /// Tells the sender why it goes no further.
+    fn refuse(&mut self, error: &io::Error, number: usize, host: &mut Host, now: Time) {
+        self.refused = true;
+        say(&format!("weir: {}: {error}", self.from));
+        let told = self.talk.say(&Message::Refuse { reason: error.to_string() });
+        if let (Ok(()), Some(link)) = (told, host.link(number)) {
+            self.talk.write(link, now);
+        }
+    }
+}
+
+impl Receives {
+    /// Begins what a connection asks for.
+    fn begin(&mut self, ask: Ask, number: usize) -> io::Result<Asked> {
+        match (self, ask) {
+            (Receives::Files(_), Ask::Files) => Ok(Asked::Files(Files::default())),
+            (Receives::Perf, Ask::Perf) => Ok(Asked::Perf(Box::default())),
+            (Receives::Output(output), Ask::Input) => {
+                output.begin(number)?;
+                Ok(Asked::Output)
+            }
+            (Receives::Files(_), _) => Err(io::Error::other("files are received here: name one")),
+            (Receives::Output(_), _) => {
+                Err(io::Error::other("a stream is received here: `weir sliq send -` sends one"))
+            }
+            (Receives::Perf, _) => Err(io::Error::other("only `weir sliq perf` is answered here")),
+        }
+    }
+}
+
+impl Serving {
+    /// A session goes on; if it cannot, its sender is told why.
+    fn go_on(&mut self, number: usize, host: &mut Host, now: Time) {
+        let from = || {
+            let key = host.key(number).map(|key| PublicKey(key).to_string());
+            key.or_else(|| Some(host.peer(number)?.to_string())).unwrap_or_default()
+        };
+        let mut session = self.sessions.remove(&number).unwrap_or_else(|| Session {
+            from: from(),
+            talk: Talk::default(),
+            asked: Asked::Nothing,
+            refused: false,
+        });
+        if session.refused {
+            if let Some(link) = host.link(number) {
+                session.talk.write(link, now);
+            }
+        } else if let Err(error) = session.go_on(&mut self.what, &mut self.sessions, number, host, now) {
+            session.refuse(&error, number, host, now);
+        }
+        self.sessions.insert(number, session);
+    }
+
+    /// Tells senders how much was received. Of whom nothing was heard for too long, the connection ends.
+    fn tell_progress(&mut self, host: &mut Host, now: Time) {
+        for (number, session) in &mut self.sessions {
+            if let Some(link) = host.link(*number).filter(|link| now.since(link.last_heard()) > SILENCE) {
+                link.end();
+                host.look_at(*number);
+                continue;
+            }
+            let bytes = match (&session.asked, &self.what) {
+                (Asked::Files(files), _) => files.received(),
+                (Asked::Output, Receives::Output(output)) => output.written(),
+                _ => continue,
+            };
+            if session.talk.say(&Message::Progress { bytes }).is_ok() {
+                host.look_at(*number);
+            }
+        }
+    }
+}
+
+impl Application for Serving {
+    fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
+        // Who asks is nobody before its first sealed packet.
+        if host.link(number).is_some_and(|link| link.is_open()) {
+            self.go_on(number, host, now);
+        }
+    }
+
+    fn on_over(&mut self, number: usize, _: &mut Host, _: Time) {
+        let Some(session) = self.sessions.remove(&number) else { return };
+        match (session.asked, &mut self.what) {
+            (Asked::Files(files), Receives::Files(folder)) => {
+                let (whole, all) = files.end(folder);
+                say(&format!(
+                    "{whole} of {all} files are whole, {} bytes were received from {}",
+                    files.received(),
+                    session.from
+                ));
+            }
+            (Asked::Output, Receives::Output(output)) => {
+                let end = if output.is_whole() {
+                    Ok(())
+                } else {
+                    Err(Failure::failed(format!("the stream from {} is not whole", session.from)))
+                };
+                self.done.get_or_insert(end);
+            }
+            _ => {}
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        let left = self.sessions.values().any(
+            |session| matches!(&session.asked, Asked::Files(files) if files.looks() && !session.refused),
+        );
+        if left { Time::ZERO } else { self.next }
+    }
+
+    fn on_timer(&mut self, host: &mut Host, now: Time) {
+        if now >= self.next {
+            self.next = now + PERIOD;
+            self.tell_progress(host, now);
+        }
+        // What earlier attempts have left is read block by block, so that other connections go on.
+        let Receives::Files(folder) = &self.what else { return };
+        for (number, session) in &mut self.sessions {
+            let Asked::Files(files) = &mut session.asked else { continue };
+            if !files.looks() || session.refused {
+                continue;
+            }
+            let told = files
+                .look(folder)
+                .and_then(|messages| messages.iter().try_for_each(|message| session.talk.say(message)));
+            match told {
+                Ok(()) => host.look_at(*number),
+                Err(error) => session.refuse(&error, *number, host, now),
+            }
+        }
+    }
+
+    fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        match &self.what {
+            Receives::Output(output) if output.waits() => Some((output.stdout.as_fd(), PollFlags::OUT)),
+            _ => None,
+        }
+    }
+
+    fn on_ready(&mut self, host: &mut Host, now: Time) {
+        let Receives::Output(output) = &mut self.what else { return };
+        let Some(number) = output.session() else { return };
+        let written = output.write();
+        if let (Some(session), Ok(Some(stored))) = (self.sessions.get_mut(&number), &written) {
+            // It fits a frame.
+            let _ = session.talk.say(stored);
+        }
+        if let Err(error) = written {
+            if let Some(session) = self.sessions.get_mut(&number) {
+                session.refuse(&error, number, host, now);
+            }
+            self.done.get_or_insert(Err(Failure::failed(format!("cannot write: {error}"))));
+        }
+        host.look_at(number);
+    }
+
+    fn is_done(&self) -> bool {
+        self.done.is_some()
+    }
+}

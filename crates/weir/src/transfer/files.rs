@@ -1,0 +1,131 @@
+//! The files that are sent, what a receiver has of them already, and where it is.
+
+use super::PORT;
+use crate::failure::Failure;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use weir_circuit::transfer::{BLOCK, Digest, MOST_DIGESTS, Message, check_name, length_of};
+
+/// A file that is sent.
+pub(crate) struct Outgoing {
+    pub name: String,
+    pub bytes: u64,
+    pub file: File,
+    /// Digests of what the receiver has of it, by block.
+    pub has: BTreeMap<u64, Digest>,
+}
+
+impl Outgoing {
+    /// A block; none where the file has no such block.
+    ///
+    /// # Errors
+    /// It cannot be read, since the file has become shorter.
+    pub(crate) fn block(&self, block: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(length) = length_of(self.bytes, block) else { return Ok(None) };
+        let mut payload = vec![0; length as usize];
+        self.file.read_exact_at(&mut payload, block * BLOCK).map_err(|error| {
+            let what = format!("{} changed while it was sent: {error}", self.name);
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })?;
+        Ok(Some(payload))
+    }
+}
+
+fn bad(path: &Path, error: impl std::fmt::Display, help: &str) -> Failure {
+    Failure::bad_input(format!("{}: {error}", path.display()), help)
+}
+
+/// Opens files that are to be sent.
+///
+/// # Errors
+/// One cannot be read or is none, has a name that no received file may have, or that of another.
+pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Outgoing>, Failure> {
+    let mut files: Vec<Outgoing> = vec![];
+    for path in paths {
+        let unreadable = |error: io::Error| bad(path, error, "name files that can be read");
+        let file = File::open(path).map_err(unreadable)?;
+        let about = file.metadata().map_err(unreadable)?;
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if !about.is_file() {
+            return Err(bad(path, "it is not a file", "folders are not sent; name their files"));
+        }
+        check_name(&name).map_err(|error| bad(path, error, "rename it"))?;
+        if files.iter().any(|other| other.name == name) {
+            return Err(bad(path, "another file has the same name", "send it by a command of its own"));
+        }
+        files.push(Outgoing { name, bytes: about.len(), file, has: BTreeMap::new() });
+    }
+    Ok(files)
+}
+
+/// The address of `HOST` or `HOST:PORT`.
+///
+/// # Errors
+/// It has none.
+pub(crate) fn address(host: &str) -> Result<SocketAddr, Failure> {
+    let with_port = host.to_socket_addrs().or_else(|_| (host, PORT).to_socket_addrs());
+    let first = with_port.map(|mut all| all.next());
+    let help = "write it like 10.1.2.3, host.example or 10.1.2.3:7765";
+    let found = first.map_err(|error| Failure::bad_input(format!("{host}: {error}"), help))?;
+    found.ok_or_else(|| Failure::bad_input(format!("{host} has no address"), "give one by number"))
+}
+
+/// What an earlier attempt has left of a file, looked at block by block.
+pub(crate) struct Left {
+    file: u32,
+    bytes: u64,
+    /// How much of it is there.
+    length: u64,
+    block: u64,
+    /// Digests that the sender is to be told, from this block on.
+    first: u64,
+    digests: Vec<Digest>,
+    buffer: Vec<u8>,
+}
+
+/// What was found of a file.
+pub(crate) struct Found {
+    /// A block and its digest; none where there are no more.
+    pub block: Option<(u64, Digest)>,
+    /// What the sender is to be told now.
+    pub tell: Option<Message>,
+}
+
+impl Left {
+    /// Of the file of this number, which has so many bytes when it is whole.
+    ///
+    /// # Errors
+    /// The part cannot be looked at.
+    pub(crate) fn new(file: u32, part: &File, bytes: u64) -> io::Result<Left> {
+        let length = part.metadata()?.len().min(bytes);
+        Ok(Left { file, bytes, length, block: 0, first: 0, digests: vec![], buffer: vec![] })
+    }
+
+    /// Looks at the next block.
+    ///
+    /// # Errors
+    /// The part cannot be read.
+    pub(crate) fn next(&mut self, part: &File) -> io::Result<Found> {
+        let size = length_of(self.bytes, self.block);
+        let Some(size) = size.filter(|size| self.block * BLOCK + u64::from(*size) <= self.length) else {
+            return Ok(Found { block: None, tell: self.message() });
+        };
+        self.buffer.resize(size as usize, 0);
+        part.read_exact_at(&mut self.buffer, self.block * BLOCK)?;
+        let (block, digest) = (self.block, Digest::of(&self.buffer));
+        self.block += 1;
+        self.digests.push(digest);
+        let tell = if self.digests.len() == MOST_DIGESTS { self.message() } else { None };
+        Ok(Found { block: Some((block, digest)), tell })
+    }
+
+    fn message(&mut self) -> Option<Message> {
+        let digests = std::mem::take(&mut self.digests);
+        let first = std::mem::replace(&mut self.first, self.block);
+        (!digests.is_empty()).then_some(Message::Has { file: self.file, first, digests })
+    }
+}
