@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement reproduce bench scale same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement reproduce bench scale sliq-speed same-values fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -88,6 +88,10 @@ same-values: build
 FUZZ_SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(FUZZ_SECONDS)
+
+## sliq-speed: SLIQ over UDP beside quinn, on an idle machine, as root
+sliq-speed: build
+	scripts/sliq-speed $(WEIR)
 
 ## scale: what a tree of five thousand cells costs beside its cells, on an idle machine; writes docs/scale.md
 scale: build
