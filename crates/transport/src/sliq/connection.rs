@@ -92,6 +92,9 @@ pub(crate) struct Connection {
     /// The peer is to hear that the handshake has succeeded.
     greets: bool,
     goodbye: Option<u8>,
+    /// A number that the peer has sent and that is to go back, and one that has come back.
+    challenged: Option<u64>,
+    responded: Option<u64>,
     last_heard: Time,
     /// When the newest packet left that asks whether the peer is there.
     asked: Time,
@@ -155,6 +158,8 @@ impl Connection {
             accept: false,
             greets: false,
             goodbye: None,
+            challenged: None,
+            responded: None,
             last_heard: Time::ZERO,
             asked: Time::ZERO,
             last_ack: Time::ZERO,
@@ -216,6 +221,25 @@ impl Connection {
     pub(crate) fn end(&mut self) {
         if self.state != State::Over {
             self.fail(Some(AS_WISHED));
+        }
+    }
+
+    /// The number that has come back since this was asked.
+    #[cfg(feature = "seal")]
+    pub(crate) fn take_response(&mut self) -> Option<u64> {
+        self.responded.take()
+    }
+
+    /// The peer is on another path: what was known of the one before means nothing, and what is under way counts as lost.
+    #[cfg(feature = "seal")]
+    pub(crate) fn begin_path(&mut self, now: Time) {
+        if self.state == State::Open {
+            self.lose_all();
+            (self.rtt, self.delay, self.capacity) = (Rtt::new(), Delay::default(), Capacity::default());
+            (self.outage, self.timeout, self.loss, self.probe) =
+                (Outage::No, Time::NEVER, Time::NEVER, Time::NEVER);
+            self.per.restart();
+            self.establish(None, now);
         }
     }
 

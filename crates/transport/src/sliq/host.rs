@@ -4,8 +4,9 @@
 use super::Parameters;
 use super::handshake::{Answer, Responder};
 use super::link::{Link, LinkSetup};
+use super::path::Candidate;
 use super::seal::KEY;
-use super::wire::{Header, Kind, connection_of};
+use super::wire::{HEADER, Header, Kind, TAG, connection_of};
 use crate::{Endpoint, Setup};
 use core::net::{IpAddr, SocketAddr};
 use std::cmp::Reverse;
@@ -19,6 +20,11 @@ const PERIOD: Span = Span::from_secs(1);
 const LINGER: Span = Span::from_secs(3);
 /// Connections of a socket.
 const MOST_LINKS: usize = 10_000;
+
+/// Length of a packet with a challenge.
+const CHALLENGE: usize = HEADER + 9 + TAG;
+/// The lowest address.
+const LOWEST: SocketAddr = SocketAddr::new(IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED), 0);
 
 /// What connections are that others ask for.
 pub struct Accepts {
@@ -48,6 +54,8 @@ struct Entry {
     queued: bool,
     /// Until when a connection that is over still answers its peer.
     lingers: Option<Time>,
+    /// Where its peer may be now.
+    candidate: Option<Candidate>,
 }
 
 /// The connections of a socket, by number. A number is used again when its connection is over.
@@ -55,7 +63,7 @@ pub struct Host {
     accepts: Option<Accepts>,
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
-    by_name: BTreeMap<(SocketAddr, u32), usize>,
+    by_name: BTreeMap<(u32, SocketAddr), usize>,
     timers: BinaryHeap<Reverse<(Time, usize)>>,
     moved: VecDeque<usize>,
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -89,11 +97,20 @@ impl Host {
         peer: SocketAddr,
         key: Option<[u8; KEY]>,
     ) -> Option<usize> {
-        let name = (peer, connection);
+        let name = (connection, peer);
         if self.by_name.len() >= MOST_LINKS || self.by_name.contains_key(&name) {
             return None;
         }
-        let entry = Entry { link, peer, connection, key, armed: Time::NEVER, queued: false, lingers: None };
+        let entry = Entry {
+            link,
+            peer,
+            connection,
+            key,
+            armed: Time::NEVER,
+            queued: false,
+            lingers: None,
+            candidate: None,
+        };
         let number = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             self.entries.len() - 1
@@ -133,15 +150,56 @@ impl Host {
     /// A packet has arrived. It is opened in place.
     pub fn receive(&mut self, from: SocketAddr, packet: &mut [u8], now: Time) {
         let Some(connection) = connection_of(packet) else { return };
-        match self.by_name.get(&(from, connection)) {
-            Some(&number) => {
+        match self.by_name.get(&(connection, from)).copied() {
+            Some(number) => {
                 if let Some(link) = self.link(number) {
                     link.receive_packet(packet, now);
                     self.look_at(number);
                 }
             }
+            None if self.came_elsewhere(from, connection, packet, now) => {}
             None => self.asked(from, connection, packet, now),
         }
+    }
+
+    /// A packet has arrived from where none of its connection's peers is known to be. Answers whether it is of one that has moved.
+    fn came_elsewhere(&mut self, from: SocketAddr, connection: u32, packet: &[u8], now: Time) -> bool {
+        let all =
+            self.by_name.range((connection, LOWEST)..).take_while(|((other, _), _)| *other == connection);
+        let numbers: Vec<usize> = all.map(|(_, number)| *number).collect();
+        numbers.into_iter().any(|number| self.is_of(number, from, packet, now))
+    }
+
+    /// Whether a packet from elsewhere is of this connection's peer. If so, that is asked to show that it is there, or has shown it.
+    fn is_of(&mut self, number: usize, from: SocketAddr, packet: &[u8], now: Time) -> bool {
+        let made = self.made;
+        let Some(Some(entry)) = self.entries.get_mut(number) else { return false };
+        if !entry.link.receive_elsewhere(&mut packet.to_vec(), now) {
+            return false;
+        }
+        // Who sees it can answer anyway, and nobody else sees it: that it is another one each time is enough.
+        let challenge = now.as_nanos() ^ (made << 48);
+        let candidate = entry.candidate.filter(|candidate| candidate.address == from);
+        let mut candidate = candidate.unwrap_or_else(|| Candidate::new(from, challenge));
+        candidate.heard(packet.len());
+        if entry.link.take_response() == Some(candidate.challenge) {
+            self.by_name.remove(&(entry.connection, entry.peer));
+            self.by_name.insert((entry.connection, from), number);
+            // Of another port alone the path is the same.
+            if entry.peer.ip() != from.ip() {
+                entry.link.begin_path(now);
+            }
+            (entry.peer, entry.candidate) = (from, None);
+        } else {
+            if candidate.asks(CHALLENGE, now)
+                && let Some(packet) = entry.link.challenge(candidate.challenge, now)
+            {
+                self.replies.push_back((from, packet));
+            }
+            entry.candidate = Some(candidate);
+        }
+        self.look_at(number);
+        true
     }
 
     /// Somebody asks for a connection.
@@ -230,7 +288,7 @@ impl Host {
 
     fn remove(&mut self, number: usize) {
         if let Some(entry) = self.entries[number].take() {
-            self.by_name.remove(&(entry.peer, entry.connection));
+            self.by_name.remove(&(entry.connection, entry.peer));
             self.free.push(number);
         }
     }

@@ -179,6 +179,32 @@ impl Link {
         }
     }
 
+    /// A packet has arrived from an address that is not known to be the peer's. Answers whether it is a new packet of the peer's, which
+    /// it can be if it is sealed.
+    pub(crate) fn receive_elsewhere(&mut self, packet: &mut [u8], now: Time) -> bool {
+        let Cover::Sealed(seal) = &mut self.cover else { return false };
+        let Some((_, plain)) = seal.open(packet, now) else { return false };
+        self.connection.take(plain, 0, now);
+        true
+    }
+
+    /// A packet that asks whether the peer is where it goes: this number is to come back.
+    pub(crate) fn challenge(&mut self, number: u64, now: Time) -> Option<Vec<u8>> {
+        let Cover::Sealed(seal) = &mut self.cover else { return None };
+        self.connection.challenge(number, &mut self.packet, now);
+        seal.seal(&mut self.packet.head, now).then(|| self.packet.head.clone())
+    }
+
+    /// The number that has come back since this was asked.
+    pub(crate) fn take_response(&mut self) -> Option<u64> {
+        self.connection.take_response()
+    }
+
+    /// The peer is on another path.
+    pub(crate) fn begin_path(&mut self, now: Time) {
+        self.connection.begin_path(now);
+    }
+
     /// Appends the next packet that leaves now, and answers its codepoint.
     pub fn transmit_packet(&mut self, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
         match &mut self.cover {

@@ -75,6 +75,8 @@ pub(crate) struct Log {
     oldest: u64,
     /// The highest number that has arrived.
     largest: Option<u64>,
+    /// Number of the first one that was not acknowledged and may be.
+    unacknowledged: u64,
     /// Packets under way that are to be acknowledged.
     out: u32,
 }
@@ -107,7 +109,9 @@ impl Log {
         let mut count = 0;
         for (range, (high, low)) in ranges.iter_mut().zip(ack.ranges()) {
             let Some(high) = largest.checked_sub(high.into()) else { break };
-            *range = (largest.saturating_sub(low.into()).max(self.first), high);
+            // Of those before nothing new can be told: each acknowledgement tells of long rows again.
+            let least = self.first.max(self.unacknowledged);
+            *range = (largest.saturating_sub(low.into()).max(least), high);
             count += 1;
         }
         for (low, high) in ranges[..count].iter().rev() {
@@ -122,7 +126,16 @@ impl Log {
                 record.fate = Fate::Arrived;
             }
         }
+        self.pass_acknowledged();
         true
+    }
+
+    fn pass_acknowledged(&mut self) {
+        let told = |record: &Record| record.fate == Fate::Arrived || record.content == Content::Nothing;
+        self.unacknowledged = self.unacknowledged.max(self.first);
+        while self.records.get((self.unacknowledged - self.first) as usize).is_some_and(told) {
+            self.unacknowledged += 1;
+        }
     }
 
     /// Finds packets that count as lost: those that three later ones have overtaken, and those that left before `patience` ago

@@ -20,6 +20,8 @@ pub mod host;
 pub mod link;
 mod loss;
 mod outage;
+#[cfg(feature = "seal")]
+mod path;
 mod per;
 mod receive;
 mod rtt;

@@ -71,6 +71,14 @@ impl Connection {
                     self.acks.ask(true, now);
                     true
                 }
+                Frame::Challenge(number) => {
+                    self.challenged = Some(number);
+                    true
+                }
+                Frame::Response(number) => {
+                    self.responded = Some(number);
+                    true
+                }
                 Frame::Close { .. } => {
                     self.fail(None);
                     return;
@@ -222,6 +230,16 @@ impl Connection {
                 .iter_mut()
                 .filter(|flight| fills(flight))
                 .for_each(|flight| flight.suspend(now + SUSPENDED_FOR));
+        }
+    }
+
+    /// All that is under way counts as lost.
+    #[cfg(feature = "seal")]
+    pub(super) fn lose_all(&mut self) {
+        let (outgoing, mut control) = (&mut self.outgoing, false);
+        self.log.lose_all(|_, record| control |= lose(outgoing, record));
+        if control {
+            self.tell_again();
         }
     }
 

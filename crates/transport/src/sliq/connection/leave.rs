@@ -73,6 +73,12 @@ impl Connection {
         if self.state != State::Open {
             return false;
         }
+        if let Some(number) = self.challenged.take() {
+            self.begin(Kind::Within, now);
+            Frame::Response(number).write(&mut self.head);
+            self.put(Content::Nothing, 0, into, now);
+            return true;
+        }
         if std::mem::take(&mut self.greets) {
             self.begin(Kind::Within, now);
             Frame::Ping.write(&mut self.head);
@@ -123,6 +129,14 @@ impl Connection {
             return true;
         }
         false
+    }
+
+    /// Writes a packet that asks whether the peer is where it goes: this number is to come back.
+    #[cfg(feature = "seal")]
+    pub(crate) fn challenge(&mut self, number: u64, into: &mut Datagram, now: Time) {
+        self.begin(Kind::Within, now);
+        Frame::Challenge(number).write(&mut self.head);
+        self.put(Content::Nothing, 0, into, now);
     }
 
     /// Writes a packet that tells what the peer may send; answers whether there is something to tell.

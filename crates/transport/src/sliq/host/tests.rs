@@ -175,8 +175,6 @@ fn hostile_packets_make_no_connection_and_change_none() {
         forged[at_byte] ^= 0x10;
         pair.server.receive(at(CLIENT), &mut forged, ms(1));
         pair.server.receive(at(CLIENT), &mut good[..at_byte].to_vec(), ms(1));
-        // From elsewhere it belongs to no connection.
-        pair.server.receive(at("192.0.2.9:9"), &mut good.clone(), ms(1));
     }
     // It comes back to its sender.
     pair.client.receive(at(SERVER), &mut good.clone(), ms(1));
@@ -243,4 +241,58 @@ fn without_keys_only_this_machine_may_ask() {
         client.receive(at("127.0.0.1:9"), &mut packet, ms(0));
     }
     assert!(client.link(number).unwrap().is_open() && server.link(0).unwrap().is_open());
+}
+
+#[test]
+fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
+    let mut pair = pair();
+    let number = pair.ask(77, pair.server_key, ms(0));
+    pair.talk(ms(0), |_| false);
+    let moved = at("10.9.9.9:5");
+    // The server has much to send, and the client's next packets come from elsewhere.
+    write(&mut pair.server, 0, &[7; 4000], ms(1));
+    write(&mut pair.client, number, b"from elsewhere", ms(1));
+    let mut bytes = [0usize; 2];
+    for step in 0..20 {
+        let now = ms(1 + 20 * step);
+        for (_, mut packet) in sent(&mut pair.client, now) {
+            bytes[0] += packet.len();
+            pair.server.receive(moved, &mut packet, now);
+        }
+        let proved = pair.server.peer(0) == Some(moved);
+        for (to, mut packet) in sent(&mut pair.server, now) {
+            // What goes to the address before is lost.
+            if to == moved {
+                bytes[1] += packet.len();
+                assert!(proved || bytes[1] <= bytes[0], "more than has come from there");
+                pair.client.receive(at(SERVER), &mut packet, now);
+            }
+        }
+    }
+    assert_eq!(pair.server.peer(0), Some(moved));
+    assert_eq!(read(&mut pair.server, 0), b"from elsewhere");
+    assert_eq!(read(&mut pair.client, number), [7; 4000]);
+    // The address before is now elsewhere.
+    assert_eq!(pair.server.len(), 1);
+}
+
+#[test]
+fn a_packet_that_somebody_sends_on_from_elsewhere_moves_nobody() {
+    let mut pair = pair();
+    let number = pair.ask(77, pair.server_key, ms(0));
+    pair.talk(ms(0), |_| false);
+    write(&mut pair.client, number, b"once", ms(1));
+    let elsewhere = at("10.9.9.9:5");
+    let (_, packet) = sent(&mut pair.client, ms(1)).remove(0);
+    pair.server.receive(elsewhere, &mut packet.clone(), ms(1));
+    let (there, others): (Vec<_>, Vec<_>) =
+        sent(&mut pair.server, ms(1)).into_iter().partition(|(to, _)| *to == elsewhere);
+    assert_eq!(there.iter().map(|(_, packet)| packet.len()).collect::<Vec<_>>(), [CHALLENGE]);
+    assert!(CHALLENGE <= packet.len() && others.iter().all(|(to, _)| *to == at(CLIENT)));
+    // It is a replay from then on, wherever it comes from.
+    for from in [elsewhere, at(CLIENT), at("192.0.2.1:1")] {
+        pair.server.receive(from, &mut packet.clone(), ms(300));
+    }
+    assert!(sent(&mut pair.server, ms(300)).iter().all(|(to, _)| *to == at(CLIENT)));
+    assert_eq!((pair.server.peer(0), read(&mut pair.server, 0)), (Some(at(CLIENT)), b"once".to_vec()));
 }
