@@ -5,7 +5,7 @@ mod endpoints;
 mod sampling;
 
 use crate::address::{address_of, port_of};
-use crate::clock::{Clock, timespec_of};
+use crate::clock::{Clock, claim_processor, timespec_of};
 use crate::in_use::InUse;
 use crate::kernel_socket::{KernelInUse, KernelSocket, Shared};
 use crate::relay::Relay;
@@ -220,6 +220,10 @@ impl<'a> Apps<'a> {
     /// The kernel's, from epoll; what goes wrong with a flow is reported, and the others go on.
     pub(crate) fn run(mut self, over: &AtomicBool) -> io::Result<AppsReport> {
         self.prepare(Time::ZERO);
+        if sockets::has_endpoints(self.run) {
+            // The kernel's transports run before all programs; so do those that run here.
+            claim_processor();
+        }
         std::thread::sleep(std::time::Duration::from_nanos(self.shared.clock.until_start().as_nanos()));
         let mut events = Vec::with_capacity(256);
         while !over.load(Ordering::Acquire) {

@@ -143,6 +143,11 @@ fn group_transport(run: &Run, flow: usize) -> Option<&weir_transport::Config> {
     transport.filter(|transport| matches!(transport, weir_transport::Config::Sliq(_)))
 }
 
+/// Whether transports run here that the kernel does not have.
+pub(crate) fn has_endpoints(run: &Run) -> bool {
+    (0..run.flows.len()).any(|flow| group_transport(run, flow).is_some())
+}
+
 /// The endpoints of a flow whose transport the kernel does not have.
 fn endpoints(run: &Run, flow: usize) -> io::Result<[Option<weir_transport::End>; 2]> {
     let Some(transport) = group_transport(run, flow) else { return Ok([None, None]) };
