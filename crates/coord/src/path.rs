@@ -305,6 +305,29 @@ mod tests {
     }
 
     #[test]
+    fn ten_round_trips_after_a_restart_either_ap_has_the_bandwidth_back() {
+        let (mut a, mut b) = (path(), path());
+        let lost = |n: u64| n % 100 == 99;
+        exchange(&mut a, &mut b, Time::ZERO, 20_000, 1000, lost);
+        let (share, told) = (b.available().unwrap(), a.bandwidth.value(crate::Statistic::Smoothed));
+        let anew = |epoch: u64| {
+            Path::new(&Measurement::default(), Span::from_secs(1), epoch << 32, Random::stream(2, "path"))
+        };
+        // The one at the senders is told again by the first packets that come back: ten round trips of 50 ms are 500 packets.
+        let mut senders = anew(7);
+        exchange(&mut senders, &mut b, Time::from_nanos(21_000_000_000), 500, 1000, lost);
+        let again = senders.bandwidth.value(crate::Statistic::Latest);
+        assert!(again > told / 2, "{again} after {told}");
+        // The last loss before the restart and the last one of all are not certain.
+        assert_eq!(b.total_lost, 199 + 4);
+        // The one at the receivers begins with what arrives, and comes down to the share from above.
+        let mut receivers = anew(8);
+        exchange(&mut senders, &mut receivers, Time::from_nanos(22_000_000_000), 500, 1000, lost);
+        assert!(receivers.available().unwrap() > 0.9 * share, "{:?} after {share}", receivers.available());
+        assert_eq!(receivers.total_lost, 4);
+    }
+
+    #[test]
     fn a_version_1_peer_that_stops_echoing_has_restarted() {
         let mut b = path();
         let echo = Some(crate::header::Echo { timestamp: crate::Ticks::new(9), delay: crate::Ticks::new(1) });

@@ -56,6 +56,38 @@ fn a_file_arrives_whole_at_the_rate_that_the_points_report() {
 }
 
 #[test]
+fn a_stream_outlives_its_points() {
+    let Some(row) = Row::new(2) else { return };
+    let mut west = row.start(1, "");
+    let mut east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
+    let data = content(1_500_000);
+    std::fs::write(row.folder.path().join("film.bin"), &data).unwrap();
+    let (sent, _, bytes) = std::thread::scope(|scope| {
+        let stream = scope.spawn(|| through(&row, "--rate 6mbit --max-rate 6mbit film.bin", ""));
+        // Two seconds of data: both are killed on the way, and started again.
+        for _ in 0..500 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            if count(&row.shown(1), "outbound") > 200 {
+                break;
+            }
+        }
+        west.kill();
+        east.kill();
+        // The epoch is in seconds.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        west = row.start(1, "");
+        east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
+        stream.join().unwrap()
+    });
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    assert!(bytes == data, "{} of {} bytes, or others", bytes.len(), data.len());
+    for n in [1, 2] {
+        let values = row.shown(n)["applications"][0]["values"].take();
+        assert_eq!(value(&values, "packets_lost"), 0.0, "point {n}: what was lost meanwhile passed neither");
+    }
+}
+
+#[test]
 fn datagrams_arrive_in_order_and_are_all_counted() {
     let Some(row) = Row::new(2) else { return };
     let _west = row.start(1, "");
