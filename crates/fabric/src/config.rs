@@ -231,6 +231,9 @@ pub struct Change {
     /// New probability that a packet arrives damaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<f64>,
+    /// New parameters of its queue, of the same kind; what waits stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<weir_queue::Config>,
 }
 
 impl Link {

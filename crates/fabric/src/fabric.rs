@@ -245,10 +245,10 @@ impl<P: Wire> Fabric<P> {
         self.leave(host, packet, now);
     }
 
-    /// Whether a host's card would take a packet of this IP length in now; a host without a card sends everything.
-    pub fn takes(&self, host: usize, to: usize, length: u32) -> bool {
+    /// Whether a host's card would take a packet of this flow and IP length in now; a host without a card sends everything.
+    pub fn takes(&self, host: usize, to: usize, flow: FlowId, length: u32) -> bool {
         match self.hops.next(host, to) {
-            Hop::Link(link) => self.links[link].takes(length),
+            Hop::Link(link) => self.links[link].takes(flow, length),
             Hop::Arrived | Hop::Nowhere | Hop::Station(_) => true,
         }
     }
@@ -454,7 +454,7 @@ impl<P: Wire> Fabric<P> {
             let link = &mut self.links[index];
             let through = link.through();
             let due = match event {
-                Event::Change(change) => link.change(&change),
+                Event::Change(change) => link.change(&change, &mut self.around),
                 Event::Outage(begins, at) => link.outage(begins, Time::ZERO + at),
             };
             wake = due.map(|due| (due, 2 * index));

@@ -370,7 +370,7 @@ impl<P: Wire> Link<P> {
     }
 
     /// From now on it has other properties. Returns when the transmitter wants an event, if it wants a new one.
-    pub(crate) fn change(&mut self, change: &config::Change) -> Option<Time> {
+    pub(crate) fn change(&mut self, change: &config::Change, around: &mut Around<P>) -> Option<Time> {
         let at = Time::ZERO + change.at;
         self.count_idle(at);
         self.rate = change.rate.or(self.rate);
@@ -382,6 +382,10 @@ impl<P: Wire> Link<P> {
             impairments.change(change);
         }
         self.transparent = self.is_transparent() && self.pipe.is_empty();
+        if let Some(queue) = &change.queue {
+            let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
+            self.queue.reconfigure(queue, at, &mut ledger);
+        }
         self.play(change, at)
     }
 
@@ -396,9 +400,9 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// Whether its queue would take a packet of this IP length in now.
-    pub(crate) fn takes(&self, length: u32) -> bool {
-        self.rate.is_none() || Queue::<P>::takes(&self.queue, length)
+    /// Whether its queue would take a packet of this flow and IP length in now.
+    pub(crate) fn takes(&self, flow: FlowId, length: u32) -> bool {
+        self.rate.is_none() || Queue::<P>::takes(&self.queue, flow, length)
     }
 
     /// Of a host's card, the next packet that has left its queue since this was last asked.

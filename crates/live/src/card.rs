@@ -45,6 +45,10 @@ pub(crate) fn unfit(run: &Run) -> Option<(String, String)> {
             Card { small_queues: false, .. } => {
                 ("and the kernel's TCP bounds what waits".to_owned(), "leave `small_queues` out".to_owned())
             }
+            _ if !link.schedule.is_empty() => (
+                "and the kernel's shaper is not changed by a schedule".to_owned(),
+                "leave `schedule` out; `weir circuit change` changes a circuit under way".to_owned(),
+            ),
             _ if sends_exactly(run, node) => (
                 "and datagrams that the fabric sends at exact times do not pass the kernel".to_owned(),
                 "write source = \"socket\" in their workload".to_owned(),
@@ -120,6 +124,9 @@ fn steps(run: &Run, link: &Link) -> Result<Vec<Step>, String> {
         }
         Config::Tbf(config) => {
             has_header(config.overhead)?;
+            if let Some(tick) = config.timer {
+                return Err(format!("timer of {tick}: it has its own"));
+            }
             let mtu = config.mtu.unwrap_or(frame);
             let limit = match config.limit {
                 Limit::Bytes(bytes) => bytes,

@@ -48,7 +48,7 @@ pub(crate) struct Bottleneck {
     pub(crate) overhead: Option<Ways<Bytes>>,
     /// Largest IP packet that it carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths carry.
     pub(crate) mtu: Option<Bytes>,
-    /// Changes of rate, delay, loss, jitter, duplication or corruption over time. Plain: down only.
+    /// Changes of rate, delay, loss, jitter, duplication, corruption or queue over time. Plain: down only.
     pub(crate) schedule: Option<Ways<Vec<Change>>>,
 }
 
@@ -80,4 +80,7 @@ pub(crate) struct Change {
     pub(crate) duplicate: Option<Probability>,
     /// New probability that a packet arrives damaged.
     pub(crate) corrupt: Option<Probability>,
+    /// New parameters of its queue, all of them, of the same kind: `tbf` or `htb`, whose classes are told apart by their names. What
+    /// waits stays, but for what waits in a class that is named no more.
+    pub(crate) queue: Option<weir_queue::Config>,
 }

@@ -171,6 +171,7 @@ fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<weir_fabric::Cha
             jitter: change.jitter.map(|Jitters(jitter)| jitter),
             duplicate: change.duplicate.map(|Probability(p)| p),
             corrupt: change.corrupt.map(|Probability(p)| p),
+            queue: change.queue,
         }
     };
     let mut changes: Vec<weir_fabric::Change> = changes.into_iter().map(change).collect();

@@ -6,8 +6,8 @@ use crate::reader::Reader;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use weir_base::{Bytes, Rate};
-use weir_fabric::{Card, Link, Shaper};
+use weir_base::{Bytes, Rate, Span};
+use weir_fabric::{Card, Change, Link, Shaper};
 
 /// The network card of a host: what all that the host sends passes first.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -32,6 +32,21 @@ pub(crate) struct Nic {
     /// Whether TCP bounds what waits in its queue (TCP small queues, Linux 3.6 and newer); by default true.
     #[serde(default = "yes")]
     pub(crate) small_queues: bool,
+    /// Changes of its queue over time: `[{ at = "10 s", queue = { kind = "htb", classes = [..] } }]`, all parameters of the same kind,
+    /// `tbf` or `htb`. On the simulator only.
+    #[serde(default)]
+    pub(crate) schedule: Vec<QueueChange>,
+}
+
+/// A change of a card's queue at a time.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QueueChange {
+    /// When, from the start of the run.
+    pub(crate) at: Span,
+    /// Its parameters from then on; classes of `htb` are told apart by their names. What waits stays, but for what waits in a class that
+    /// is named no more.
+    pub(crate) queue: weir_queue::Config,
 }
 
 fn yes() -> bool {
@@ -58,6 +73,7 @@ pub(crate) fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
             if let Some(mtu) = nic.mtu {
                 limits::mtu(reader, &["nic", &name, "mtu"], mtu);
             }
+            limits::changes(reader, &["nic", &name, "schedule"], &nic.queue(), &nic.changes());
             cards.insert(name, nic);
         }
     }
@@ -85,7 +101,23 @@ impl Nic {
     pub(crate) fn fit(&self, name: &str, link: &mut Link) {
         link.name = name.into();
         link.rate = Some(self.rate);
-        link.queue = self.queue.clone().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default()));
+        link.queue = self.queue();
+        link.schedule = self.changes();
         link.instrumented = true;
+    }
+
+    fn queue(&self) -> weir_queue::Config {
+        self.queue.clone().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default()))
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let of = |change: &QueueChange| Change {
+            at: change.at,
+            queue: Some(change.queue.clone()),
+            ..Change::default()
+        };
+        let mut changes: Vec<Change> = self.schedule.iter().map(of).collect();
+        changes.sort_by_key(|change| change.at);
+        changes
     }
 }

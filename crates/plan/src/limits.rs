@@ -172,11 +172,30 @@ fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
         }
         delay(reader, path, change.delay.unwrap_or(Span::ZERO));
         if *change == (Change { at: change.at, ..Change::default() }) {
-            let help = "add rate, delay, loss, jitter, duplicate or corrupt, or remove the entry";
+            let help = "add rate, delay, loss, jitter, duplicate, corrupt or queue, or remove the entry";
             reader.wrong(path, format!("nothing changes at {}", change.at), help);
         }
     }
-    if let Some(pair) = link.schedule.windows(2).find(|pair| pair[0].at == pair[1].at) {
+    changes(reader, path, &link.queue, &link.schedule);
+}
+
+/// Checks that the changes of a schedule are at different times, and that a queue can take the parameters that they have for it.
+pub(crate) fn changes(
+    reader: &mut Reader<'_>,
+    path: &[&str],
+    first: &weir_queue::Config,
+    schedule: &[Change],
+) {
+    let mut now = first;
+    for (at, next) in schedule.iter().filter_map(|change| Some((change.at, change.queue.as_ref()?))) {
+        if let Some(fault) = now.change_fault(next) {
+            let help =
+                "write all parameters of the same kind, `tbf` or `htb`, and change only what can change";
+            reader.wrong(path, format!("the change at {at}: {fault}"), help);
+        }
+        now = next;
+    }
+    if let Some(pair) = schedule.windows(2).find(|pair| pair[0].at == pair[1].at) {
         reader.wrong(path, format!("two changes at {}", pair[0].at), "join them into one");
     }
 }

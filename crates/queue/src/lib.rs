@@ -33,7 +33,7 @@ mod testing;
 
 pub use limit::Limit;
 
-use weir_base::{Bytes, Packet, Random, Rate, Span, Time};
+use weir_base::{Bytes, FlowId, Packet, Random, Rate, Span, Time};
 
 /// A queue discipline.
 ///
@@ -58,11 +58,16 @@ pub trait Queue<P: Packet> {
     fn is_work_conserving(&self) -> bool {
         true
     }
-    /// Whether it would take a packet of this IP length in now. A discipline that never refuses a packet for want of room, or
+    /// Whether it would take a packet of this flow and IP length in now. A discipline that never refuses a packet for want of room, or
     /// drops others instead, says yes.
-    fn takes(&self, length: u32) -> bool {
-        let _ = length;
+    fn takes(&self, flow: FlowId, length: u32) -> bool {
+        let _ = (flow, length);
         true
+    }
+    /// Takes other parameters of its kind while it works; [`Config::change_fault`] tells which it can take. A discipline that takes
+    /// none stays as it is.
+    fn reconfigure(&mut self, config: &Config, now: Time, fate: &mut dyn Fate<P>) {
+        let _ = (config, now, fate);
     }
     /// What it holds.
     fn backlog(&self) -> Backlog;
@@ -124,6 +129,10 @@ trait Parameters {
         let _ = link;
         None
     }
+    /// Why a discipline with these parameters cannot take others while it works.
+    fn change_fault(&self, next: &Config) -> Option<String> {
+        Some(format!("a queue `{}` keeps its parameters; those of `tbf` and `htb` can change", next.name()))
+    }
 }
 
 impl Config {
@@ -131,6 +140,13 @@ impl Config {
     pub fn fault(&self, link: &Link) -> Option<Fault> {
         let (_, inner) = self.inner();
         self.parameters().fault(link).or_else(|| inner.into_iter().find_map(|queue| queue.fault(link)))
+    }
+    /// Why a discipline with these parameters cannot take others while it works; none where it can.
+    pub fn change_fault(&self, next: &Config) -> Option<String> {
+        if self.name() != next.name() {
+            return Some(format!("a queue `{}` cannot become `{}`", self.name(), next.name()));
+        }
+        self.parameters().change_fault(next)
     }
     /// The delay that it aims at, where it has such an aim.
     pub fn target(&self) -> Option<Span> {
@@ -257,11 +273,14 @@ macro_rules! queues {
             fn departs(&self, now: Time) -> Option<Time> {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::departs(queue, now),)+ }
             }
+            fn reconfigure(&mut self, config: &Config, now: Time, fate: &mut dyn Fate<P>) {
+                match self { $(Discipline::$Variant(queue) => queue.reconfigure(config, now, fate),)+ }
+            }
             fn is_work_conserving(&self) -> bool {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::is_work_conserving(queue),)+ }
             }
-            fn takes(&self, length: u32) -> bool {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::takes(queue, length),)+ }
+            fn takes(&self, flow: FlowId, length: u32) -> bool {
+                match self { $(Discipline::$Variant(queue) => Queue::<P>::takes(queue, flow, length),)+ }
             }
             #[inline(always)]
             fn backlog(&self) -> Backlog {

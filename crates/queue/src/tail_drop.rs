@@ -5,7 +5,7 @@ use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weir_base::{Packet, Random, Time};
+use weir_base::{FlowId, Packet, Random, Time};
 
 /// Parameters of tail drop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ impl<P: Packet> Queue<P> for TailDrop<P> {
         Some(packet)
     }
 
-    fn takes(&self, length: u32) -> bool {
+    fn takes(&self, _: FlowId, length: u32) -> bool {
         self.room.fits(self.backlog, length)
     }
 

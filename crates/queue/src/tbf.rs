@@ -3,14 +3,14 @@
 //! that the burst takes. A second bucket, with a higher rate, may limit the rate within a burst.
 //!
 //! One difference: the kernel's timer may fire late, and what it is late is made up for from the bucket; here a packet departs
-//! at the very nanosecond at which there are tokens enough.
+//! at the very nanosecond at which there are tokens enough, or at the next tick of a coarse `timer`.
 
 use crate::psched::{ETHERNET_HEADER, LinuxRate};
 use crate::{Backlog, Discipline, DropReason, Fate, Limit, Link, Queue, bands, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::collections::VecDeque;
-use weir_base::{Bytes, Packet, Random, Rate, Span, Time};
+use weir_base::{Bytes, FlowId, Packet, Random, Rate, Span, Time};
 
 /// Parameters of the token bucket filter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,10 @@ pub struct Config {
     pub mtu: Option<Bytes>,
     /// Bytes that each packet counts beside its IP length. Linux counts Ethernet's header of 14 B.
     pub overhead: Bytes,
+    /// The tick by which a packet that waits for tokens is woken, from the start of the run on: 4 ms in a kernel of 250 Hz without
+    /// high-resolution timers. By default it is woken at the nanosecond. What the bucket cannot hold of a tick is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<Span>,
     /// The queue in which packets wait, instead of first in, first out with `limit`, which then means nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "bands::nested")]
@@ -47,6 +51,39 @@ impl crate::Parameters for Config {
     fn inner(&self) -> (&'static str, Vec<&crate::Config>) {
         ("queue", self.queue.iter().map(|queue| &**queue).collect())
     }
+    fn change_fault(&self, next: &crate::Config) -> Option<String> {
+        let crate::Config::Tbf(next) = next else { return None };
+        (self.queue != next.queue).then(|| "the queue within a token bucket filter cannot change".to_owned())
+    }
+}
+
+impl Config {
+    /// The buckets, full, and the longest packet that ever has tokens enough.
+    fn buckets(&self, link: &Link) -> (Bucket, Option<Bucket>, u64) {
+        let mtu = self.mtu_on(link);
+        let peak = self.peakrate.map(|peak| Bucket::full(LinuxRate::new(peak), mtu));
+        let longest = if peak.is_some() { self.burst.min(mtu) } else { self.burst };
+        (Bucket::full(LinuxRate::new(self.rate), self.burst), peak, longest.get())
+    }
+
+    /// What may wait, in bytes.
+    fn limit_on(&self, link: &Link) -> u64 {
+        let bytes = match self.limit {
+            Limit::Bytes(bytes) => bytes,
+            // What `tc` computes from a latency, of both buckets the lesser.
+            Limit::Time(latency) => {
+                let limit = LinuxRate::new(self.rate).bytes_in(latency) + self.burst;
+                let peak = self.peakrate.map(LinuxRate::new);
+                peak.map_or(limit, |peak| limit.min(peak.bytes_in(latency) + self.mtu_on(link)))
+            }
+            Limit::Packets(_) | Limit::Bdp(_) => Bytes::ZERO,
+        };
+        bytes.get()
+    }
+
+    fn mtu_on(&self, link: &Link) -> Bytes {
+        self.mtu.unwrap_or(link.mtu + self.overhead)
+    }
 }
 
 impl Default for Config {
@@ -59,6 +96,7 @@ impl Default for Config {
             peakrate: None,
             mtu: None,
             overhead: ETHERNET_HEADER,
+            timer: None,
             queue: None,
         }
     }
@@ -78,6 +116,11 @@ impl<'de> Deserialize<'de> for Config {
             return Err(D::Error::custom(format!(
                 "a token bucket filter counts no {limit}; write a size such as \"64 KiB\", or a time such as \"50 ms\""
             )));
+        }
+        if config.timer.is_some_and(|tick| tick.is_zero()) {
+            return Err(D::Error::custom(
+                "a timer without a tick wakes nobody; write timer = \"4 ms\", or leave it out",
+            ));
         }
         let rate = LinuxRate::new(config.rate);
         match config.peakrate {
@@ -122,11 +165,13 @@ enum Waiting<P> {
 /// A shaper with one or two buckets.
 #[derive(Debug)]
 pub struct Tbf<P> {
+    link: Link,
     rate: Bucket,
     peak: Option<Bucket>,
     /// When the tokens were counted.
     counted: Time,
     overhead: u64,
+    timer: Option<Span>,
     /// The longest packet that ever has tokens enough, overhead included.
     longest: u64,
     waiting: Waiting<P>,
@@ -134,28 +179,19 @@ pub struct Tbf<P> {
 
 impl<P: Packet> Tbf<P> {
     pub(crate) fn new(config: &Config, link: &Link, random: Random) -> Tbf<P> {
-        let rate = LinuxRate::new(config.rate);
-        let mtu = config.mtu.unwrap_or(link.mtu + config.overhead);
-        let peak = config.peakrate.map(LinuxRate::new);
-        let limit = match config.limit {
-            Limit::Bytes(bytes) => bytes,
-            // What `tc` computes from a latency, of both buckets the lesser.
-            Limit::Time(latency) => {
-                let limit = rate.bytes_in(latency) + config.burst;
-                peak.map_or(limit, |peak| limit.min(peak.bytes_in(latency) + mtu))
-            }
-            Limit::Packets(_) | Limit::Bdp(_) => Bytes::ZERO,
-        };
+        let (rate, peak, longest) = config.buckets(link);
         let waiting = match &config.queue {
-            None => Waiting::Fifo { packets: VecDeque::new(), limit: limit.get(), bytes: 0 },
+            None => Waiting::Fifo { packets: VecDeque::new(), limit: config.limit_on(link), bytes: 0 },
             Some(queue) => Waiting::Queue { queue: Box::new(queue.build(link, random)), next: None },
         };
         Tbf {
-            rate: Bucket::full(rate, config.burst),
-            longest: if peak.is_some() { config.burst.min(mtu) } else { config.burst }.get(),
-            peak: peak.map(|peak| Bucket::full(peak, mtu)),
+            link: *link,
+            rate,
+            longest,
+            peak,
             counted: Time::ZERO,
             overhead: config.overhead.get(),
+            timer: config.timer,
             waiting,
         }
     }
@@ -241,12 +277,30 @@ impl<P: Packet> Queue<P> for Tbf<P> {
         packet
     }
 
-    fn takes(&self, length: u32) -> bool {
+    /// The buckets are full again, as in the kernel (`tbf_change`); what waits stays, but for packets that would never have tokens
+    /// enough.
+    fn reconfigure(&mut self, config: &crate::Config, now: Time, fate: &mut dyn Fate<P>) {
+        let crate::Config::Tbf(config) = config else { return };
+        (self.rate, self.peak, self.longest) = config.buckets(&self.link);
+        (self.counted, self.overhead, self.timer) = (now, config.overhead.get(), config.timer);
+        let (overhead, longest) = (self.overhead, self.longest);
+        let Waiting::Fifo { packets, limit, bytes } = &mut self.waiting else { return };
+        *limit = config.limit_on(&self.link);
+        for packet in std::mem::take(packets) {
+            match u64::from(packet.wire_length()) + overhead > longest {
+                true => fate.dropped(packet, DropReason::Full, now),
+                false => packets.push_back(packet),
+            }
+        }
+        *bytes = packets.iter().map(|packet| u64::from(packet.wire_length()) + overhead).sum();
+    }
+
+    fn takes(&self, flow: FlowId, length: u32) -> bool {
         let charged = u64::from(length) + self.overhead;
         charged <= self.longest
             && match &self.waiting {
                 Waiting::Fifo { limit, bytes, .. } => *bytes + charged <= *limit,
-                Waiting::Queue { queue, .. } => queue.takes(length),
+                Waiting::Queue { queue, .. } => queue.takes(flow, length),
             }
     }
 
@@ -264,7 +318,15 @@ impl<P: Packet> Queue<P> for Tbf<P> {
         };
         let (tokens, peak_tokens) = self.after(self.length(next), now);
         // Only what has passed counts that fits into the bucket.
-        Some(now + Span::from_nanos((-tokens.min(peak_tokens)).max(0) as u64))
+        let at = now + Span::from_nanos((-tokens.min(peak_tokens)).max(0) as u64);
+        Some(match self.timer {
+            Some(tick) if at > now => {
+                let tick = tick.as_nanos();
+                Time::ZERO
+                    + Span::from_nanos(at.since(Time::ZERO).as_nanos().div_ceil(tick).saturating_mul(tick))
+            }
+            _ => at,
+        })
     }
 
     fn is_work_conserving(&self) -> bool {
@@ -298,135 +360,4 @@ impl<P: Packet> Queue<P> for Tbf<P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{TestFate, TestPacket};
-    use weir_base::Ecn;
-
-    const LINK: Link = Link {
-        rate: Rate::from_mbit_per_sec(100),
-        base_rtt: Some(Span::from_millis(20)),
-        mtu: Bytes::new(1500),
-    };
-
-    fn us(us: u64) -> Time {
-        Time::ZERO + Span::from_micros(us)
-    }
-
-    fn config(text: &str) -> Config {
-        serde_json::from_str(text).unwrap()
-    }
-
-    fn build(text: &str) -> Tbf<TestPacket> {
-        Tbf::new(&config(text), &LINK, Random::stream(1, "queue"))
-    }
-
-    /// Packets of these lengths at these times in microseconds, and when each departs, as (microseconds, length).
-    fn departures(
-        queue: &mut Tbf<TestPacket>,
-        fate: &mut TestFate,
-        arrivals: &[(u64, u32)],
-    ) -> Vec<(u64, u32)> {
-        let (mut left, mut now) = (vec![], us(arrivals[0].0));
-        let ends = arrivals.iter().skip(1).map(|(at, _)| us(*at)).chain([Time::NEVER]);
-        for (&(at, length), end) in arrivals.iter().zip(ends) {
-            queue.enqueue(TestPacket::new(length, Ecn::NotEct), us(at), fate);
-            now = now.max(us(at));
-            while let Some(at) = queue.departs(now).filter(|at| *at < end) {
-                let packet = queue.dequeue(at, fate).unwrap();
-                left.push((at.as_nanos() / 1000, packet.length));
-                now = at;
-            }
-        }
-        left
-    }
-
-    #[test]
-    fn a_burst_leaves_at_once_and_what_follows_at_the_rate() {
-        // 8 Mbit/s: a microsecond a byte. The bucket holds three packets of 986 + 14 bytes.
-        let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "3000 B", "limit": "10 kB" }"#);
-        let left = departures(&mut queue, &mut TestFate::default(), &[(0, 986); 5]);
-        assert_eq!(left, [0, 0, 0, 1000, 2000].map(|at| (at, 986)));
-    }
-
-    #[test]
-    fn a_rest_fills_the_bucket_up_to_the_burst_and_no_further() {
-        let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "2000 B", "limit": "10 kB" }"#);
-        let mut fate = TestFate::default();
-        let left = departures(&mut queue, &mut fate, &[(0, 986), (0, 986), (500, 986), (50_000, 986)]);
-        // The third waits for the 500 bytes that are lacking at 500 us.
-        assert_eq!(left, [(0, 986), (0, 986), (1000, 986), (50_000, 986)]);
-        let left = departures(&mut queue, &mut fate, &[(50_000, 486), (50_000, 986), (50_000, 486)]);
-        // 1000 us of tokens are left after the one at 50 ms, which found the bucket full.
-        assert_eq!(left, [(50_000, 486), (50_500, 986), (51_000, 486)]);
-    }
-
-    #[test]
-    fn the_peak_rate_spaces_a_burst() {
-        // A packet costs 1000 us at 8 Mbit/s and 250 us at 32 Mbit/s, whose bucket holds one.
-        let text = r#"{ "rate": "8 Mbit/s", "burst": "3000 B", "limit": "10 kB", "peakrate": "32 Mbit/s", "mtu": "1000 B" }"#;
-        let left = departures(&mut build(text), &mut TestFate::default(), &[(0, 986); 6]);
-        // Three and what has come in meanwhile: the fourth lacks 250 of its 1000 us at 750 us.
-        assert_eq!(left, [0, 250, 500, 1000, 2000, 3000].map(|at| (at, 986)));
-    }
-
-    #[test]
-    fn the_limit_counts_headers_and_a_latency_is_what_the_rate_sends_in_it_and_the_burst() {
-        let dropped = |text: &str| {
-            let (mut queue, mut fate) = (build(text), TestFate::default());
-            for _ in 0..20 {
-                let (takes, dropped) = (Queue::<TestPacket>::takes(&queue, 986), fate.dropped);
-                queue.enqueue(TestPacket::new(986, Ecn::NotEct), Time::ZERO, &mut fate);
-                assert_eq!(takes, fate.dropped == dropped);
-            }
-            fate.dropped_full
-        };
-        assert_eq!(dropped(r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "limit": "5999 B" }"#), 15);
-        assert_eq!(dropped(r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "limit": "6 kB" }"#), 14);
-        // 4 ms at 1 MB/s, and 2 kB.
-        assert_eq!(dropped(r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "limit": "4 ms" }"#), 14);
-        // Of the peak rate: 4 ms at 1.5 MB/s and 1 kB are more, 1 ms at 1.5 MB/s and 1 kB less.
-        let peak = |limit: &str| {
-            format!(
-                r#"{{ "rate": "8 Mbit/s", "burst": "2 kB", "limit": "{limit}", "peakrate": "12 Mbit/s", "mtu": "1 kB" }}"#
-            )
-        };
-        assert_eq!((dropped(&peak("4 ms")), dropped(&peak("1 ms"))), (14, 18));
-    }
-
-    #[test]
-    fn a_packet_larger_than_a_bucket_is_dropped() {
-        let (mut queue, mut fate) = (build(r#"{ "burst": "1000 B" }"#), TestFate::default());
-        queue.enqueue(TestPacket::new(987, Ecn::NotEct), Time::ZERO, &mut fate);
-        queue.enqueue(TestPacket::new(986, Ecn::NotEct), Time::ZERO, &mut fate);
-        assert_eq!((fate.dropped_full, queue.backlog().packets), (1, 1));
-        assert_eq!(queue.backlog().bytes, Bytes::new(986));
-    }
-
-    #[test]
-    fn a_queue_within_decides_what_is_dropped_and_in_which_order() {
-        let text = r#"{ "rate": "8 Mbit/s", "burst": "1000 B", "queue": { "kind": "strict-priority" } }"#;
-        let (mut queue, mut fate) = (build(text), TestFate::default());
-        for ecn in [Ecn::NotEct, Ecn::NotEct, Ecn::Ect1] {
-            queue.enqueue(TestPacket::new(986, ecn), Time::ZERO, &mut fate);
-        }
-        // The first was on its way out; of the others ECT(1) goes first.
-        let mut now = Time::ZERO;
-        let order: Vec<_> = std::iter::from_fn(|| {
-            now = queue.departs(now)?;
-            queue.dequeue(now, &mut fate).map(|packet| (now, packet.ecn))
-        })
-        .collect();
-        assert_eq!(order, [(us(0), Ecn::NotEct), (us(1000), Ecn::Ect1), (us(2000), Ecn::NotEct)]);
-    }
-
-    #[test]
-    fn what_does_not_fit_together_is_refused() {
-        let refused = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
-        assert!(refused(r#"{ "limit": "100 packets" }"#).contains("counts no 100 packets"));
-        assert!(refused(r#"{ "peakrate": "10 Mbit/s" }"#).contains("is not above the rate of 10 Mbit/s"));
-        assert!(refused(r#"{ "rate": "7 bit/s" }"#).contains("at least 8 bit/s"));
-        assert!(refused(r#"{ "burst": "63 B" }"#).contains("write 64 B to 1 GiB"));
-        assert!(refused(r#"{ "quantum": 1 }"#).contains("unknown field"));
-    }
-}
+mod tests;

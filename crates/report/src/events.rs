@@ -58,6 +58,7 @@ fn words(change: &Change) -> String {
         (change.jitter.is_some(), "jitter"),
         (change.duplicate.is_some(), "duplication"),
         (change.corrupt.is_some(), "corruption"),
+        (change.queue.is_some(), "queue parameters"),
     ];
     words.extend(others.into_iter().filter(|(set, _)| *set).map(|(_, what)| format!("other {what}")));
     words.join(", ")

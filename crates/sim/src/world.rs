@@ -388,8 +388,9 @@ impl<'a> World<'a> {
             if in_card.held {
                 return endpoint.throttled(now);
             }
-            if refuses && !self.fabric.takes(from, to, mtu) && endpoint.refused(now) {
-                in_card.held = true;
+            if refuses && !self.fabric.takes(from, to, FlowId(number as u32), mtu) && endpoint.refused(now) {
+                // Without small queues nobody tells TCP that its packets have left: it tries again when an acknowledgement comes.
+                in_card.held = small_queues;
                 return self.fabric.count_refused(number);
             }
             let mut packet = self.pool.take(datagrams, &mut self.fabric);

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use weir_base::{Span, Time};
 use weir_engine::{Engine, Outcome, Watch};
 use weir_plan::Lab;
 use weir_record::Records;
@@ -82,4 +83,40 @@ fn a_packet_that_finds_its_card_idle_has_left_it_before_time_goes_on() {
     );
     assert_eq!((outcome.audit.dropped, outcome.audit.lost), (0, 0));
     assert!(sum(&records, |sample| sample.read_bytes) > 80_000_000, "full after the first tenths");
+}
+
+#[test]
+fn what_a_class_refuses_stays_unsent_and_classes_come_and_go_by_schedule() {
+    let class = |name: &str, flow: u32, rate: u32| {
+        format!(
+            "{{ name = \"{name}\", rate = \"{rate} Mbit/s\", flows = [{flow}], queue = {{ kind = \"tail-drop\", limit = \"8 packets\" }} }}"
+        )
+    };
+    let queue = |classes: &[String]| format!("{{ kind = \"htb\", classes = [{}] }}", classes.join(", "));
+    let (first, both) = (queue(&[class("a", 0, 4)]), queue(&[class("a", 0, 4), class("b", 1, 2)]));
+    let faster = queue(&[class("a", 0, 4), class("b", 1, 3)]);
+    let (records, outcome) = run(&format!(
+        "format = 1\n[run]\nduration = \"8 s\"\n[dumbbell]\nrate = \"100 Mbit/s\"\nrtt = \"20 ms\"\n\
+         [nic.dtn]\nrate = \"100 Mbit/s\"\nqueue = {first}\nsmall_queues = false\n\
+         schedule = [{{ at = \"2 s\", queue = {both} }}, {{ at = \"5 s\", queue = {faster} }}]\n\
+         [traffic.a]\nhost = \"dtn\"\n[traffic.b]\nhost = \"dtn\"\nstart = \"2500 ms\"\n"
+    ));
+    assert!(sum(&records, |sample| sample.refused) > 0);
+    assert_eq!(
+        (sum(&records, |sample| sample.retransmitted), outcome.audit.dropped, outcome.audit.lost),
+        (0, 0, 0)
+    );
+    let read = |flow: u32, from: u64, to: u64| -> u64 {
+        let within =
+            |at: Time| at > Time::ZERO + Span::from_secs(from) && at <= Time::ZERO + Span::from_secs(to);
+        let of = records.flows.iter().filter(|sample| sample.flow == flow && within(sample.at));
+        of.map(|sample| sample.read_bytes).sum()
+    };
+    // 1448 of 1514 bytes of 4, 2 and 3 Mbit/s, in seconds of either kind; a segment or two at the edges.
+    for (flow, from, to, expected) in
+        [(0, 3, 5, 956_407), (1, 3, 5, 478_203), (0, 6, 8, 956_407), (1, 6, 8, 717_305)]
+    {
+        let read = read(flow, from, to);
+        assert!(read.abs_diff(expected) <= 4 * 1448, "{flow} from {from} s: {read}");
+    }
 }

@@ -287,12 +287,14 @@ impl<P: Wire> Link<P> {
         if begins || self.armed { None } else { self.arm_paced(now) }
     }
 
-    /// From now on another trace, or none, says how fast the link is. Returns when the transmitter wants an event.
+    /// From now on another trace, or none, says how fast the link is, or its queue has other parameters. Returns when the transmitter
+    /// wants an event.
     pub(super) fn play(&mut self, change: &config::Change, now: Time) -> Option<Time> {
         let pacing = self.pacing.as_mut()?;
         pacing.fraction = 0;
         if change.trace.is_none() && (change.rate.is_none() || pacing.trace.is_none()) {
-            return None;
+            // What the queue held back may go at another time now.
+            return if change.queue.is_some() && !self.armed { self.arm_paced(now) } else { None };
         }
         pacing.trace = change.trace.as_ref().and_then(|play| Played::new(play, now));
         if self.free_at == Time::NEVER {

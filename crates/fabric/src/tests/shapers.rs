@@ -29,6 +29,24 @@ fn a_shaper_spaces_packets_and_the_link_is_busy_only_while_it_sends() {
 }
 
 #[test]
+fn a_shaper_that_is_changed_holds_packets_back_by_its_new_rate() {
+    let faster = serde_json::json!({ "kind": "tbf", "rate": "4 Mbit/s", "burst": "1500 B", "limit": "1 MB", "overhead": "0 B" });
+    let change = change_of_queue(3, faster);
+    let (seen, _) = burst(&shaped(shaper(), |link| link.schedule = vec![change]), 3);
+    // The first is gone at 1 ms. At 3 ms the bucket is full again, and a packet takes 3 ms.
+    assert_eq!(seen, [(1, ms(12)), (2, ms(14)), (3, ms(17))]);
+}
+
+/// A change of the queue.
+fn change_of_queue(at: u64, queue: serde_json::Value) -> Change {
+    Change {
+        at: Span::from_millis(at),
+        queue: Some(serde_json::from_value(queue).unwrap()),
+        ..Change::default()
+    }
+}
+
+#[test]
 fn what_is_held_back_is_no_arrival_before_it_may_leave() {
     let mut fabric = Fabric::new(&shaped(shaper(), |_| {}));
     (1..=2).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));

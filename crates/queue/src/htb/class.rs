@@ -48,6 +48,7 @@ impl Bucket {
 /// A class at work.
 #[derive(Debug)]
 pub(super) struct Class<P> {
+    pub(super) name: String,
     pub(super) parent: Option<u32>,
     pub(super) children: u32,
     pub(super) level: usize,
@@ -73,6 +74,7 @@ impl<P: Packet> Class<P> {
     /// A leaf whose buckets are full.
     pub(super) fn new(config: &Config, parent: Option<u32>, queue: Discipline<P>, now: Time) -> Class<P> {
         let mut class = Class {
+            name: config.name.clone(),
             parent,
             children: 0,
             level: 0,

@@ -4,6 +4,7 @@ use crate::psched::ETHERNET_HEADER;
 use crate::{bands, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use std::collections::BTreeMap;
 use weir_base::{Bytes, Ecn, Rate};
 
 /// Priorities of leaves (TC_HTB_NUMPRIO, linux/pkt_sched.h).
@@ -30,6 +31,19 @@ pub struct Config {
 impl crate::Parameters for Config {
     fn inner(&self) -> (&'static str, Vec<&crate::Config>) {
         ("classes", self.classes.iter().map(|class| &class.queue).collect())
+    }
+    fn change_fault(&self, next: &crate::Config) -> Option<String> {
+        let crate::Config::Htb(next) = next else { return None };
+        let old: BTreeMap<&str, &Class> = self.classes.iter().map(|it| (it.name.as_str(), it)).collect();
+        next.classes.iter().find_map(|class| {
+            let (name, old) = (&class.name, old.get(class.name.as_str())?);
+            if old.parent != class.parent {
+                return Some(format!(
+                    "the class `{name}` cannot get another parent; give the new one another name"
+                ));
+            }
+            (old.queue != class.queue).then(|| format!("the queue of the class `{name}` cannot change"))
+        })
     }
 }
 
@@ -135,7 +149,7 @@ impl Config {
             let count = self.classes.len();
             return Some(format!("{count} classes are out of range; write 1 to {MOST_CLASSES}"));
         }
-        let mut depths = std::collections::BTreeMap::new();
+        let mut depths = BTreeMap::new();
         for class in &self.classes {
             let Class { name, parent, rate, ceil, .. } = class;
             let depth = match parent {

@@ -3,7 +3,7 @@
 use super::config::Class;
 use crate::bands::Filter;
 use std::collections::BTreeMap;
-use weir_base::Packet;
+use weir_base::{FlowId, Packet};
 
 /// Which class takes a packet.
 #[derive(Debug, Default)]
@@ -29,7 +29,10 @@ impl Index {
                     self.by_flow.entry(*flow).or_insert(id);
                 }
             }
-            (ecn, flows) => self.filters.push((id, Filter { ecn: ecn.clone(), flows: flows.clone() })),
+            (ecn, flows) => {
+                let place = self.filters.partition_point(|(other, _)| *other < id);
+                self.filters.insert(place, (id, Filter { ecn: ecn.clone(), flows: flows.clone() }));
+            }
         }
     }
 
@@ -41,6 +44,19 @@ impl Index {
 
     pub(super) fn class_of(&self, packet: &impl Packet) -> Option<u32> {
         let filtered = self.filters.iter().find(|(_, filter)| filter.takes(packet)).map(|(id, _)| *id);
-        filtered.or_else(|| self.by_flow.get(&packet.flow().0).copied()).or(self.rest.first().copied())
+        filtered.or_else(|| self.of_flow(packet.flow()))
+    }
+
+    /// The class that takes a flow's packets, whatever their codepoints; none where codepoints count, or where no class takes them.
+    pub(super) fn class_of_flow(&self, flow: FlowId) -> Option<u32> {
+        if self.has_filters() { None } else { self.of_flow(flow) }
+    }
+
+    pub(super) fn has_filters(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    fn of_flow(&self, flow: FlowId) -> Option<u32> {
+        self.by_flow.get(&flow.0).copied().or(self.rest.first().copied())
     }
 }

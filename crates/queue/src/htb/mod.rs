@@ -6,6 +6,7 @@
 //! Differences: the kernel's timer may fire late; here a mode changes at its nanosecond. The kernel's hysteresis, off by default,
 //! is not there.
 
+mod change;
 mod class;
 mod config;
 mod feed;
@@ -21,7 +22,7 @@ use config::{DEPTH, PRIORITIES};
 use feed::Feed;
 use index::Index;
 use std::collections::VecDeque;
-use weir_base::{Packet, Random, Span, Time};
+use weir_base::{FlowId, Packet, Random, Span, Time};
 
 /// A shaper with classes.
 #[derive(Debug)]
@@ -85,100 +86,6 @@ impl<P: Packet> Htb<P> {
 
     fn get(&self, id: u32) -> Option<&Working<P>> {
         self.classes.get(id as usize)?.as_deref()
-    }
-
-    /// Adds a class below another, or a root, and returns its identifier; none when there is no such parent, or its tree would be
-    /// too deep. A leaf that becomes a parent loses the packets that it holds, as in the kernel, and takes no more.
-    pub fn add(
-        &mut self,
-        config: &Class,
-        parent: Option<u32>,
-        now: Time,
-        fate: &mut dyn Fate<P>,
-    ) -> Option<u32> {
-        if let Some(id) = parent {
-            let parent = self.get(id)?;
-            let level =
-                parent.parent.map_or(DEPTH, |above| self.get(above).map_or(DEPTH, |above| above.level));
-            if parent.is_leaf() {
-                if level < 2 {
-                    return None;
-                }
-                self.empty(id, now, fate);
-                self.forget_wait(id);
-                self.index.remove(id);
-                let parent = self.class(id)?;
-                (parent.level, parent.mode) = (level - 1, Mode::CanSend);
-            }
-            self.class(id)?.children += 1;
-        }
-        let free = self.classes.iter().skip(1).position(Option::is_none).map(|place| place + 1);
-        let id = free.unwrap_or(self.classes.len());
-        if free.is_none() {
-            self.classes.push(None);
-        }
-        let random = Random::stream_of(self.random.bits(), "class", id as u64);
-        let queue = config.queue.build(&self.link, random);
-        self.leaves_wait |= !queue.is_work_conserving();
-        self.classes[id] = Some(Box::new(Working::new(config, parent, queue, now)));
-        self.index.add(id as u32, config);
-        Some(id as u32)
-    }
-
-    /// Gives a class other rates, bursts, quantum and priority; it keeps its tokens, its packets and what it takes. False when there
-    /// is no such class.
-    pub fn change(&mut self, id: u32, config: &Class) -> bool {
-        let Some(class) = self.class(id) else { return false };
-        let turned = (class.active != 0 && class.is_leaf() && class.prio != config.prio).then_some(());
-        if turned.is_some() {
-            self.deactivate(id);
-        }
-        if let Some(class) = self.class(id) {
-            class.change(config);
-        }
-        if turned.is_some() {
-            self.activate(id);
-        }
-        true
-    }
-
-    /// Removes a class without children; the packets that it holds are dropped. Its parent becomes a leaf when it was the last
-    /// child, and takes what no other leaf takes. False when there is no such class, or it has children.
-    pub fn remove(&mut self, id: u32, now: Time, fate: &mut dyn Fate<P>) -> bool {
-        let Some(class) = self.get(id).filter(|class| class.children == 0) else { return false };
-        let parent = class.parent;
-        self.empty(id, now, fate);
-        self.forget_wait(id);
-        self.index.remove(id);
-        if let Some(slot) = self.classes.get_mut(id as usize) {
-            *slot = None;
-        }
-        if let Some(above) = parent.and_then(|parent| self.class(parent)) {
-            above.children -= 1;
-            if above.children == 0 {
-                above.become_leaf(now);
-                above.feeds.iter_mut().for_each(Feed::clear);
-                if let Some(parent) = parent {
-                    self.forget_wait(parent);
-                    self.index.add(parent, &Class::default());
-                }
-            }
-        }
-        true
-    }
-
-    /// Drops what a leaf holds, and takes it out of the tree.
-    fn empty(&mut self, id: u32, now: Time, fate: &mut dyn Fate<P>) {
-        if self.get(id).is_some_and(|class| class.active != 0) {
-            self.deactivate(id);
-        }
-        let Some(class) = self.classes.get_mut(id as usize).and_then(Option::as_deref_mut) else { return };
-        let before = class.queue.backlog();
-        while let Some(packet) = class.queue.dequeue(now, fate) {
-            fate.dropped(packet, DropReason::Full, now);
-        }
-        self.backlog.packets -= before.packets;
-        self.backlog.bytes = self.backlog.bytes - before.bytes;
     }
 
     fn feed(&mut self, at: At, level: usize, prio: usize) -> Option<&mut Feed> {
@@ -447,6 +354,14 @@ impl<P: Packet> Queue<P> for Htb<P> {
         None
     }
 
+    /// Which class takes a packet by its codepoint is not known before: such a one is taken to have room.
+    fn takes(&self, flow: FlowId, length: u32) -> bool {
+        match self.index.class_of_flow(flow) {
+            Some(id) => self.get(id).is_none_or(|class| class.queue.takes(flow, length)),
+            None => self.index.has_filters() || self.direct.len() < self.direct_limit,
+        }
+    }
+
     fn update(&mut self, now: Time) {
         self.classes.iter_mut().flatten().for_each(|class| class.queue.update(now));
     }
@@ -469,6 +384,12 @@ impl<P: Packet> Queue<P> for Htb<P> {
         let changes =
             self.waiting.iter().filter_map(|waiting| waiting.last()).map(|(at, ..)| (*at).max(now)).min();
         ready.into_iter().chain(changes).min()
+    }
+
+    fn reconfigure(&mut self, config: &crate::Config, now: Time, fate: &mut dyn Fate<P>) {
+        if let crate::Config::Htb(config) = config {
+            self.become_like(config, now, fate);
+        }
     }
 
     fn is_work_conserving(&self) -> bool {

@@ -66,6 +66,22 @@ const FAMILY: &str = r#"{ "classes": [
 ] }"#;
 
 #[test]
+fn a_flow_is_refused_when_its_own_leaf_is_full() {
+    let leaf = r#""queue": { "kind": "tail-drop", "limit": "2 packets" }"#;
+    let text = format!(
+        r#"{{ "classes": [{{ "name": "a", "flows": [0], {leaf} }}, {{ "name": "b", "flows": [1], {leaf} }}], "direct_limit": 1 }}"#
+    );
+    let mut htb = build(&text);
+    let takes =
+        |htb: &Htb<TestPacket>| [0, 1, 2].map(|flow| Queue::<TestPacket>::takes(htb, FlowId(flow), 986));
+    put(&mut htb, 0, 2, Time::ZERO);
+    assert_eq!(takes(&htb), [false, true, true]);
+    // What is for no class waits unshaped.
+    put(&mut htb, 2, 1, Time::ZERO);
+    assert_eq!(takes(&htb), [false, true, false]);
+}
+
+#[test]
 fn a_class_alone_borrows_up_to_its_ceiling() {
     let mut htb = build(FAMILY);
     put(&mut htb, 1, 900, Time::ZERO);
@@ -154,6 +170,73 @@ fn a_thousand_classes_come_change_and_go_under_load_and_the_others_lose_nothing(
     // Each flow without a class goes to the default one, as at first.
     assert_eq!(put(&mut htb, 1, 1, ms(70_000)), 0);
     assert_eq!(departures(&mut htb, ms(70_000), ms(70_000)).len(), 1);
+}
+
+/// Three circuits that send all the time, and so many others.
+fn circuits(others: u32, rate: &str) -> crate::Config {
+    let class = |name: String, flow: u32, rate: &str| serde_json::json!({ "name": name, "rate": rate, "flows": [flow], "burst": "3000 B", "cburst": "3000 B" });
+    let busy = (0..3)
+        .map(|flow| class(format!("busy {flow}"), flow, ["3 Mbit/s", "2 Mbit/s", "1 Mbit/s"][flow as usize]));
+    let others = (3..3 + others).map(|flow| class(format!("other {flow}"), flow, rate));
+    let classes: Vec<_> = busy.chain(others).collect();
+    serde_json::from_value(serde_json::json!({ "kind": "htb", "classes": classes })).unwrap()
+}
+
+#[test]
+fn a_thousand_classes_that_a_schedule_adds_changes_and_removes_leave_the_others_as_if_alone() {
+    let run = |changes: &[(u64, crate::Config)]| {
+        let crate::Config::Htb(first) = circuits(0, "1 Mbit/s") else { unreachable!("it is HTB") };
+        let mut htb: Htb<TestPacket> = Htb::new(&first, &LINK, Random::stream(1, "queue"));
+        let (mut fate, mut left, mut now) = (TestFate::default(), vec![], Time::ZERO);
+        (0..3).for_each(|flow| assert_eq!(put(&mut htb, flow, 900, now), 0));
+        for (at, config) in changes {
+            left.extend(departures(&mut htb, now, ms(*at)));
+            now = ms(*at);
+            htb.reconfigure(config, now, &mut fate);
+            // All but the last change leave the others their classes.
+            let others = if at == &changes[changes.len() - 1].0 { 0 } else { 1000 };
+            (3..3 + others).for_each(|flow| assert_eq!(put(&mut htb, flow, 5, now), 0));
+        }
+        left.extend(departures(&mut htb, now, ms(8000)));
+        assert_eq!(htb.backlog(), Backlog::default());
+        (left, fate)
+    };
+    let (alone, _) = run(&[]);
+    let steps = [
+        (400, circuits(1000, "1 Mbit/s")),
+        (900, circuits(1000, "20 kbit/s")),
+        (1500, circuits(0, "1 Mbit/s")),
+    ];
+    let (beside, fate) = run(&steps);
+    let of = |left: &[(u64, u32)], flow: u32| {
+        left.iter().filter(|(_, of)| *of == flow).copied().collect::<Vec<_>>()
+    };
+    for flow in 0..3 {
+        assert_eq!(of(&alone, flow).len(), 900);
+        assert_eq!(of(&beside, flow), of(&alone, flow), "circuit {flow}");
+    }
+    // Of each other's second five packets two go at once, with the tokens that it kept, and one 276 ms later; two go with its class.
+    assert_eq!((beside.len(), fate.dropped, fate.by_flow[..3].iter().sum::<u64>()), (2700 + 8000, 2000, 0));
+}
+
+#[test]
+fn what_a_schedule_cannot_change_is_refused() {
+    let with = |class: &str| -> crate::Config {
+        serde_json::from_str(&format!(r#"{{ "kind": "htb", "classes": [{{ "name": "all" }}, {class}] }}"#))
+            .unwrap()
+    };
+    let first = with(r#"{ "name": "a", "parent": "all", "rate": "1 Mbit/s" }"#);
+    assert_eq!(first.change_fault(&with(r#"{ "name": "a", "parent": "all", "rate": "2 Mbit/s" }"#)), None);
+    assert_eq!(first.change_fault(&with(r#"{ "name": "b" }"#)), None);
+    let fault = |next: crate::Config| first.change_fault(&next).unwrap();
+    assert!(fault(with(r#"{ "name": "a", "rate": "2 Mbit/s" }"#)).contains("another parent"));
+    assert!(
+        fault(with(r#"{ "name": "a", "parent": "all", "queue": "pie" }"#))
+            .contains("the queue of the class `a`")
+    );
+    let pie: crate::Config = serde_json::from_str(r#""pie""#).unwrap();
+    assert!(fault(pie.clone()).contains("`htb` cannot become `pie`"));
+    assert!(pie.change_fault(&pie).unwrap().contains("keeps its parameters"));
 }
 
 #[test]
