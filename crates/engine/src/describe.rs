@@ -1,5 +1,6 @@
 //! A run described for metrics: names, groups, and what its ways can do at their best.
 
+use crate::ceiling::ceiling;
 use crate::cell_id;
 use std::collections::HashSet;
 use weir_base::{Rate, Span};
@@ -122,6 +123,7 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
             there: delay(&there),
             back: delay(&back),
             duplicates: there.iter().any(|link| twice(link)),
+            ceiling: if group.pairs.len() == 1 { ceiling(run, group, &there) } else { None },
         }
     };
     // Of several the best: a rate that is not bounded, and the least delays.
@@ -130,9 +132,10 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
         there: one.there.min(other.there),
         back: one.back.min(other.back),
         duplicates: one.duplicates || other.duplicates,
+        ceiling: None,
     };
     let ways = group.pairs.iter().map(of_pair).reduce(best);
-    ways.unwrap_or(RouteInfo { rate: None, there: Span::ZERO, back: Span::ZERO, duplicates: false })
+    ways.unwrap_or_default()
 }
 
 /// The greatest rate that a link ever has; none where a recording says how fast it is, whose bursts no rate bounds.

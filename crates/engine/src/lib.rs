@@ -4,6 +4,7 @@
 mod below;
 mod build;
 mod capture;
+mod ceiling;
 mod cores;
 mod describe;
 mod endpoint;

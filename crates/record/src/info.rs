@@ -119,6 +119,10 @@ pub struct RouteInfo {
     pub back: Span,
     /// Whether a link on the data's route may deliver packets twice.
     pub duplicates: bool,
+    /// What the slowest link or shaper on the data's route leaves for payload, after all headers, at its fastest; none where that is not
+    /// known beforehand, or where the group has several routes.
+    #[serde(default)]
+    pub ceiling: Option<Rate>,
 }
 
 impl RouteInfo {

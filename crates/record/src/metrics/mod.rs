@@ -4,7 +4,6 @@
 
 mod aqm;
 mod completion;
-mod connection;
 mod domain;
 mod ensemble;
 mod message;
@@ -14,7 +13,6 @@ mod second;
 mod tcp;
 #[cfg(test)]
 mod tests;
-mod told;
 mod value;
 mod view;
 
@@ -58,6 +56,7 @@ pub const METRICS: &[Metric] = &[
     aqm::OVERLOAD,
     aqm::OVERLOAD_TOGGLES,
     rate::GOODPUT,
+    rate::GOODPUT_CEILING,
     rate::READ,
     rate::GOODPUT_SHARE,
     rate::THROUGHPUT,
@@ -90,23 +89,17 @@ pub const METRICS: &[Metric] = &[
     message::FRAME_DELAY,
     message::FRAMES_ON_TIME,
     message::FRAMES_LOST,
-    connection::CAPACITY_ESTIMATE,
-    connection::CAPACITY_ERROR,
-    connection::FIRST_CONTROLLER,
-    connection::SECOND_CONTROLLER,
-    connection::EFFICIENCY,
-    connection::PLANNED_EFFICIENCY,
     ensemble::ASYNCHRONY,
     ensemble::STALL,
     ensemble::DELAY,
     ensemble::PER_SECOND,
     ensemble::JITTER,
+    second::GOODPUT_FIRST,
     second::GOODPUT_WORST,
     second::QUEUE_DELAY_WORST,
     second::RTT_WORST,
     second::FRAMES_WORST,
     second::SETTLING,
-    second::RECOVERY,
     second::QUEUE_DELAY_SETTLING,
 ];
 
@@ -167,7 +160,7 @@ pub(crate) enum Formula {
     State(fn(&Queue<'_>) -> Value),
     /// From some flows: one, a group's, or all.
     Flows(fn(&Flows<'_>) -> Value),
-    /// From what some flows' applications or transports tell; left out where it is undefined, as most tell nothing.
+    /// From the requests and frames of some flows; left out where it is undefined, as most traffic has neither.
     Messages(fn(&Flows<'_>) -> Value),
     /// From two groups.
     Pair(fn(&Flows<'_>, &Flows<'_>) -> Value),

@@ -65,6 +65,12 @@ impl<'a> Flows<'a> {
         ratio(sum, count)
     }
 
+    /// What the route of their group leaves for payload, in Mbit/s, where that is known.
+    fn ceiling(&self) -> Option<f64> {
+        let group = self.view.info.flows.get(*self.members.first()?)?.group;
+        Some(self.view.info.groups.get(group as usize)?.route.ceiling?.mbit_per_sec())
+    }
+
     /// Mean of the flows' time-mean windows, in segments.
     pub(super) fn mean_cwnd(&self) -> Option<f64> {
         Flows::mean(self.each().filter_map(|flow| flow.cwnd.mean()))
@@ -91,6 +97,22 @@ pub(super) const GOODPUT: Metric = Metric {
     domain: Domain::Carried,
     formula: Formula::Flows(|f| {
         Value::from(f.active().filter(|_| f.read()).and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))
+    }),
+};
+
+/// How near that came to all that the path leaves for payload.
+pub(super) const GOODPUT_CEILING: Metric = Metric {
+    name: "goodput_ceiling_ratio",
+    title: "Goodput over the ceiling",
+    unit: "",
+    of: &[Level::Group],
+    definition: "Goodput over the ceiling: what the slowest link or shaper on the route of the group's data leaves for TCP's payload after all headers, where a schedule changes it the most that it ever leaves. Undefined for other transports, for recorded links and for groups of several routes.",
+    source: "F. Alali 2016 (cross-layer thesis), sections 3.3 and 3.5: rates as shares of what the circuit carries",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Flows(|f| {
+        let goodput = f.active().filter(|_| f.read()).and_then(|span| mbps(f.sum(|s| s.read_bytes), span));
+        Value::from(goodput.zip(f.ceiling()).and_then(|(goodput, ceiling)| ratio(goodput, ceiling)))
     }),
 };
 

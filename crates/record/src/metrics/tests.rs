@@ -30,6 +30,7 @@ fn run() -> RunInfo {
             there: Span::from_millis(10),
             back: Span::from_millis(10),
             duplicates: false,
+            ceiling: Some(Rate::from_bits_per_sec(9_600_000)),
         },
         drawn: false,
         probes: false,
@@ -257,6 +258,8 @@ fn flows_count_from_their_own_start_to_their_completion() {
     assert_near(&view.of_flow(2), "goodput_mbps", 1.0 / 0.39);
     // Eight periods of 75,000 bytes.
     assert_near(&view.of_group(0), "goodput_mbps", 6.0);
+    // The ceiling is 9.6 Mbit/s.
+    assert_near(&view.of_group(0), "goodput_ceiling_ratio", 0.625);
     // 600,000 and 125,000 bytes over 800 ms.
     assert_near(&view.of_run(), "goodput_mbps", 7.25);
     assert_near(&view.of_group(0), "goodput_share_percent", 100.0 * 600.0 / 725.0);
