@@ -92,7 +92,7 @@ impl Stamps {
 
 /// How a thread is scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheduling {
+pub enum Scheduling {
     /// `SCHED_FIFO`: before every ordinary program.
     RealTime,
     /// Like any other thread.
@@ -110,7 +110,7 @@ impl Scheduling {
 }
 
 /// Gives the calling thread the best scheduling that it may have, and exact timers.
-pub(crate) fn claim_processor() -> Scheduling {
+pub fn claim_processor() -> Scheduling {
     // The timer slack of ordinary threads is 50 us by default (prctl(2), PR_SET_TIMERSLACK). Cannot fail with this argument.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let parameters = libc::sched_param { sched_priority: PRIORITY };

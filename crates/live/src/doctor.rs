@@ -1,6 +1,7 @@
 //! What this machine can do, and what would make a live result invalid: a list of findings, each with what to do about it. The
 //! command line prints it.
 
+mod measured;
 mod transfers;
 
 use crate::clock::{Clock, Scheduling, claim_processor, timespec_of};
@@ -45,7 +46,7 @@ pub struct Check {
     pub advice: String,
 }
 
-/// Looks at everything; takes a little over two seconds. `privilege` is what [`crate::enter`] answered.
+/// Looks at everything; takes about four seconds. `privilege` is what [`crate::enter`] answered.
 pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
     let before = Load::now();
     let clock = clock_lateness();
@@ -62,6 +63,7 @@ pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
     }
     checks.extend([real_time_limit(), socket_buffers(), tcp_memory()]);
     checks.extend(transfers::checks());
+    checks.extend(measured::checks());
     checks
 }
 

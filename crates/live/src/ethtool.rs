@@ -20,30 +20,50 @@ struct Value {
     data: u32,
 }
 
+/// `ETHTOOL_G...` of the same that spare a sender or receiver work for each packet, by `ethtool -K`'s names.
+const BUNDLING: [(u32, &str); 3] = [(0x1e, "tso"), (0x23, "gso"), (0x2b, "gro")];
+
 /// Switches every offload of a device off, in the calling thread's namespace.
 ///
 /// # Errors
 /// The kernel's; the text names device and offload.
 pub(crate) fn switch_offloads_off(device: &str) -> io::Result<()> {
-    let socket: OwnedFd =
-        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
-    for (command, what) in OFFLOADS {
-        let mut value = Value { command, data: 0 };
-        // SAFETY: `ifreq` is plain data for which all zeros is a valid value.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes().take(libc::IFNAMSIZ - 1)) {
-            *to = from as libc::c_char;
-        }
-        request.ifr_ifru.ifru_data = (&raw mut value).cast();
-        // SAFETY: the request names a `struct ethtool_value` that lives until the call returns, as SIOCETHTOOL expects for
-        // each of these commands.
-        if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) } < 0 {
-            let error = io::Error::last_os_error();
-            return Err(io::Error::new(
-                error.kind(),
-                format!("cannot switch off {what} of {device}: {error}"),
-            ));
+    OFFLOADS.iter().try_for_each(|(command, what)| {
+        ask(device, *command).map(drop).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot switch off {what} of {device}: {error}"))
+        })
+    })
+}
+
+/// Which of tso, gso and gro a device of the calling thread's namespace has switched off.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn missing_offloads(device: &str) -> io::Result<Vec<&'static str>> {
+    let mut missing = vec![];
+    for (command, what) in BUNDLING {
+        if ask(device, command)? == 0 {
+            missing.push(what);
         }
     }
-    Ok(())
+    Ok(missing)
+}
+
+/// Sends a command with a value of 0; the value in the answer.
+fn ask(device: &str, command: u32) -> io::Result<u32> {
+    let socket: OwnedFd =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    let mut value = Value { command, data: 0 };
+    // SAFETY: `ifreq` is plain data for which all zeros is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes().take(libc::IFNAMSIZ - 1)) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the request names a `struct ethtool_value` that lives until the call returns, as SIOCETHTOOL expects for each of
+    // these commands.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(value.data)
 }

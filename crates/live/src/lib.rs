@@ -42,6 +42,7 @@ mod tally;
 mod tcp_info;
 mod testbed;
 
+pub use clock::{Scheduling, claim_processor};
 pub use engine::Live;
 pub use namespace::{Privilege, enter, may_make_namespaces};
 #[doc(hidden)]
