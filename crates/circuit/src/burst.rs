@@ -12,6 +12,8 @@ const GSO: u64 = 65_536;
 pub(crate) enum Reason {
     /// One packet for each expiry of a timer.
     Packet,
+    /// All that falls due while a busy host wakes the shaper late.
+    Late,
     /// All that is due in a tick.
     Tick,
     /// A packet of many segments must fit the bucket.
@@ -30,6 +32,10 @@ pub(crate) fn burst(request: &Request, headers: &Headers, rate: Rate) -> (Bytes,
     let frame = headers.frame.get();
     let by_timer = match request.timers {
         Timers::Fine => (headers.frame, Reason::Packet),
+        Timers::Late(late) => {
+            let meanwhile = rate.bytes_in(late).get();
+            (Bytes::new(meanwhile.div_ceil(frame).max(1) * frame), Reason::Late)
+        }
         Timers::Tick(hz) => {
             // rate / HZ; the thesis prints rate x HZ, its example divides (section 4.4.3).
             let in_a_tick = (rate.bits_per_sec() / 8).div_ceil(hz.into());
@@ -61,6 +67,15 @@ mod tests {
         let fast = Rate::from_mbit_per_sec(4000);
         assert_eq!(at(fast, Timers::Tick(250), true), (1322 * 1514, Reason::Tick));
         assert_eq!(at(fast, Timers::Tick(1000), true), (331 * 1514, Reason::Tick));
+    }
+
+    #[test]
+    fn a_host_that_wakes_late_needs_what_falls_due_meanwhile() {
+        let rate = Rate::from_mbit_per_sec(1000);
+        // 4 ms at 1 Gbit/s are 500,000 bytes, 331 frames.
+        assert_eq!(at(rate, Timers::Late(Span::from_millis(4)), true), (331 * 1514, Reason::Late));
+        assert_eq!(at(rate, Timers::Late(Span::from_micros(100)), true), (68_130, Reason::Offloads));
+        assert_eq!(at(rate, Timers::Late(Span::ZERO), false), (1514, Reason::Late));
     }
 
     #[test]

@@ -128,6 +128,9 @@ impl Plan {
         let exactly = format!("{}bit", self.shaper_rate.bits_per_sec());
         let burst = match self.burst_reason {
             Reason::Packet => ("one packet: high-resolution timers wake the shaper for each", "4.4.3"),
+            Reason::Late => {
+                ("what falls due while this host, busy with something else, wakes the shaper late", "4.4.3")
+            }
             Reason::Tick => ("rate / HZ: what falls due in a tick leaves at once", "4.4.3"),
             Reason::Offloads => (
                 "the largest packet of many segments, each counted with its headers",

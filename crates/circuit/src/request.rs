@@ -59,6 +59,8 @@ pub enum Timers {
     /// High-resolution timers (`CONFIG_HIGH_RES_TIMERS`).
     #[default]
     Fine,
+    /// High-resolution timers in a host that is so late to heed them, being busy with something else.
+    Late(Span),
     /// The kernel's tick, so many times a second (`CONFIG_HZ`).
     Tick(u32),
 }

@@ -1,8 +1,10 @@
 //! `weir circuit`: plans for paths whose rate is reserved, the reservations of this host, and the circuits that are up.
 
+mod aligned;
 mod args;
 mod entry;
 mod host;
+mod late;
 mod own;
 mod probe;
 mod send;
@@ -62,10 +64,7 @@ impl From<StoreError> for Failure {
 }
 
 fn plan(args: &PlanArgs) -> Result<(), Failure> {
-    let rtt = match (&args.probe, args.rtt) {
-        (Some(host), _) => probe::round_trip(crate::transfer::address(host)?)?,
-        (None, rtt) => rtt.unwrap_or_default(),
-    };
+    let (rate, rtt, measured) = measured(args)?;
     let plan = Plan::of(&Request {
         mtu: args.mtu,
         layer: args.counts.into(),
@@ -73,22 +72,30 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
         case: args.case.into(),
         priority: args.priority.into(),
         card: args.card,
-        timers: args.hz.map_or(Timers::Fine, Timers::Tick),
+        timers: args.hz.map(Timers::Tick).or(args.late.map(Timers::Late)).unwrap_or_default(),
         offloads: !args.no_offloads,
         window_percent: args.window_percent,
-        ..Request::new(args.rate, rtt)
+        ..Request::new(rate, rtt)
     })?;
     if args.json {
         let mut document = serde_json::to_value(&plan).unwrap_or_default();
         document["settings"] = json!(plan.rows());
+        document["measured_rate_bit_per_s"] = json!(measured.map(Rate::bits_per_sec));
         return print_json(&document);
     }
     let rows = plan.rows();
     let label = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let width = terminal_width();
     let mut text = {
-        let measured = args.probe.as_ref().map_or(String::new(), |host| format!(", measured to {host}"));
-        format!("A circuit of {} and {rtt}{measured}\n\n", args.rate)
+        let probed = match (&args.probe, measured) {
+            (None, _) => String::new(),
+            (Some(host), None) => format!(", the round trip measured to {host}"),
+            (Some(host), Some(most)) => {
+                let most = format!("{:.1} Mbit/s", most.mbit_per_sec());
+                format!(", the round trip measured to {host}, where {most} of frames came")
+            }
+        };
+        format!("A circuit of {rate} and {rtt}{probed}\n\n")
     };
     for row in rows {
         let indent = label + 2;
@@ -98,6 +105,24 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     text += "\nNumbers in brackets are sections of F. Alali, \"A Cross-Layer Design for Large Data Transfers\", 2016.\n";
     print(&text)
+}
+
+/// The rate and the round trip to plan for, and the rate that was measured, if it was.
+fn measured(args: &PlanArgs) -> Result<(Rate, Span, Option<Rate>), Failure> {
+    let Some(host) = &args.probe else {
+        return Ok((args.rate.unwrap_or_default(), args.rtt.unwrap_or_default(), None));
+    };
+    let host = crate::transfer::address(host)?;
+    let rtt = probe::round_trip(host)?;
+    let measured = probe::rate(host).unwrap_or_else(|error| {
+        say(&format!("note: the rate to {host} cannot be measured: {error}"));
+        None
+    });
+    let Some(rate) = args.rate.or(measured) else {
+        let help = "run `weir circuit serve` there, or give the rate with --rate";
+        return Err(Failure::bad_input(format!("{host} does not tell at which rate a burst comes"), help));
+    };
+    Ok((rate, rtt, measured))
 }
 
 /// The clock of this machine.

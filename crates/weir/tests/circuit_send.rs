@@ -200,6 +200,29 @@ fn what_is_damaged_on_the_way_is_sent_again_and_never_written() {
 }
 
 #[test]
+fn what_comes_from_memory_is_verified_and_thrown_away_where_that_is_meant() {
+    let place = Place::new();
+    let send = |at: &str| {
+        let mut command =
+            weir(&["send", "--memory", "9MB", at, "--peer", &place.receiver, "--json", "--key"]);
+        command.arg(place.path("sender.key")).output().unwrap()
+    };
+    let refused = send(&place.serve(&[]).at);
+    let why = text(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && why.contains("is received with `serve --memory`"), "{why}");
+    let serving = place.serve(&["--memory"]);
+    let output = send(&serving.at);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let told: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+    assert_eq!((&told["sent_bytes"], &told["files"][0]["bytes"]), (&9_000_000.into(), &9_000_000.into()));
+    assert_eq!(place.received(), []);
+    // Files go to its folder as ever.
+    let file = place.file("data", &bytes(2 * BLOCK + 4096));
+    place.sent(&[&file], &serving.at, &[]);
+    assert_eq!(place.received(), [("data".to_owned(), bytes(2 * BLOCK + 4096))]);
+}
+
+#[test]
 fn only_hosts_that_know_one_another_talk() {
     let place = Place::new();
     let serving = place.serve(&[]);

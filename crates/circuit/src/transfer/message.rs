@@ -16,6 +16,9 @@ pub enum Message {
         name: String,
         /// Its length in bytes.
         bytes: u64,
+        /// It comes from memory, and the receiver keeps nothing of it. Such an offer is alone in its session.
+        #[serde(default, skip_serializing_if = "is_false")]
+        memory: bool,
     },
     /// All files are offered, and so many connections will carry their blocks.
     Begin {
@@ -37,7 +40,11 @@ pub enum Message {
         digests: Vec<Digest>,
     },
     /// The receiver has said all that it has; blocks may come.
-    Ready {},
+    Ready {
+        /// The largest receive buffer of its TCP connections in bytes, of which the kernel uses half for the window.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        receive_buffer: Option<u64>,
+    },
     /// The digest that a block must have.
     Digest {
         /// Number of the file.
@@ -58,6 +65,9 @@ pub enum Message {
     Progress {
         /// Payload, of all connections together.
         bytes: u64,
+        /// When, by the receiver's clock: nanoseconds since the session was taken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_ns: Option<u64>,
     },
     /// A file is whole, verified, on the disk, and has its name.
     Stored {
@@ -71,6 +81,10 @@ pub enum Message {
         /// Why, in words for a person.
         reason: String,
     },
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Bytes that are no message.
@@ -117,14 +131,15 @@ mod tests {
     fn messages_are_read_as_they_are_written_and_fit_a_frame() {
         let digest = Digest::of(b"x");
         let all = [
-            Message::Offer { name: "a.bin".into(), bytes: u64::MAX },
+            Message::Offer { name: "a.bin".into(), bytes: u64::MAX, memory: false },
+            Message::Offer { name: "memory".into(), bytes: 1, memory: true },
             Message::Begin { streams: 4 },
             Message::Accept { token: digest },
             Message::Has { file: u32::MAX, first: u64::MAX, digests: vec![digest; MOST_DIGESTS] },
-            Message::Ready {},
+            Message::Ready { receive_buffer: Some(1 << 30) },
             Message::Digest { file: 0, block: 7, digest },
             Message::Again { file: 0, block: 7 },
-            Message::Progress { bytes: 12 },
+            Message::Progress { bytes: 12, after_ns: Some(1_000_000_001) },
             Message::Stored { file: 0, digest },
             Message::Refuse { reason: "no room".into() },
         ];
@@ -142,7 +157,7 @@ mod tests {
             &b""[..],
             b"null",
             b"{}",
-            br#"{"message":"ready","more":1}"#,
+            br#"{"message":"ready","receive_buffer":1,"more":1}"#,
             br#"{"message":"offer","name":"x","bytes":-1}"#,
             br#"{"message":"accept","token":"12"}"#,
             b"\xff\xfe",

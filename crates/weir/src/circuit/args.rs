@@ -146,15 +146,18 @@ fn mtu(text: &str) -> Result<Bytes, String> {
 #[command(after_help = "\
 Examples:
   weir circuit plan --rate 500mbit --rtt 50ms --case multiple --mtu 9000
+  weir circuit plan --probe 10.1.2.3
   weir circuit plan --rate 4gbit --probe 10.1.2.3")]
 pub(crate) struct PlanArgs {
     /// The circuit's rate, for example 4gbit
-    #[arg(long)]
-    pub rate: Rate,
+    #[arg(long, required_unless_present = "probe")]
+    pub rate: Option<Rate>,
     /// Its round trip with nothing queued, for example 26ms
     #[arg(long, required_unless_present = "probe", conflicts_with = "probe")]
     pub rtt: Option<Span>,
-    /// Measure the round trip to this host, perhaps with a port: the least time of ten connections to it, accepted or refused
+    /// Measure the path to this host, perhaps with a port: the round trip by the least time of ten connections to it, accepted or
+    /// refused; and, where it runs `weir circuit serve`, at which rate the second half of a burst of at most 64 MiB comes, which is
+    /// planned for unless --rate is given
     #[arg(long, value_name = "HOST")]
     pub probe: Option<String>,
     /// The largest IP packet in bytes
@@ -178,6 +181,9 @@ pub(crate) struct PlanArgs {
     /// The kernel wakes shapers by its tick, so many times a second, and not by high-resolution timers
     #[arg(long)]
     pub hz: Option<u32>,
+    /// How late the sender may wake the shaper, being busy with something else, for example 4ms (`weir circuit up` measures it)
+    #[arg(long, value_name = "TIME", conflicts_with = "hz")]
+    pub late: Option<Span>,
     /// Offloads (tso, gso) are switched off
     #[arg(long)]
     pub no_offloads: bool,
@@ -269,6 +275,10 @@ pub(crate) struct UpArgs {
     /// How many connections share the window
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub streams: u32,
+    /// How late this host may wake the shaper, whose bucket holds what falls due meanwhile [default: measured for half a second, at
+    /// most 10 ms]
+    #[arg(long, value_name = "TIME")]
+    pub late: Option<Span>,
     /// Shape only: leave the congestion control to others
     #[arg(long)]
     pub no_control: bool,
@@ -366,23 +376,36 @@ pub(crate) struct ServeArgs {
     /// Most bytes that the folder may hold, for example 2TB
     #[arg(long, value_name = "BYTES")]
     pub quota: Option<Bytes>,
+    /// Also receive what is sent with --memory: it is verified and thrown away
+    #[arg(long)]
+    pub memory: bool,
+    /// The receive buffer of connections, as root: twice the largest window, and what comes while this host does something else.
+    /// Otherwise it is net.ipv4.tcp_rmem that bounds it
+    #[arg(long, value_name = "BYTES", default_value = "64MiB")]
+    pub receive_buffer: Bytes,
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 #[command(after_help = "\
 Examples:
   weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
   weir circuit send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --streams 4     after `weir circuit up --streams 4`
   weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e... --rate 4gbit --rtt 26ms --device eth0
                                            plans a circuit, sets it up, sends, and takes it down
+  weir circuit send --memory 10GB 10.1.2.3 --key weir.key --peer 1b9e...
+                                           sends from memory to `serve --memory`: the path's rate without disks
 
 Each second it tells what the receiver has read, what was retransmitted, what of that the network had lost, and what the
 circuit's shaper refused (as root; what is refused stays unsent and is no loss). The same command, given again after an
 interruption, sends what is missing.")]
 pub(crate) struct SendArgs {
     /// The files
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "memory", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// Send so many bytes from memory instead of files, to a receiver that throws them away (`serve --memory`): no disk is used
+    #[arg(long, value_name = "BYTES", conflicts_with = "files")]
+    pub memory: Option<Bytes>,
     /// The host that runs `weir circuit serve`, perhaps with its port
     #[arg(required = true, value_name = "HOST")]
     pub host: String,
@@ -420,6 +443,10 @@ pub(crate) struct OwnArgs {
     /// The card's rate [default: what the device says]
     #[arg(long, value_name = "RATE", requires = "rate")]
     pub card: Option<Rate>,
+    /// How late this host may wake the shaper, whose bucket holds what falls due meanwhile [default: measured for half a second, at
+    /// most 10 ms]
+    #[arg(long, value_name = "TIME", requires = "rate")]
+    pub late: Option<Span>,
     #[command(flatten)]
     pub store: StoreArgs,
 }

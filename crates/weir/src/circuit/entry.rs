@@ -4,7 +4,9 @@ use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use weir_base::{Bytes, Rate, Span};
-use weir_circuit::{Case, Circuit, Control, Destination, Guarantee, Plan, Priority, Refusal, Request, Store};
+use weir_circuit::{
+    Case, Circuit, Control, Destination, Guarantee, Plan, Priority, Refusal, Request, Store, Timers,
+};
 use weir_shaper::{Class, Device, Handle, Match, Step};
 
 /// The discipline of a device that has circuits.
@@ -30,6 +32,9 @@ pub(crate) struct Up {
     pub until_s: u64,
     /// Largest IP packet in bytes.
     pub mtu: u64,
+    /// How late this host may wake the shaper.
+    #[serde(default)]
+    pub late_ns: u64,
     /// It is admitted by the average use of its links; others come first.
     pub semi: bool,
     pub background: bool,
@@ -56,6 +61,7 @@ impl Up {
             priority: if self.background { Priority::Background } else { Priority::Transfer },
             mtu: Bytes::new(self.mtu),
             ip,
+            timers: Timers::Late(Span::from_nanos(self.late_ns)),
             ..Request::new(rate, rtt)
         })
     }
@@ -152,6 +158,7 @@ pub(crate) fn wanted(number: u64, store: &Path, circuit: &Circuit, mtu: u32) -> 
         rtt_ns: circuit.rtt.as_nanos(),
         until_s: circuit.until.as_secs(),
         mtu: mtu.into(),
+        late_ns: 0,
         semi: circuit.guarantee == Guarantee::Semi,
         background: false,
         controlled: true,

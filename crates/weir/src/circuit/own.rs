@@ -4,7 +4,7 @@ use super::args::{Asked, OwnArgs};
 use super::entry::{Up, wanted};
 use super::host::Host;
 use super::up::{set_up, tell};
-use super::{asked, now};
+use super::{asked, late, now};
 use crate::failure::Failure;
 use crate::say;
 use std::net::IpAddr;
@@ -54,16 +54,20 @@ impl Own {
         let (circuit, card) = asked(&asked_for, now())?;
         let (mtu, _) = shaped.sizes()?;
         let store = &args.store.store;
-        let up = Up { streams, controlled, ..wanted(0, store, &circuit, mtu) };
+        let up = Up {
+            streams,
+            controlled,
+            late_ns: late::of(args.late).as_nanos(),
+            ..wanted(0, store, &circuit, mtu)
+        };
         let plan = up.plan()?;
         let up = set_up(&mut shaped, up, &circuit, Some(&card), false)?;
         say(&format!(
-            "weir: circuit {} to {host} is up: {rate}, window {}, at most {} of payload; the receiver needs \
-             net.ipv4.tcp_rmem of {} bytes",
+            "weir: circuit {} to {host} is up: {rate}, window {}, bucket {}, at most {} of payload",
             up.number,
             plan.window,
+            plan.burst,
             plan.told_ceiling(),
-            plan.tcp_rmem[2]
         ));
         Ok(Some(Own { number: up.number, store: store.clone() }))
     }

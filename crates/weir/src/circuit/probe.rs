@@ -1,10 +1,24 @@
-//! The round trip to a host, as the set-up of a connection tells it.
+//! What a path to a host is like: the round trip, as the set-up of a connection tells it, and the rate, by a bounded burst to a host that
+//! runs `weir circuit serve`, which tells how fast the second half of it came.
 
 use crate::failure::Failure;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use weir_base::Span;
+use weir_base::{Bytes, Rate, Span};
+
+/// How a connection begins that carries a burst: then follow its length, four bytes, the first one most significant, and so many bytes.
+pub(crate) const PROBE: [u8; 8] = *b"weir-p 1";
+/// The shortest burst and the longest. A receiver takes no more than the longest.
+const SHORTEST: u32 = 1 << 20;
+const LONGEST: u32 = 64 << 20;
+/// The second half of a burst is to take at least this long; otherwise a longer one is sent.
+const ENOUGH: Duration = Duration::from_millis(200);
+/// Bytes that are written and read at once.
+const PIECE: usize = 1 << 16;
+/// Ethernet's frame of 1514 bytes has 1448 of payload.
+const FRAME: u64 = 1514;
+const PAYLOAD: u64 = 1448;
 
 /// Connections that are asked for.
 const TIMES: usize = 10;
@@ -33,4 +47,135 @@ pub(crate) fn round_trip(host: SocketAddr) -> Result<Span, Failure> {
         }
     }
     Ok(Span::from_micros(u64::try_from(least.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX)))
+}
+
+/// The rate at which a path carries frames of 1514 bytes, as TCP's payload tells; none where the host does not run `weir circuit serve`.
+/// Bursts grow until the half that is timed takes 200 ms, or to 64 MiB. A bucket that lets the beginning through faster and the start of
+/// TCP are in the first half, which does not count.
+///
+/// # Errors
+/// The connection's.
+pub(crate) fn rate(host: SocketAddr) -> io::Result<Option<Rate>> {
+    let mut length = SHORTEST;
+    loop {
+        let Some((bytes, took)) = burst(host, length)? else { return Ok(None) };
+        if took >= ENOUGH || length == LONGEST {
+            let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+            return Ok(Some(Rate::from_bytes_in(
+                Bytes::new(bytes * FRAME / PAYLOAD),
+                Span::from_nanos(nanos),
+            )));
+        }
+        length = (length * 4).min(LONGEST);
+    }
+}
+
+/// Sends a burst; how many bytes came in its second half, and how long that took.
+fn burst(host: SocketAddr, length: u32) -> io::Result<Option<(u64, Duration)>> {
+    let mut stream = TcpStream::connect_timeout(&host, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(&[&PROBE[..], &length.to_be_bytes()].concat())?;
+    let piece = vec![0; PIECE];
+    let mut left = length as usize;
+    let mut answer = [0; 16];
+    let talked = (|| {
+        while left > 0 {
+            let sent = stream.write(&piece[..left.min(PIECE)])?;
+            left -= sent;
+        }
+        stream.read_exact(&mut answer)
+    })();
+    match talked {
+        // Who does not know what this is hangs up, or says something else.
+        Err(error) if [ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&error.kind()) => Err(error),
+        Err(_) => Ok(None),
+        Ok(()) => {
+            let [a, b, c, d, e, f, g, h, nanos @ ..] = answer;
+            let (bytes, nanos) = (u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from_be_bytes(nanos));
+            let is_sane = (1..=u64::from(length)).contains(&bytes) && nanos > 0;
+            Ok(is_sane.then(|| (bytes, Duration::from_nanos(nanos))))
+        }
+    }
+}
+
+/// Receives a burst and tells how fast its second half came; what is in [`PROBE`] is read already.
+///
+/// # Errors
+/// The connection's, or a burst that is too long.
+pub(crate) fn receive(mut stream: TcpStream) -> io::Result<()> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if !(SHORTEST..=LONGEST).contains(&length) {
+        return Err(io::Error::other("a probe has a length that it cannot have"));
+    }
+    let (mut piece, mut came, mut left) = (vec![0; PIECE], vec![], length as usize);
+    let began = Instant::now();
+    while left > 0 {
+        let read = stream.read(&mut piece[..left.min(PIECE)])?;
+        if read == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        left -= read;
+        came.push((began.elapsed(), read as u64));
+    }
+    let (bytes, took) = second_half(&came);
+    let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    stream.write_all(&[bytes.to_be_bytes(), nanos.to_be_bytes()].concat())
+}
+
+/// Of what came when: the bytes after the half of them was there, and how long they took.
+fn second_half(came: &[(Duration, u64)]) -> (u64, Duration) {
+    let total: u64 = came.iter().map(|(_, bytes)| bytes).sum();
+    let mut sum = 0;
+    for (at, bytes) in came {
+        sum += bytes;
+        if sum * 2 >= total {
+            let last = came.last().map_or(*at, |(last, _)| *last);
+            return (total - sum, last - *at);
+        }
+    }
+    (0, Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_second_half_of_a_burst_is_what_counts() {
+        let at = Duration::from_millis;
+        // 500 bytes come at once, as out of a bucket; then 100 each 10 ms.
+        let came: Vec<_> = [(at(0), 500)].into_iter().chain((1..=5).map(|n| (at(n * 10), 100))).collect();
+        assert_eq!(second_half(&came), (500, at(50)));
+        assert_eq!(second_half(&[]), (0, Duration::ZERO));
+        assert_eq!(second_half(&[(at(7), 10)]), (0, Duration::ZERO));
+    }
+
+    #[test]
+    fn a_burst_is_answered_and_others_are_no_hosts_of_weir() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut begins = [0; 8];
+                stream.read_exact(&mut begins).unwrap();
+                assert_eq!(begins, PROBE);
+                receive(stream).unwrap();
+                drop(listener.accept().unwrap());
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.read_exact(&mut begins).unwrap();
+                assert!(receive(stream).is_err(), "a burst of 1 MiB - 1");
+            });
+            let (bytes, took) = burst(host, SHORTEST).unwrap().unwrap();
+            assert!(
+                bytes >= u64::from(SHORTEST) / 2 - PIECE as u64 && took > Duration::ZERO,
+                "{bytes} {took:?}"
+            );
+            assert_eq!(burst(host, SHORTEST).unwrap(), None);
+            assert_eq!(burst(host, SHORTEST - 1).unwrap(), None);
+        });
+    }
 }

@@ -1,33 +1,48 @@
 //! `weir circuit send`: files over a circuit, to a host that runs `weir circuit serve`.
 
+mod report;
+mod source;
+
 use super::args::SendArgs;
-use super::host::Host;
 use super::own::Own;
 use super::serve::MOST_STREAMS;
 use super::session::{self, BLOCKS, Listener, Speaker};
 use crate::failure::Failure;
-use crate::transfer::{Keys, Outgoing, address, guard, open};
-use crate::{print, say, write};
+use crate::say;
+use crate::transfer::{self, Keys, address, guard};
+use report::{Report, circuit_to};
 use rustix::net::{AddressFamily, SocketType, sockopt};
-use serde_json::json;
+use source::Source;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
-use std::time::{Duration, Instant};
-use weir_base::{Bytes, Rate, Span};
-use weir_circuit::transfer::{BlockHeader, Digest, Message, blocks};
-use weir_live::Losses;
-use weir_shaper::{Device, Handle};
+use std::time::Duration;
+use weir_base::{Bytes, Span};
+use weir_circuit::Plan;
+use weir_circuit::transfer::{BlockHeader, Digest, Message, blocks, length_of};
+use weir_live::claim_processor;
 
 /// The control that circuits are for, as the kernel has it.
 const CONTROL: &str = "weir_ctcp";
 /// How long the other host may take for a first answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many blocks of each connection are read ahead.
-pub(crate) const AHEAD: usize = 2;
+/// How many blocks of each connection are read ahead, into the system's memory of files, and their digests told.
+const AHEAD: usize = 8;
+/// A connection's send buffer holds, beside what the window needs, what the circuit carries in this time: for so long this host may do
+/// something else.
+const ABSENCE: Span = Span::from_millis(200);
 /// How often a block is sent again before the path is given up.
 const ATTEMPTS: u32 = 5;
+
+/// What is sent under a name: a file, or bytes from memory.
+struct Outgoing {
+    name: String,
+    bytes: u64,
+    source: Source,
+    /// Digests of what the receiver has of it, by block.
+    has: BTreeMap<u64, Digest>,
+}
 
 /// What is left to be sent.
 #[derive(Default)]
@@ -47,6 +62,8 @@ struct Sender {
     work: Mutex<Work>,
     more: Condvar,
     speaker: Mutex<Speaker>,
+    /// Whether a circuit that is up leads to the receiver.
+    on_circuit: bool,
 }
 
 fn bad(what: impl std::fmt::Display, error: impl std::fmt::Display, help: &str) -> Failure {
@@ -60,7 +77,7 @@ fn lost(error: io::Error) -> Failure {
 pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     let keys = Keys::read(&args.key)
         .map_err(|error| bad(args.key.display(), error, "`weir circuit keygen FILE` makes one"))?;
-    let files = open(&args.files)?;
+    let files = open(args)?;
     let host = address(&args.host)?;
     check_control(args)?;
     if !(1..=MOST_STREAMS).contains(&args.streams) {
@@ -79,19 +96,47 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         bad(host, error, "give the other host's public key with --peer, and let it --allow ours")
     })?;
     for file in &files {
-        speaker.say(&Message::Offer { name: file.name.clone(), bytes: file.bytes }).map_err(lost)?;
+        let (name, bytes, memory) = (file.name.clone(), file.bytes, file.source.is_memory());
+        speaker.say(&Message::Offer { name, bytes, memory }).map_err(lost)?;
     }
     speaker.say(&Message::Begin { streams: args.streams }).map_err(lost)?;
-    let mut sender =
-        Sender { files, work: Mutex::default(), more: Condvar::new(), speaker: Mutex::new(speaker) };
-    let token = sender.learn(&mut listener)?;
+    let (work, speaker) = (Mutex::default(), Mutex::new(speaker));
+    let mut sender = Sender { files, work, more: Condvar::new(), speaker, on_circuit: false };
+    let (token, receive_buffer) = sender.learn(&mut listener)?;
     let own = Own::begin(&args.own, host.ip(), args.streams, args.cc.is_none())?;
+    let plan = circuit_to(host).and_then(|(_, up)| up.plan().ok());
+    sender.on_circuit = plan.is_some();
+    if let Some((plan, receive_buffer)) = plan.as_ref().zip(receive_buffer)
+        && plan.tcp_rmem[2] > receive_buffer
+    {
+        say(&format!(
+            "note: the receiver's buffers of {} hold less than the {} that the window needs: run its `serve` as root, with a larger \
+             --receive-buffer, or raise net.ipv4.tcp_rmem there",
+            Bytes::new(receive_buffer),
+            Bytes::new(plan.tcp_rmem[2])
+        ));
+    }
     let streams: Result<Vec<TcpStream>, Failure> =
-        (0..args.streams).map(|_| connect(host, args, token)).collect();
+        (0..args.streams).map(|_| connect(host, args, token, plan.as_ref())).collect();
     let sent = streams.and_then(|streams| sender.transfer(args, host, &mut listener, &streams));
     // However the transfer has ended, the host is left as it was.
     let ended = own.map_or(Ok(()), Own::end);
     sent.and(ended)
+}
+
+/// Opens the files, or what is sent instead of them.
+fn open(args: &SendArgs) -> Result<Vec<Outgoing>, Failure> {
+    if let Some(bytes) = args.memory {
+        let (name, source) = ("memory".to_owned(), Source::Memory);
+        return Ok(vec![Outgoing { name, bytes: bytes.get(), source, has: BTreeMap::new() }]);
+    }
+    let of_file = |transfer::Outgoing { name, bytes, file, has }| Outgoing {
+        name,
+        bytes,
+        source: Source::File(file),
+        has,
+    };
+    Ok(transfer::open(&args.files)?.into_iter().map(of_file).collect())
 }
 
 /// Refuses a control that the kernel does not have, or that this user may not choose.
@@ -106,7 +151,12 @@ fn check_control(args: &SendArgs) -> Result<(), Failure> {
 }
 
 /// A connection for blocks, under the control of circuits where that is in the kernel.
-fn connect(host: SocketAddr, args: &SendArgs, token: Digest) -> Result<TcpStream, Failure> {
+fn connect(
+    host: SocketAddr,
+    args: &SendArgs,
+    token: Digest,
+    plan: Option<&Plan>,
+) -> Result<TcpStream, Failure> {
     let family = if host.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let open = || -> io::Result<TcpStream> {
         let socket = rustix::net::socket(family, SocketType::STREAM, None)?;
@@ -114,6 +164,12 @@ fn connect(host: SocketAddr, args: &SendArgs, token: Digest) -> Result<TcpStream
             Some(control) => sockopt::set_tcp_congestion(&socket, control)?,
             // Without it the system's default is told in the report.
             None => drop(sockopt::set_tcp_congestion(&socket, CONTROL)),
+        }
+        if let Some(plan) = plan {
+            let needed = plan.tcp_wmem[2] + plan.shaper_rate.bytes_in(ABSENCE).get();
+            // The kernel doubles it (socket(7)). Without CAP_NET_ADMIN it goes on tuning the buffer within net.ipv4.tcp_wmem.
+            let half = usize::try_from(needed / 2).unwrap_or(usize::MAX).min(i32::MAX as usize / 2);
+            let _ = sockopt::set_socket_send_buffer_size_force(&socket, half);
         }
         rustix::net::connect(&socket, &host)?;
         let mut stream = TcpStream::from(socket);
@@ -125,8 +181,8 @@ fn connect(host: SocketAddr, args: &SendArgs, token: Digest) -> Result<TcpStream
 }
 
 impl Sender {
-    /// Learns whether the files are taken, and what of them is there already; the token.
-    fn learn(&mut self, listener: &mut Listener) -> Result<Digest, Failure> {
+    /// Learns whether the files are taken, and what of them is there already; the token, and how large the receiver's buffers are, if it says so.
+    fn learn(&mut self, listener: &mut Listener) -> Result<(Digest, Option<u64>), Failure> {
         let mut token = None;
         // Digests of large parts take a while.
         listener.wait(None).map_err(lost)?;
@@ -137,8 +193,9 @@ impl Sender {
                     let Some(file) = self.files.get_mut(file as usize) else { continue };
                     file.has.extend((first..).zip(digests));
                 }
-                Some(Message::Ready {}) => {
-                    return token.ok_or_else(|| lost(io::Error::other("no token was given")));
+                Some(Message::Ready { receive_buffer }) => {
+                    let given = token.map(|token| (token, receive_buffer));
+                    return given.ok_or_else(|| lost(io::Error::other("no token was given")));
                 }
                 Some(Message::Refuse { reason }) => {
                     return Err(Failure::failed(format!("refused: {reason}")));
@@ -196,7 +253,7 @@ impl Sender {
         let mut stored: BTreeMap<u32, Digest> = BTreeMap::new();
         while stored.len() < self.files.len() {
             match listener.next().map_err(lost)? {
-                Some(Message::Progress { bytes }) => report.second(bytes)?,
+                Some(Message::Progress { bytes, after_ns }) => report.second(bytes, after_ns)?,
                 Some(Message::Stored { file, digest }) => drop(stored.insert(file, digest)),
                 Some(Message::Again { file, block }) => {
                     let mut work = guard(&self.work);
@@ -247,14 +304,19 @@ impl Sender {
         }
     }
 
-    /// Sends blocks over a connection for as long as there are any. While one is on its way the next is read and its digest computed.
-    fn carry(&self, mut stream: TcpStream) -> io::Result<()> {
+    /// Sends blocks over a connection for as long as there are any. While one is on its way the next are read and their digests computed.
+    fn carry(&self, stream: TcpStream) -> io::Result<()> {
+        // Beside other work a circuit would stand idle while this thread waits for a processor; what takes long is on another one.
+        if self.on_circuit {
+            claim_processor();
+        }
         let (ready, blocks) = mpsc::sync_channel(AHEAD);
         std::thread::scope(|scope| {
             let preparing = scope.spawn(move || self.prepare(&ready));
-            let sent = blocks.iter().try_for_each(|(header, payload): (BlockHeader, Vec<u8>)| {
-                stream.write_all(&header.encode())?;
-                stream.write_all(&payload)
+            let mut buffer = vec![];
+            let sent = blocks.iter().try_for_each(|header: BlockHeader| {
+                let file = &self.files[header.file as usize];
+                file.source.send(&stream, header, &mut buffer).map_err(|error| changed(file, error))
             });
             // It stops when nobody takes its blocks.
             drop(blocks);
@@ -266,21 +328,22 @@ impl Sender {
         })
     }
 
-    /// Reads blocks, tells their digests, and hands over those that the receiver does not have.
-    fn prepare(&self, ready: &mpsc::SyncSender<(BlockHeader, Vec<u8>)>) -> io::Result<()> {
+    /// Reads blocks, tells their digests, and names those that the receiver does not have.
+    fn prepare(&self, ready: &mpsc::SyncSender<BlockHeader>) -> io::Result<()> {
+        let mut buffer = vec![];
         while let Some((number, block, again)) = self.next() {
             let Some(file) = self.files.get(number) else { continue };
-            let Some(payload) = file.block(block)? else { continue };
-            let length = payload.len() as u32;
+            let Some(length) = length_of(file.bytes, block) else { continue };
             if !again {
-                let digest = Digest::of(&payload);
+                let payload = file.source.read(block, length, &mut buffer);
+                let digest = Digest::of(payload.map_err(|error| changed(file, error))?);
                 guard(&self.speaker).say(&Message::Digest { file: number as u32, block, digest })?;
                 if file.has.get(&block) == Some(&digest) {
                     guard(&self.work).kept += u64::from(length);
                     continue;
                 }
             }
-            if ready.send((BlockHeader { file: number as u32, block, length }, payload)).is_err() {
+            if ready.send(BlockHeader { file: number as u32, block, length }).is_err() {
                 break;
             }
         }
@@ -294,137 +357,10 @@ impl Sender {
     }
 }
 
-/// What is told each second, and at the end.
-struct Report {
-    json: bool,
-    start: Instant,
-    total: u64,
-    streams: Vec<TcpStream>,
-    control: String,
-    /// The circuit's class, where it can be seen.
-    class: Option<(Device, Handle)>,
-    told: Told,
-}
-
-/// What was told last.
-#[derive(Debug, Clone, Copy, Default)]
-struct Told {
-    after: Duration,
-    bytes: u64,
-    losses: Losses,
-    refused: Option<u64>,
-}
-
-impl Report {
-    fn new(sender: &Sender, args: &SendArgs, host: SocketAddr, streams: &[TcpStream]) -> Report {
-        let streams: Vec<TcpStream> = streams.iter().filter_map(|stream| stream.try_clone().ok()).collect();
-        let control =
-            streams.first().and_then(|stream| sockopt::tcp_congestion(stream).ok()).unwrap_or_default();
-        let mut class = class_of(host);
-        let refused = refused(&mut class);
-        if control != CONTROL && args.cc.is_none() {
-            say(&format!(
-                "note: no circuit is up here, so the transfer is under {control}: `weir circuit up` sets one up"
-            ));
-        }
-        let total = sender.files.iter().map(|file| file.bytes).sum();
-        let told = Told { refused, ..Told::default() };
-        Report { json: args.json, start: Instant::now(), total, streams, control, class, told }
+/// Says of a file that ends before its length that it changed.
+fn changed(file: &Outgoing, error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::UnexpectedEof {
+        return error;
     }
-
-    fn now(&mut self, bytes: u64) -> Told {
-        let mut losses = Losses::default();
-        for stream in &self.streams {
-            let of = weir_live::losses(stream).unwrap_or_default();
-            losses.retransmitted += of.retransmitted;
-            losses.unneeded += of.unneeded;
-        }
-        Told { after: self.start.elapsed(), bytes, losses, refused: refused(&mut self.class) }
-    }
-
-    /// The receiver has told how much it has received.
-    fn second(&mut self, bytes: u64) -> Result<(), Failure> {
-        let (before, now) = (self.told, self.now(bytes));
-        self.told = now;
-        let rate = rate(now.bytes.saturating_sub(before.bytes), now.after.saturating_sub(before.after));
-        let retransmitted = now.losses.retransmitted.saturating_sub(before.losses.retransmitted);
-        let unneeded = now.losses.unneeded.saturating_sub(before.losses.unneeded).min(retransmitted);
-        let refused = now.refused.zip(before.refused).map(|(now, before)| now.saturating_sub(before));
-        let second = now.after.as_secs_f64().round() as u64;
-        if self.json {
-            let document = json!({
-                "second": second,
-                "goodput_bit_per_s": rate.bits_per_sec(),
-                "retransmitted_packets": retransmitted,
-                "lost_packets": retransmitted - unneeded,
-                "refused_packets": refused,
-                "received_bytes": bytes,
-            });
-            return write(&format!("{document}\n"));
-        }
-        let refused = refused.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-        print(&format!(
-            "{second:>5} s  {:>9.3} Mbit/s  {:>5.1} %  {retransmitted} retransmitted, {} lost in the network, {refused} refused at the shaper\n",
-            rate.bits_per_sec() as f64 / 1e6,
-            bytes as f64 * 100.0 / self.total.max(1) as f64,
-            retransmitted - unneeded,
-        ))
-    }
-
-    fn end(&mut self, sender: &Sender, digests: &[Digest]) -> Result<(), Failure> {
-        let work = guard(&sender.work);
-        let (kept, again): (u64, u32) = (work.kept, work.asked.values().sum());
-        let sent = self.total.saturating_sub(kept);
-        let now = self.now(sent);
-        let rate = rate(sent, now.after);
-        let files = || sender.files.iter().zip(digests);
-        if self.json {
-            let files = files()
-                .map(|(file, digest)| json!({ "name": file.name, "bytes": file.bytes, "digest": digest }));
-            let document = json!({
-                "files": files.collect::<Vec<_>>(),
-                "seconds": now.after.as_secs_f64(),
-                "sent_bytes": sent,
-                "kept_bytes": kept,
-                "blocks_sent_again": again,
-                "goodput_bit_per_s": rate.bits_per_sec(),
-                "retransmitted_packets": now.losses.retransmitted,
-                "control": self.control,
-            });
-            return write(&format!("{document}\n"));
-        }
-        let files: String = files().map(|(file, digest)| format!("{digest}  {}\n", file.name)).collect();
-        print(&format!(
-            "{files}{} in {:.1} s, {:.3} Mbit/s under {}; {} were there already; {again} blocks and {} packets retransmitted\n",
-            Bytes::new(sent),
-            now.after.as_secs_f64(),
-            rate.bits_per_sec() as f64 / 1e6,
-            self.control,
-            Bytes::new(kept),
-            now.losses.retransmitted,
-        ))
-    }
-}
-
-fn rate(bytes: u64, passed: Duration) -> Rate {
-    let nanos = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX).max(1);
-    Rate::from_bytes_in(Bytes::new(bytes), Span::from_nanos(nanos))
-}
-
-/// The class of the circuit that leads to a host: the longest prefix decides. None where this user may not look.
-fn class_of(host: SocketAddr) -> Option<(Device, Handle)> {
-    let (circuits, _) = Host::look().ok()??;
-    let all = circuits.devices().iter().flat_map(|device| device.circuits.iter().map(move |up| (device, up)));
-    let leading = all.filter_map(|(device, up)| {
-        let destination = up.destination().ok()?;
-        destination.contains(host.ip()).then(|| (destination.length(), device, up))
-    });
-    let (_, device, up) = leading.max_by_key(|(length, ..)| *length)?;
-    Some((Device::open(&device.name).ok()?, up.handle()))
-}
-
-/// How many packets the shaper has refused.
-fn refused(class: &mut Option<(Device, Handle)>) -> Option<u64> {
-    let (device, handle) = class.as_mut()?;
-    device.counters(&[*handle]).ok()?.first()?.map(|counters| counters.drops)
+    io::Error::new(io::ErrorKind::InvalidData, format!("{} changed while it was sent: {error}", file.name))
 }

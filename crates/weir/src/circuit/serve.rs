@@ -1,22 +1,26 @@
 //! `weir circuit serve`: receives files from hosts whose keys are allowed. Each session has a thread that listens to it, one that
 //! answers, and one for each connection that carries blocks. What is not what the session told is never written.
 
+use super::aligned::{Aligned, SECTOR};
 use super::args::ServeArgs;
-use super::send::AHEAD;
+use super::probe::{self, PROBE};
 use super::session::{self, BLOCKS, Listener, SESSION, Speaker};
 use crate::failure::Failure;
 use crate::transfer::{Folder, Keys, Left, MOST_FILES, PublicKey, guard, random};
 use crate::{print, say};
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use weir_base::Bytes;
 use weir_circuit::transfer::{BLOCK, BlockHeader, Digest, Ledger, Message, Outcome, length_of};
+use weir_live::claim_processor;
 
 /// Most connections at a time, of all sessions.
 const MOST_CONNECTIONS: usize = 256;
@@ -28,11 +32,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(300);
 /// How often is told how much was received.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Most bytes that are received into memory in a session: the books of its blocks take 33 bytes each.
+const MOST_IN_MEMORY: u64 = 16 << 40;
+/// How many blocks of each connection wait to be verified and written: 32 MiB, a quarter of a second at 1 Gbit/s.
+const BEHIND: usize = 8;
+/// Connections that wait to be taken.
+const BACKLOG: i32 = 128;
 /// Length of the token that a connection with blocks begins with.
 const TOKEN: usize = 64;
 
 struct Server {
     folder: Folder,
+    /// Whether what comes from memory is received too.
+    memory: bool,
+    /// The largest receive buffer of connections.
+    receive_buffer: u64,
     keys: Keys,
     allowed: Vec<PublicKey>,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
@@ -42,6 +56,7 @@ struct Server {
 /// What is received in a session.
 struct Session {
     files: Vec<Incoming>,
+    began: Instant,
     received: AtomicU64,
     /// What is to be said; none when the session is over.
     answers: Mutex<Option<mpsc::Sender<Message>>>,
@@ -51,7 +66,10 @@ struct Session {
 struct Incoming {
     name: String,
     bytes: u64,
-    part: File,
+    /// None of what comes from memory.
+    part: Option<File>,
+    /// The same, past the system's memory of files: a GB takes 0.1 s of processor time so, and 0.6 to 2.6 otherwise.
+    direct: Option<File>,
     ledger: Mutex<Ledger>,
     /// A digest was told, or the session has ended.
     told: Condvar,
@@ -66,13 +84,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let folder = Folder::open(&args.into, args.quota.map(|quota| quota.get())).map_err(|error| {
         bad(&format!("{}", args.into.display()), error, "--into names a folder for received files")
     })?;
-    let listener = TcpListener::bind(args.listen).map_err(|error| {
+    let (listener, receive_buffer) = listen(args.listen, args.receive_buffer).map_err(|error| {
         bad(&format!("cannot listen on {}", args.listen), error, "--listen ADDRESS:PORT names another")
     })?;
     let at = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
     print(&format!("listening on {at}, key {}\n", keys.public))?;
     let (sessions, connections) = (Mutex::default(), AtomicUsize::new(0));
-    let server = Arc::new(Server { folder, keys, allowed: args.allow.clone(), sessions, connections });
+    let (memory, allowed) = (args.memory, args.allow.clone());
+    let server = Arc::new(Server { folder, memory, receive_buffer, keys, allowed, sessions, connections });
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
         if server.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
@@ -94,6 +113,26 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Listens, with a receive buffer of this size for connections where this user may set one (CAP_NET_ADMIN); a smaller one that anybody may
+/// set would only keep the kernel from tuning it. Tells how large it can be. It must be set before connections come, since the scale
+/// of their windows follows from it.
+fn listen(at: SocketAddr, receive_buffer: Bytes) -> io::Result<(TcpListener, u64)> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket(family, SocketType::STREAM, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    // The kernel doubles what is asked for (socket(7)).
+    let half = usize::try_from(receive_buffer.get() / 2).unwrap_or(usize::MAX).min(i32::MAX as usize / 2);
+    let tuned = weir_live::namespace::sysctl("ipv4.tcp_rmem");
+    let tuned = tuned.and_then(|values| values.split(' ').nth(2)?.parse().ok());
+    let size = match sockopt::set_socket_recv_buffer_size_force(&socket, half) {
+        Ok(()) => sockopt::socket_recv_buffer_size(&socket)? as u64,
+        Err(_) => tuned.unwrap_or(0),
+    };
+    rustix::net::bind(&socket, &at)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok((TcpListener::from(socket), size))
+}
+
 impl Server {
     fn connection(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -106,6 +145,7 @@ impl Server {
                 self.session(listener, speaker, &peer)
             }
             BLOCKS => self.blocks(stream),
+            PROBE => probe::receive(stream),
             _ => Err(io::Error::other("it does not speak weir's protocol")),
         }
     }
@@ -114,7 +154,7 @@ impl Server {
     fn session(&self, mut listener: Listener, mut speaker: Speaker, peer: &PublicKey) -> io::Result<()> {
         let mut files = vec![];
         if let Err(error) = self.offered(&mut listener, &mut files) {
-            files.iter().for_each(|file| self.folder.give_up(&file.name, &file.part));
+            files.iter().for_each(|file| self.give_up(file));
             return speaker.say(&Message::Refuse { reason: error.to_string() }).and(Err(error));
         }
         self.receive(files, &mut listener, speaker, peer)
@@ -124,14 +164,27 @@ impl Server {
     fn offered(&self, listener: &mut Listener, files: &mut Vec<Incoming>) -> io::Result<()> {
         loop {
             match listener.next()? {
-                Some(Message::Offer { name, bytes }) => {
+                Some(Message::Offer { name, bytes, memory }) => {
                     if files.len() >= MOST_FILES || files.iter().any(|file| file.name == name) {
                         return Err(io::Error::other("too many files, or two of one name"));
                     }
-                    let part = self.folder.part(&name, bytes)?;
+                    if memory && !self.memory {
+                        return Err(io::Error::other(
+                            "what comes from memory is received with `serve --memory`",
+                        ));
+                    }
+                    if memory && (!files.is_empty() || bytes > MOST_IN_MEMORY)
+                        || files.iter().any(|file| file.part.is_none())
+                    {
+                        return Err(io::Error::other(
+                            "from memory come at most 16 TiB, and no files beside them",
+                        ));
+                    }
+                    let part = if memory { None } else { Some(self.folder.part(&name, bytes)?) };
+                    let direct = part.as_ref().and_then(|_| self.folder.direct(&name));
                     let ledger = Mutex::new(Ledger::new(bytes));
                     let (told, stored) = (Condvar::new(), AtomicBool::new(false));
-                    files.push(Incoming { name, bytes, part, ledger, told, stored });
+                    files.push(Incoming { name, bytes, part, direct, ledger, told, stored });
                 }
                 Some(Message::Begin { streams }) if (1..=MOST_STREAMS).contains(&streams) => {
                     return Ok(());
@@ -150,7 +203,8 @@ impl Server {
     ) -> io::Result<()> {
         let (answers, to_say) = mpsc::channel();
         let (answers, received) = (Mutex::new(Some(answers)), AtomicU64::new(0));
-        let session = Arc::new(Session { files, received, answers, ended: AtomicBool::new(false) });
+        let (began, ended) = (Instant::now(), AtomicBool::new(false));
+        let session = Arc::new(Session { files, began, received, answers, ended });
         let token = Digest::of(&random::<32>()?);
         guard(&self.sessions).insert(token.to_string(), session.clone());
         let counting = session.clone();
@@ -165,7 +219,7 @@ impl Server {
         *guard(&session.answers) = None;
         let (stored, missing): (Vec<&Incoming>, Vec<&Incoming>) =
             session.files.iter().partition(|file| file.stored.load(Ordering::Acquire));
-        missing.iter().for_each(|file| self.folder.give_up(&file.name, &file.part));
+        missing.iter().for_each(|file| self.give_up(file));
         let stored = stored.len();
         let bytes = session.received.load(Ordering::Relaxed);
         say(&format!(
@@ -176,20 +230,28 @@ impl Server {
         done
     }
 
+    /// A file will not become whole now.
+    fn give_up(&self, file: &Incoming) {
+        if let Some(part) = &file.part {
+            self.folder.give_up(&file.name, part);
+        }
+    }
+
     /// Says what is there already, and then learns the digests of what is to come, until the other host ends the session.
     fn listen(&self, session: &Arc<Session>, token: Digest, listener: &mut Listener) -> io::Result<()> {
         let answer = |message: Message| session.answer(message);
         answer(Message::Accept { token })?;
         for (number, file) in (0..).zip(&session.files) {
-            let mut left = Left::new(number, &file.part, file.bytes)?;
+            let Some(part) = &file.part else { continue };
+            let mut left = Left::new(number, part, file.bytes)?;
             loop {
-                let found = left.next(&file.part)?;
+                let found = left.next(part)?;
                 found.tell.map_or(Ok(()), answer)?;
                 let Some((block, digest)) = found.block else { break };
                 guard(&file.ledger).left(block, digest);
             }
         }
-        answer(Message::Ready {})?;
+        answer(Message::Ready { receive_buffer: Some(self.receive_buffer) })?;
         for number in 0..session.files.len() {
             self.complete(session, number)?;
         }
@@ -215,7 +277,8 @@ impl Server {
         if file.stored.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        if let Err(error) = self.folder.complete(&file.name, &file.part, file.bytes) {
+        let complete = |part| self.folder.complete(&file.name, part, file.bytes);
+        if let Err(error) = file.part.as_ref().map_or(Ok(()), complete) {
             file.stored.store(false, Ordering::Release);
             let reason = format!("{:?} cannot be given its name: {error}", file.name);
             let _ = session.answer(Message::Refuse { reason });
@@ -232,25 +295,33 @@ impl Server {
         let session = guard(&self.sessions).get(&token).cloned();
         let session = session.ok_or_else(|| io::Error::other("there is no session with its token"))?;
         stream.set_read_timeout(Some(SILENCE))?;
+        // Beside other work a circuit would stand idle while this thread waits for a processor; what takes long is on another one.
+        claim_processor();
         // While one block comes the one before it is verified and written.
-        let (came, to_store) = mpsc::sync_channel(AHEAD);
+        let (came, to_store) = mpsc::sync_channel(BEHIND);
+        let (done, spare) = mpsc::channel();
         std::thread::scope(|scope| {
             let session = &session;
-            let storing = scope.spawn(move || self.store(session, &to_store));
-            let read = read_blocks(&mut stream, session, &came);
+            let storing = scope.spawn(move || self.store(session, &to_store, &done));
+            let read = read_blocks(&mut stream, session, &came, &spare);
             drop(came);
             let stored = storing.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             stored.and(read)
         })
     }
 
-    /// Verifies and writes blocks, until no more come.
-    fn store(&self, session: &Session, blocks: &mpsc::Receiver<(BlockHeader, Vec<u8>)>) -> io::Result<()> {
+    /// Verifies and writes blocks, until no more come; their buffers are used again.
+    fn store(
+        &self,
+        session: &Session,
+        blocks: &mpsc::Receiver<(BlockHeader, Aligned)>,
+        done: &mpsc::Sender<Aligned>,
+    ) -> io::Result<()> {
         blocks.iter().try_for_each(|(header, payload)| {
-            match session.files[header.file as usize].write(session, header, &payload)? {
-                true => self.complete(session, header.file as usize),
-                false => Ok(()),
-            }
+            let written = session.files[header.file as usize].write(session, header, &payload)?;
+            // Nobody reads any more: then nobody needs it.
+            let _ = done.send(payload);
+            if written { self.complete(session, header.file as usize) } else { Ok(()) }
         })
     }
 }
@@ -259,7 +330,8 @@ impl Server {
 fn read_blocks(
     stream: &mut TcpStream,
     session: &Session,
-    came: &mpsc::SyncSender<(BlockHeader, Vec<u8>)>,
+    came: &mpsc::SyncSender<(BlockHeader, Aligned)>,
+    spare: &mpsc::Receiver<Aligned>,
 ) -> io::Result<()> {
     let mut header = [0; BlockHeader::LENGTH];
     while !session.ended.load(Ordering::Acquire) {
@@ -273,7 +345,8 @@ fn read_blocks(
         if length != Some(header.length) {
             return Err(io::Error::other("a block has a length or a place that it cannot have"));
         }
-        let mut payload = vec![0; header.length as usize];
+        let mut payload = spare.try_recv().unwrap_or_default();
+        payload.resize(header.length as usize);
         read_counted(stream, &mut payload, &session.received)?;
         if came.send((header, payload)).is_err() {
             break;
@@ -299,7 +372,11 @@ impl Incoming {
             match ledger.came(header.block, digest) {
                 Some(Outcome::Matches) => {
                     // Within the lock: nobody else writes this block with anything else.
-                    self.part.write_all_at(payload, header.block * BLOCK)?;
+                    let whole_sectors = payload.len().is_multiple_of(SECTOR);
+                    if let Some(file) = self.direct.as_ref().filter(|_| whole_sectors).or(self.part.as_ref())
+                    {
+                        file.write_all_at(payload, header.block * BLOCK)?;
+                    }
                     ledger.written(header.block);
                     return Ok(true);
                 }
@@ -340,13 +417,15 @@ fn read_counted(stream: &mut TcpStream, mut buffer: &mut [u8], count: &AtomicU64
 
 /// Says what there is to say, and each second how much was received, until the session is over.
 fn speak(mut speaker: Speaker, to_say: &mpsc::Receiver<Message>, session: &Session) {
-    let mut next = std::time::Instant::now() + PERIOD;
+    let mut next = Instant::now() + PERIOD;
     loop {
-        let message = match to_say.recv_timeout(next.saturating_duration_since(std::time::Instant::now())) {
+        let message = match to_say.recv_timeout(next.saturating_duration_since(Instant::now())) {
             Ok(message) => message,
             Err(RecvTimeoutError::Timeout) => {
                 next += PERIOD;
-                Message::Progress { bytes: session.received.load(Ordering::Relaxed) }
+                let bytes = session.received.load(Ordering::Relaxed);
+                let after_ns = u64::try_from(session.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                Message::Progress { bytes, after_ns: Some(after_ns) }
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };

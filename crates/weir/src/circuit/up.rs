@@ -4,7 +4,7 @@ use super::args::{ChangeArgs, DownArgs, PriorityName, UpArgs};
 use super::entry::{Up, control, tree, wanted};
 use super::host::{Host, raised};
 use super::shaped::{check_replaceable, is_ours};
-use super::{asked, card_rate, in_the_way, now, row, told};
+use super::{asked, card_rate, in_the_way, late, now, row, told};
 use crate::failure::Failure;
 use crate::{print, print_json, say};
 use weir_base::Rate;
@@ -67,6 +67,7 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
         background: matches!(args.priority, PriorityName::Background),
         controlled: !args.no_control,
         streams: args.streams,
+        late_ns: late::of(args.late).as_nanos(),
         ..wanted(number.unwrap_or(0), path, &circuit, mtu)
     };
     let plan = up.plan()?;

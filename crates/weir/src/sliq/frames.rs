@@ -223,7 +223,7 @@ mod tests {
     fn frames_are_heard_as_they_were_said_however_they_are_cut() {
         let mut talk = Talk::default();
         talk.ask(Ask::Files);
-        talk.say(&Message::Ready {}).unwrap();
+        talk.say(&Message::Ready { receive_buffer: None }).unwrap();
         talk.block(BlockHeader { file: 1, block: 2, length: 3 }, b"abc");
         talk.bytes(b"");
         let receipt = Receipt { sent: Time::from_nanos(5), arrived: Time::from_nanos(1 << 40) };

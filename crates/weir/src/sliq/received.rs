@@ -44,7 +44,7 @@ impl Files {
     /// What is asked for cannot be, or makes no sense.
     pub(super) fn hear(&mut self, message: Message, folder: &Folder) -> io::Result<Vec<Message>> {
         match message {
-            Message::Offer { name, bytes } => {
+            Message::Offer { name, bytes, memory: false } => {
                 if self.files.len() >= MOST_FILES || self.files.iter().any(|file| file.name == name) {
                     return Err(io::Error::other("too many files, or two of one name"));
                 }
@@ -74,7 +74,7 @@ impl Files {
         let Some((number, left)) = &mut self.looked else { return Ok(vec![]) };
         let Some(file) = self.files.get_mut(*number) else {
             self.looked = None;
-            let mut messages = vec![Message::Ready {}];
+            let mut messages = vec![Message::Ready { receive_buffer: None }];
             for number in 0..self.files.len() {
                 messages.extend(self.complete(number as u32, folder)?);
             }

@@ -82,7 +82,7 @@ impl Source {
     fn files(files: Vec<Outgoing>, talk: &mut Talk) -> io::Result<Source> {
         talk.ask(Ask::Files);
         for file in &files {
-            talk.say(&Message::Offer { name: file.name.clone(), bytes: file.bytes })?;
+            talk.say(&Message::Offer { name: file.name.clone(), bytes: file.bytes, memory: false })?;
         }
         talk.say(&Message::Begin { streams: 1 })?;
         Ok(Source::Files { files, ready: false, file: 0, block: 0, kept: 0, stored: BTreeMap::new() })
@@ -124,8 +124,8 @@ impl Source {
     fn hear(&mut self, message: Message) -> Result<Option<u64>, Failure> {
         match (self, message) {
             (_, Message::Refuse { reason }) => Err(Failure::failed(format!("refused: {reason}"))),
-            (_, Message::Progress { bytes }) => Ok(Some(bytes)),
-            (Source::Files { ready, .. }, Message::Ready {}) => {
+            (_, Message::Progress { bytes, .. }) => Ok(Some(bytes)),
+            (Source::Files { ready, .. }, Message::Ready { .. }) => {
                 *ready = true;
                 Ok(None)
             }

@@ -234,7 +234,7 @@ impl Serving {
                 (Asked::Output, Receives::Output(output)) => output.written(),
                 _ => continue,
             };
-            if session.talk.say(&Message::Progress { bytes }).is_ok() {
+            if session.talk.say(&Message::Progress { bytes, after_ns: None }).is_ok() {
                 host.look_at(*number);
             }
         }

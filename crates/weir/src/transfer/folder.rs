@@ -62,6 +62,12 @@ impl Folder {
         room.map(|()| part)
     }
 
+    /// The same file once more, to be written past the system's memory of files; none where the file system cannot.
+    pub(crate) fn direct(&self, name: &str) -> Option<File> {
+        let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.descriptor, part_name(name), flags, Mode::empty()).ok().map(File::from)
+    }
+
     /// Gives a file that is whole its name; it is on the disk then, and the room that was kept for it is taken.
     ///
     /// # Errors
