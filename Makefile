@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement reproduce bench scale sliq-speed same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement circuits reproduce bench scale sliq-speed same-values fuzz clean
 
 ## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
 demo: build
@@ -43,7 +43,7 @@ accuracy: build
 
 ## soak: what `make test` does a few times, as root: the kernel controls loaded, unloaded and killed a hundred times; two hundred commands under
 ## them in storms of twenty, and two hundred that are killed at random points; result folders, live runs and circuits that are set up, killed two hundred times each;
-## and ten thousand labs at random on the simulator
+## a thousand classes of a shaper that come, change and go beside circuits with traffic; and ten thousand labs at random on the simulator
 soak: need-build
 	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test random
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
@@ -51,6 +51,7 @@ soak: need-build
 	WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test kills
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test circuit_up killed
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
+	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test classes
 
 ## kernel-cost: what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
 kernel-cost: need-build
@@ -63,6 +64,10 @@ kernel-traces: build
 ## agreement: simulator against live kernel TCP; writes docs/agreement.md
 agreement: build
 	scripts/agreement $(WEIR)
+
+## circuits: `weir circuit send` over real shapers, with delay and without (idle, as root); writes docs/circuits-live.md
+circuits: build
+	scripts/circuits $(WEIR)
 
 ## reproduce: a study's claims against the simulator; writes docs/reproduced/STUDY.md. With ON=sim,live against real Linux too,
 ## as far as there is time for it (idle, as root); writes docs/reproduced/STUDY-live.md

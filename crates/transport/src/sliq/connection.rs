@@ -198,9 +198,7 @@ impl Connection {
 
     /// How long after a packet has left it is a timeout if nothing was acknowledged.
     fn timeout_after(&self) -> Span {
-        // While nothing is heard a deadline passes.
-        let fast = self.flights.iter().any(Flight::wants_fast_timeout)
-            || self.outgoing.values().any(Outgoing::is_planned);
+        let fast = self.flights.iter().any(Flight::wants_fast_timeout);
         if fast { self.rtt.fast_timeout() } else { self.rtt.timeout() }
     }
 
