@@ -79,8 +79,11 @@ fn hosts() -> [Namespace; 2] {
         Ok(())
     };
     let pair = format!("ip link add name v0 txqueuelen 1000 type veth peer name v1 netns {there}");
-    sender.inside(|| Ok(run(&pair))).unwrap();
-    sender.inside(|| set_up("v0", 1)).unwrap();
+    let set_up_sender = || {
+        run(&pair);
+        set_up("v0", 1)
+    };
+    sender.inside(set_up_sender).unwrap();
     receiver.inside(|| set_up("v1", 2)).unwrap();
     [sender, receiver]
 }

@@ -22,10 +22,10 @@ const START: Duration = Duration::from_millis(100);
 const DEVICES: [&str; 2] = ["weir-a", "weir-b"];
 const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
 const MACS: [Mac; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
-/// The shaper that is tried, its bucket (the largest packet of many segments, each with its headers), and what of it is payload: 1448 of
-/// 1514 bytes.
+/// The shaper that is tried, its bucket (twice the largest packet of many segments, 45 frames: while a bucket of one is full, waiting for its timer,
+/// tokens are lost, and 914 of 956 Mbit/s were carried), and what of it is payload: 1448 of 1514 bytes.
 const SHAPED: Rate = Rate::from_mbit_per_sec(1000);
-const BUCKET: Bytes = Bytes::new(68_130);
+const BUCKET: Bytes = Bytes::new(2 * 68_130);
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
 /// Less than this share of it is worth a word.
 const ENOUGH: f64 = 0.99;
