@@ -23,6 +23,8 @@ pub struct Port {
     /// Most packets in a call.
     most: usize,
     batch: Batch,
+    /// A packet that begins the next batch, while the one before is sent.
+    last: Vec<u8>,
 }
 
 /// Packets to one peer that are sent in one call: all of the same length, but for the last, which may be shorter.
@@ -59,7 +61,7 @@ impl Port {
         let state = UdpSocketState::new((&socket).into())?;
         let most = if offload { state.max_gso_segments() } else { 1 };
         let at = socket.local_addr()?;
-        Ok(Port { socket, state, at, most, batch: Batch::default() })
+        Ok(Port { socket, state, at, most, batch: Batch::default(), last: Vec::new() })
     }
 
     /// Its own address.
@@ -129,13 +131,14 @@ impl Port {
             // What differs from those before begins another batch.
             let fits = self.batch.to == Some((peer, ecn)) && length <= self.batch.segment;
             if start > 0 && !fits {
-                let last = self.batch.bytes.split_off(start);
-                let room = self.flush()?;
-                if !room {
-                    // The kernel keeps one batch waiting; a packet beyond it is lost, as in a full queue.
+                self.last.clear();
+                self.last.extend_from_slice(&self.batch.bytes[start..]);
+                self.batch.bytes.truncate(start);
+                if !self.flush()? {
+                    // One batch waits for the kernel; a packet beyond it is lost, as in a full queue.
                     return Ok(false);
                 }
-                self.batch.bytes = last;
+                self.batch.bytes.extend_from_slice(&self.last);
             }
             if self.batch.to.is_none() {
                 (self.batch.to, self.batch.segment) = (Some((peer, ecn)), length);

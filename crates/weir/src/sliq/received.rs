@@ -285,11 +285,8 @@ impl Counting {
         self.times = Some((self.times.map_or(now, |(first, _)| first), now));
     }
 
-    /// Tells what is to be told: receipts, and the sums when all has come. So many bytes came with the frame that asked.
-    pub(super) fn go_on(&mut self, before: u64, ended: bool, talk: &mut Talk, now: Time) {
-        if before > 0 {
-            self.count(before, now);
-        }
+    /// Tells what is to be told: receipts, and the sums when all has come.
+    pub(super) fn go_on(&mut self, ended: bool, talk: &mut Talk, now: Time) {
         for receipts in self.receipts.chunks(TIMES) {
             talk.receipts(receipts);
         }

@@ -2,7 +2,7 @@
 
 use super::args::ServeArgs;
 use super::connect::{failed, listen};
-use super::frames::{Ask, Frame, Talk};
+use super::frames::{Ask, Frame, STREAM, Talk};
 use super::received::{Counting, Files, Output, stamp};
 use crate::failure::Failure;
 use crate::transfer::{Folder, PublicKey};
@@ -16,6 +16,7 @@ use weir_circuit::transfer::Message;
 use weir_live::sliq::{Application, Now, drive};
 use weir_transport::Endpoint;
 use weir_transport::sliq::host::Host;
+use weir_transport::sliq::link::Link;
 
 /// A connection of which nothing is heard ends after this long.
 const SILENCE: Span = Span::from_secs(60);
@@ -86,74 +87,43 @@ impl Session {
         &mut self,
         what: &mut Receives,
         others: &mut BTreeMap<usize, Session>,
-        number: usize,
-        host: &mut Host,
+        (number, link): (usize, &mut Link),
         now: Time,
     ) -> io::Result<()> {
-        let Some(link) = host.link(number) else { return Ok(()) };
-        let Session { talk, asked, from, .. } = self;
-        if let (Asked::Output, Receives::Output(output)) = (&*asked, &*what)
-            && output.is_full()
-        {
-            // The sender is held back until the reader of standard output has gone on.
-            return Ok(());
-        }
-        let counting = if let Asked::Perf(counting) = asked { Some(counting) } else { None };
-        match counting {
-            Some(counting) => {
-                let before = talk.rest() as u64;
-                link.read(&mut |stream, read| counting.take(stream, read.bytes, stamp(read.head), now));
-                counting.go_on(before, link.finished(), talk, now);
-            }
-            None => {
-                // Messages may come with the frame that says that they are to be counted.
-                let mut early = vec![];
-                talk.take(link, |stream, read| early.push((stream, read.bytes, stamp(read.head))));
-                while let Some(frame) = talk.next()? {
-                    let reply = match (&mut *asked, frame) {
-                        (Asked::Nothing, Frame::Ask(ask)) => {
-                            *asked = what.begin(ask, number)?;
-                            if let Asked::Perf(counting) = asked {
-                                early.iter().for_each(|(stream, bytes, sent)| {
-                                    counting.take(*stream, *bytes, *sent, now);
-                                });
-                                break;
-                            }
-                            continue;
-                        }
-                        (Asked::Files(files), Frame::Message(message)) => {
-                            let Receives::Files(folder) = &*what else { break };
-                            if let Message::Offer { name, .. } = &message {
-                                others.values_mut().for_each(|other| other.yield_to(from, name, folder));
-                            }
-                            files.hear(message, folder)?
-                        }
-                        (Asked::Files(files), Frame::Block(header, payload)) => {
-                            let Receives::Files(folder) = &*what else { break };
-                            files.block(header, payload, folder)?
-                        }
-                        (Asked::Output, Frame::Bytes(bytes)) => {
-                            if let Receives::Output(output) = what {
-                                output.take(bytes);
-                            }
-                            continue;
-                        }
-                        _ => return Err(io::Error::other("it says what a sender has no reason to say")),
-                    };
-                    for message in reply {
-                        talk.say(&message)?;
-                    }
+        if let Asked::Perf(counting) = &mut self.asked {
+            link.read(&mut |stream, read| counting.take(stream, read.bytes, stamp(read.head), now));
+            counting.go_on(link.finished(), &mut self.talk, now);
+        } else if !self.is_held_back(what) {
+            // Messages may come with the frame that says that they are to be counted.
+            let mut early = vec![];
+            self.talk.take(link, |stream, read| early.push((stream, read.bytes, stamp(read.head))));
+            while let Some(frame) = self.talk.next()? {
+                if let Frame::Message(Message::Offer { name, .. }) = &frame
+                    && let Receives::Files(folder) = &*what
+                {
+                    others.values_mut().for_each(|other| other.yield_to(&self.from, name, folder));
                 }
-                if matches!(asked, Asked::Perf(_)) {
-                    host.look_at(number);
-                    return Ok(());
+                for message in self.asked.hear(frame, what, number)? {
+                    self.talk.say(&message)?;
+                }
+                if let Asked::Perf(counting) = &mut self.asked {
+                    let rest = self.talk.rest() as u64;
+                    early.push((STREAM, rest, None));
+                    let some = early.iter().filter(|(_, bytes, _)| *bytes > 0);
+                    some.for_each(|(stream, bytes, sent)| counting.take(*stream, *bytes, *sent, now));
+                    counting.go_on(link.finished(), &mut self.talk, now);
+                    break;
                 }
             }
         }
-        if let Some(link) = host.link(number) {
-            talk.write(link, now);
-        }
+        self.talk.write(link, now);
         Ok(())
+    }
+
+    /// Whether the sender is held back until the reader of standard output has gone on.
+    fn is_held_back(&self, what: &Receives) -> bool {
+        let full = if let Receives::Output(output) = what { output.is_full() } else { false };
+        full && matches!(self.asked, Asked::Output)
     }
 
     /// A sender begins a file again: if it is this one's too, its earlier attempt is over, though nobody has said so.
@@ -163,8 +133,10 @@ impl Session {
             && files.is_receiving(name)
         {
             files.end(folder);
-            self.asked = Asked::Nothing;
-            self.refused = true;
+            (self.asked, self.refused) = (Asked::Nothing, true);
+            // It fits a frame; who is still there hears of it.
+            let reason = format!("{name:?} is sent again by a later command");
+            let _ = self.talk.say(&Message::Refuse { reason });
         }
     }
 
@@ -175,6 +147,29 @@ impl Session {
         let told = self.talk.say(&Message::Refuse { reason: error.to_string() });
         if let (Ok(()), Some(link)) = (told, host.link(number)) {
             self.talk.write(link, now);
+        }
+    }
+}
+
+impl Asked {
+    /// A frame has come; what to answer.
+    fn hear(&mut self, frame: Frame<'_>, what: &mut Receives, number: usize) -> io::Result<Vec<Message>> {
+        match (self, frame, what) {
+            (asked @ Asked::Nothing, Frame::Ask(ask), what) => {
+                *asked = what.begin(ask, number)?;
+                Ok(vec![])
+            }
+            (Asked::Files(files), Frame::Message(message), Receives::Files(folder)) => {
+                files.hear(message, folder)
+            }
+            (Asked::Files(files), Frame::Block(header, payload), Receives::Files(folder)) => {
+                files.block(header, payload, folder)
+            }
+            (Asked::Output, Frame::Bytes(bytes), Receives::Output(output)) => {
+                output.take(bytes);
+                Ok(vec![])
+            }
+            _ => Err(io::Error::other("it says what a sender has no reason to say")),
         }
     }
 }
@@ -211,11 +206,15 @@ impl Serving {
             asked: Asked::Nothing,
             refused: false,
         });
-        if session.refused {
-            if let Some(link) = host.link(number) {
+        let went = match host.link(number) {
+            Some(link) if session.refused => {
                 session.talk.write(link, now);
+                Ok(())
             }
-        } else if let Err(error) = session.go_on(&mut self.what, &mut self.sessions, number, host, now) {
+            Some(link) => session.go_on(&mut self.what, &mut self.sessions, (number, link), now),
+            None => Ok(()),
+        };
+        if let Err(error) = went {
             session.refuse(&error, number, host, now);
         }
         self.sessions.insert(number, session);
