@@ -3,6 +3,7 @@
 //! kernel TCP and UDP are sockets instead.
 
 use crate::Body;
+use std::borrow::Cow;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 
 /// A stream of a connection. A transport without streams has but one, number 0.
@@ -34,6 +35,16 @@ pub enum Part {
     Controller(u32),
     /// The stream of this number.
     Stream(u32),
+}
+
+impl Part {
+    /// What records call a state variable of this part. A connection has two controllers at most, which have variables of the same names.
+    pub fn name_of(self, variable: &'static str) -> Cow<'static, str> {
+        match self {
+            Part::Controller(0) | Part::Stream(_) => Cow::Borrowed(variable),
+            Part::Controller(_) => Cow::Owned(format!("second_{variable}")),
+        }
+    }
 }
 
 /// The state of a connection's sending side (compare `struct tcp_info`).

@@ -7,6 +7,9 @@ use weir_base::{Span, Time};
 const DELAY: Span = Span::from_millis(40);
 /// After a gap closes, so many packets are acknowledged at once (the GNAT software).
 const EXTRA: u8 = 3;
+/// Where packets are lost, the acknowledgement of one that is to be acknowledged at once is repeated after this long unless another has left: a
+/// plan's next round waits for it. Short against a round, and long enough for a burst of losses to be over.
+const AGAIN: Span = Span::from_millis(2);
 /// Ranges of numbers that are remembered. Packets with lower numbers than the oldest count as duplicates.
 const REMEMBERED: usize = 4 * MOST_RANGES;
 
@@ -22,6 +25,8 @@ pub(crate) struct Acks {
     due: Option<Time>,
     waiting: u8,
     extra: u8,
+    /// Whether the next acknowledgement is to be repeated.
+    repeat: bool,
 }
 
 impl Acks {
@@ -63,6 +68,7 @@ impl Acks {
     /// The packet that arrived last is to be acknowledged; `prompt` says at once.
     pub(crate) fn ask(&mut self, prompt: bool, now: Time) {
         self.waiting = self.waiting.saturating_add(1);
+        self.repeat |= prompt && self.ranges.len() > 1;
         let at_once = prompt || self.waiting >= 2 || self.extra > 0;
         self.extra = self.extra.saturating_sub(1);
         let due = if at_once { now } else { now + DELAY };
@@ -77,7 +83,8 @@ impl Acks {
     /// The acknowledgement, which now leaves; `None` before anything has arrived.
     pub(crate) fn tell(&mut self, now: Time) -> Option<Ack> {
         let (_, largest) = *self.ranges.last()?;
-        (self.due, self.waiting) = (None, 0);
+        self.due = std::mem::take(&mut self.repeat).then(|| now + AGAIN);
+        self.waiting = 0;
         let (difference, at) = self.newest;
         let waited = now.since(at).as_micros().min(u16::MAX.into()) as u16;
         let mut ack = Ack::new(largest as u32, self.received, difference, waited);
@@ -145,6 +152,22 @@ mod tests {
         acks.take(2, 0, ms(2));
         acks.ask(true, ms(2));
         assert_eq!(acks.due(), ms(2));
+    }
+
+    #[test]
+    fn where_packets_are_lost_an_acknowledgement_that_is_awaited_is_repeated_once() {
+        let mut acks = Acks::default();
+        acks.take(0, 0, ms(0));
+        acks.ask(true, ms(0));
+        acks.tell(ms(0));
+        assert_eq!(acks.due(), Time::NEVER);
+        acks.take(2, 0, ms(1));
+        acks.ask(true, ms(1));
+        let first = acks.tell(ms(1)).unwrap();
+        assert_eq!(acks.due(), ms(3));
+        let second = acks.tell(ms(3)).unwrap();
+        assert_eq!((second.largest, second.delay), (first.largest, 2000));
+        assert_eq!(acks.due(), Time::NEVER);
     }
 
     #[test]

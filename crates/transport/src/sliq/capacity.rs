@@ -3,8 +3,9 @@
 
 use weir_base::{Bytes, Rate, Span, Time};
 
-/// How long a measurement lasts at least, beside a smoothed RTT.
+/// A measurement lasts for a smoothed RTT, but no less and no more than this: two of the longest fit into what counts.
 const LEAST: Span = Span::from_millis(50);
+const MOST: Span = Span::from_millis(500);
 /// Measurements count for this long, so that a step down is followed within that time.
 const COUNTS_FOR: Span = Span::from_secs(1);
 /// Measurements that are remembered: as many as fit into that time.
@@ -33,7 +34,7 @@ impl Capacity {
         self.bytes += bytes;
         self.limited |= limited;
         let time = now.since(from);
-        if time < srtt.max(LEAST) {
+        if time < srtt.clamp(LEAST, MOST) {
             return;
         }
         let rate = Rate::from_bytes_in(Bytes::new(self.bytes), time);

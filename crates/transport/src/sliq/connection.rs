@@ -198,7 +198,9 @@ impl Connection {
 
     /// How long after a packet has left it is a timeout if nothing was acknowledged.
     fn timeout_after(&self) -> Span {
-        let fast = self.flights.iter().any(Flight::wants_fast_timeout);
+        // While nothing is heard a deadline passes.
+        let fast = self.flights.iter().any(Flight::wants_fast_timeout)
+            || self.outgoing.values().any(Outgoing::is_planned);
         if fast { self.rtt.fast_timeout() } else { self.rtt.timeout() }
     }
 

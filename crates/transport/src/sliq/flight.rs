@@ -97,6 +97,8 @@ pub(crate) struct Flight {
     next_offset: u64,
     acknowledged: u64,
     phase: Phase,
+    /// When the first timeout of this loss phase was.
+    timed_out: Time,
     /// Recovery ends when a packet of this number or later has arrived.
     recovery: u64,
     reduction: Prr,
@@ -145,6 +147,7 @@ impl Flight {
             next_offset: 0,
             acknowledged: 0,
             phase: Phase::Open,
+            timed_out: Time::ZERO,
             recovery: 0,
             reduction: Prr::default(),
             departure: now,
@@ -294,7 +297,10 @@ impl Flight {
         if self.app_limited.is_some_and(|until| self.delivered > until) {
             self.app_limited = None;
         }
-        let rtt = news.sent_at.map(|at| RttSample { rtt: now.since(at), delayed: known.held > Span::ZERO });
+        // The receiver tells for how long it has held the acknowledgement back.
+        let rtt = news
+            .sent_at
+            .map(|at| RttSample { rtt: now.since(at).saturating_sub(known.held), delayed: false });
         if self.controller.wants_delivered() && news.packets > 0 {
             self.controller.on_delivered(&Delivered {
                 now,
@@ -415,7 +421,9 @@ impl Flight {
         self.packets -= news.lost.min(self.packets);
         self.lost += u64::from(news.lost);
         let reduce = matches!(self.phase, Phase::Open | Phase::Disorder);
+        let again = self.phase == Phase::Loss;
         (self.phase, self.recovery) = (Phase::Loss, known.next);
+        self.timed_out = if again { self.timed_out } else { known.now };
         self.controller.on_timeout(&Timeout {
             now: known.now,
             in_flight: Bytes::new(self.in_flight),
@@ -426,10 +434,15 @@ impl Flight {
         });
     }
 
-    /// Packets that turn out lost while the path is gone: no news for the controller, which keeps its window.
-    pub(crate) fn on_outage(&mut self, news: &News) {
+    /// Packets that turn out lost while the path is gone, which is since `heard`: no news for the controller, which keeps its window. A
+    /// timeout that came of the same was a mistake.
+    pub(crate) fn on_outage(&mut self, news: &News, heard: Time, now: Time) {
         self.in_flight -= news.lost_bytes.min(self.in_flight);
         self.packets -= news.lost.min(self.packets);
+        if self.phase == Phase::Loss && self.timed_out > heard {
+            self.phase = Phase::Open;
+            self.controller.on_undo(now);
+        }
     }
 
     /// Whether the window, not the application, limits sending.

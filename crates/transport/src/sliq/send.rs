@@ -105,6 +105,9 @@ pub(crate) struct Outgoing {
     spare: Vec<Vec<u8>>,
     /// Repair packets that were sent.
     pub(crate) coded: u64,
+    /// Packets that arrived, of a stream with a deadline: duplicates and repair packets too; and segments that are settled.
+    pub(crate) arrived: u64,
+    pub(crate) usable: u64,
     pub(crate) retransmitted: u64,
     pub(crate) settled: u64,
     /// Bytes of messages that were dropped before they were sent.
@@ -150,6 +153,8 @@ impl Outgoing {
             handed: None,
             spare: Vec::new(),
             coded: 0,
+            arrived: 0,
+            usable: 0,
             retransmitted: 0,
             settled: 0,
             dropped: 0,
@@ -326,6 +331,7 @@ impl Outgoing {
     /// A segment has arrived. `late` says that it counted as lost before.
     pub(crate) fn arrived(&mut self, sequence: u32, round: u8, late: bool) {
         if self.planner.is_some() {
+            self.arrived += 1;
             if let Some(group) = self.group(sequence) {
                 let at = sequence.wrapping_sub(group.start);
                 group.arrived(Some(at), round, late);
@@ -373,6 +379,7 @@ impl Outgoing {
     fn settle(&mut self, at: usize) {
         if let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.state != State::Settled) {
             segment.state = State::Settled;
+            self.usable += 1;
             self.unsettled -= u64::from(segment.bytes);
             self.settled += u64::from(segment.bytes);
         }

@@ -13,6 +13,9 @@ use super::odds::{self, Have, MOST_IN_ROUND, Odds};
 const DEAREST: f64 = 1e9;
 /// Steps of the search for the price. Each finds a corner of the convex hull; there have never been more than 15.
 const STEPS: usize = 60;
+/// A group of so many source packets, or more, is not searched when the plan is nearer to its bound than this share of its packets.
+const LARGE: usize = 5;
+const CLOSE: f64 = 0.002;
 /// Decisions that the last search looks at before it is content with the best plan so far, whose distance from the bound is known.
 const VISITS: usize = 4000;
 /// What a plan must be better by to count as better, in packets: less is rounding.
@@ -59,8 +62,12 @@ struct Priced {
 }
 
 impl Problem<'_> {
-    /// The plan with the fewest packets, if one loses little enough and sends fewer packets than `beat`.
-    pub(super) fn solve(&self, beat: f64) -> Option<Found> {
+    /// The plan with the fewest packets, if one loses little enough and sends fewer packets than `beat`. `price` is that of a problem
+    /// much like this one, 0 for none, and then this one's: the bound at that price rules most problems out.
+    pub(super) fn solve(&self, beat: f64, price: &mut f64) -> Option<Found> {
+        if *price > 0.0 && beat.is_finite() && self.bound(*price) >= beat {
+            return None;
+        }
         let mut loose = self.priced(0.0);
         if loose.loss <= self.allowed {
             let Priced { table, sent, loss, .. } = loose;
@@ -73,14 +80,14 @@ impl Problem<'_> {
         // The two plans are corners of the convex hull of all plans' packets and losses, on either side of the loss allowed. The
         // price at which they are equal finds a corner between them, until there is none.
         for _ in 0..STEPS {
-            let price = (strict.sent - loose.sent) / (loose.loss - strict.loss);
-            let between = self.priced(price);
-            let worth = |plan: &Priced| plan.sent + price * plan.loss;
-            if worth(&between) - price * self.allowed >= beat {
+            *price = (strict.sent - loose.sent) / (loose.loss - strict.loss);
+            let between = self.priced(*price);
+            let worth = |plan: &Priced| plan.sent + *price * plan.loss;
+            if worth(&between) - *price * self.allowed >= beat {
                 return None;
             }
             if worth(&between) >= worth(&loose) - LEAST_GAIN {
-                return self.search(&between, price, strict);
+                return self.search(&between, *price, strict);
             }
             if between.loss <= self.allowed {
                 strict = between;
@@ -114,8 +121,26 @@ impl Problem<'_> {
         packets as f64 + after
     }
 
+    /// No plan sends fewer packets than this, whatever the price.
+    fn bound(&self, price: f64) -> f64 {
+        let (_, values) = self.decided(price);
+        let reach = self.after_first();
+        let follows = match values.first() {
+            Some(values) => reach.iter().zip(values).map(|(reach, value)| reach * value).sum(),
+            None => price * self.lost(&reach),
+        };
+        self.first as f64 + follows - price * self.allowed
+    }
+
     /// The best plan at this price.
     fn priced(&self, price: f64) -> Priced {
+        let (table, values) = self.decided(price);
+        let (sent, loss) = self.outcome(&table);
+        Priced { table, values, sent, loss }
+    }
+
+    /// What the best plan at this price does, and what each state is worth then.
+    fn decided(&self, price: f64) -> (Table, Vec<Vec<f64>>) {
         let mut table = vec![vec![0; odds::count(self.k)]; self.later];
         let mut values = vec![vec![0.0; odds::count(self.k)]; self.later];
         for round in (0..self.later).rev() {
@@ -137,8 +162,7 @@ impl Problem<'_> {
                 now[round][state] = best;
             }
         }
-        let (sent, loss) = self.outcome(&table);
-        Priced { table, values, sent, loss }
+        (table, values)
     }
 
     /// How likely each state is after the first round.
@@ -180,6 +204,9 @@ impl Problem<'_> {
     /// Looks for a plan between the bound that this price gives and the best one known.
     fn search(&self, priced: &Priced, price: f64, known: Priced) -> Option<Found> {
         let least = priced.sent + price * (priced.loss - self.allowed);
+        if self.k >= LARGE && known.sent - least < CLOSE * known.sent {
+            return Some(Found { table: known.table, sent: known.sent, loss: known.loss, least });
+        }
         let options = (0..self.later)
             .map(|round| {
                 let next = priced.values.get(round + 1).map(Vec::as_slice);
@@ -288,7 +315,7 @@ mod tests {
                 for first in k..k + 4 {
                     for allowed in [0.05, 0.02, 0.005, 0.001] {
                         let problem = Problem { odds: &odds, k, later, first, most, allowed };
-                        let found = problem.solve(f64::INFINITY);
+                        let found = problem.solve(f64::INFINITY, &mut 0.0);
                         let best = brute_force(&problem);
                         assert_eq!(found.is_some(), best.is_some(), "{per} {problem:?}");
                         let (Some(found), Some(best)) = (found, best) else { continue };
@@ -312,10 +339,10 @@ mod tests {
         // At a loss of 0.1, once more brings it to 0.01, and 1.1 packets on average.
         let odds = Odds::new(0.1);
         let problem = Problem { odds: &odds, k: 1, later: 1, first: 1, most: 5, allowed: 0.01 + 1e-12 };
-        let found = problem.solve(f64::INFINITY).unwrap();
+        let found = problem.solve(f64::INFINITY, &mut 0.0).unwrap();
         assert_eq!((found.table, found.sent), (vec![vec![1]], 1.1));
         // A thousandth needs two copies in the second round: 1.2 packets.
-        let found = Problem { allowed: 0.001 + 1e-12, ..problem }.solve(f64::INFINITY).unwrap();
+        let found = Problem { allowed: 0.001 + 1e-12, ..problem }.solve(f64::INFINITY, &mut 0.0).unwrap();
         assert_eq!((found.table, found.sent), (vec![vec![2]], 1.2));
     }
 }

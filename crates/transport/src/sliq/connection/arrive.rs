@@ -2,6 +2,7 @@
 
 use super::{Connection, PROTOCOL_ERROR, micros};
 use crate::sliq::MOST_STREAMS;
+use crate::sliq::aec::WORST_PER;
 use crate::sliq::flight::{Flight, Known, News};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::outage::Outage;
@@ -197,10 +198,11 @@ impl Connection {
         if !self.outgoing.values().any(Outgoing::is_planned) {
             return;
         }
-        let cap = self
-            .capacity
-            .estimate(now)
-            .map(|capacity| Rate::from_bits_per_sec(capacity.bits_per_sec() / 100 * CAP_PERCENT));
+        // What arrives is what the path's losses leave of what it carries.
+        let arrives = 1.0 - self.per.rate().min(WORST_PER);
+        let cap = self.capacity.estimate(now).map(|capacity| {
+            Rate::from_bits_per_sec((capacity.bits_per_sec() as f64 / arrives) as u64 / 100 * CAP_PERCENT)
+        });
         self.flights.iter_mut().for_each(|flight| flight.set_cap(cap));
         let (Some(rate), Some(longest)) = (self.pacing_rate(now), self.rtt.largest()) else { return };
         let path = PathNow {
@@ -258,7 +260,8 @@ impl Connection {
         self.capacity.pause();
         if gone {
             (self.outage, self.probe, self.timeout) = (Outage::Since(now), now, Time::NEVER);
-            self.flights.iter_mut().zip(&news).for_each(|(flight, news)| flight.on_outage(news));
+            let flights = self.flights.iter_mut().zip(&news);
+            flights.for_each(|(flight, news)| flight.on_outage(news, self.last_heard, now));
             return;
         }
         self.rtt.back_off();

@@ -200,6 +200,10 @@ impl Endpoint for Connection {
             if let Some(capacity) = self.capacity.estimate(self.last_ack) {
                 report(part, "capacity_mbps", capacity.mbit_per_sec());
             }
+            if stream.is_planned() {
+                report(part, "arrived_packets", stream.arrived as f64);
+                report(part, "usable_packets", stream.usable as f64);
+            }
             if let Some(channel) = stream.channel().filter(|_| stream.is_planned()) {
                 report(part, "plan_rtt_ms", channel.rtt.as_millis_f64());
                 report(part, "plan_one_way_delay_ms", channel.owd.as_millis_f64());

@@ -10,6 +10,9 @@ use weir_base::{Bytes, Rate, Span, Time};
 const HINDERED: f64 = 0.02;
 /// A stream is behind when its packets have waited for longer than this part of its deadline to be sent.
 const BEHIND: u64 = 4;
+/// A round waits for what is not yet known for this part of the time that the plan leaves, shared among its rounds: an acknowledgement that is
+/// lost is made up for by the next. The rest is for what estimates of the path are wrong by.
+const SPARE: u64 = 2;
 /// Later packets that must arrive before one counts as lost, which a round of a group has to wait for.
 const LATER: u64 = 3;
 
@@ -102,7 +105,11 @@ impl Outgoing {
                 (!behind || (plan.reaches_target && plan.plan.sent < packets)).then_some(plan)
             });
             self.newest.clone_from(&plan);
-            let patience = channel.map_or(Span::ZERO, |channel| channel.rtt);
+            let spare = plan.as_ref().map_or(Span::ZERO, |choice| {
+                let latest = waited + choice.plan.latest;
+                planner.deadline().saturating_sub(latest) / SPARE / (choice.plan.rounds as u64 - 1).max(1)
+            });
+            let patience = channel.map_or(Span::ZERO, |channel| channel.rtt + spare);
             self.groups.push_back(Group::new(self.base.wrapping_add(at as u32), plan, handed, patience));
         }
         if let Some(group) = self.groups.back_mut() {
@@ -166,6 +173,7 @@ impl Outgoing {
 
     /// A repair packet of the group that begins there has arrived, or counts as lost.
     pub(crate) fn repair_fate(&mut self, start: u32, round: u8, arrived: bool, late: bool) {
+        self.arrived += u64::from(arrived);
         let Some(group) = self.group(start) else { return };
         if arrived {
             group.arrived(None, round, late);
