@@ -96,6 +96,8 @@ pub(crate) struct Connection {
     challenged: Option<u64>,
     responded: Option<u64>,
     last_heard: Time,
+    /// The latest time that a call has told.
+    latest: Time,
     /// When the newest packet left that asks whether the peer is there.
     asked: Time,
     last_ack: Time,
@@ -161,6 +163,7 @@ impl Connection {
             challenged: None,
             responded: None,
             last_heard: Time::ZERO,
+            latest: Time::ZERO,
             asked: Time::ZERO,
             last_ack: Time::ZERO,
             timeouts: 0,

@@ -25,7 +25,7 @@ impl Connection {
         if !self.acks.take(number, difference, now) {
             return;
         }
-        self.last_heard = now;
+        (self.last_heard, self.latest) = (now, now);
         if self.outage.is_on() {
             (self.outage, self.probe) = (Outage::No, Time::NEVER);
             self.per.restart();

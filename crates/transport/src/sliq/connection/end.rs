@@ -99,6 +99,8 @@ impl Endpoint for Connection {
 
     fn next_timer(&self) -> Time {
         let streams = self.outgoing.values().map(Outgoing::next_timer).min().unwrap_or(Time::NEVER);
+        // A round may turn out to be overdue when what it still had to send has arrived.
+        let streams = streams.max(self.latest);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
         let alive = self.asks_at().min(self.ends_at());
         [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams, alive]
@@ -108,6 +110,7 @@ impl Endpoint for Connection {
     }
 
     fn on_timer(&mut self, now: Time) {
+        self.latest = now;
         self.outgoing.values_mut().for_each(|stream| stream.on_timer(now));
         if now >= self.loss {
             self.detect(&mut [News::default(); 2], Span::ZERO, now);

@@ -171,6 +171,7 @@ impl Connection {
     /// The next packet of a stream, if a controller takes it: what is sent again before what is new. `of` says that it is wanted only if
     /// it is this stream's.
     pub(super) fn data(&mut self, into: &mut Datagram, of: Option<u8>, now: Time) -> bool {
+        self.latest = now;
         if self.state != State::Open || self.outage.is_on() {
             self.pace = Time::NEVER;
             return false;
