@@ -1,4 +1,5 @@
 //! The Wireshark dissector of SLIQ (docs/sliq.lua) tells of every field what `weir_transport::sliq::wire` has written, by tshark.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
 use std::path::Path;
