@@ -1,7 +1,7 @@
 //! How many bytes a shaper may send back to back: the least that keeps the rate, since what is more leaves at the card's rate and
 //! piles up behind it (sections 3.3.2 and 4.4.3).
 
-use crate::{Headers, Request, Timers};
+use crate::{Case, Headers, Request, Timers};
 use weir_base::{Bytes, Rate};
 
 /// The largest packet that the kernel hands on whole (Linux `GSO_LEGACY_MAX_SIZE`).
@@ -42,7 +42,10 @@ pub(crate) fn burst(request: &Request, headers: &Headers, rate: Rate) -> (Bytes,
             (Bytes::new(in_a_tick.div_ceil(frame) * frame), Reason::Tick)
         }
     };
-    let by_offloads = (largest_packet(headers), Reason::Offloads);
+    // A token bucket filter sends when there are tokens for the whole packet. With a bucket of one such packet it is full just then, and what
+    // its timer is late is lost: 914 of 956 Mbit/s were carried at 1 Gbit/s on Linux 6.18, and all with two. HTB's may owe tokens.
+    let packets = if request.case == Case::Multiple { 1 } else { 2 };
+    let by_offloads = (Bytes::new(largest_packet(headers).get() * packets), Reason::Offloads);
     if request.offloads && by_offloads.0 > by_timer.0 { by_offloads } else { by_timer }
 }
 
@@ -52,7 +55,8 @@ mod tests {
     use weir_base::Span;
 
     fn at(rate: Rate, timers: Timers, offloads: bool) -> (u64, Reason) {
-        let request = Request { timers, offloads, ..Request::new(rate, Span::from_millis(26)) };
+        let case = Case::Multiple;
+        let request = Request { timers, offloads, case, ..Request::new(rate, Span::from_millis(26)) };
         let (burst, reason) = burst(&request, &Headers::of(&request), rate);
         (burst.get(), reason)
     }
@@ -82,5 +86,9 @@ mod tests {
     fn with_offloads_the_bucket_holds_the_largest_packet() {
         // 65,470 bytes without headers are 45 segments of 1,448; 45 frames of 1,514.
         assert_eq!(at(Rate::from_mbit_per_sec(4000), Timers::Fine, true), (68_130, Reason::Offloads));
+        // That of a token bucket filter holds two of them.
+        let single = Request::new(Rate::from_mbit_per_sec(4000), Span::from_millis(26));
+        let (burst, _) = burst(&single, &Headers::of(&single), single.rate);
+        assert_eq!(burst.get(), 2 * 68_130);
     }
 }

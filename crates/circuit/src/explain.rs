@@ -133,7 +133,7 @@ impl Plan {
             }
             Reason::Tick => ("rate / HZ: what falls due in a tick leaves at once", "4.4.3"),
             Reason::Offloads => (
-                "the largest packet of many segments, each counted with its headers",
+                "the largest packet of many segments, each counted with its headers; of tbf two, since its timer comes late",
                 "Linux qdisc_pkt_len_init",
             ),
         };

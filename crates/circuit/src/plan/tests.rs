@@ -22,7 +22,7 @@ fn the_wide_area_path_of_the_thesis() {
     // 4e9 / 8 x 0.026 = 13.0 MB; 1.3 of it 16.9 MB, 11,163 frames of 1,514 bytes.
     assert_eq!((plan.bdp.get(), plan.window.get(), plan.window_segments), (13_000_000, 16_900_000, 11_163));
     assert_eq!(plan.limit.get(), 11_163 * 1514);
-    assert_eq!((plan.control, plan.shaper, plan.burst.get()), (Control::Ctcp, Shaper::Tbf, 68_130));
+    assert_eq!((plan.control, plan.shaper, plan.burst.get()), (Control::Ctcp, Shaper::Tbf, 2 * 68_130));
     let buffer = 2 * 11_163 * 1514;
     assert_eq!((plan.tcp_wmem, plan.tcp_rmem), ([4096, buffer, buffer], [4096, buffer, buffer]));
     // 67,603,128 bytes in both are 16,504.7 pages.
@@ -99,10 +99,10 @@ fn a_window_ends_at_a_gibibyte_and_a_buffer_at_what_the_setting_holds() {
 
 #[test]
 fn a_short_path_keeps_room_for_the_largest_packet() {
-    // 100 Mbit/s and 0.3 ms hold 3,750 bytes, 4,875 with the surplus, 4 frames; a packet of many segments is longer.
+    // 100 Mbit/s and 0.3 ms hold 3,750 bytes, 4,875 with the surplus, 4 frames; two packets of many segments are longer.
     let request = Request { rtt: Span::from_micros(300), ..request(mbit(100), 1) };
     let plan = Plan::of(&request).unwrap();
-    assert_eq!((plan.window_segments, plan.limit.get()), (4, 68_130));
+    assert_eq!((plan.window_segments, plan.limit.get()), (4, 2 * 68_130));
 }
 
 #[test]
