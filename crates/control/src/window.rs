@@ -96,11 +96,15 @@ impl Window {
 
     /// Reno's growth: slow start up to the threshold, with what is left one segment more each window. Nothing where the window
     /// was not the limit (Linux `tcp_reno_cong_avoid`).
+    #[inline]
     pub(crate) fn reno(&mut self, ack: &Ack) {
-        if !ack.cwnd_limited {
-            return;
+        if ack.cwnd_limited {
+            self.reno_by(ack.delivered_segments);
         }
-        let mut delivered = ack.delivered_segments;
+    }
+
+    /// The same for so many segments, where the window was the limit.
+    pub(crate) fn reno_by(&mut self, mut delivered: u32) {
         if self.in_slow_start() {
             delivered = self.slow_start(delivered);
         }

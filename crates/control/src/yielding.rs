@@ -262,7 +262,9 @@ impl Yield {
         }
         let (queuing, target) = self.delay_and_target();
         if queuing <= target {
-            self.window.reno(&Ack { delivered_segments: delivered, ..ack.clone() });
+            if ack.cwnd_limited {
+                self.window.reno_by(delivered);
+            }
         } else {
             self.cut();
         }

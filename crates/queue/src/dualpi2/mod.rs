@@ -250,17 +250,18 @@ impl<P: Packet> DualPi2<P> {
     /// Takes the next packet out, with its queue, whether the step applies to it, and what it takes of the credit.
     #[inline]
     fn take(&mut self, now: Time) -> Option<(P, bool, bool, i64)> {
-        let both = !self.l4s.is_empty() && !self.classic.is_empty();
-        let [classic, l4s] = self.weights();
+        // Where one queue is empty the other has no turn to pay for.
+        let [classic, l4s] =
+            if self.l4s.is_empty() || self.classic.is_empty() { [0, 0] } else { self.weights() };
         if self.takes_l4s(now) {
             let (packet, applies) = self.l4s.pop_front()?;
             self.l4s_backlog.remove(&packet);
-            let cost = if both { classic * i64::from(packet.wire_length()) } else { 0 };
+            let cost = classic * i64::from(packet.wire_length());
             Some((packet, true, applies, cost))
         } else {
             let packet = self.classic.pop_front()?;
             self.classic_backlog.remove(&packet);
-            let cost = if both { -l4s * i64::from(packet.wire_length()) } else { 0 };
+            let cost = -l4s * i64::from(packet.wire_length());
             Some((packet, false, false, cost))
         }
     }
