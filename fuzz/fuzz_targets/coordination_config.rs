@@ -1,11 +1,9 @@
-//! Whatever an administrator writes, it is a configuration that an aggregation point can be made of, or an error.
+//! See the check itself, which plain tests call with the inputs of `fuzz/corpus` too.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use weir_coord::{Config, Point};
+#[path = "../checks/coordination_config.rs"]
+mod coordination_config;
 
-fuzz_target!(|text: &str| {
-    if let Ok(config) = Config::from_toml(text) {
-        Point::new(&config, 1, 1).expect("a configuration that was read is right");
-    }
-});
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| coordination_config::check(data));

@@ -1,0 +1,11 @@
+//! Whatever an administrator writes, it is a configuration that an aggregation point can be made of, or an error.
+
+use weir_coord::{Config, Point};
+
+/// Reads a configuration.
+pub(crate) fn check(text: &[u8]) {
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    if let Ok(config) = Config::from_toml(text) {
+        Point::new(&config, 1, 1).expect("a configuration that was read is right");
+    }
+}

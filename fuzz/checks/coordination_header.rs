@@ -1,0 +1,75 @@
+//! Whatever passes an aggregation point, it neither panics nor changes more than the header, and its checksum stays right; an
+//! endpoint takes or leaves whatever header reaches it.
+
+use core::net::{IpAddr, Ipv4Addr};
+use weir_base::{Span, Time};
+use weir_coord::cell::{Cell, Family};
+use weir_coord::endpoint::{Endpoint, Identity};
+use weir_coord::header::{LONGEST, Version};
+use weir_coord::{Config, FiveTuple, Packet, Point, Side, Statistic};
+
+const CONFIG: &str = r#"
+[[application]]
+id = 0
+name = "plain"
+local = ["10.1.0.0/16"]
+local_ports = "0-65535"
+remote = ["10.2.0.0/16"]
+remote_ports = "0-65535"
+[[application]]
+id = 31
+name = "rap"
+flows = 100
+local = ["10.1.0.0/16"]
+local_ports = "0-65535"
+remote = ["10.2.0.0/16"]
+remote_ports = "0-65535"
+estimator = { kind = "rap", fine_grain = true }
+"#;
+
+/// The checksum of an even number of bytes.
+fn checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    if sum == 0xffff { 0xffff } else { !(sum as u16) }
+}
+
+/// Drives an aggregation point and an endpoint by bytes.
+pub(crate) fn check(bytes: &[u8]) {
+    let config = Config::from_toml(CONFIG).expect("the configuration is right");
+    let mut point = Point::new(&config, 1, 1).expect("the configuration is right");
+    let watched = [Family::Rtt, Family::Loss].map(|family| family.cell(Statistic::Latest));
+    let identity = Identity { application: 0, flow: 1, protocol: 0, key: None, epoch: 1 };
+    let mut endpoint = Endpoint::new(identity, Version::One, &watched);
+    let mut now = Time::ZERO;
+    // Each piece of 42 bytes is a packet: side and flow, the time since the last one, the payload.
+    for piece in bytes.chunks(42) {
+        let [first, gap, payload @ ..] = piece else { return };
+        now += Span::from_micros(1 << (gap % 28));
+        let (near, far) = (IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1)));
+        let port = u16::from(first >> 1);
+        let tuple =
+            FiveTuple { source: near, source_port: port, destination: far, destination_port: port };
+        let (side, tuple) =
+            if first & 1 == 0 { (Side::Local, tuple) } else { (Side::Path, tuple.reversed()) };
+        let mut payload = payload.to_vec();
+        payload.resize(payload.len().next_multiple_of(2), 0);
+        let behind = payload.get(LONGEST..).map(<[u8]>::to_vec);
+        let mut sum = checksum(&payload);
+        let length = 28 + payload.len() as u32;
+        let packet =
+            Packet { side, tuple, length, payload: &mut payload, checksum: Some(&mut sum) };
+        point.handle(packet, now);
+        assert_eq!(sum, checksum(&payload));
+        assert_eq!(payload.get(LONGEST..).map(<[u8]>::to_vec), behind);
+        let _ = endpoint.open(&payload, |cell: Cell, value| {
+            assert!(watched.contains(&cell) && value < 1 << 24);
+        });
+        if let Some(due) = point.next_timer().filter(|due| *due <= now) {
+            point.on_timer(due.max(now));
+        }
+    }
+}
