@@ -51,8 +51,7 @@ pub(crate) fn check(bytes: &[u8]) {
         now += Span::from_micros(1 << (gap % 28));
         let (near, far) = (IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1)));
         let port = u16::from(first >> 1);
-        let tuple =
-            FiveTuple { source: near, source_port: port, destination: far, destination_port: port };
+        let tuple = FiveTuple { source: near, source_port: port, destination: far, destination_port: port };
         let (side, tuple) =
             if first & 1 == 0 { (Side::Local, tuple) } else { (Side::Path, tuple.reversed()) };
         let mut payload = payload.to_vec();
@@ -60,8 +59,7 @@ pub(crate) fn check(bytes: &[u8]) {
         let behind = payload.get(LONGEST..).map(<[u8]>::to_vec);
         let mut sum = checksum(&payload);
         let length = 28 + payload.len() as u32;
-        let packet =
-            Packet { side, tuple, length, payload: &mut payload, checksum: Some(&mut sum) };
+        let packet = Packet { side, tuple, length, payload: &mut payload, checksum: Some(&mut sum) };
         point.handle(packet, now);
         assert_eq!(sum, checksum(&payload));
         assert_eq!(payload.get(LONGEST..).map(<[u8]>::to_vec), behind);

@@ -16,6 +16,8 @@ mod coordination;
 mod datagrams;
 #[path = "runs/exchanges.rs"]
 mod exchanges;
+#[path = "runs/marks.rs"]
+mod marks;
 #[path = "runs/sliq.rs"]
 mod sliq;
 
@@ -34,9 +36,9 @@ type Test = (&'static str, fn());
 const TESTS: [Test; 44] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
-    ("marks_of_pie_reach_the_receiver_and_replace_drops", marks_reach_the_receiver),
-    ("ect1_is_on_the_link_although_the_kernel_sends_ect0", ect1_is_on_the_link),
-    ("feedback_that_the_kernel_cannot_give_is_refused", feedback_is_refused),
+    ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
+    ("ect1_is_on_the_link_although_the_kernel_sends_ect0", marks::ect1_is_on_the_link),
+    ("feedback_that_the_kernel_cannot_give_is_refused", marks::feedback_is_refused),
     ("a_recorded_trace_gives_each_packet_its_opportunity_and_the_queue_drops_the_rest", a_trace_is_played),
     ("a_station_of_a_radio_channel_delivers_in_aggregates_and_loses_nothing", a_radio_channel_is_played),
     ("datagrams_injected_by_the_fabric_are_all_received", datagrams::injected_datagrams_are_received),
@@ -67,8 +69,8 @@ const TESTS: [Test; 44] = [
     ("of_a_command_that_prints_gigabytes_two_megabytes_are_kept", commands::a_command_that_prints),
     ("a_control_that_the_kernel_lacks_is_there_for_the_run_with_its_parameters", a_control_is_loaded),
     ("runs_side_by_side_share_a_control_and_other_parameters_wait_for_it", runs_share_a_control),
-    ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks_reach_dctcp),
-    ("prague_paces_itself_and_sends_ect1", prague_paces),
+    ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks::marks_reach_dctcp),
+    ("prague_paces_itself_and_sends_ect1", marks::prague_paces),
     ("the_window_of_a_circuit_stands_through_losses", circuits::the_window_stands),
     (
         "kernels_accept_what_aggregation_points_rewrite_and_they_measure_the_path",
@@ -161,85 +163,6 @@ fn a_dropped_segment_is_sent_again() {
     assert_eq!(tally.flows[0].last.retransmissions, 3, "the kernel counts what the tap counts");
     assert_eq!(tally.flows[0].sum.read_bytes, 434_400);
     assert!(events(&tally, 0).contains(&Completed));
-}
-
-fn marks_reach_the_receiver() {
-    let run = lab(&format!(
-        "{DUMBBELL}queue = {{ kind = \"pie\", target = \"2 ms\", tupdate = \"2 ms\", max_burst = \"0 s\", \
-         mark_ecnth = 1.0 }}\n[traffic.a]\ncc = \"newreno\"\necn = true\n"
-    ));
-    let (tally, _) = go(&run);
-    let link = run
-        .instrumented_links()
-        .map(|(index, _)| index)
-        .max_by_key(|index| tally.links[*index].marked)
-        .unwrap();
-    assert!(tally.links[link].marked > 0, "PIE marks a flow that keeps its queue above the target");
-    let received = tally.flows[0].sum.received_ce;
-    assert!(
-        received > 0 && received <= tally.links[link].marked,
-        "{received} of {}",
-        tally.links[link].marked
-    );
-}
-
-/// How many packets of each codepoint a capture of raw IP holds, and whether their IPv4 headers add up.
-fn codepoints(capture: &[u8]) -> [usize; 4] {
-    let mut counts = [0; 4];
-    let mut rest = &capture[24..];
-    while let Some((head, behind)) = rest.split_first_chunk::<16>() {
-        let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
-        let (packet, next) = behind.split_at(length);
-        counts[usize::from(packet[1] & 3)] += 1;
-        let sum: u32 =
-            packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the header's checksum");
-        rest = next;
-    }
-    counts
-}
-
-fn ect1_is_on_the_link() {
-    let folder = tempfile::tempdir().unwrap();
-    let data_sent_as = |ecn: &str| {
-        let run = lab(&format!(
-            "{DUMBBELL}[traffic.a]\ncc = \"newreno\"\necn = {ecn}\nwindow_scaling = false\n\
-             workload = {{ kind = \"transfer\", size = \"144.8 kB\" }}\n"
-        ));
-        let file = folder.path().join("link.pcap");
-        let (link, _) = run.instrumented_links().next().unwrap();
-        let capture = Capture::create(link, &file).unwrap();
-        let (tally, outcome) = go_with(&run, Some(capture.clone()));
-        capture.finish().unwrap();
-        assert_eq!(tally.flows[0].sum.read_bytes, 144_800);
-        assert_eq!(tally.flows[0].sum.retransmitted, 0);
-        let told =
-            outcome.warnings.iter().any(|warning| warning.contains("100 packets were relabelled ECT(1)"));
-        let sysctls = &outcome.environment["sysctls"];
-        assert!(sysctls.as_object().unwrap().values().all(|host| host["ipv4.tcp_window_scaling"] == "0"));
-        (codepoints(&std::fs::read(&file).unwrap())[1..].to_vec(), told)
-    };
-    // 100 segments, as ECT(1), ECT(0) and CE. The handshake and the FIN are not ECN-capable.
-    assert_eq!(data_sent_as("\"ect1\""), (vec![100, 0, 0], true));
-    assert_eq!(data_sent_as("true"), (vec![0, 100, 0], false));
-}
-
-fn feedback_is_refused() {
-    for workload in ["bulk", "web", "requests", "http"] {
-        let workload = match workload {
-            "web" => "{ kind = \"web\", rate = 10 }".to_owned(),
-            "http" => "{ kind = \"http\", size = \"1 kB\" }".to_owned(),
-            plain => format!("\"{plain}\""),
-        };
-        let run = lab(&format!(
-            "{DUMBBELL}[traffic.a]\ncc = \"cubic\"\nfeedback = \"accurate\"\nworkload = {workload}\n"
-        ));
-        let Err(EngineError::Unable { what, help }) = Live.check(&run) else {
-            panic!("{workload} was taken")
-        };
-        assert!(what.contains("group a") && what.contains("Accurate ECN"), "{what}");
-        assert!(help.contains("--on sim") && help.contains("classic"), "{help}");
-    }
 }
 
 fn a_trace_is_played() {
@@ -336,43 +259,6 @@ fn runs_share_a_control() {
 
 /// Marks from 10 packets on: more than a seventh of the 17 that the path holds, so the link stays full.
 const STEP: &str = "queue = { kind = \"step\", threshold = \"10 packets\" }\n";
-
-fn marks_reach_dctcp() {
-    if !controls_can_be_loaded() {
-        return;
-    }
-    let run = lab(&format!("{DUMBBELL}{STEP}[traffic.a]\ncc = \"dctcp\"\necn = true\n"));
-    let (tally, outcome) = go(&run);
-    assert_eq!(outcome.environment["loaded_controls"], serde_json::json!(["weir_dctcp"]));
-    let sum = &tally.flows[0].sum;
-    assert!(sum.received_ce > 20, "{} marks", sum.received_ce);
-    // The kernel may probe for a loss (TLP) where there was none.
-    assert_eq!(outcome.audit.dropped, 0);
-    // 3 s of 10 Mbit/s are 3.6 MB of payload, and four fifths of it 2.9 MB.
-    assert!(sum.read_bytes > 2_900_000, "{} bytes", sum.read_bytes);
-}
-
-fn prague_paces() {
-    if !controls_can_be_loaded() {
-        return;
-    }
-    let run =
-        lab(&format!("{DUMBBELL}{STEP}[traffic.a]\ncc = \"prague\"\nfeedback = \"dctcp\"\necn = \"ect1\"\n"));
-    let (tally, outcome) = go(&run);
-    let mut loaded: Vec<_> = outcome.environment["loaded_controls"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|name| name.as_str().unwrap())
-        .collect();
-    loaded.sort_unstable();
-    assert_eq!(loaded, ["weir_dctcp", "weir_prague"], "the receiver echoes marks as DCTCP's does");
-    assert!(outcome.warnings.iter().any(|warning| warning.contains("relabelled ECT(1)")));
-    let sum = &tally.flows[0].sum;
-    assert!(sum.received_ce > 20, "{} marks", sum.received_ce);
-    assert_eq!(outcome.audit.dropped, 0);
-    assert!(sum.read_bytes > 2_900_000, "{} bytes", sum.read_bytes);
-}
 
 fn two_groups_take_different_ways() {
     let run = lab("[graph]\nrouters = [\"r\"]\nhosts = [\"phone\", \"server\"]\n[graph.links]\n\

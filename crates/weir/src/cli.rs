@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Ap(crate::ap::ApArgs),
     /// Send and receive as a flow of such an application: files, pipes or datagrams through aggregation points
     Cp(crate::cp::CpArgs),
-    /// Plan how SLIQ, a transport for lossy paths, keeps a deadline
+    /// Send files and streams over paths that lose packets (SLIQ), measure them, and plan how a deadline is kept
     Sliq(crate::sliq::SliqArgs),
     /// Tell what this machine can do, and what would make a result invalid
     Doctor(DoctorArgs),

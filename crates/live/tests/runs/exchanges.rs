@@ -1,6 +1,7 @@
 //! Requests and answers: the receiving host opens the connection and asks, the sending host answers.
 
-use crate::{DUMBBELL, STEP, codepoints, controls_can_be_loaded, events, go, go_with, lab};
+use crate::marks::codepoints;
+use crate::{DUMBBELL, STEP, controls_can_be_loaded, events, go, go_with, lab};
 use weir_engine::Capture;
 use weir_live::Tally;
 use weir_plan::Run;

@@ -129,8 +129,8 @@ Examples:
   weir sliq send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --cc copa
   tar c folder | weir sliq send - 10.1.2.3 --key weir.key --peer 1b9e...     to `weir sliq serve --stdout`
 
-Each second it tells how much the receiver has. It succeeds when the receiver has all of it, verified and on its disk. The same
-command, given again after an interruption, sends the blocks of 4 MiB that are missing.")]
+Each second it tells how much the receiver has. It succeeds when the receiver has all of it, verified and on its disk.
+The same command, given again after an interruption, sends the blocks of 4 MiB that are missing.")]
 pub(crate) struct SendArgs {
     /// The files; - is standard input
     #[arg(required = true, value_name = "FILE")]
