@@ -10,7 +10,7 @@ use weir_base::{Bytes, Ecn, Time};
 use weir_engine::record_notice;
 use weir_fabric::Fabric;
 use weir_plan::{Ip, Run};
-use weir_transport::cp_udp::Layer;
+use weir_transport::Layer;
 use weir_workload::{Application, End, Received, Role, Socket, Sockets, Trouble, Writes};
 
 /// All flows of a run whose datagrams the fabric sends.

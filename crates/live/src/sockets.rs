@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 use weir_base::Ecn;
 use weir_plan::{Group, Run, Settings};
-use weir_transport::cp_udp::Layer;
+use weir_transport::Layer;
 use weir_workload::{Datagrams, End, Role};
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.

@@ -156,10 +156,10 @@ impl Cell {
     ) {
         let Some(found) = routes.find_all(reader, name, &traffic, &self.stations) else { return };
         let (ways, of_flows) = ways(reader, name, &traffic, &found);
-        let host = traffic.host.as_ref().map(|host| (host.as_str(), cards.get(host)));
-        if let Some((host, _)) = host {
-            limits::host(reader, name, host);
+        if let Some(host) = &traffic.host {
+            host::check_name(reader, name, host);
         }
+        let host = traffic.host.as_ref().map(|host| (host.as_str(), cards.get(host)));
         let attached = network::attach(&mut self.network, name, host, &ways, self.timing.host_jitter);
         let Some(pairs) = attached else {
             let message = "groups that share a host send from the same router, over ways that do not contradict each other";

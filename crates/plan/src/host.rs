@@ -2,7 +2,7 @@
 
 use crate::diagnostic::suggest;
 use crate::limits;
-use crate::reader::Reader;
+use crate::reader::{Reader, bad_name};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -119,5 +119,18 @@ impl Nic {
         let mut changes: Vec<Change> = self.schedule.iter().map(of).collect();
         changes.sort_by_key(|change| change.at);
         changes
+    }
+}
+
+/// Checks the name of a sending host: it may be that of no group's own hosts.
+pub(crate) fn check_name(reader: &mut Reader<'_>, group: &str, host: &str) {
+    let fault = bad_name("host", host).or_else(|| {
+        let own = host.ends_with("-sender") || host.ends_with("-receiver");
+        own.then(|| {
+            (format!("`{host}` is what a group's own host is called"), "choose another name".to_owned())
+        })
+    });
+    if let Some((message, help)) = fault {
+        reader.wrong(&["traffic", group, "host"], message, help);
     }
 }

@@ -4,7 +4,7 @@ mod wifi;
 
 use crate::each::Times;
 use crate::link::LONGEST_DELAY;
-use crate::reader::{Reader, bad_name};
+use crate::reader::Reader;
 use crate::run::{Group, Ip, UDP_HEADER};
 use crate::timing::Timing;
 use crate::traffic::Traffic;
@@ -333,19 +333,6 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
                 format!("with run.start_jitter a flow may start at {last_start}, after it has stopped");
             reader.wrong(&at("stop"), message, "stop it later, or shorten run.start_jitter");
         }
-    }
-}
-
-/// Checks the name of a sending host: it may be that of no group's own hosts.
-pub(crate) fn host(reader: &mut Reader<'_>, group: &str, host: &str) {
-    let fault = bad_name("host", host).or_else(|| {
-        let own = host.ends_with("-sender") || host.ends_with("-receiver");
-        own.then(|| {
-            (format!("`{host}` is what a group's own host is called"), "choose another name".to_owned())
-        })
-    });
-    if let Some((message, help)) = fault {
-        reader.wrong(&["traffic", group, "host"], message, help);
     }
 }
 

@@ -321,7 +321,7 @@ impl Run {
     }
 
     /// What stands between the application and a UDP socket at one end of a flow, if anything does.
-    pub fn layer(&self, flow: usize) -> Option<weir_transport::cp_udp::Layer> {
+    pub fn layer(&self, flow: usize) -> Option<weir_transport::Layer> {
         self.groups[self.flows[flow].group].transport.as_ref()?.layer(flow as u64)
     }
 

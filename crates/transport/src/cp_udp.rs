@@ -2,14 +2,14 @@
 //! aggregation points on the way count the flow as one of its application and measure the path by its packets; the flow itself
 //! sends what its application says and adapts to nothing.
 //!
-//! [`Layer`] writes and reads the header. It stands between the application and its UDP socket: the simulator's, or the kernel's.
+//! [`Layer`] writes and reads the header.
 
 use crate::ranges::within;
-use crate::{End, Setup, Transport, udp};
+use crate::{End, Layer, Setup, Transport, udp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_coord::endpoint::{Endpoint as Coordinated, Identity};
-use weir_coord::header::{FLOWS, Flags, LONGEST, Version};
+use weir_coord::endpoint::Identity;
+use weir_coord::header::{FLOWS, Version};
 use weir_coord::seal::Key;
 
 /// The CP transport's number in the header; aggregation points do not look at it.
@@ -66,10 +66,7 @@ impl Transport for Parameters {
         let Parameters { application, key, .. } = *self;
         let flow = (flow % FLOWS as u64) as u8;
         let identity = Identity { application, flow, protocol: PROTOCOL, key, epoch: 0 };
-        Some(Layer {
-            endpoint: Coordinated::new(identity, self.version(), &[]),
-            head: Vec::with_capacity(2 * LONGEST),
-        })
+        Some(Layer::new(identity, self.version()))
     }
     fn layer_header(&self) -> u32 {
         self.version().length() as u32
@@ -77,31 +74,6 @@ impl Transport for Parameters {
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
         let end = || End::Udp(udp::Socket::behind(self.layer(setup.flow), setup.ecn));
         [end(), end()]
-    }
-}
-
-/// What stands between an application and its UDP socket: it writes the CP header of each datagram and takes it off again.
-#[derive(Debug)]
-pub struct Layer {
-    endpoint: Coordinated,
-    head: Vec<u8>,
-}
-
-impl Layer {
-    /// What a datagram begins with whose application's bytes begin with `head`: the CP header, then `head`.
-    pub fn seal(&mut self, head: &[u8]) -> &[u8] {
-        let length = self.endpoint.header_length();
-        self.head.clear();
-        self.head.resize(length, 0);
-        self.endpoint.seal(Flags::default(), &mut self.head);
-        self.head.extend_from_slice(head);
-        &self.head
-    }
-
-    /// What follows the CP header of a datagram that has arrived; none where the header is missing, another flow's or forged.
-    pub fn open<'a>(&mut self, head: &'a [u8]) -> Option<&'a [u8]> {
-        let length = self.endpoint.open(head, |_, _| {}).ok()?;
-        head.get(length..)
     }
 }
 

@@ -6,6 +6,7 @@ mod body;
 pub mod cp_udp;
 mod end;
 mod endpoint;
+mod layer;
 mod paced;
 mod ranges;
 pub mod rap;
@@ -19,6 +20,7 @@ pub mod udp;
 pub use body::{Body, Datagram};
 pub use end::End;
 pub use endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+pub use layer::Layer;
 pub use settings::{Buffer, RTO_MIN, Settings};
 
 use weir_base::{Bytes, Ecn};
@@ -57,7 +59,7 @@ trait Transport {
         None
     }
     /// What stands between an application and a UDP socket at one end of the flow of this number, if anything does.
-    fn layer(&self, flow: u64) -> Option<cp_udp::Layer> {
+    fn layer(&self, flow: u64) -> Option<Layer> {
         let _ = flow;
         None
     }
@@ -123,7 +125,7 @@ impl Config {
         self.transport().application()
     }
     /// What stands between an application and a UDP socket at one end of the flow of this number, if anything does.
-    pub fn layer(&self, flow: u64) -> Option<cp_udp::Layer> {
+    pub fn layer(&self, flow: u64) -> Option<Layer> {
         self.transport().layer(flow)
     }
     /// Bytes that such a layer puts before what the application sends in a datagram.

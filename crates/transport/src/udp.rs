@@ -1,7 +1,7 @@
 //! UDP (RFC 768): each write is a datagram that leaves at once, each datagram that arrives is read once. Nothing is acknowledged.
 
-use crate::cp_udp::Layer;
 use crate::endpoint::{Endpoint, Message, Read, Stream};
+use crate::layer::Layer;
 use crate::{Body, Datagram, End, Setup, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

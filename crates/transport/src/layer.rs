@@ -1,0 +1,34 @@
+//! The layer of a coordinated flow between its application and its UDP socket, the simulator's or the kernel's.
+
+use weir_coord::endpoint::{Endpoint, Identity};
+use weir_coord::header::{Flags, LONGEST, Version};
+
+/// What stands between an application and its UDP socket: it writes the CP header of each datagram and takes it off again.
+#[derive(Debug)]
+pub struct Layer {
+    endpoint: Endpoint,
+    head: Vec<u8>,
+}
+
+impl Layer {
+    /// That of this flow's end.
+    pub(crate) fn new(identity: Identity, version: Version) -> Layer {
+        Layer { endpoint: Endpoint::new(identity, version, &[]), head: Vec::with_capacity(2 * LONGEST) }
+    }
+
+    /// What a datagram begins with whose application's bytes begin with `head`: the CP header, then `head`.
+    pub fn seal(&mut self, head: &[u8]) -> &[u8] {
+        let length = self.endpoint.header_length();
+        self.head.clear();
+        self.head.resize(length, 0);
+        self.endpoint.seal(Flags::default(), &mut self.head);
+        self.head.extend_from_slice(head);
+        &self.head
+    }
+
+    /// What follows the CP header of a datagram that has arrived; none where the header is missing, another flow's or forged.
+    pub fn open<'a>(&mut self, head: &'a [u8]) -> Option<&'a [u8]> {
+        let length = self.endpoint.open(head, |_, _| {}).ok()?;
+        head.get(length..)
+    }
+}
