@@ -1,8 +1,8 @@
 //! What an AQM tells of itself: the probabilities that it sets, and whether it is overloaded. These metrics are there only
 //! where the queue tells.
 
+use super::told::QueueState;
 use super::value::{Distribution, Value, ratio};
-use super::view::QueueState;
 use super::{Domain, Formula, Level, Metric, Queue};
 
 impl Queue<'_> {

@@ -4,6 +4,7 @@
 
 mod aqm;
 mod completion;
+mod connection;
 mod domain;
 mod ensemble;
 mod message;
@@ -13,6 +14,7 @@ mod second;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod told;
 mod value;
 mod view;
 
@@ -89,6 +91,12 @@ pub const METRICS: &[Metric] = &[
     message::FRAME_DELAY,
     message::FRAMES_ON_TIME,
     message::FRAMES_LOST,
+    connection::CAPACITY_ESTIMATE,
+    connection::CAPACITY_ERROR,
+    connection::FIRST_CONTROLLER,
+    connection::SECOND_CONTROLLER,
+    connection::EFFICIENCY,
+    connection::PLANNED_EFFICIENCY,
     ensemble::ASYNCHRONY,
     ensemble::STALL,
     ensemble::DELAY,
@@ -100,6 +108,7 @@ pub const METRICS: &[Metric] = &[
     second::RTT_WORST,
     second::FRAMES_WORST,
     second::SETTLING,
+    second::RECOVERY,
     second::QUEUE_DELAY_SETTLING,
 ];
 
@@ -160,7 +169,7 @@ pub(crate) enum Formula {
     State(fn(&Queue<'_>) -> Value),
     /// From some flows: one, a group's, or all.
     Flows(fn(&Flows<'_>) -> Value),
-    /// From the requests and frames of some flows; left out where it is undefined, as most traffic has neither.
+    /// From what some flows' applications or transports tell; left out where it is undefined, as most tell nothing.
     Messages(fn(&Flows<'_>) -> Value),
     /// From two groups.
     Pair(fn(&Flows<'_>, &Flows<'_>) -> Value),

@@ -4,6 +4,7 @@
 use super::value::{Value, mbps, percent, ratio};
 use super::view::Sum;
 use super::{Domain, Flows, Formula, Level, Metric, Queue};
+use weir_base::Span;
 
 /// How near to their final value one-second means are once they have settled, as a share of that value, unless a named
 /// window says otherwise.
@@ -90,15 +91,40 @@ fn greatest(means: Means) -> Value {
 /// The number of the first second from which on all means are within the tolerance, a share, of the mean of the last third.
 /// None when the last one is not, or there are too few to tell. A second without a mean is no reason against it.
 fn settled(means: &[Option<f64>], tolerance: f64) -> Option<usize> {
-    let last = means.len().div_ceil(FEWEST_SECONDS);
-    let (sum, count) = means[means.len() - last..]
-        .iter()
-        .flatten()
-        .fold((0.0, 0.0), |(sum, count), mean| (sum + mean, count + 1.0));
-    let aim = ratio(sum, count).filter(|_| means.len() >= FEWEST_SECONDS)?;
+    let aim = last_third(means)?;
     let far = |mean: &Option<f64>| mean.is_some_and(|mean| (mean - aim).abs() > tolerance * aim.abs());
     let first = means.iter().rposition(far).map_or(0, |second| second + 1);
     (first < means.len()).then_some(first)
+}
+
+/// The shortest stretch whose goodput tells that traffic is back.
+const STRETCH: Span = Span::from_millis(100);
+
+/// The mean of the last third of the values; none below three.
+fn last_third(means: &[Option<f64>]) -> Option<f64> {
+    let last = &means[means.len() - means.len().div_ceil(FEWEST_SECONDS)..];
+    let (sum, count) = last.iter().flatten().fold((0.0, 0.0), |(sum, count), mean| (sum + mean, count + 1.0));
+    ratio(sum, count).filter(|_| means.len() >= FEWEST_SECONDS)
+}
+
+impl Flows<'_> {
+    /// The seconds from the begin of a named window until goodput is back.
+    fn recovery(&self) -> Option<f64> {
+        let view = self.view;
+        let aim = last_third(&self.goodput_by_second()).filter(|_| view.is_part && self.read())?;
+        let mut periods: Vec<_> = self.each().flat_map(|flow| flow.periods.iter().copied()).collect();
+        periods.sort_unstable();
+        let sample = view.info.sample.as_nanos().max(1);
+        let stretch = Span::from_nanos(STRETCH.as_nanos().div_ceil(sample) * sample);
+        let is_back = |place: &usize| {
+            let until = periods[*place].0 + stretch;
+            let bytes = periods[*place..].iter().take_while(|(_, end, _)| *end <= until);
+            mbps(bytes.map(|(.., bytes)| bytes).sum(), stretch)
+                .is_some_and(|rate| rate >= (1.0 - view.tolerance) * aim)
+        };
+        let first = (0..periods.len()).find(is_back)?;
+        Some(periods[first].0.since(view.window.from).as_secs_f64())
+    }
 }
 
 impl super::View<'_> {
@@ -185,6 +211,19 @@ pub(super) const SETTLING: Metric = Metric {
     domain: Domain::NotNegative,
     bound: None,
     formula: Formula::Flows(|f| f.view.settling_time(&f.goodput_by_second())),
+};
+
+/// How long traffic takes to come back.
+pub(super) const RECOVERY: Metric = Metric {
+    name: "recovery_time_s",
+    title: "Recovery time of goodput",
+    unit: "s",
+    of: &[Level::Group, Level::Flow],
+    definition: "From the window's begin, which is where an outage ends or the path changes, to the begin of the first stretch of a tenth of a second at least, in whole sample periods, whose goodput is no more than a tolerance below the mean over the window's last third of seconds. The tolerance is 10 % of that mean unless the window says otherwise. Undefined below three seconds, and where there is no such stretch.",
+    source: "weir",
+    domain: Domain::NotNegative,
+    bound: None,
+    formula: Formula::Messages(|f| Value::from(f.recovery())),
 };
 
 /// How long a queue takes to find its delay.

@@ -7,9 +7,11 @@
 //! data's arrival when that is later: what was under way when it stopped is received after that.
 
 use super::SETTLING_TOLERANCE;
+use super::told::{FlowCounter, QueueState};
+use super::value::mbps;
 use crate::info::{RunInfo, WindowInfo};
 use crate::records::Records;
-use crate::types::{Component, FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
+use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::collections::BTreeSet;
 use weir_base::{Ecn, Histogram, Span, Time};
 
@@ -92,6 +94,8 @@ impl Window {
 pub struct View<'a> {
     pub(super) info: &'a RunInfo,
     pub(super) window: Window,
+    /// Whether that is a named part of the run.
+    pub(super) is_part: bool,
     /// The window's whole seconds.
     pub(super) seconds: Vec<Window>,
     /// How near to their final value one-second means are once they have settled, as a share of that value.
@@ -124,31 +128,12 @@ pub(super) struct LinkView {
     pub(super) seconds: Vec<[Sum; 4]>,
     /// When the last of those ended.
     last_delay: Time,
+    /// What it could carry in each sample period of the window, by the period's end, in Mbit/s.
+    pub(super) capacities: Vec<(Time, f64)>,
+    /// When the last of its sample periods ended.
+    last_sample: Time,
     /// What the queue told of itself, by [`QueueState`], a value a period.
     pub(super) states: [Vec<f64>; QueueState::ALL.len()],
-}
-
-/// What queues with an AQM tell of themselves and metrics are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueueState {
-    /// The probability of a drop.
-    Drop,
-    /// The probability of a mark, of L4S packets where these are apart.
-    Mark,
-    /// The probability that a controller keeps, from which the others follow.
-    Base,
-    /// Whether drops have taken the place of marks.
-    Overload,
-}
-
-impl QueueState {
-    /// All of them, with the names that queues give them.
-    const ALL: [(QueueState, &str); 4] = [
-        (QueueState::Drop, "drop_probability"),
-        (QueueState::Mark, "mark_probability"),
-        (QueueState::Base, "base_probability"),
-        (QueueState::Overload, "overload"),
-    ];
 }
 
 /// A flow in the window.
@@ -169,12 +154,20 @@ pub(super) struct FlowView {
     pub(super) reads: bool,
     /// What its application read in each second of the window in which it read anything: the second's number, and bytes.
     pub(super) seconds: Vec<(usize, u64)>,
+    /// What its application read in each sample period of the window in which it read anything: the period's begin and end, and bytes.
+    pub(super) periods: Vec<(Time, Time, u64)>,
     /// What its application read in all, whatever the window.
     pub(super) read_in_all: u64,
     /// Requests and frames, where there were any.
     pub(super) messages: Option<Box<MessageSums>>,
     /// Time-weighted mean of the window.
     pub(super) cwnd: TimeMean,
+    /// What the transport took the path's rate for at the ends of the window's sample periods, in Mbit/s.
+    pub(super) estimates: Vec<(Time, f64)>,
+    /// How many plans of its error control were told of, and the sum of their efficiencies.
+    pub(super) planned: (u64, f64),
+    /// Of each [`FlowCounter`] its value at the window's begin and at its end, where the transport tells it.
+    pub(super) counters: [Option<(f64, f64)>; FlowCounter::ALL.len()],
     /// Timeouts until the window's begin, and until its end, where known.
     timeouts: (u64, Option<u64>),
     /// The flow's last transport sample, in the window or before.
@@ -218,6 +211,11 @@ impl FlowView {
         Some((last?.since(first?), at))
     }
 
+    /// How much a counter grew in the window; none where the transport does not tell it.
+    pub(super) fn grown(&self, counter: FlowCounter) -> Option<f64> {
+        self.counters[counter as usize].map(|(from, to)| to - from)
+    }
+
     pub(super) fn timeouts(&self) -> Option<u64> {
         self.timeouts.1.map(|until_end| until_end.saturating_sub(self.timeouts.0))
     }
@@ -255,7 +253,7 @@ impl<'a> View<'a> {
     /// A named part of the run.
     pub fn within(part: &WindowInfo, info: &'a RunInfo, records: &Records) -> View<'a> {
         let window = Window::between(part.from, part.to, &Window::bounds(records));
-        View::of(window, part.tolerance, info, records)
+        View { is_part: true, ..View::of(window, part.tolerance, info, records) }
     }
 
     fn of(window: Window, tolerance: f64, info: &'a RunInfo, records: &Records) -> View<'a> {
@@ -264,6 +262,7 @@ impl<'a> View<'a> {
         let mut view = View {
             info,
             window,
+            is_part: false,
             tolerance,
             links: vec![link; info.links.len()],
             flows: vec![FlowView::default(); info.flows.len()],
@@ -274,6 +273,7 @@ impl<'a> View<'a> {
         };
         view.add_links(records);
         view.add_flows(records);
+        view.add_told(records);
         view
     }
 
@@ -283,8 +283,13 @@ impl<'a> View<'a> {
     }
 
     fn add_links(&mut self, records: &Records) {
-        for sample in records.links.iter().filter(|sample| self.window.holds(sample.at)) {
+        for sample in &records.links {
             let Some(link) = self.links.get_mut(sample.link as usize) else { continue };
+            let period = sample.at.since(std::mem::replace(&mut link.last_sample, sample.at));
+            if !self.window.holds(sample.at) {
+                continue;
+            }
+            link.capacities.extend(mbps(sample.capacity.get(), period).map(|carries| (sample.at, carries)));
             link.sum.merge(sample);
             link.periods += 1;
             link.backlog_packets += u64::from(sample.backlog_packets);
@@ -304,18 +309,13 @@ impl<'a> View<'a> {
                 add_to(&mut second[sample.class as usize], sum);
             }
         }
-        for sample in records.states.iter().filter(|sample| self.window.holds(sample.at)) {
-            let Component::Queue(link) = sample.of else { continue };
-            let Some(link) = self.links.get_mut(link as usize) else { continue };
-            if let Some((state, _)) = QueueState::ALL.iter().find(|(_, name)| **name == *sample.name) {
-                link.states[*state as usize].push(sample.value);
-            }
-        }
     }
 
     fn add_flows(&mut self, records: &Records) {
+        let mut last = vec![Time::ZERO; self.flows.len()];
         for sample in &records.flows {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
+            let begin = std::mem::replace(&mut last[sample.flow as usize], sample.at);
             flow.arrivals =
                 (flow.arrivals.0.or(sample.first_packet), sample.last_arrival.or(flow.arrivals.1));
             flow.last_data = sample.last_data.or(flow.last_data);
@@ -323,6 +323,9 @@ impl<'a> View<'a> {
             if self.window.holds(sample.at) {
                 flow.sum.merge(sample);
                 self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);
+                if sample.read_bytes > 0 {
+                    flow.periods.push((begin, sample.at, sample.read_bytes));
+                }
                 let second = self.window.second(sample.at);
                 match flow.seconds.last_mut() {
                     Some((last, bytes)) if *last == second => *bytes += sample.read_bytes,

@@ -1,0 +1,229 @@
+//! What a connection tells of itself: what it takes the path's rate for, which of its controllers carried its packets, and how much of
+//! what arrived was of use. These metrics are there only where the transport tells (SLIQ).
+
+use super::told::FlowCounter;
+use super::value::{Distribution, Value, ratio};
+use super::view::FlowView;
+use super::{Domain, Flows, Formula, Level, Metric};
+use weir_base::Time;
+
+impl Flows<'_> {
+    /// How much a counter grew in the window, over all flows; none where none of them has it.
+    fn grown(&self, counter: FlowCounter) -> Option<f64> {
+        self.each().filter_map(|flow| flow.grown(counter)).reduce(|sum, grown| sum + grown)
+    }
+
+    /// A part of what two counters grew by together, in percent.
+    fn part(&self, part: FlowCounter, rest: FlowCounter) -> Value {
+        let shares = self.grown(part).zip(self.grown(rest));
+        Value::from(shares.and_then(|(part, rest)| ratio(100.0 * part, part + rest)))
+    }
+
+    /// Each estimate of the window with what the path could carry in the period that ended then, in Mbit/s.
+    fn estimates(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let flows = self.members.iter().map(|&flow| (flow, &self.view.flows[flow]));
+        flows.flat_map(move |(number, flow): (usize, &FlowView)| {
+            let group = self.view.info.flows[number].group;
+            flow.estimates
+                .iter()
+                .filter_map(move |(at, estimate)| Some((*estimate, self.carries(group, *at)?)))
+        })
+    }
+
+    /// What the slowest of the links that a group's data crosses could carry in the sample period that ended then, in Mbit/s.
+    fn carries(&self, group: u32, at: Time) -> Option<f64> {
+        let links = self.view.info.links.iter().zip(&self.view.links);
+        let crossed = links.filter(|(info, _)| info.groups.contains(&group));
+        let of_link = crossed.filter_map(|(_, link)| {
+            let place = link.capacities.binary_search_by_key(&at, |(at, _)| *at).ok()?;
+            Some(link.capacities[place].1)
+        });
+        of_link.reduce(f64::min)
+    }
+}
+
+const OF: &[Level] = &[Level::Group, Level::Flow];
+const TOLD: &str = "the transport's own state, once a sample period";
+
+/// What a connection takes the path's rate for.
+pub(super) const CAPACITY_ESTIMATE: Metric = Metric {
+    name: "capacity_estimate_mbps",
+    title: "Estimated capacity",
+    unit: "Mbit/s",
+    of: OF,
+    definition: "Distribution over sample periods of the rate that the sender takes the path to carry, headers included, at the end of each.",
+    source: TOLD,
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| {
+        Value::from(Distribution::of(f.estimates().map(|(estimate, _)| estimate)))
+    }),
+};
+
+/// How far that is off.
+pub(super) const CAPACITY_ERROR: Metric = Metric {
+    name: "capacity_estimate_error",
+    title: "Error of the estimated capacity",
+    unit: "",
+    of: OF,
+    definition: "Distribution over sample periods of how far the estimated capacity at the end of each is from what the slowest link on the data's route could carry in it, as a share of that.",
+    source: TOLD,
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Messages(|f| {
+        let errors = f.estimates().filter(|(_, carries)| *carries > 0.0);
+        Value::from(Distribution::of(errors.map(|(estimate, carries)| (estimate - carries).abs() / carries)))
+    }),
+};
+
+/// What the first of two controllers carried.
+pub(super) const FIRST_CONTROLLER: Metric = Metric {
+    name: "first_controller_percent",
+    title: "Packets of the first controller",
+    unit: "%",
+    of: OF,
+    definition: "Packets of the group's controller that were delivered, as a share of those of both controllers of the connection.",
+    source: TOLD,
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| f.part(FlowCounter::First, FlowCounter::Second)),
+};
+
+/// What the second carried.
+pub(super) const SECOND_CONTROLLER: Metric = Metric {
+    name: "second_controller_percent",
+    title: "Packets of the second controller",
+    unit: "%",
+    of: OF,
+    definition: "Packets of the connection's second controller that were delivered, as a share of those of both.",
+    source: TOLD,
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| f.part(FlowCounter::Second, FlowCounter::First)),
+};
+
+/// How much of what arrived was of use.
+pub(super) const EFFICIENCY: Metric = Metric {
+    name: "aec_efficiency_percent",
+    title: "Efficiency of the error control",
+    unit: "%",
+    of: OF,
+    definition: "Packets' worth of data delivered by a stream with a deadline, received or recovered, as a share of its packets that arrived, repair packets and duplicates included, as far as the sender knows.",
+    source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, once a sample period",
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| {
+        let counts = f.grown(FlowCounter::Usable).zip(f.grown(FlowCounter::Arrived));
+        // A group that ends at the window's begin may have arrived before it.
+        let share = counts.and_then(|(usable, arrived)| ratio(100.0 * usable, arrived));
+        Value::from(share.map(|share| share.min(100.0)))
+    }),
+};
+
+/// How much of what arrives is of use as planned.
+pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
+    name: "aec_planned_efficiency_percent",
+    title: "Efficiency that the plans expect",
+    unit: "%",
+    of: OF,
+    definition: "Mean over sample periods of the efficiency that the stream's newest plan expects on the channel as the sender knows it then: nearly the best that any plan has there.",
+    source: TOLD,
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| {
+        let (count, sum) =
+            f.each().fold((0, 0.0), |(count, sum), flow| (count + flow.planned.0, sum + flow.planned.1));
+        Value::from(ratio(100.0 * sum, count as f64))
+    }),
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::info::{FlowInfo, GroupInfo, LinkInfo, RunInfo, WindowInfo};
+    use crate::types::{Component, FlowSample, LinkSample, Recorder, StateSample};
+    use crate::{Records, RunSummary, Value};
+    use weir_base::{Bytes, Span, Time};
+    use weir_fabric::LinkCounters;
+
+    /// Eight seconds in periods of 100 ms over a link of 8 Mbit/s, which from the fourth second on carries half of it. The sender takes it for
+    /// 8 Mbit/s to the end; nothing is read in the fifth second.
+    fn run() -> (RunInfo, Records) {
+        let secs = Span::from_secs;
+        let part = |name: &str, from, to| WindowInfo {
+            name: name.into(),
+            from: secs(from),
+            to: secs(to),
+            tolerance: 0.1,
+            phase: false,
+        };
+        let info = RunInfo {
+            duration: secs(8),
+            sample: Span::from_millis(100),
+            bottleneck: Some(0),
+            windows: vec![part("before", 0, 3), part("after", 4, 8)],
+            links: vec![LinkInfo { instrumented: true, groups: vec![0], ..LinkInfo::default() }],
+            groups: vec![GroupInfo { name: "a".into(), ..GroupInfo::default() }],
+            flows: vec![FlowInfo::default()],
+            ..RunInfo::default()
+        };
+        let mut records = Records::default();
+        for period in 1..=80u64 {
+            let at = Time::ZERO + Span::from_millis(100 * period);
+            let capacity = Bytes::new(if period <= 30 { 100_000 } else { 50_000 });
+            let counters = LinkCounters { capacity, ..LinkCounters::default() };
+            records.link(&LinkSample { at, counters, ..LinkSample::default() });
+            let read_bytes = if (41..=50).contains(&period) { 0 } else { 50_000 };
+            records.flow(&FlowSample { at, read_bytes, ..FlowSample::default() });
+            let told = [
+                ("capacity_mbps", 8.0),
+                ("delivered_packets", 3.0 * period as f64),
+                ("second_delivered_packets", 97.0 * period as f64),
+                ("arrived_packets", 100.0 * period as f64),
+                ("usable_packets", 80.0 * period as f64),
+                ("plan_efficiency", 0.85),
+            ];
+            for (name, value) in told {
+                records.state(&StateSample { at, of: Component::Controller(0), name, value });
+            }
+        }
+        (info, records)
+    }
+
+    #[test]
+    fn what_a_connection_tells_is_taken_over_the_window() {
+        let (info, records) = run();
+        let summary = RunSummary::new(&info, &records, None);
+        let of = |window: usize, metric: &str| summary.windows[window].groups[0].metrics.get(metric).scalar();
+        assert_eq!(of(0, "capacity_estimate_error"), Some(0.0));
+        assert_eq!(of(1, "capacity_estimate_error"), Some(1.0));
+        assert_eq!(of(1, "capacity_estimate_mbps"), Some(8.0));
+        assert_eq!(
+            (of(0, "first_controller_percent"), of(1, "second_controller_percent")),
+            (Some(3.0), Some(97.0))
+        );
+        assert_eq!(
+            (of(1, "aec_efficiency_percent"), of(1, "aec_planned_efficiency_percent")),
+            (Some(80.0), Some(85.0))
+        );
+        assert_eq!(summary.invalid, [""; 0]);
+    }
+
+    #[test]
+    fn recovery_is_the_time_until_the_rate_is_back() {
+        let (info, records) = run();
+        let summary = RunSummary::new(&info, &records, None);
+        let of = |window: usize| summary.windows[window].groups[0].metrics.get("recovery_time_s");
+        assert_eq!((of(0), of(1)), (Value::Number(0.0), Value::Number(1.0)));
+        // It is of a named part of a run alone.
+        assert_eq!(summary.groups[0].metrics.get("recovery_time_s"), Value::Undefined);
+    }
+
+    #[test]
+    fn what_no_transport_tells_is_left_out() {
+        let (info, mut records) = run();
+        records.states.clear();
+        let summary = RunSummary::new(&info, &records, None);
+        let told = ["capacity_estimate_mbps", "first_controller_percent", "aec_efficiency_percent"];
+        assert!(summary.groups[0].metrics.iter().all(|(name, _)| !told.contains(&name)));
+    }
+}
