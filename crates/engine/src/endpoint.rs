@@ -37,8 +37,9 @@ pub fn record_endpoint(
         timeouts: Some(sample.timeouts),
     });
     if !drawn && flow < FLOWS_WITH_STATE {
-        sender.state(&mut |_, name, value| {
-            recorder.state(&StateSample { at: now, of: Component::Controller(id), name, value });
+        sender.state(&mut |part, name, value| {
+            let name = part.name_of(name);
+            recorder.state(&StateSample { at: now, of: Component::Controller(id), name: &name, value });
         });
     }
 }
