@@ -2,115 +2,22 @@
 //! again, and what a stranger or a careless sender asks for is refused.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod hosts;
+
+use hosts::{BLOCK, Place, bytes, text, weir};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
 
-/// What a file is cut into, in bytes.
-const BLOCK: usize = 4 << 20;
-
-/// A folder to send from, one to receive in, and the keys of both hosts.
-struct Place {
-    folder: tempfile::TempDir,
-    sender: String,
-    receiver: String,
-}
-
-/// A receiver, which ends with the test.
-struct Serving {
-    process: Child,
-    at: String,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-}
-
-fn weir(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command.arg("circuit").args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Bytes of which no two blocks are alike.
-fn bytes(length: usize) -> Vec<u8> {
-    (0..length as u64).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
-}
-
-impl Place {
-    fn new() -> Place {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("in")).unwrap();
-        let key = |name: &str| {
-            let made = weir(&["keygen", folder.path().join(name).to_str().unwrap()]).output().unwrap();
-            assert!(made.status.success(), "{}", text(&made.stderr));
-            text(&made.stdout).trim().to_owned()
-        };
-        let (sender, receiver) = (key("sender.key"), key("receiver.key"));
-        Place { sender, receiver, folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
-        fs::write(self.path(name), contents).unwrap();
-        self.path(name)
-    }
-
-    fn serve(&self, more: &[&str]) -> Serving {
-        let (key, into) = (self.path("receiver.key"), self.path("in"));
-        let arguments = ["serve", "--key", key.to_str().unwrap(), "--into", into.to_str().unwrap()];
-        let mut command =
-            weir(&[&arguments[..], &["--allow", &self.sender, "--listen", "127.0.0.1:0"], more].concat());
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let at = line.split(' ').nth(2).unwrap().trim_end_matches(',').to_owned();
-        assert!(line.contains(&self.receiver), "{line}");
-        Serving { process, at }
-    }
-
-    fn send(&self, files: &[&Path], to: &str, more: &[&str]) -> Output {
-        let key = self.path("sender.key");
-        let mut command = weir(&["send"]);
-        command.args(files).arg(to).arg("--key").arg(key).args(["--peer", &self.receiver]).args(more);
-        command.output().unwrap()
-    }
-
-    /// Sends what must arrive; what is told at the end.
-    fn sent(&self, files: &[&Path], to: &str, more: &[&str]) -> Value {
-        let output = self.send(files, to, &[more, &["--json"]].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let all = text(&output.stdout);
-        // Before it there may be a line for each second.
-        serde_json::from_str(all.lines().last().unwrap()).unwrap_or_else(|error| panic!("{error}: {all}"))
-    }
-
-    fn received(&self) -> Vec<(String, Vec<u8>)> {
-        let entries = fs::read_dir(self.path("in")).unwrap().map(|entry| entry.unwrap().path());
-        let mut all: Vec<_> = entries
-            .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap()))
-            .collect();
-        all.sort();
-        all
-    }
+fn two_hosts() -> Place {
+    Place::of("circuit", &[])
 }
 
 #[test]
 fn files_of_all_lengths_arrive_whole_over_several_streams() {
-    let place = Place::new();
+    let place = two_hosts();
     let serving = place.serve(&[]);
     let contents = [("empty", 0), ("one", 1), ("block", BLOCK), ("more", 3 * BLOCK + 17)]
         .map(|(name, length)| (name, bytes(length)));
@@ -136,7 +43,7 @@ fn files_of_all_lengths_arrive_whole_over_several_streams() {
 
 #[test]
 fn an_interrupted_transfer_goes_on_with_the_blocks_that_are_missing_or_wrong() {
-    let place = Place::new();
+    let place = two_hosts();
     let serving = place.serve(&[]);
     let contents = bytes(3 * BLOCK + 5);
     let file = place.file("data", &contents);
@@ -189,7 +96,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut change: impl FnMut(u64, &mut
 
 #[test]
 fn what_is_damaged_on_the_way_is_sent_again_and_never_written() {
-    let place = Place::new();
+    let place = two_hosts();
     let serving = place.serve(&[]);
     let contents = bytes(2 * BLOCK);
     let file = place.file("data", &contents);
@@ -201,10 +108,10 @@ fn what_is_damaged_on_the_way_is_sent_again_and_never_written() {
 
 #[test]
 fn what_comes_from_memory_is_verified_and_thrown_away_where_that_is_meant() {
-    let place = Place::new();
+    let place = two_hosts();
     let send = |at: &str| {
         let mut command =
-            weir(&["send", "--memory", "9MB", at, "--peer", &place.receiver, "--json", "--key"]);
+            weir(&["circuit", "send", "--memory", "9MB", at, "--peer", &place.receiver, "--json", "--key"]);
         command.arg(place.path("sender.key")).output().unwrap()
     };
     let refused = send(&place.serve(&[]).at);
@@ -224,17 +131,24 @@ fn what_comes_from_memory_is_verified_and_thrown_away_where_that_is_meant() {
 
 #[test]
 fn only_hosts_that_know_one_another_talk() {
-    let place = Place::new();
+    let place = two_hosts();
     let serving = place.serve(&[]);
     let file = place.file("data", b"x");
-    let stranger = Place::new();
+    let stranger = two_hosts();
     let mut command =
-        weir(&["send", file.to_str().unwrap(), &serving.at, "--peer", &place.receiver, "--key"]);
+        weir(&["circuit", "send", file.to_str().unwrap(), &serving.at, "--peer", &place.receiver, "--key"]);
     let unknown = command.arg(stranger.path("sender.key")).output().unwrap();
     let why = text(&unknown.stderr);
     assert!(unknown.status.code() == Some(2) && why.contains("does not know our key"), "{why}");
-    let mut command =
-        weir(&["send", file.to_str().unwrap(), &serving.at, "--peer", &stranger.receiver, "--key"]);
+    let mut command = weir(&[
+        "circuit",
+        "send",
+        file.to_str().unwrap(),
+        &serving.at,
+        "--peer",
+        &stranger.receiver,
+        "--key",
+    ]);
     let impostor = command.arg(place.path("sender.key")).output().unwrap();
     let why = text(&impostor.stderr);
     assert!(
@@ -257,7 +171,7 @@ fn only_hosts_that_know_one_another_talk() {
 
 #[test]
 fn what_cannot_be_sent_or_kept_is_refused_in_words() {
-    let place = Place::new();
+    let place = two_hosts();
     let serving = place.serve(&["--quota", "10 kB"]);
     let large = place.file("large", &bytes(10_001));
     let output = place.send(&[&large], &serving.at, &[]);
@@ -285,7 +199,7 @@ fn what_cannot_be_sent_or_kept_is_refused_in_words() {
     assert!(refusal(&[&small], "no such host", &[]).contains("write it like"));
     assert!(refusal(&[&small], &serving.at, &["--streams", "65"]).contains("write 1 to 64"));
     assert!(refusal(&[&small], &serving.at, &["--cc", "none-such"]).contains("cannot send under none-such"));
-    let again = weir(&["keygen", place.path("sender.key").to_str().unwrap()]).output().unwrap();
+    let again = weir(&["circuit", "keygen", place.path("sender.key").to_str().unwrap()]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "keys are not overwritten");
     fs::set_permissions(place.path("sender.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .unwrap();

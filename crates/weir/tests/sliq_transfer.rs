@@ -2,130 +2,34 @@
 //! and what a stranger or a careless sender asks for is refused.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod hosts;
+
+use hosts::{BLOCK, Place, address, bytes, serving, text, weir};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a file is cut into, in bytes.
-const BLOCK: usize = 4 << 20;
-
-/// A folder to send from, one to receive in, and the keys of both hosts.
-struct Place {
-    folder: tempfile::TempDir,
-    sender: String,
-    receiver: String,
+fn two_hosts() -> Place {
+    Place::of("sliq", &["--timeout", "2s"])
 }
 
-/// A receiver, which ends with the test.
-struct Serving {
-    process: Child,
-    at: String,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.process.kill();
-        self.process.wait().unwrap();
-    }
-}
-
-fn weir(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command.arg("sliq").args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Bytes of which no two blocks are alike.
-fn bytes(length: usize) -> Vec<u8> {
-    (0..length as u64).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
-}
-
-/// Where a receiver listens, as it says.
-fn address(line: &str) -> String {
-    line.split(' ').nth(2).unwrap().trim_end_matches(',').to_owned()
-}
-
-fn serving(mut command: Command) -> Serving {
-    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+/// A receiver whose standard output is the stream; its standard error, and where it listens.
+fn receiving_a_stream(place: &Place) -> (Child, BufReader<ChildStderr>, String) {
+    let mut receiver =
+        place.serve_command(&["--stdout"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    Serving { process, at: address(&line) }
-}
-
-impl Place {
-    fn new() -> Place {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("in")).unwrap();
-        let key = |name: &str| {
-            let made = weir(&["keygen", folder.path().join(name).to_str().unwrap()]).output().unwrap();
-            assert!(made.status.success(), "{}", text(&made.stderr));
-            text(&made.stdout).trim().to_owned()
-        };
-        let (sender, receiver) = (key("sender.key"), key("receiver.key"));
-        Place { sender, receiver, folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
-        fs::write(self.path(name), contents).unwrap();
-        self.path(name)
-    }
-
-    fn serve_command(&self, more: &[&str]) -> Command {
-        let key = self.path("receiver.key");
-        let arguments = ["serve", "--key", key.to_str().unwrap(), "--allow", &self.sender];
-        weir(&[&arguments[..], &["--listen", "127.0.0.1:0"], more].concat())
-    }
-
-    fn serve(&self, more: &[&str]) -> Serving {
-        let into = self.path("in");
-        serving(self.serve_command(&[&["--into", into.to_str().unwrap()], more].concat()))
-    }
-
-    fn send_command(&self, files: &[&Path], to: &str, more: &[&str]) -> Command {
-        let mut command = weir(&["send"]);
-        command.args(files).arg(to).arg("--key").arg(self.path("sender.key"));
-        command.args(["--peer", &self.receiver, "--timeout", "2s"]).args(more);
-        command
-    }
-
-    fn send(&self, files: &[&Path], to: &str, more: &[&str]) -> Output {
-        self.send_command(files, to, more).output().unwrap()
-    }
-
-    /// Sends what must arrive; what is told at the end.
-    fn sent(&self, files: &[&Path], to: &str, more: &[&str]) -> Value {
-        let output = self.send(files, to, &[more, &["--json"]].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let all = text(&output.stdout);
-        serde_json::from_str(all.lines().last().unwrap()).unwrap_or_else(|error| panic!("{error}: {all}"))
-    }
-
-    fn received(&self) -> Vec<(String, Vec<u8>)> {
-        let entries = fs::read_dir(self.path("in")).unwrap().map(|entry| entry.unwrap().path());
-        let mut all: Vec<_> = entries
-            .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap()))
-            .collect();
-        all.sort();
-        all
-    }
+    let mut errors = BufReader::new(receiver.stderr.take().unwrap());
+    errors.read_line(&mut line).unwrap();
+    (receiver, errors, address(&line))
 }
 
 #[test]
 fn files_go_there_and_back_sealed() {
-    let place = Place::new();
+    let place = two_hosts();
     let receiver = place.serve(&[]);
     let contents = [("empty", 0), ("one", 1), ("block", BLOCK), ("more", BLOCK + 17)]
         .map(|(name, length)| (name, bytes(length)));
@@ -138,14 +42,7 @@ fn files_go_there_and_back_sealed() {
     assert_eq!((&told["sent_bytes"], &told["kept_bytes"]), (&(2 * BLOCK + 18).into(), &0.into()));
     assert_eq!(told["files"].as_array().unwrap().len(), 4);
     // Back: the hosts have changed places.
-    let back = Place {
-        folder: tempfile::tempdir().unwrap(),
-        sender: place.receiver.clone(),
-        receiver: place.sender.clone(),
-    };
-    fs::create_dir(back.path("in")).unwrap();
-    fs::copy(place.path("sender.key"), back.path("receiver.key")).unwrap();
-    fs::copy(place.path("receiver.key"), back.path("sender.key")).unwrap();
+    let back = place.reversed();
     let receiver = back.serve(&[]);
     back.sent(&[&place.path("in/more")], &receiver.at, &[]);
     assert_eq!(back.received(), [("more".to_owned(), bytes(BLOCK + 17))]);
@@ -167,7 +64,7 @@ fn killed_in_the_middle(place: &Place, file: &Path, to: &str) -> bool {
 
 #[test]
 fn a_transfer_that_was_killed_goes_on_with_the_blocks_that_are_missing() {
-    let place = Place::new();
+    let place = two_hosts();
     let receiver = place.serve(&[]);
     let contents = bytes(24 * BLOCK);
     // On a machine that is busy a transfer may end before it is killed.
@@ -183,7 +80,7 @@ fn a_transfer_that_was_killed_goes_on_with_the_blocks_that_are_missing() {
 
 #[test]
 fn a_block_that_is_wrong_on_the_receivers_disk_is_sent_again() {
-    let place = Place::new();
+    let place = two_hosts();
     let receiver = place.serve(&[]);
     let contents = bytes(2 * BLOCK + 5);
     let file = place.file("data", &contents);
@@ -197,13 +94,8 @@ fn a_block_that_is_wrong_on_the_receivers_disk_is_sent_again() {
 
 #[test]
 fn standard_input_comes_out_of_the_others_standard_output() {
-    let place = Place::new();
-    let mut receiver =
-        place.serve_command(&["--stdout"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    let mut errors = BufReader::new(receiver.stderr.take().unwrap());
-    errors.read_line(&mut line).unwrap();
-    let at = address(&line);
+    let place = two_hosts();
+    let (mut receiver, _errors, at) = receiving_a_stream(&place);
     // A file is no stream, and is refused without harm.
     let refused = place.send(&[&place.file("x", b"x")], &at, &[]);
     assert!(refused.status.code() == Some(1) && text(&refused.stderr).contains("a stream is received here"));
@@ -225,13 +117,9 @@ fn standard_input_comes_out_of_the_others_standard_output() {
 
 #[test]
 fn a_stream_whose_reader_goes_away_fails_at_both_ends() {
-    let place = Place::new();
-    let mut receiver =
-        place.serve_command(&["--stdout"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    let mut errors = BufReader::new(receiver.stderr.take().unwrap());
-    errors.read_line(&mut line).unwrap();
-    let mut sender = place.send_command(&[Path::new("-")], &address(&line), &[]);
+    let place = two_hosts();
+    let (mut receiver, _errors, at) = receiving_a_stream(&place);
+    let mut sender = place.send_command(&[Path::new("-")], &at, &[]);
     let mut sender =
         sender.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = sender.stdin.take().unwrap();
@@ -251,12 +139,12 @@ fn a_stream_whose_reader_goes_away_fails_at_both_ends() {
 
 #[test]
 fn only_hosts_that_know_one_another_talk() {
-    let (place, stranger) = (Place::new(), Place::new());
+    let (place, stranger) = (two_hosts(), two_hosts());
     let receiver = place.serve(&[]);
     let file = place.file("data", b"x");
     let no_answer = |key: PathBuf, peer: &str| {
         let mut command =
-            weir(&["send", file.to_str().unwrap(), &receiver.at, "--peer", peer, "--timeout", "1s"]);
+            weir(&["sliq", "send", file.to_str().unwrap(), &receiver.at, "--peer", peer, "--timeout", "1s"]);
         let output = command.arg("--key").arg(key).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         text(&output.stderr)
@@ -271,7 +159,7 @@ fn only_hosts_that_know_one_another_talk() {
 
 #[test]
 fn what_cannot_be_sent_or_kept_is_refused_in_words() {
-    let place = Place::new();
+    let place = two_hosts();
     let receiver = place.serve(&["--quota", "10 kB"]);
     let large = place.file("large", &bytes(10_001));
     let output = place.send(&[&large], &receiver.at, &[]);
@@ -300,11 +188,11 @@ fn what_cannot_be_sent_or_kept_is_refused_in_words() {
     assert!(
         refusal(&[&small], &receiver.at, &["--second", "cubic"]).contains("the first controller already")
     );
-    let plain = weir(&["send", small.to_str().unwrap(), "192.0.2.1", "--plain"]).output().unwrap();
+    let plain = weir(&["sliq", "send", small.to_str().unwrap(), "192.0.2.1", "--plain"]).output().unwrap();
     assert!(plain.status.code() == Some(2) && text(&plain.stderr).contains("do not leave this machine"));
-    let plain = weir(&["serve", "--plain", "--perf", "--listen", "0.0.0.0:0"]).output().unwrap();
+    let plain = weir(&["sliq", "serve", "--plain", "--perf", "--listen", "0.0.0.0:0"]).output().unwrap();
     assert!(plain.status.code() == Some(2) && text(&plain.stderr).contains("do not leave this machine"));
-    let again = weir(&["keygen", place.path("sender.key").to_str().unwrap()]).output().unwrap();
+    let again = weir(&["sliq", "keygen", place.path("sender.key").to_str().unwrap()]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "keys are not overwritten");
     fs::set_permissions(place.path("sender.key"), PermissionsExt::from_mode(0o644)).unwrap();
     assert!(refusal(&[&small], &receiver.at, &[]).contains("others can read it"));
@@ -312,9 +200,19 @@ fn what_cannot_be_sent_or_kept_is_refused_in_words() {
 
 #[test]
 fn what_many_connections_bring_is_counted() {
-    let receiver = serving(weir(&["serve", "--plain", "--perf", "--listen", "127.0.0.1:0"]));
-    let perf = weir(&["perf", &receiver.at, "--plain", "--bytes", "100 kB", "--connections", "20", "--json"])
-        .output();
+    let receiver = serving(weir(&["sliq", "serve", "--plain", "--perf", "--listen", "127.0.0.1:0"])).0;
+    let perf = weir(&[
+        "sliq",
+        "perf",
+        &receiver.at,
+        "--plain",
+        "--bytes",
+        "100 kB",
+        "--connections",
+        "20",
+        "--json",
+    ])
+    .output();
     let perf = perf.unwrap();
     assert!(perf.status.success(), "{}", text(&perf.stderr));
     let told: Value = serde_json::from_slice(&perf.stdout).unwrap();
@@ -323,9 +221,10 @@ fn what_many_connections_bring_is_counted() {
 
 #[test]
 fn of_messages_with_a_deadline_all_are_told_of() {
-    let place = Place::new();
-    let receiver = serving(place.serve_command(&["--perf"]));
-    let mut perf = weir(&["perf", &receiver.at, "--peer", &place.receiver, "--json", "--seconds", "500 ms"]);
+    let place = two_hosts();
+    let receiver = serving(place.serve_command(&["--perf"])).0;
+    let mut perf =
+        weir(&["sliq", "perf", &receiver.at, "--peer", &place.receiver, "--json", "--seconds", "500 ms"]);
     perf.args(["--deadline", "200ms", "--rate", "4mbit", "--message", "1000B"]).arg("--key");
     let perf = perf.arg(place.path("sender.key")).output().unwrap();
     assert!(perf.status.success(), "{}", text(&perf.stderr));
