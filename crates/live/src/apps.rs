@@ -93,7 +93,7 @@ impl Sockets for Ends<'_> {
                 target: flow.target,
                 headers: flow.headers,
             }),
-            FlowSocket::Endpoint(socket) => InUse::Endpoint(socket),
+            FlowSocket::Endpoint(socket) => InUse::Endpoint(&mut socket.socket),
         })
     }
 }

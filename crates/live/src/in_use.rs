@@ -1,8 +1,8 @@
 //! A socket while its application works with it: the kernel's, or an endpoint of our own.
 
-use crate::endpoint_socket::EndpointSocket;
 use crate::kernel_socket::KernelInUse;
 use weir_base::{Bytes, Time};
+use weir_engine::EndSocket;
 use weir_transport::Endpoint;
 use weir_workload::{Received, Socket, Trouble, Writes};
 
@@ -11,7 +11,7 @@ pub(crate) enum InUse<'a> {
     /// The kernel's transport.
     Kernel(KernelInUse<'a>),
     /// An endpoint over UDP.
-    Endpoint(&'a mut EndpointSocket),
+    Endpoint(&'a mut EndSocket),
 }
 
 macro_rules! each {

@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 use weir_base::Ecn;
+use weir_engine::EndSocket;
 use weir_plan::{Group, Run, Settings};
 use weir_transport::Layer;
 use weir_workload::{Datagrams, End, Role};
@@ -170,7 +171,7 @@ fn place_endpoints(
     for (number, end) in [End::Sender, End::Receiver].into_iter().enumerate() {
         let Some(endpoint) = endpoints[number].take_if(|_| here[number]) else { continue };
         let port = Port::bind(places[number], false)?;
-        let socket = EndpointSocket::new(port, places[1 - number], endpoint, headers);
+        let socket = EndpointSocket::new(port, places[1 - number], EndSocket::new(endpoint, headers));
         *sockets.end(end) = Some(FlowSocket::Endpoint(Box::new(socket)));
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! One flow: where its hosts are, and the two ends of its connection, which are its application's sockets.
 
 use crate::packet::FlowAddress;
-use weir_base::{Bytes, Time};
+use weir_engine::EndSocket;
 use weir_plan::{Card, Pair, Run};
-use weir_transport::{Counts, Endpoint, Message, Stream};
-use weir_workload::{End, Received, Socket, Sockets, Trouble, Writes};
+use weir_transport::{Counts, Endpoint};
+use weir_workload::{End, Sockets};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u64 = 8;
@@ -26,7 +26,7 @@ pub(crate) struct Flow {
     /// The card of its sending host, and what of the flow waits in it.
     pub(crate) card: Option<InCard>,
     /// Its two ends, while it has a connection.
-    ends: Option<Box<[SimSocket; 2]>>,
+    ends: Option<Box<[EndSocket; 2]>>,
     /// What was told so far as events.
     pub(crate) told: Counts,
     /// The connection that it shares with other flows: its place among the world's.
@@ -87,7 +87,7 @@ impl Flow {
     /// The flow begins: it gets its two ends.
     pub(crate) fn begin(&mut self, run: &Run, number: usize) {
         let headers = u64::from(self.addresses[0].ip.header()) + UDP_HEADER;
-        let ends = run.ends(number).map(|ends| ends.map(|end| SimSocket { end, headers }));
+        let ends = run.ends(number).map(|ends| ends.map(|end| EndSocket::new(end, headers)));
         self.ends = ends.map(Box::new);
     }
 
@@ -96,7 +96,7 @@ impl Flow {
         let headers = u64::from(self.addresses[0].ip.header()) + UDP_HEADER;
         let ends = other.ends.as_mut().map(|ends| ends.each_mut().map(|socket| &mut socket.end));
         let ends = ends.and_then(|ends| run.join(number, ends));
-        self.ends = ends.map(|ends| Box::new(ends.map(|end| SimSocket { end, headers })));
+        self.ends = ends.map(|ends| Box::new(ends.map(|end| EndSocket::new(end, headers))));
     }
 
     /// Whether it has begun.
@@ -159,64 +159,12 @@ pub(crate) struct Ends<'a>(pub(crate) &'a mut [Flow]);
 
 impl Sockets for Ends<'_> {
     type Socket<'a>
-        = &'a mut SimSocket
+        = &'a mut EndSocket
     where
         Self: 'a;
 
     #[inline]
-    fn at(&mut self, flow: usize, end: End) -> Option<&mut SimSocket> {
+    fn at(&mut self, flow: usize, end: End) -> Option<&mut EndSocket> {
         Some(&mut self.0.get_mut(flow)?.ends.as_mut()?[end as usize])
-    }
-}
-
-/// An endpoint as its application's socket.
-pub(crate) struct SimSocket {
-    end: weir_transport::End,
-    /// Length in bytes of a datagram's IP and UDP headers.
-    headers: u64,
-}
-
-/// The one stream of a transport without streams.
-const STREAM: Stream = Stream(0);
-
-impl Socket for SimSocket {
-    fn open(&mut self, now: Time) -> Result<(), Trouble> {
-        self.end.open(now);
-        Ok(())
-    }
-
-    fn is_open(&mut self) -> Result<bool, Trouble> {
-        Ok(self.end.is_open())
-    }
-
-    fn write(&mut self, bytes: u64, head: &[u8], now: Time) -> Result<u64, Trouble> {
-        Ok(self.end.write(STREAM, Message { bytes, head }, now))
-    }
-
-    fn keep_full(&mut self, writes: Writes) -> Result<bool, Trouble> {
-        Ok(self.end.keep_full(STREAM, writes == Writes::Greedy))
-    }
-
-    fn send(&mut self, length: Bytes, head: &[u8], due: Time) -> Result<(), Trouble> {
-        let bytes = length.get().saturating_sub(self.headers);
-        self.end.write(STREAM, Message { bytes, head }, due);
-        Ok(())
-    }
-
-    #[inline]
-    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
-        if let weir_transport::End::Tcp(connection) = &mut self.end {
-            return Ok(Received { bytes: connection.take_read(), ended: connection.finished() });
-        }
-        let mut bytes = 0;
-        self.end.read(&mut |_, read| {
-            bytes += read.bytes;
-            datagram(read.head, read.bytes);
-        });
-        Ok(Received { bytes, ended: self.end.finished() })
-    }
-
-    fn close(&mut self, now: Time) {
-        self.end.close(None, now);
     }
 }
