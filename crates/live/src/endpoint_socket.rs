@@ -1,7 +1,7 @@
 //! An endpoint of a transport that the kernel does not have, over a UDP socket. What it sends are whole
 //! packets: zeros that the simulator counts are bytes here.
 
-use crate::sliq::{Buffers, Port};
+use crate::udp::{Buffers, UdpPort};
 use rustix::event::epoll::EventFlags;
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ const TURNS: usize = 4;
 
 /// One end of a flow.
 pub(crate) struct EndpointSocket {
-    pub(crate) port: Port,
+    pub(crate) port: UdpPort,
     peer: SocketAddr,
     pub(crate) socket: EndSocket,
     body: Body,
@@ -28,7 +28,7 @@ pub(crate) struct EndpointSocket {
 
 impl EndpointSocket {
     /// An endpoint that sends from a socket to its peer.
-    pub(crate) fn new(port: Port, peer: SocketAddr, socket: EndSocket) -> EndpointSocket {
+    pub(crate) fn new(port: UdpPort, peer: SocketAddr, socket: EndSocket) -> EndpointSocket {
         let body = Body::Datagram(Datagram::default());
         let watched = EventFlags::empty();
         EndpointSocket { port, peer, socket, body, watched, told: Counts::default(), armed: Time::NEVER }
@@ -62,9 +62,7 @@ impl EndpointSocket {
         let EndpointSocket { port, peer, socket, body, .. } = self;
         port.send(*peer, &mut |into| {
             let ecn = socket.end.transmit(body, now)?;
-            let datagram = body.datagram_mut();
-            into.extend_from_slice(&datagram.head);
-            into.resize(into.len() + datagram.zeros as usize, 0);
+            body.datagram_mut().append_to(into);
             Some(ecn)
         })?;
         Ok(())

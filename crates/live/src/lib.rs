@@ -41,6 +41,7 @@ mod sockets;
 mod tally;
 mod tcp_info;
 mod testbed;
+pub mod udp;
 
 pub use clock::{Scheduling, claim_processor};
 pub use engine::Live;

@@ -1,8 +1,129 @@
 //! SLIQ over UDP sockets. The protocol is `weir_transport::sliq`, which knows no socket and no clock; here are both, for one socket and
-//! the connections that it carries, in one thread.
+//! the connections that it carries. One thread drives them: packets in, times, applications, packets out, and then it sleeps.
 
-mod driver;
-mod port;
+use crate::clock::Clock;
+use crate::udp::{Buffers, UdpPort};
+use rustix::event::PollFlags;
+use std::io;
+use std::os::fd::BorrowedFd;
+use weir_base::{Span, Time};
+use weir_transport::sliq::host::Host;
 
-pub use driver::{Application, Now, drive};
-pub use port::{Buffers, Port};
+/// Calls that receive before connections are looked at.
+const TURNS: usize = 8;
+/// How exactly packets leave: those that are due within this leave together, so that few calls send many.
+const GRAIN: Span = Span::from_micros(200);
+
+/// What the connections of a socket are for.
+pub trait Application {
+    /// Something may have happened to a connection: it has opened, something can be read, there is room to write, or somebody has
+    /// asked for it.
+    fn on_moved(&mut self, number: usize, host: &mut Host, now: Time);
+    /// A connection is over, and its number will be another's.
+    fn on_over(&mut self, number: usize, host: &mut Host, now: Time);
+    /// When [`Application::on_timer`] is due.
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+    /// A time has come.
+    fn on_timer(&mut self, host: &mut Host, now: Time) {
+        let _ = (host, now);
+    }
+    /// What it waits for beside connections.
+    fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        None
+    }
+    /// That has come.
+    fn on_ready(&mut self, host: &mut Host, now: Time) {
+        let _ = (host, now);
+    }
+    /// Whether there is no more to do.
+    fn is_done(&self) -> bool;
+}
+
+/// The clock of connections: it begins with the process's first use of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Now(Clock);
+
+impl Default for Now {
+    fn default() -> Now {
+        Now(Clock::starting_in(Span::ZERO))
+    }
+}
+
+impl Now {
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.0.now()
+    }
+}
+
+/// Drives the connections of a socket until their application has no more to do.
+///
+/// # Errors
+/// The kernel's.
+pub fn drive(
+    port: &mut UdpPort,
+    host: &mut Host,
+    application: &mut dyn Application,
+    clock: Now,
+) -> io::Result<()> {
+    let mut buffers = Buffers::default();
+    let mut blocked: Vec<usize> = Vec::new();
+    loop {
+        for _ in 0..TURNS {
+            let now = clock.now();
+            if !port.receive(&mut buffers, &mut |from, _, packet| host.receive(from, packet, now))? {
+                break;
+            }
+        }
+        let now = clock.now();
+        host.on_timer(now);
+        if now >= application.next_timer() {
+            application.on_timer(host, now);
+        }
+        blocked.drain(..).for_each(|number| host.look_at(number));
+        look_at_all(port, host, application, &clock, &mut blocked)?;
+        if application.is_done() && !port.is_blocked() {
+            return Ok(());
+        }
+        sleep(port, host, application, &clock)?;
+    }
+}
+
+/// Looks at all connections that have moved, and sends what they have to send.
+fn look_at_all(
+    port: &mut UdpPort,
+    host: &mut Host,
+    application: &mut dyn Application,
+    clock: &Now,
+    blocked: &mut Vec<usize>,
+) -> io::Result<()> {
+    while let Some((to, reply)) = host.reply() {
+        port.send_one(to, &reply)?;
+    }
+    while let Some(number) = host.moved() {
+        let now = clock.now();
+        application.on_moved(number, host, now);
+        let Some(peer) = host.peer(number) else { continue };
+        if !port.send(peer, &mut |into| host.transmit(number, into, now))? {
+            blocked.push(number);
+        }
+        if host.settle(number, now) {
+            application.on_over(number, host, now);
+        }
+    }
+    Ok(())
+}
+
+/// Sleeps until a packet arrives, a time comes, or what the application waits for is there.
+fn sleep(port: &UdpPort, host: &mut Host, application: &mut dyn Application, clock: &Now) -> io::Result<()> {
+    let now = clock.now();
+    let due = host.next_timer().max(now + GRAIN).min(application.next_timer());
+    let timeout = (due < Time::NEVER).then(|| due.since(now));
+    let ready = port.wait(application.waits_for(), timeout)?;
+    if ready {
+        application.on_ready(host, clock.now());
+    }
+    Ok(())
+}

@@ -5,8 +5,8 @@ use crate::address::{address_of, port_of};
 use crate::controls::{kernel_name, receiving};
 use crate::endpoint_socket::EndpointSocket;
 use crate::kernel_socket::KernelSocket;
-use crate::sliq::Port;
 use crate::testbed::Testbed;
+use crate::udp::UdpPort;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -170,7 +170,7 @@ fn place_endpoints(
     let headers = u64::from(group.ip.header()) + UDP_HEADER;
     for (number, end) in [End::Sender, End::Receiver].into_iter().enumerate() {
         let Some(endpoint) = endpoints[number].take_if(|_| here[number]) else { continue };
-        let port = Port::bind(places[number], false)?;
+        let port = UdpPort::bind(places[number], false)?;
         let socket = EndpointSocket::new(port, places[1 - number], EndSocket::new(endpoint, headers));
         *sockets.end(end) = Some(FlowSocket::Endpoint(Box::new(socket)));
     }

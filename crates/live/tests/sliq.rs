@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
-use weir_live::sliq::{Application, Now, Port, drive};
+use weir_live::sliq::{Application, Now, drive};
+use weir_live::udp::UdpPort;
 use weir_transport::sliq::Parameters;
 use weir_transport::sliq::handshake::{Keys, Responder};
 use weir_transport::sliq::host::{Accepts, Host, setup};
@@ -108,7 +109,7 @@ fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool
         seed: 1,
     };
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let mut far = Port::bind(any, offload).unwrap();
+    let mut far = UdpPort::bind(any, offload).unwrap();
     let to = far.address();
     let (stop, clock) = (AtomicBool::new(false), Now::default());
     std::thread::scope(|scope| {
@@ -117,7 +118,7 @@ fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool
             drive(&mut far, &mut Host::new(Some(accepts)), &mut echo, clock).unwrap();
         });
         let (mut near, mut host, mut ask) =
-            (Port::bind(any, offload).unwrap(), Host::new(None), Ask::default());
+            (UdpPort::bind(any, offload).unwrap(), Host::new(None), Ask::default());
         for id in 0..connections {
             let setup = setup(to.ip(), false, Bytes::new(1500), 2, id as u64);
             let (parameters, controllers) = (&parameters, &controllers[..]);

@@ -323,8 +323,8 @@ impl Wire for SimPacket {
             }
             Body::Datagram(datagram) => {
                 let port = self.port();
-                let mut payload = datagram.head.clone();
-                payload.resize(datagram.payload() as usize, 0);
+                let mut payload = Vec::new();
+                datagram.append_to(&mut payload);
                 let udp = match &ip {
                     Header::V4(ip) => UdpHeader::with_ipv4_checksum(port, port, ip, &payload),
                     Header::V6(ip) => UdpHeader::with_ipv6_checksum(port, port, ip, &payload),

@@ -39,6 +39,12 @@ impl Datagram {
         self.head.extend_from_slice(head);
         self.zeros = bytes - head.len() as u32;
     }
+
+    /// Appends all of its bytes.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.head);
+        bytes.resize(bytes.len() + self.zeros as usize, 0);
+    }
 }
 
 impl Body {

@@ -1,19 +1,18 @@
 //! A CP-RUDP stream over a UDP socket: a file or a pipe goes from one end to the other at the rate that the aggregation points on the
 //! way report. One thread: packets in, times, the application's bytes, packets out, and then it sleeps.
 
-use crate::clock::{Clock, timespec_of};
-use rustix::event::{PollFd, PollFlags, poll};
+use crate::clock::Clock;
+use crate::udp::{Buffers, UdpPort};
+use rustix::event::PollFlags;
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_base::{Bytes, Ecn, Span, Time};
+use weir_base::{Bytes, Span, Time};
 use weir_transport::rudp::{Identity, Parameters, carrier};
 use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
 
-/// The largest UDP payload (RFC 768).
-const LARGEST: usize = 65_507;
 /// How much of the input is read at once.
 const CHUNK: usize = 1 << 16;
 /// A peer that says nothing for so long is gone.
@@ -165,7 +164,8 @@ pub fn receive(
 
 /// One end and its socket.
 struct Driver {
-    socket: UdpSocket,
+    port: UdpPort,
+    buffers: Buffers,
     peer: Option<SocketAddr>,
     endpoint: Box<dyn Endpoint>,
     clock: Clock,
@@ -173,61 +173,49 @@ struct Driver {
     began: Option<Time>,
     heard: Time,
     bytes: u64,
-    /// A packet that the kernel had no room for.
-    blocked: bool,
     body: Body,
-    packet: Vec<u8>,
 }
 
 impl Driver {
     fn open(ends: &Ends, parameters: &Parameters, identity: &Identity) -> io::Result<Driver> {
-        let socket = UdpSocket::bind(ends.at)?;
-        socket.set_nonblocking(true)?;
+        let port = UdpPort::bind(ends.at, false)?;
+        port.let_fragment()?;
         let clock = Clock::starting_in(Span::ZERO);
         let ip_header = if ends.at.is_ipv4() { 20 } else { 40 };
         Ok(Driver {
-            socket,
+            port,
+            buffers: Buffers::default(),
             peer: ends.peer,
             endpoint: carrier(parameters, identity, ends.mtu.get() as u32, ip_header),
             clock,
             began: ends.peer.map(|_| clock.now()),
             heard: clock.now(),
             bytes: 0,
-            blocked: false,
             body: Body::Datagram(Datagram::default()),
-            packet: vec![0; LARGEST],
         })
     }
 
     /// Takes all packets that have arrived, and the times that have come.
     fn turn(&mut self) -> io::Result<()> {
-        loop {
-            let (length, from) = match self.socket.recv_from(&mut self.packet) {
-                Ok(received) => received,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::Interrupted) =>
-                {
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            if self.peer.is_some_and(|peer| peer != from) {
-                continue;
+        let Driver { port, buffers, peer, endpoint, clock, began, heard, body, .. } = self;
+        let mut take = |from, ecn, packet: &mut [u8]| {
+            if peer.is_some_and(|peer| peer != from) {
+                return;
             }
-            let now = self.clock.now();
-            self.body.datagram_mut().set(&self.packet[..length], length as u32);
-            self.endpoint.receive(&self.body, Ecn::NotEct, now);
+            let now = clock.now();
+            body.datagram_mut().set(packet, packet.len() as u32);
+            endpoint.receive(body, ecn, now);
             // Whoever opens the stream is the peer.
-            if self.endpoint.is_open() || self.peer.is_some() {
-                self.peer = Some(from);
-                self.began.get_or_insert(now);
-                self.heard = now;
+            if endpoint.is_open() || peer.is_some() {
+                *peer = Some(from);
+                began.get_or_insert(now);
+                *heard = now;
             }
-        }
-        let now = self.clock.now();
-        if self.endpoint.next_timer() <= now {
-            self.endpoint.on_timer(now);
+        };
+        while port.receive(buffers, &mut take)? {}
+        let now = clock.now();
+        if endpoint.next_timer() <= now {
+            endpoint.on_timer(now);
         }
         Ok(())
     }
@@ -235,25 +223,13 @@ impl Driver {
     /// Sends all that is due.
     fn flush(&mut self) -> io::Result<()> {
         let Some(peer) = self.peer else { return Ok(()) };
-        loop {
-            let now = self.clock.now();
-            if !std::mem::take(&mut self.blocked) && self.endpoint.transmit(&mut self.body, now).is_none() {
-                return Ok(());
-            }
-            let Body::Datagram(datagram) = &mut self.body else { return Ok(()) };
-            let length = datagram.payload() as usize;
-            datagram.head.resize(length, 0);
-            match self.socket.send_to(&datagram.head, peer) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.blocked = true;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => self.blocked = true,
-                // Of an earlier packet: nobody listens there, or nobody does yet. The stream is opened again and again.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                result => drop(result?),
-            }
-        }
+        let Driver { port, endpoint, clock, body, .. } = self;
+        port.send(peer, &mut |into| {
+            let ecn = endpoint.transmit(body, clock.now())?;
+            body.datagram_mut().append_to(into);
+            Some(ecn)
+        })?;
+        Ok(())
     }
 
     fn silence(&self) -> Span {
@@ -275,15 +251,7 @@ impl Driver {
     fn sleep(&self, input: Option<BorrowedFd<'_>>) -> io::Result<bool> {
         let now = self.clock.now();
         let due = self.endpoint.next_timer().max(now + GRAIN).min(now + LOOK);
-        let timeout = timespec_of(due.since(now));
-        let wanted = if self.blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let mut all = vec![PollFd::new(&self.socket, wanted)];
-        all.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
-        match poll(&mut all, Some(&timeout)) {
-            Ok(_) => Ok(all.get(1).is_some_and(|input| !input.revents().is_empty())),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        self.port.wait(input.map(|input| (input, PollFlags::IN)), Some(due.since(now)))
     }
 
     fn summary(&self, now: Time) -> Summary {

@@ -280,8 +280,7 @@ impl Endpoint for Link {
         let Body::Datagram(datagram) = body else { return };
         let mut packet = std::mem::take(&mut self.scratch);
         packet.clear();
-        packet.extend_from_slice(&datagram.head);
-        packet.resize(datagram.payload() as usize, 0);
+        datagram.append_to(&mut packet);
         self.receive_packet(&mut packet, now);
         self.scratch = packet;
     }

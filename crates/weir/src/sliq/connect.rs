@@ -7,7 +7,8 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
-use weir_live::sliq::{Now, Port};
+use weir_live::sliq::Now;
+use weir_live::udp::UdpPort;
 use weir_transport::Endpoint;
 use weir_transport::sliq::handshake::Responder;
 use weir_transport::sliq::host::{Accepts, Host, setup};
@@ -70,7 +71,7 @@ impl<'a> Remote<'a> {
     ///
     /// # Errors
     /// The keys cannot be read, the host has no address, or what is asked for cannot be.
-    pub(super) fn new(host: &str, args: &'a ConnectArgs) -> Result<(Remote<'a>, Port), Failure> {
+    pub(super) fn new(host: &str, args: &'a ConnectArgs) -> Result<(Remote<'a>, UdpPort), Failure> {
         let at = address(host)?;
         check(&args.path, at)?;
         let keys = keys(args.key.as_ref())?.zip(args.peer);
@@ -83,7 +84,7 @@ impl<'a> Remote<'a> {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        let port = Port::bind(any, !args.path.no_offload).map_err(|error| failed(&error))?;
+        let port = UdpPort::bind(any, !args.path.no_offload).map_err(|error| failed(&error))?;
         let controllers = std::iter::once(args.cc.clone()).chain(args.second.clone()).collect();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let stamp = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
@@ -149,11 +150,11 @@ fn parameters(stream: StreamParameters) -> Parameters {
 ///
 /// # Errors
 /// The keys cannot be read, or the address cannot be had.
-pub(super) fn listen(args: &ServeArgs) -> Result<(Port, Host, Option<PublicKey>), Failure> {
+pub(super) fn listen(args: &ServeArgs) -> Result<(UdpPort, Host, Option<PublicKey>), Failure> {
     check(&args.path, args.listen)?;
     check_plain(args.plain, args.listen)?;
     let keys = keys(args.key.as_ref().filter(|_| !args.plain))?;
-    let port = Port::bind(args.listen, !args.path.no_offload).map_err(|error| {
+    let port = UdpPort::bind(args.listen, !args.path.no_offload).map_err(|error| {
         let message = format!("cannot listen on {}: {error}", args.listen);
         Failure::bad_input(message, "--listen ADDRESS:PORT names another")
     })?;

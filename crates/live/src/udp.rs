@@ -1,12 +1,15 @@
 //! A UDP socket that sends and receives several packets in a call, by `quinn-udp`: segmentation offload (GSO), what was joined on
 //! receipt (GRO), and ECN codepoints. All buffers are there from the beginning.
 
+use crate::clock::timespec_of;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
-use weir_base::Ecn;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use weir_base::{Ecn, Span};
 
 /// Largest payload of a UDP datagram over IPv4 (RFC 768, RFC 791), and so of several that are handed over at once.
 const LARGEST: usize = 65_507;
@@ -16,7 +19,7 @@ const BUFFER: usize = 1 << 16;
 const SOCKET_BUFFER: usize = 4 << 20;
 
 /// A UDP socket.
-pub struct Port {
+pub struct UdpPort {
     socket: UdpSocket,
     state: UdpSocketState,
     at: SocketAddr,
@@ -47,12 +50,12 @@ impl Default for Buffers {
     }
 }
 
-impl Port {
+impl UdpPort {
     /// A socket at an address, in the network namespace that the calling thread is in. `offload` lets the kernel cut and join packets.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn bind(at: SocketAddr, offload: bool) -> io::Result<Port> {
+    pub fn bind(at: SocketAddr, offload: bool) -> io::Result<UdpPort> {
         let socket = UdpSocket::bind(at)?;
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER)
             .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER));
@@ -61,12 +64,30 @@ impl Port {
         let state = UdpSocketState::new((&socket).into())?;
         let most = if offload { state.max_gso_segments() } else { 1 };
         let at = socket.local_addr()?;
-        Ok(Port { socket, state, at, most, batch: Batch::default(), last: Vec::new() })
+        Ok(UdpPort { socket, state, at, most, batch: Batch::default(), last: Vec::new() })
     }
 
     /// Its own address.
     pub fn address(&self) -> SocketAddr {
         self.at
+    }
+
+    /// Lets the kernel cut packets that are too long for the path (RFC 791), as a socket of its own does. Without this they are lost,
+    /// so that a transport can find the path's MTU.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn let_fragment(&self) -> io::Result<()> {
+        let (level, option, value) = match self.at {
+            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT),
+            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT),
+        };
+        // SAFETY: the pointer names a value of the length told; the kernel only reads it.
+        let result = unsafe {
+            let length = size_of_val(&value) as libc::socklen_t;
+            libc::setsockopt(self.socket.as_raw_fd(), level, option, (&raw const value).cast(), length)
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Whether packets wait for the kernel to have room.
@@ -155,13 +176,33 @@ impl Port {
     /// Sends a packet by itself.
     ///
     /// # Errors
-    /// As [`Port::send`].
+    /// As [`UdpPort::send`].
     pub fn send_one(&mut self, peer: SocketAddr, packet: &[u8]) -> io::Result<bool> {
         let mut left = Some(packet);
         self.send(peer, &mut |into| {
             into.extend_from_slice(left.take()?);
             Some(Ecn::NotEct)
         })
+    }
+
+    /// Sleeps until packets arrive, the kernel has room for those that wait, `other` is ready, or the time is over. Answers whether
+    /// `other` is ready.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn wait(
+        &self,
+        other: Option<(BorrowedFd<'_>, PollFlags)>,
+        timeout: Option<Span>,
+    ) -> io::Result<bool> {
+        let wanted = if self.is_blocked() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let (fd, flags) = other.unwrap_or((self.as_fd(), wanted));
+        let mut all = [PollFd::new(self, wanted), PollFd::from_borrowed_fd(fd, flags)];
+        match poll(&mut all, timeout.map(timespec_of).as_ref()) {
+            Ok(_) => Ok(other.is_some() && !all[1].revents().is_empty()),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Sends the packets that wait. Answers whether the kernel had room.
@@ -204,7 +245,7 @@ fn is_of_packet(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| of_packet.contains(&code))
 }
 
-impl AsFd for Port {
+impl AsFd for UdpPort {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
