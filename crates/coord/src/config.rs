@@ -24,12 +24,12 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 use weir_base::Span;
 
-/// An aggregation point's configuration.
+/// An aggregation point's configuration. `A` is an application: a lab knows where its endpoints are without being told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
+#[serde(default, deny_unknown_fields, bound(deserialize = "A: Deserialize<'de>"))]
+pub struct Config<A = Application> {
     /// The applications that may use it; others pass untouched.
-    pub application: Vec<Application>,
+    pub application: Vec<A>,
     /// Key that is shared with the other AP, 32 hexadecimal digits. With it, every header is of version 2 and sealed.
     #[schemars(with = "Option<String>")]
     pub peer_key: Option<Key>,
@@ -44,8 +44,8 @@ pub struct Config {
     pub reflections_per_second: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
+impl<A> Default for Config<A> {
+    fn default() -> Config<A> {
         Config {
             application: Vec::new(),
             peer_key: None,
@@ -150,6 +150,28 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+impl<A> Config<A> {
+    /// The same for other applications.
+    pub fn with<B>(&self, application: Vec<B>) -> Config<B> {
+        let Config {
+            application: _,
+            peer_key,
+            flow_lifetime,
+            application_lifetime,
+            loss_interval,
+            reflections_per_second,
+        } = *self;
+        Config {
+            application,
+            peer_key,
+            flow_lifetime,
+            application_lifetime,
+            loss_interval,
+            reflections_per_second,
+        }
+    }
+}
 
 impl Config {
     /// Reads a configuration in TOML.

@@ -7,7 +7,7 @@ use crate::{Coordinated, Fault, Parameters, Place};
 use core::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::{Span, Time};
+use weir_base::Time;
 use weir_coord::config::{Ports, Prefix};
 use weir_coord::point::Counters;
 use weir_coord::seal::Key;
@@ -15,38 +15,7 @@ use weir_coord::{FiveTuple, Packet, Point, Refusal, Side, Verdict, estimator, fi
 use weir_fabric::{DatagramView, Net, Station, Wire};
 
 /// Parameters of an aggregation point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The applications that it serves; packets of others pass untouched.
-    pub application: Vec<Application>,
-    /// Key that is shared with the other aggregation point, 32 hexadecimal digits. With it, every header is of version 2 and
-    /// sealed.
-    #[schemars(with = "Option<String>")]
-    pub peer_key: Option<Key>,
-    /// How long a flow and what it wrote are kept after its last packet.
-    pub flow_lifetime: Span,
-    /// How long what was measured for an application is kept after its last packet.
-    pub application_lifetime: Span,
-    /// Over how long a loss fraction is taken.
-    pub loss_interval: Span,
-    /// Packets a second that each application may have reflected.
-    pub reflections_per_second: u32,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        let room = weir_coord::Config::default();
-        Config {
-            application: Vec::new(),
-            peer_key: room.peer_key,
-            flow_lifetime: room.flow_lifetime,
-            application_lifetime: room.application_lifetime,
-            loss_interval: room.loss_interval,
-            reflections_per_second: room.reflections_per_second,
-        }
-    }
-}
+pub(crate) type Config = weir_coord::Config<Application>;
 
 /// An application that an aggregation point serves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,38 +48,28 @@ fn tfrc() -> estimator::Config {
     estimator::Config::Tfrc(Default::default())
 }
 
-impl Config {
-    /// The point's configuration where the lab has these endpoints. An application without any is left out.
-    fn room(&self, coordinated: &[Coordinated]) -> weir_coord::Config {
-        let of = |application: &Application| {
-            let own = || coordinated.iter().filter(|flows| flows.application == application.id);
-            let hosts: Vec<Prefix> =
-                own().flat_map(|flows| &flows.hosts).copied().map(Prefix::from).collect();
-            let first = own().map(|flows| *flows.ports.start()).min()?;
-            let last = own().map(|flows| *flows.ports.end()).max()?;
-            let ports = Ports::new(first, last)?;
-            Some(weir_coord::config::Application {
-                id: application.id,
-                name: application.id.to_string(),
-                local: hosts.clone(),
-                local_ports: ports,
-                remote: hosts,
-                remote_ports: ports,
-                flows: application.flows,
-                key: application.key,
-                estimator: application.estimator.clone(),
-                filter: application.filter.clone(),
-            })
-        };
-        weir_coord::Config {
-            application: self.application.iter().filter_map(of).collect(),
-            peer_key: self.peer_key,
-            flow_lifetime: self.flow_lifetime,
-            application_lifetime: self.application_lifetime,
-            loss_interval: self.loss_interval,
-            reflections_per_second: self.reflections_per_second,
-        }
-    }
+/// The point's configuration where the lab has these endpoints. An application without any is left out.
+fn room(config: &Config, coordinated: &[Coordinated]) -> weir_coord::Config {
+    let of = |application: &Application| {
+        let own = || coordinated.iter().filter(|flows| flows.application == application.id);
+        let hosts: Vec<Prefix> = own().flat_map(|flows| &flows.hosts).copied().map(Prefix::from).collect();
+        let first = own().map(|flows| *flows.ports.start()).min()?;
+        let last = own().map(|flows| *flows.ports.end()).max()?;
+        let ports = Ports::new(first, last)?;
+        Some(weir_coord::config::Application {
+            id: application.id,
+            name: application.id.to_string(),
+            local: hosts.clone(),
+            local_ports: ports,
+            remote: hosts,
+            remote_ports: ports,
+            flows: application.flows,
+            key: application.key,
+            estimator: application.estimator.clone(),
+            filter: application.filter.clone(),
+        })
+    };
+    config.with(config.application.iter().filter_map(of).collect())
 }
 
 impl Parameters for Config {
@@ -131,7 +90,7 @@ impl Parameters for Config {
             ports: 0..=u16::MAX,
         };
         let all: Vec<Coordinated> = self.application.iter().map(anyone).collect();
-        let error = self.room(&all).check().err()?;
+        let error = room(self, &all).check().err()?;
         fault("application", &error.message, error.help.as_deref().unwrap_or_default())
     }
 }
@@ -146,7 +105,7 @@ pub(crate) struct AggregationPoint {
 
 impl AggregationPoint {
     pub(crate) fn new(config: &Config, place: &Place) -> AggregationPoint {
-        let room = config.room(&place.coordinated);
+        let room = room(config, &place.coordinated);
         let only = room.application.len() == 1;
         // Plans check the parameters; with wrong ones it would serve nobody.
         let nobody = || Point::new(&weir_coord::Config::default(), place.seed, 0);
@@ -248,10 +207,10 @@ mod tests {
             hosts: vec!["10.0.0.3".parse().unwrap(), "10.0.0.4".parse().unwrap()],
             ports: 23_002..=23_004,
         };
-        let room = config.room(&[flows]);
-        let [application] = &room.application[..] else { panic!("{room:?}") };
+        let whole = room(&config, &[flows]);
+        let [application] = &whole.application[..] else { panic!("{whole:?}") };
         assert_eq!((application.id, application.local_ports.to_string()), (2, "23002-23004".into()));
         assert_eq!(application.remote[1].to_string(), "10.0.0.4/32");
-        assert!(room.check().is_ok());
+        assert!(whole.check().is_ok());
     }
 }

@@ -35,8 +35,8 @@ Example, at the edge of a site whose endpoints are 10.1.0.0/16, behind eth1:
   weir ap --local eth1 --path eth2 --apps apps.toml --peer 10.2.0.0/16 --metrics 127.0.0.1:9100
   weir ap show
 
-It works until it is interrupted. The two devices are the sides of a wire while it does: what comes in by one leaves by the other as it
-came, but for the packets of the applications. They have no addresses, and this host gets none of their packets itself. Everything that
+It works until it is interrupted. The two devices are the sides of a wire while it does: what comes in by one leaves by the other as it \
+came, but for the packets of the applications. They have no addresses, and this host gets none of their packets itself. Everything that \
 is changed for it is put back when it ends, also when it is killed. It is not fail-open: while it does not run, nothing passes.
 Exit status: 0 interrupted; 1 a device has gone away; 2 bad input."
 )]

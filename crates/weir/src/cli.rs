@@ -81,8 +81,8 @@ Examples:
   weir run lab.toml --dry-run                       the tree, an estimate, and the commands that a live run would execute
   weir run lab.toml --rerun --only queue=PIE --only rate='10 Mbit/s'
 
-An interrupted run goes on where it stopped when the same command is given again, and so does a --rerun: its results
-are kept in DIR/.weir-rerun and take the place of the older ones when they are complete. index.html may be opened while
+An interrupted run goes on where it stopped when the same command is given again, and so does a --rerun: its results \
+are kept in DIR/.weir-rerun and take the place of the older ones when they are complete. index.html may be opened while \
 it runs (of a --rerun, the one in that folder): it is written anew every ten seconds or so.
 Exit status: 0 done; 1 a run failed or (--strict) was invalid; 2 bad input; 130 interrupted.")]
 pub(crate) struct RunArgs {
@@ -208,7 +208,7 @@ Examples:
   weir plot results/web --metric goodput_mbps --of bulk --kind bars -o goodput.png
   weir plot results/grid --metric rtt_ms --of web --along rate --by queue --kind lines --only rtt='40 ms' -o rtt.svg
 
-Time and CDF are of one run of each cell, the first that is not invalid; means are over all repeats that are not. Of two engines
+Time and CDF are of one run of each cell, the first that is not invalid; means are over all repeats that are not. Of two engines \
 bars, lines and heat maps show the simulator.")]
 pub(crate) struct PlotArgs {
     /// A result folder
@@ -248,8 +248,8 @@ Examples:
 
 A study is a folder in `labs` with a profile.toml, which its labs extend; [[expect]] in a lab states what was published.
 Labs that claim nothing run only with --full, or when they are named; with --on live those alone that have [live], if any has.
-Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives). Claims that name the same row hold
-together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md (live
+Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives). Claims that name the same row hold \
+together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md (live \
 STUDY-live.md) has it with pictures of the claims, between the opening and the sections of about.md in the study's folder.
 Exit status: 0 no claim fails; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
 pub(crate) struct ReproduceArgs {
@@ -361,7 +361,7 @@ Examples:
   weir kernel load prague --ect1 eth0           its packets leave eth0 as ECT(1)
   weir kernel unload
 
-A control is in the kernel as weir_NAME: any program may choose it (TCP_CONGESTION, `ip route ... congctl`, the sysctl
+A control is in the kernel as weir_NAME: any program may choose it (TCP_CONGESTION, `ip route ... congctl`, the sysctl \
 tcp_congestion_control). Connections keep the one that they have when it is unloaded. docs/kernel.md says more.")]
 pub(crate) struct KernelArgs {
     #[command(subcommand)]

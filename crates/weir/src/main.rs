@@ -85,7 +85,8 @@ fn print(text: &str) -> Result<(), Failure> {
 
 /// Tells a person something on stderr, as safely.
 fn say(text: &str) {
-    eprintln!("{}", printable(text));
+    // What nobody can read any more is no reason to fail.
+    let _ = writeln!(std::io::stderr(), "{}", printable(text));
 }
 
 /// Writes to stdout; a reader that has gone away ends the program quietly.

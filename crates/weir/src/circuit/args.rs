@@ -18,7 +18,7 @@ Examples:
   weir circuit down 3
   weir circuit cancel 3
 
-A plan changes nothing on this machine. Reservations are kept in /var/lib/weir/circuits.sqlite (--store); they are admitted
+A plan changes nothing on this machine. Reservations are kept in /var/lib/weir/circuits.sqlite (--store); they are admitted \
 so that the circuits of a device never add up to more than its rate. Times are UTC.")]
 pub(crate) struct CircuitArgs {
     #[command(subcommand)]
@@ -261,7 +261,7 @@ Examples:
   weir circuit up 3 --dry-run              print the commands, change nothing
 
 The device gets a class of HTB for each circuit, with a queue and a filter; connections under weir_ctcp get the circuit's window.
-`weir circuit send` uses it by itself, other programs by `weir kernel use ctcp -- COMMAND`. A circuit whose time is over is taken
+`weir circuit send` uses it by itself, other programs by `weir kernel use ctcp -- COMMAND`. A circuit whose time is over is taken \
 down by the next command. As root: CAP_NET_ADMIN, and for the control CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.")]
 pub(crate) struct UpArgs {
     /// The reservation, as `list` tells it; without one the circuit is reserved too
@@ -357,8 +357,8 @@ pub(crate) struct KeygenArgs {
 Example:
   weir circuit serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
 
-Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and
-nothing is written outside the folder. The payload crosses the network in clear; that it is what the sender sent is
+Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and \
+nothing is written outside the folder. The payload crosses the network in clear; that it is what the sender sent is \
 verified block by block, by digests that come encrypted and authenticated.")]
 pub(crate) struct ServeArgs {
     /// This host's keys, as `keygen` wrote them
@@ -396,8 +396,8 @@ Examples:
   weir circuit send --memory 10GB 10.1.2.3 --key weir.key --peer 1b9e...
                                            sends from memory to `serve --memory`: the path's rate without disks
 
-Each second it tells what the receiver has read, what was retransmitted, what of that the network had lost, and what the
-circuit's shaper refused (as root; what is refused stays unsent and is no loss). The same command, given again after an
+Each second it tells what the receiver has read, what was retransmitted, what of that the network had lost, and what the \
+circuit's shaper refused (as root; what is refused stays unsent and is no loss). The same command, given again after an \
 interruption, sends what is missing.")]
 pub(crate) struct SendArgs {
     /// The files

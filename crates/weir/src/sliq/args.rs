@@ -51,7 +51,7 @@ Examples:
   weir sliq serve --key weir.key --allow 8f3c... --stdout | tar x
   weir sliq serve --plain --perf
 
-Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and nothing
+Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and nothing \
 is written outside the folder. With --stdout it ends with the first stream that has come whole.")]
 pub(crate) struct ServeArgs {
     /// This host's keys, as `keygen` wrote them
@@ -152,7 +152,7 @@ Examples:
   weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --bytes 1MiB --connections 1000
   weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --deadline 50ms --rate 4mbit --message 1100B
 
-Without --deadline it sends as much as it can, and tells what has arrived. With --deadline it sends messages at a rate by ARQ and FEC,
+Without --deadline it sends as much as it can, and tells what has arrived. With --deadline it sends messages at a rate by ARQ and FEC, \
 and tells how many were there in time. One-way delays take the way back to be as long as the way there when both are shortest.")]
 pub(crate) struct PerfArgs {
     /// The host that runs `weir sliq serve --perf`, perhaps with its port
