@@ -10,7 +10,7 @@ local sliq = Proto("sliq", "SLIQ")
 local kinds = { [1] = "open", [2] = "accept", [3] = "within", [4] = "cookie" }
 local frames = {
     [1] = "acknowledgement", [2] = "data", [3] = "repair", [4] = "forward", [5] = "ping", [6] = "close", [7] = "credit",
-    [8] = "challenge", [9] = "response",
+    [8] = "challenge", [9] = "response", [10] = "part", [11] = "padding",
 }
 local reasons = { [0] = "as wished", [1] = "protocol error", [2] = "gone" }
 
@@ -43,6 +43,9 @@ local f = {
     data_segment = ProtoField.uint32("sliq.data.segment", "Segment"),
     data_distance = ProtoField.uint16("sliq.data.distance", "First that may still be sent, before it by"),
     data_length = ProtoField.uint16("sliq.data.length", "Length"),
+    part_offset = ProtoField.uint16("sliq.part.offset", "Place in the segment"),
+    part_length = ProtoField.uint16("sliq.part.length", "Length"),
+    padding_length = ProtoField.uint16("sliq.padding.length", "Length"),
     repair_start = ProtoField.uint32("sliq.repair.start", "First segment of the group"),
     repair_segments = ProtoField.uint8("sliq.repair.segments", "Segments of the group"),
     repair_number = ProtoField.uint8("sliq.repair.number", "Number of the repair packet"),
@@ -72,6 +75,12 @@ local function frame_length(bytes, at)
         return bytes(at + 1, 1):uint() < 64 and length == left and length or nil
     elseif kind == 3 and left >= 12 then
         local length = 12 + bytes(at + 10, 2):uint()
+        return length == left and length or nil
+    elseif kind == 10 and left >= 15 then
+        local length = 15 + bytes(at + 13, 2):uint()
+        return bytes(at + 1, 1):uint() < 64 and length == left and length or nil
+    elseif kind == 11 and left >= 3 then
+        local length = 3 + bytes(at + 1, 2):uint()
         return length == left and length or nil
     end
     local fixed = ({ [4] = 6, [5] = 1, [6] = 2, [7] = 6, [8] = 9, [9] = 9 })[kind]
@@ -106,6 +115,11 @@ local layouts = {
     [7] = { { "stream", 1 }, { "credit_segments", 4 } },
     [8] = { { "challenge", 8 } },
     [9] = { { "challenge", 8 } },
+    [10] = {
+        { "data_flags", 1 }, { "stream", 1 }, { "data_segment", 4 }, { "data_distance", 2 }, { "data_length", 2 }, { "part_offset", 2 },
+        { "part_length", 2 },
+    },
+    [11] = { { "padding_length", 2 } },
 }
 
 local function add_frame(bytes, at, length, tree)

@@ -17,7 +17,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
-        let text = r#"{ "kind": "sliq", "second": "copa", "stream": { "delivery": "arq-fec", "deadline": "100 ms" } }"#;
+        let text = r#"{ "kind": "sliq", "second": "copa", "search_mtu": true, "stream": { "delivery": "arq-fec", "deadline": "100 ms" } }"#;
         let config: Config = serde_json::from_str(text).expect("it is a transport");
         let setup = Setup {
             settings: None,
@@ -61,7 +61,7 @@ fn packet(data: &[u8]) {
     while let Some((frame, after)) = Frame::read(rest) {
         frame.write(&mut written);
         rest = after;
-        if matches!(frame, Frame::Data(_) | Frame::Repair(_)) {
+        if frame.payload().is_some() {
             break;
         }
     }

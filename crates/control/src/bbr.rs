@@ -382,6 +382,9 @@ impl Controller for Bbr {
         self.progress.delivered_at = now;
     }
 
+    fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss.get().max(1);
+    }
     fn window(&self) -> Bytes {
         Bytes::new(u64::from(self.cwnd) * self.mss)
     }

@@ -182,6 +182,10 @@ impl Controller for Copa {
         }
     }
 
+    fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss.get().max(1);
+        self.damper.set_mss(mss);
+    }
     fn window(&self) -> Bytes {
         Bytes::new((self.cwnd * self.mss as f64) as u64)
     }

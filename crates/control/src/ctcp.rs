@@ -199,6 +199,16 @@ impl Controller for Ctcp {
         }
     }
 
+    fn set_mss(&mut self, mss: Bytes) {
+        // A circuit's window is of bytes.
+        let window = u64::from(self.cwnd) * self.start.mss.get();
+        self.start.mss = mss.max(Bytes::new(1));
+        self.cwnd = (window.div_ceil(self.start.mss.get()) as u32).max(MIN_WINDOW);
+        if let Some(htcp) = &mut self.htcp {
+            htcp.set_mss(mss);
+        }
+    }
+
     fn window(&self) -> Bytes {
         match &self.htcp {
             Some(htcp) => htcp.window(),

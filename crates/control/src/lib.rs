@@ -156,6 +156,9 @@ pub trait Controller: Send {
             wants_reduction: self.wants_reduction(),
         }
     }
+    /// Segments are of another size from now on, since the path carries larger ones, or no longer those that it did: a window that is counted
+    /// in segments stays as many (Linux `tcp_sync_mss`).
+    fn set_mss(&mut self, mss: Bytes);
     /// Its internal state, name and value each, for the records.
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let _ = report;
@@ -305,6 +308,23 @@ mod tests {
             });
         }
         controller.on_ack(&ack, random);
+    }
+
+    #[test]
+    fn a_window_is_of_as_many_segments_when_they_grow_and_a_circuits_of_as_many_bytes() {
+        for member in Config::members() {
+            let config: Config = member.name.parse().unwrap();
+            let mut controller = config.build(&start());
+            let before = controller.window();
+            controller.set_mss(MSS + MSS);
+            let circuit = member.name == "ctcp" && before.get() > 10 * MSS.get();
+            assert_eq!(
+                controller.window(),
+                if circuit { before } else { before + before },
+                "{}",
+                member.name
+            );
+        }
     }
 
     #[test]

@@ -316,6 +316,9 @@ impl Controller for Prague {
     /// Own recovery is not told of idleness by Linux; the window stays.
     fn on_restart(&mut self, _: &Restart) {}
 
+    fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss.get().max(1);
+    }
     fn window(&self) -> Bytes {
         Bytes::new(u64::from(self.cwnd) * self.mss)
     }

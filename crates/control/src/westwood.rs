@@ -8,7 +8,7 @@ use crate::westwood_rate::PathRate;
 use crate::{Ack, Delivered, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::{Random, Time};
+use weir_base::{Bytes, Random, Time};
 
 /// Parameters of Westwood+; `tcp_westwood` has none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +57,9 @@ impl crate::windowed::Windowed for Westwood {
 
     fn on_delivered(&mut self, delivered: &Delivered) {
         self.path.update(delivered);
+    }
+    fn set_mss(&mut self, mss: Bytes) {
+        self.path.set_mss(mss);
     }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if ack.may_grow {

@@ -15,7 +15,7 @@ use crate::westwood_rate::PathRate;
 use crate::{Ack, Delivered, Signal, Start, Timeout, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::{Random, Time};
+use weir_base::{Bytes, Random, Time};
 
 /// How many segments may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -226,6 +226,9 @@ impl crate::windowed::Windowed for WestwoodLp {
             let rtt = self.rtt();
             self.delays.see(rtt);
         }
+    }
+    fn set_mss(&mut self, mss: Bytes) {
+        self.path.set_mss(mss);
     }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if !ack.may_grow {

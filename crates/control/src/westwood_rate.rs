@@ -4,7 +4,7 @@
 
 use crate::jiffies::{ticks_at, ticks_of_at};
 use crate::{Delivered, Start};
-use weir_base::Time;
+use weir_base::{Bytes, Time};
 
 /// The RTT before any is measured, in seconds (Linux `TCP_WESTWOOD_INIT_RTT`).
 const FIRST_RTT_SECONDS: u64 = 20;
@@ -73,6 +73,11 @@ impl PathRate {
             self.forget_min = false;
         }
         self.rtt_min = self.rtt_min.min(self.rtt);
+    }
+
+    /// A full segment has another payload from now on.
+    pub(crate) fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss.get().max(1);
     }
 
     /// Filters the rate of the round, where that has lasted longer than an RTT (Linux `westwood_update_window`).

@@ -65,6 +65,11 @@ impl Window {
         self.mss
     }
 
+    /// A full segment has another payload from now on.
+    pub fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss.max(Bytes::new(1));
+    }
+
     /// Whether the window is below its threshold (Linux `tcp_in_slow_start`).
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh

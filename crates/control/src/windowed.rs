@@ -66,6 +66,10 @@ pub(crate) trait Windowed: Send {
     fn feedback(&self) -> Feedback {
         Feedback::Classic
     }
+    /// [`Controller::set_mss`], after the window was told.
+    fn set_mss(&mut self, mss: Bytes) {
+        let _ = mss;
+    }
     /// [`Controller::state`], apart from the window.
     fn state(&self, report: &mut dyn FnMut(&'static str, f64));
 }
@@ -113,6 +117,10 @@ impl<W: Windowed> Controller for W {
     }
     fn send_quantum(&self) -> Option<Bytes> {
         Windowed::send_quantum(self)
+    }
+    fn set_mss(&mut self, mss: Bytes) {
+        self.base_mut().set_mss(mss);
+        Windowed::set_mss(self, mss);
     }
     fn slow_start_threshold(&self) -> Option<Bytes> {
         Some(self.base().threshold())

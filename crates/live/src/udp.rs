@@ -222,6 +222,14 @@ impl UdpPort {
             // A device without segmentation: `quinn-udp` tries none from now on; these packets are lost.
             Err(_) if self.state.max_gso_segments() < self.most => self.most = self.state.max_gso_segments(),
             Err(error) if !is_of_packet(&error) => return Err(error),
+            // One of them is longer than the device sends: a probe of the path's MTU that others followed, or all since the MTU has changed.
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) && bytes.len() > *segment => {
+                for contents in bytes.chunks(*segment) {
+                    let alone = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };
+                    // What is refused now is lost, as in a full queue.
+                    let _ = self.state.try_send((&self.socket).into(), &alone);
+                }
+            }
             Ok(()) | Err(_) => {}
         }
         bytes.clear();

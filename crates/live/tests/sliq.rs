@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
+use weir_live::namespace::Namespace;
 use weir_live::sliq::{Application, Now, drive};
 use weir_live::udp::UdpPort;
 use weir_transport::sliq::Parameters;
@@ -61,19 +63,26 @@ impl Application for Echo<'_> {
 
 /// Writes to each connection what is its own, reads what comes back, and ends it.
 #[derive(Default)]
-struct Ask {
+struct Ask<'a> {
+    /// What happens when half of a connection's bytes have come back.
+    half: Option<Box<dyn FnOnce() + 'a>>,
     /// What each has to send, how much of it is written, and what came back.
     all: BTreeMap<usize, (Vec<u8>, usize, Vec<u8>)>,
     over: usize,
 }
 
-impl Application for Ask {
+impl Application for Ask<'_> {
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
         let (Some((content, written, back)), Some(link)) = (self.all.get_mut(&number), host.link(number))
         else {
             return;
         };
         link.read(&mut |_, read| back.extend_from_slice(read.head));
+        if back.len() >= content.len() / 2
+            && let Some(half) = self.half.take()
+        {
+            half();
+        }
         if *written < content.len() {
             *written += link.write(STREAM, message(&content[*written..]), now) as usize;
             if *written == content.len() {
@@ -96,10 +105,17 @@ impl Application for Ask {
 
 /// So many connections of so many bytes there and back.
 fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool) {
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    over([(); 2].map(|()| UdpPort::bind(any, offload).unwrap()), connections, length, sealed, || {});
+}
+
+/// The same over these sockets, and what happens on half of the way.
+fn over(ports: [UdpPort; 2], connections: usize, length: usize, sealed: bool, half: impl FnOnce()) {
     let (client, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
     let server_key = server.public;
     let responder = sealed.then(|| Responder::new(server, [0; 32], &[client.public], &[1; 32]));
-    let (parameters, controllers) = (Parameters::default(), vec!["cubic".parse().unwrap()]);
+    let parameters = Parameters { search_mtu: true, ..Parameters::default() };
+    let controllers = vec!["cubic".parse().unwrap()];
     let accepts = Accepts {
         responder,
         parameters: parameters.clone(),
@@ -108,8 +124,7 @@ fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool
         mtu: Bytes::new(1500),
         seed: 1,
     };
-    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let mut far = UdpPort::bind(any, offload).unwrap();
+    let [mut near, mut far] = ports;
     let to = far.address();
     let (stop, clock) = (AtomicBool::new(false), Now::default());
     std::thread::scope(|scope| {
@@ -117,8 +132,8 @@ fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool
             let mut echo = Echo { waiting: BTreeMap::new(), stop: &stop, look: Time::ZERO };
             drive(&mut far, &mut Host::new(Some(accepts)), &mut echo, clock).unwrap();
         });
-        let (mut near, mut host, mut ask) =
-            (UdpPort::bind(any, offload).unwrap(), Host::new(None), Ask::default());
+        let mut host = Host::new(None);
+        let mut ask = Ask { half: Some(Box::new(half)), ..Ask::default() };
         for id in 0..connections {
             let setup = setup(to.ip(), false, Bytes::new(1500), 2, id as u64);
             let (parameters, controllers) = (&parameters, &controllers[..]);
@@ -150,4 +165,34 @@ fn a_megabyte_comes_back_plain_and_packet_by_packet() {
 #[test]
 fn a_hundred_connections_share_two_sockets() {
     there_and_back(100, 20_000, true, true);
+}
+
+/// A namespace whose loopback device is up and carries so much; `None`, and it says so, where namespaces are forbidden.
+fn namespace(mtu: u32) -> Option<Namespace> {
+    if !weir_live::may_make_namespaces() {
+        assert!(
+            std::env::var_os("WEIR_REQUIRE_LIVE").is_none(),
+            "this test must run, and namespaces are forbidden"
+        );
+        eprintln!("skipped: this process may not make network namespaces");
+        return None;
+    }
+    let namespace = Namespace::new().unwrap();
+    set_mtu(&namespace, mtu);
+    Some(namespace)
+}
+
+fn set_mtu(namespace: &Namespace, mtu: u32) {
+    let set = || Command::new("ip").args(["link", "set", "lo", "up", "mtu", &mtu.to_string()]).status();
+    assert!(namespace.inside(set).unwrap().success());
+}
+
+#[test]
+fn what_is_sent_comes_back_when_the_device_comes_to_carry_less() {
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    for offload in [true, false] {
+        let Some(namespace) = namespace(1500) else { return };
+        let ports = [(); 2].map(|()| namespace.inside(|| UdpPort::bind(any, offload)).unwrap());
+        over(ports, 1, 4 << 20, true, || set_mtu(&namespace, 1300));
+    }
 }

@@ -9,7 +9,7 @@ use weir_engine::{Capture, Engine, Watch};
 use weir_plan::Lab;
 use weir_record::Records;
 use weir_sim::Simulator;
-use weir_transport::sliq::wire::{Ack, Data, Flags, Frame, Header, Kind, Repair, is_well_formed};
+use weir_transport::sliq::wire::{Ack, Data, Flags, Frame, Header, Kind, Part, Repair, is_well_formed};
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sliq.lua");
 
@@ -76,6 +76,9 @@ const FIELDS: &[&str] = &[
     "repair.number",
     "repair.distance",
     "repair.length",
+    "part.offset",
+    "part.length",
+    "padding.length",
     "forward.base",
     "credit.segments",
     "challenge",
@@ -116,6 +119,20 @@ fn expected(packet: &[u8]) -> Vec<String> {
                 show("data.segment", data.sequence.to_string());
                 show("data.distance", data.distance.to_string());
                 show("data.length", data.length.to_string());
+                rest = &[];
+            }
+            Frame::Part(part) => {
+                show("data.flags", format!("0x{:02x}", part.segment.flags.bits()));
+                show("stream", part.segment.stream.to_string());
+                show("data.segment", part.segment.sequence.to_string());
+                show("data.distance", part.segment.distance.to_string());
+                show("data.length", part.segment.length.to_string());
+                show("part.offset", part.offset.to_string());
+                show("part.length", part.length.to_string());
+                rest = &[];
+            }
+            Frame::Padding { length } => {
+                show("padding.length", length.to_string());
                 rest = &[];
             }
             Frame::Repair(repair) => {
@@ -184,6 +201,8 @@ fn every_frame_is_shown_field_by_field() {
         packet(Kind::Accept, &[Frame::Ack(ack)], 0),
         packet(Kind::Within, &[Frame::Ack(ack), Frame::Data(data)], 100),
         packet(Kind::Within, &[Frame::Repair(repair)], 50),
+        packet(Kind::Within, &[Frame::Part(Part { segment: data, offset: 70, length: 30 })], 30),
+        packet(Kind::Within, &[Frame::Ping, Frame::Padding { length: 40 }], 40),
         packet(
             Kind::Within,
             &[Frame::Forward { stream: 1, base: 8 }, Frame::Credit { stream: 255, segments: 9 }, Frame::Ping],

@@ -4,6 +4,7 @@
 
 use crate::Ack;
 use std::collections::VecDeque;
+use weir_base::Bytes;
 
 /// Packets that wait before the damper is armed (the GNAT software).
 const MANY: f64 = 40.0;
@@ -34,6 +35,11 @@ impl Damper {
     /// The damper of a connection with a window of so many packets of so many bytes.
     pub(super) fn new(cwnd: f64, mss: u64) -> Damper {
         Damper { state: State::Watching, mss: mss as f64, windows: VecDeque::from([(0, cwnd)]) }
+    }
+
+    /// Packets are of another size from now on.
+    pub(super) fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss.get() as f64;
     }
 
     /// An acknowledgement has come, while so many packets wait of which `wanted` are to. Answers the window to go back to where

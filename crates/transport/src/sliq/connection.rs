@@ -10,13 +10,14 @@ use super::credit::{self, Allowed, Granted};
 use super::delay::Delay;
 use super::flight::Flight;
 use super::loss::Log;
+use super::mtu::{self, PathMtu};
 use super::outage::Outage;
 use super::per::Per;
 use super::receive::Incoming;
 use super::rtt::Rtt;
 use super::schedule::Schedule;
 use super::send::{Outgoing, SYMBOL_HEADER};
-use super::wire::{DATA_HEADER, HEADER, REPAIR_HEADER, TAG};
+use super::wire::{DATA_HEADER, HEADER, PART_HEADER, REPAIR_HEADER, TAG};
 use super::{MOST_STREAMS, Parameters, SealName, StreamParameters};
 use crate::Setup;
 use crate::endpoint::Stream;
@@ -57,9 +58,12 @@ pub(crate) struct Connection {
     controllers: Vec<weir_control::Config>,
     id: u32,
     ecn: Ecn,
-    /// Bytes of a full segment, and of what stands around it in an IP packet.
+    /// Bytes of a full segment, of one that every path carries, and of what stands around it in an IP packet.
     payload: u32,
+    base: u32,
     overhead: u32,
+    /// The search for the largest packet, where it is not known.
+    mtu: Option<PathMtu>,
     /// Bytes of the tag of sealed packets. The simulator encrypts nothing; there a tag is zeros.
     tag: u32,
     random: Random,
@@ -107,6 +111,12 @@ pub(crate) struct Connection {
     repair: Vec<u8>,
 }
 
+/// What a segment carries in a packet of so much UDP payload.
+fn payload_of(packet: u32, tag: u32) -> u32 {
+    let frame = DATA_HEADER.max(REPAIR_HEADER + SYMBOL_HEADER).max(PART_HEADER);
+    packet.saturating_sub((HEADER + frame) as u32 + tag).max(1)
+}
+
 /// A clock's microseconds, as packets carry them.
 fn micros(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
@@ -123,8 +133,11 @@ impl Connection {
     ) -> Connection {
         let tag = if parameters.seal == SealName::Noise { TAG as u32 } else { 0 };
         let headers = setup.ip_header + UDP_HEADER + HEADER as u32 + tag;
-        let frame = DATA_HEADER.max(REPAIR_HEADER + SYMBOL_HEADER) as u32;
-        let payload = (setup.mtu.get() as u32).saturating_sub(headers + frame).max(1);
+        let mtu = parameters.search_mtu.then(|| setup.mtu.get() as u32);
+        let mtu = mtu.and_then(|most| PathMtu::new(most.saturating_sub(setup.ip_header + UDP_HEADER)));
+        let base = payload_of(mtu::BASE, tag);
+        let known = payload_of((setup.mtu.get() as u32).saturating_sub(setup.ip_header + UDP_HEADER), tag);
+        let payload = if mtu.is_some() { base } else { known };
         Connection {
             streams: vec![(parameters.stream.clone(), setup.datagrams)],
             keepalive: parameters.keepalive,
@@ -133,7 +146,9 @@ impl Connection {
             id,
             ecn: setup.ecn,
             payload,
+            base,
             overhead: headers + DATA_HEADER as u32,
+            mtu,
             tag,
             random,
             state: State::Closed,
@@ -175,7 +190,7 @@ impl Connection {
     fn outgoing(&mut self, stream: Stream) -> Option<&mut Outgoing> {
         let id = u8::try_from(stream.0).ok().filter(|id| usize::from(*id) < MOST_STREAMS)?;
         let (parameters, messages) = self.streams.get(usize::from(id)).unwrap_or(&self.streams[0]);
-        let new = || Outgoing::new(id, parameters, *messages, self.payload);
+        let new = || Outgoing::new(id, parameters, *messages, (self.payload, self.base));
         Some(self.outgoing.entry(id).or_insert_with(new))
     }
 
@@ -197,6 +212,21 @@ impl Connection {
             Flight::new(cc, payload, rtt, random, now)
         };
         self.flights = self.controllers.iter().map(flight).collect();
+    }
+
+    /// Packets are as long as the path is known to carry.
+    fn cut(&mut self) {
+        let Some(mtu) = &self.mtu else { return };
+        self.payload = payload_of(mtu.carried(), self.tag);
+        let payload = self.payload;
+        self.flights.iter_mut().for_each(|flight| flight.set_mss(payload));
+        self.outgoing.values_mut().for_each(|stream| stream.cut(payload));
+    }
+
+    /// When the search for the largest packet has something to do: it needs a connection that is in use.
+    fn searches_at(&self) -> Time {
+        let mtu = self.mtu.as_ref().filter(|_| self.state == State::Open && !self.outage.is_on());
+        mtu.filter(|_| !self.is_at_rest()).map_or(Time::NEVER, PathMtu::next_timer)
     }
 
     /// How long after a packet has left it is a timeout if nothing was acknowledged.
@@ -242,6 +272,8 @@ impl Connection {
             (self.outage, self.timeout, self.loss, self.probe) =
                 (Outage::No, Time::NEVER, Time::NEVER, Time::NEVER);
             self.per.restart();
+            self.mtu.iter_mut().for_each(PathMtu::restart);
+            self.cut();
             self.establish(None, now);
         }
     }

@@ -168,6 +168,12 @@ impl Flight {
         }
     }
 
+    /// Full packets carry so many bytes from now on.
+    pub(crate) fn set_mss(&mut self, mss: u32) {
+        self.mss = mss.into();
+        self.controller.set_mss(Bytes::new(self.mss));
+    }
+
     fn segments(&self, bytes: u64) -> u32 {
         (bytes / self.mss) as u32
     }

@@ -25,6 +25,15 @@ pub(crate) enum Content {
         /// The round of its group.
         round: u8,
     },
+    /// A part of a segment of a stream.
+    Part {
+        /// The stream's place.
+        stream: u8,
+        /// The segment's number.
+        sequence: u32,
+        /// Which part.
+        part: u8,
+    },
     /// A repair packet of a stream's group.
     Repair {
         /// The stream's place.

@@ -19,6 +19,7 @@ pub mod host;
 #[cfg(feature = "seal")]
 pub mod link;
 mod loss;
+mod mtu;
 mod outage;
 #[cfg(feature = "seal")]
 mod path;
@@ -68,6 +69,9 @@ pub struct Parameters {
     pub idle: Span,
     /// Whether packets are encrypted and authenticated.
     pub seal: SealName,
+    /// Whether packets begin with a payload of 1,200 bytes and grow to what the path is found to carry, and shrink when it no longer does
+    /// (RFC 8899). By default they are as long as the lab's links allow.
+    pub search_mtu: bool,
 }
 
 /// How packets are protected against others on their way.
@@ -90,6 +94,7 @@ impl Default for Parameters {
             keepalive: None,
             idle: IDLE,
             seal: SealName::None,
+            search_mtu: false,
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Per {
     lost: f64,
     /// The last measurement, if it alone was above the mean (`true`) or below: what it sent and lost.
     doubted: Option<(bool, f64, f64)>,
+    /// Packets that were lost for a reason of their own.
+    apart: u64,
 }
 
 impl Per {
@@ -42,7 +44,7 @@ impl Per {
         }
         self.from = Some((largest, received, now));
         // Duplicates may arrive, and packets that are counted a little later than their number.
-        let arrived = u64::from(received.wrapping_sub(before)).min(sent);
+        let arrived = (u64::from(received.wrapping_sub(before)) + std::mem::take(&mut self.apart)).min(sent);
         let (sent, lost) = (sent as f64, (sent - arrived) as f64);
         let mean = self.mean();
         let deviation = (mean * (1.0 - mean) / sent).sqrt().max(1.0 / sent);
@@ -61,6 +63,11 @@ impl Per {
         let kept = (MOST / (self.sent + sent)).min(1.0);
         self.sent = (self.sent + sent) * kept;
         self.lost = (self.lost + lost) * kept;
+    }
+
+    /// So many packets were lost since they were too long: others are not for that.
+    pub(crate) fn set_apart(&mut self, packets: u32) {
+        self.apart += u64::from(packets);
     }
 
     fn mean(&self) -> f64 {

@@ -1,10 +1,13 @@
 //! The receiving half of a stream: segments that have arrived, messages put together from them, and groups restored by repair
 //! packets.
 
+mod parts;
+
 use super::aec::code;
 use super::credit::{self, Granted};
 use super::send::{SYMBOL_HEADER, WINDOW};
 use super::wire::{Data, Flags, Repair};
+use parts::Parts;
 use std::collections::VecDeque;
 
 /// Groups whose repair packets are kept.
@@ -17,6 +20,8 @@ struct Slot {
     flags: Flags,
     bytes: u32,
     head: Vec<u8>,
+    /// Parts of it that are here while it is not.
+    parts: Option<Box<Parts>>,
 }
 
 /// A group some of whose segments are missing, with its repair packets: number and first bytes each.
@@ -234,7 +239,7 @@ impl Incoming {
         own.extend_from_slice(&head[..head.len().min(bytes as usize)]);
         // How a packet is to be acknowledged is no part of its segment, which repair packets are made of.
         let flags = Flags { prompt: false, ..flags };
-        *slot = Slot { here: true, delivered: false, flags, bytes, head: own };
+        *slot = Slot { here: true, delivered: false, flags, bytes, head: own, parts: None };
         if flags.fin {
             self.fin = Some(self.base.wrapping_add(place as u32));
         }

@@ -42,7 +42,7 @@ mod tests {
     fn the_highest_priority_goes_first_and_equals_take_turns() {
         let stream = |id, priority| {
             let parameters = StreamParameters { priority, ..StreamParameters::default() };
-            (id, Outgoing::new(id, &parameters, true, 100))
+            (id, Outgoing::new(id, &parameters, true, (100, 100)))
         };
         let streams = BTreeMap::from([stream(0, 3), stream(1, 0), stream(2, 0), stream(5, 0)]);
         let mut schedule = Schedule::default();

@@ -2,14 +2,16 @@
 //! delivery is seen to. A message that is longer than a segment is cut here, and put together by the receiving half.
 
 mod groups;
+mod parts;
 
 pub(crate) use groups::PathNow;
 
 use super::aec::group::Group;
 use super::aec::{Choice, Goal, Planner};
 use super::credit::{self, Allowed};
-use super::wire::{Data, Flags, Repair};
+use super::wire::{Data, Flags, Part, Repair};
 use super::{Delivery, Drop, Order, StreamParameters};
+use parts::Parts;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weir_base::{Ewma, Time};
@@ -46,6 +48,8 @@ struct Segment {
     state: State,
     /// How often it was sent.
     sent: u32,
+    /// What has become of its parts, where it was cut after it was sent.
+    parts: Option<Box<Parts>>,
 }
 
 /// What is to be sent.
@@ -61,6 +65,8 @@ pub(crate) enum Item {
     },
     /// A repair packet, and the round of its group.
     Repair(Repair, u8),
+    /// A part of a segment that is sent again, and which.
+    Part(Part, u8),
 }
 
 /// The sending half of a stream.
@@ -72,8 +78,9 @@ pub(crate) struct Outgoing {
     ordered: bool,
     /// Whether what is written at once is a message, which is delivered whole.
     messages: bool,
-    /// Bytes of a full segment.
+    /// Bytes of a full segment, and of one that every path carries.
     payload: u32,
+    base_payload: u32,
     /// Bytes that may wait to be sent, and what becomes of messages beyond them.
     limit: u64,
     drop: Drop,
@@ -115,8 +122,13 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// A stream of messages, or of bytes, whose segments carry so many bytes.
-    pub(crate) fn new(id: u8, parameters: &StreamParameters, messages: bool, payload: u32) -> Outgoing {
+    /// A stream of messages, or of bytes, whose segments carry so many bytes, and so many where the path carries less.
+    pub(crate) fn new(
+        id: u8,
+        parameters: &StreamParameters,
+        messages: bool,
+        (payload, base_payload): (u32, u32),
+    ) -> Outgoing {
         let delivery = parameters.delivery();
         let planner = match delivery {
             Delivery::ArqFec { deadline, target } => {
@@ -132,6 +144,7 @@ impl Outgoing {
             ordered: parameters.order.map_or(!messages, |order| order == Order::Written),
             messages,
             payload,
+            base_payload,
             limit: parameters.queue.get(),
             drop: parameters.drop,
             allowed: Allowed::new(credit::STREAM),
@@ -222,7 +235,15 @@ impl Outgoing {
         self.length.update(bytes.into());
         self.unsettled += u64::from(bytes);
         let flags = Flags { ordered: self.ordered, coded: self.planner.is_some(), ..flags };
-        self.segments.push_back(Segment { head: own, bytes, flags, handed, state: State::Waiting, sent: 0 });
+        self.segments.push_back(Segment {
+            head: own,
+            bytes,
+            flags,
+            handed,
+            state: State::Waiting,
+            sent: 0,
+            parts: None,
+        });
     }
 
     /// From now on the application always has data.
@@ -284,8 +305,10 @@ impl Outgoing {
     pub(crate) fn next(&mut self, now: Time) -> Option<Item> {
         while let Some(sequence) = self.lost.pop_front() {
             let at = self.at(sequence);
-            if self.segments.get(at).is_some_and(|segment| segment.state == State::Lost) {
-                return Some(self.send(at, 0));
+            if self.segments.get(at).is_some_and(|segment| segment.state == State::Lost)
+                && let Some(item) = self.send_again(at)
+            {
+                return Some(item);
             }
         }
         for group in 0..self.groups.len() {
@@ -313,14 +336,19 @@ impl Outgoing {
         segment.sent += 1;
         segment.state = State::Waiting;
         self.retransmitted += u64::from(again);
-        let data = Data {
+        Item::Data { data: self.data(at), again, round }
+    }
+
+    /// What is to be known of a segment.
+    fn data(&self, at: usize) -> Data {
+        let segment = &self.segments[at];
+        Data {
             flags: segment.flags,
             stream: self.id,
             sequence: self.base.wrapping_add(at as u32),
             distance: at as u16,
             length: segment.bytes as u16,
-        };
-        Item::Data { data, again, round }
+        }
     }
 
     /// What a segment begins with.
@@ -330,13 +358,11 @@ impl Outgoing {
 
     /// A segment has arrived. `late` says that it counted as lost before.
     pub(crate) fn arrived(&mut self, sequence: u32, round: u8, late: bool) {
-        if self.planner.is_some() {
-            self.arrived += 1;
-            if let Some(group) = self.group(sequence) {
-                let at = sequence.wrapping_sub(group.start);
-                group.arrived(Some(at), round, late);
-                self.settle_groups();
-            }
+        self.arrived += u64::from(self.planner.is_some());
+        if let Some(group) = self.group(sequence) {
+            let at = sequence.wrapping_sub(group.start);
+            group.arrived(Some(at), round, late);
+            self.settle_groups();
             return;
         }
         let at = self.at(sequence);
@@ -346,34 +372,44 @@ impl Outgoing {
 
     /// A segment's packet counts as lost.
     pub(crate) fn lost(&mut self, sequence: u32, round: u8) {
-        if self.planner.is_some() {
-            if let Some(group) = self.group(sequence) {
-                group.lost(round);
-            }
-            return;
+        if let Some(group) = self.group(sequence) {
+            return group.lost(round);
         }
         let at = self.at(sequence);
-        let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.state == State::Waiting)
-        else {
-            return;
-        };
-        let gives_up = match self.delivery {
+        // One that was cut since is told of by its parts.
+        let whole = |segment: &&Segment| segment.state == State::Waiting && segment.parts.is_none();
+        let Some(segment) = self.segments.get(at).filter(whole) else { return };
+        if self.gives_up(segment) {
+            self.give_up(at);
+        } else {
+            self.send_later(at);
+        }
+    }
+
+    /// Whether a segment that is lost is not sent again.
+    fn gives_up(&self, segment: &Segment) -> bool {
+        match self.delivery {
             // The end of a stream is reliable.
             _ if segment.flags.fin => false,
             Delivery::BestEffort => true,
             Delivery::SemiReliable { limit } => segment.sent > limit,
             Delivery::Reliable | Delivery::ArqFec { .. } => false,
-        };
-        if gives_up {
-            self.forward = true;
-            self.settle(at);
-            self.advance();
-        } else {
-            segment.state = State::Lost;
-            // One that is lost again goes before those that were lost after it: its reader waits for it.
-            let place = self.lost.partition_point(|other| (other.wrapping_sub(sequence) as i32) < 0);
-            self.lost.insert(place, sequence);
         }
+    }
+
+    fn give_up(&mut self, at: usize) {
+        self.forward = true;
+        self.settle(at);
+        self.advance();
+    }
+
+    /// A segment is to be sent again.
+    fn send_later(&mut self, at: usize) {
+        let sequence = self.base.wrapping_add(at as u32);
+        self.segments[at].state = State::Lost;
+        // One that is lost again goes before those that were lost after it: its reader waits for it.
+        let place = self.lost.partition_point(|other| (other.wrapping_sub(sequence) as i32) < 0);
+        self.lost.insert(place, sequence);
     }
 
     fn settle(&mut self, at: usize) {

@@ -12,6 +12,10 @@ pub const TAG: usize = 16;
 pub const DATA_HEADER: usize = 11;
 /// What stands before a repair frame's payload.
 pub const REPAIR_HEADER: usize = 12;
+/// What stands before a part frame's payload.
+pub const PART_HEADER: usize = 15;
+/// What stands before padding.
+pub const PADDING_HEADER: usize = 3;
 /// Ranges that an acknowledgement tells of at most.
 pub const MOST_RANGES: usize = 16;
 /// In the place of a stream's number: all streams of the connection together.
@@ -151,6 +155,17 @@ pub struct Repair {
     pub length: u16,
 }
 
+/// A part of a segment that is too long for the path as it is now. Its payload is the rest of the packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The segment, with its whole length.
+    pub segment: Data,
+    /// Where in the segment the part begins.
+    pub offset: u16,
+    /// Length of its payload.
+    pub length: u16,
+}
+
 /// Packets that have arrived, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
@@ -209,6 +224,13 @@ pub enum Frame {
     Data(Data),
     /// A repair packet.
     Repair(Repair),
+    /// A part of a segment.
+    Part(Part),
+    /// So many bytes, the rest of the packet, that mean nothing.
+    Padding {
+        /// How many.
+        length: u16,
+    },
     /// Segments of a stream before this one are no longer sent.
     Forward {
         /// The stream.
@@ -245,8 +267,41 @@ const CLOSE: u8 = 6;
 const CREDIT: u8 = 7;
 const CHALLENGE: u8 = 8;
 const RESPONSE: u8 = 9;
+const PART: u8 = 10;
+const PADDING: u8 = 11;
+
+impl Data {
+    /// What it begins with behind its frame's number; the length of what it carries comes last.
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend([self.flags.bits(), self.stream]);
+        to.extend(self.sequence.to_be_bytes());
+        to.extend(self.distance.to_be_bytes());
+        to.extend(self.length.to_be_bytes());
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Data> {
+        Some(Data {
+            flags: Flags::from_bits(reader.u8()?)?,
+            stream: reader.u8()?,
+            sequence: reader.u32()?,
+            distance: reader.u16()?,
+            length: reader.u16()?,
+        })
+    }
+}
 
 impl Frame {
+    /// Length of its payload, for frames whose payload is the rest of the packet.
+    pub fn payload(&self) -> Option<u16> {
+        match self {
+            Frame::Data(Data { length, .. })
+            | Frame::Repair(Repair { length, .. })
+            | Frame::Part(Part { length, .. })
+            | Frame::Padding { length } => Some(*length),
+            _ => None,
+        }
+    }
+
     /// Appends it, without its payload, which is to follow.
     pub fn write(&self, to: &mut Vec<u8>) {
         match self {
@@ -263,10 +318,18 @@ impl Frame {
                 }
             }
             Frame::Data(data) => {
-                to.extend([DATA, data.flags.bits(), data.stream]);
-                to.extend(data.sequence.to_be_bytes());
-                to.extend(data.distance.to_be_bytes());
-                to.extend(data.length.to_be_bytes());
+                to.push(DATA);
+                data.write(to);
+            }
+            Frame::Part(part) => {
+                to.push(PART);
+                part.segment.write(to);
+                to.extend(part.offset.to_be_bytes());
+                to.extend(part.length.to_be_bytes());
+            }
+            Frame::Padding { length } => {
+                to.push(PADDING);
+                to.extend(length.to_be_bytes());
             }
             Frame::Repair(repair) => {
                 to.extend([REPAIR, repair.stream]);
@@ -317,13 +380,13 @@ impl Frame {
                 }
                 Frame::Ack(ack)
             }
-            DATA => Frame::Data(Data {
-                flags: Flags::from_bits(reader.u8()?)?,
-                stream: reader.u8()?,
-                sequence: reader.u32()?,
-                distance: reader.u16()?,
+            DATA => Frame::Data(Data::read(&mut reader)?),
+            PART => Frame::Part(Part {
+                segment: Data::read(&mut reader)?,
+                offset: reader.u16()?,
                 length: reader.u16()?,
             }),
+            PADDING => Frame::Padding { length: reader.u16()? },
             REPAIR => Frame::Repair(Repair {
                 stream: reader.u8()?,
                 start: reader.u32()?,
@@ -349,16 +412,10 @@ impl Frame {
 pub fn is_well_formed(mut frames: &[u8], zeros: u32) -> bool {
     while !frames.is_empty() {
         let Some((frame, after)) = Frame::read(frames) else { return false };
-        let length = match frame {
-            Frame::Data(data) => data.length,
-            Frame::Repair(repair) => repair.length,
-            _ => {
-                frames = after;
-                continue;
-            }
-        };
-        // Its payload is the rest.
-        return u64::from(length) == after.len() as u64 + u64::from(zeros);
+        if let Some(length) = frame.payload() {
+            return u64::from(length) == after.len() as u64 + u64::from(zeros);
+        }
+        frames = after;
     }
     zeros == 0
 }

@@ -78,6 +78,7 @@ mod tests {
         fn send_quantum(&self) -> Option<Bytes> {
             self.quantum.map(Bytes::new)
         }
+        fn set_mss(&mut self, _: Bytes) {}
     }
 
     const MSS: u16 = 1000;

@@ -8,6 +8,7 @@ use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
 mod connection;
 mod deadline;
+mod mtu;
 mod pair;
 
 use pair::{FIXED, Pair, Path, path, secs};

@@ -15,6 +15,8 @@ pub(crate) struct Path {
     /// The least delay, and how much more it may be.
     pub(crate) delay: Span,
     pub(crate) jitter: Span,
+    /// The largest IP packet that it carries.
+    pub(crate) mtu: u32,
 }
 
 /// Two ends and what is between them. The first one sends.
@@ -120,6 +122,9 @@ impl Pair {
             assert!(datagram.payload() <= 1472, "{} bytes do not fit", datagram.payload());
             let copies = 1 + usize::from(self.random.chance(self.path.double));
             for _ in 0..copies {
+                if datagram.payload() + 28 > self.path.mtu {
+                    continue;
+                }
                 let Some(left) = self.queue(from, datagram.payload()) else { continue };
                 if self.random.chance(self.path.lose) {
                     continue;
@@ -192,5 +197,13 @@ pub(crate) fn secs(secs: u64) -> Time {
 }
 
 pub(crate) fn path(lose: f64, delay: u64) -> Path {
-    Path { lose, double: 0.0, damage: 0.0, rate: None, delay: Span::from_millis(delay), jitter: Span::ZERO }
+    Path {
+        lose,
+        double: 0.0,
+        damage: 0.0,
+        rate: None,
+        delay: Span::from_millis(delay),
+        jitter: Span::ZERO,
+        mtu: 1500,
+    }
 }

@@ -85,8 +85,8 @@ pub(crate) struct ServeArgs {
 /// How packets leave.
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// The largest IP packet that the path carries
-    #[arg(long, value_name = "BYTES", default_value = "1280B")]
+    /// The largest IP packet to try: packets begin with a payload of 1,200 bytes, and grow to what the path is found to carry
+    #[arg(long, value_name = "BYTES", default_value = "1500B")]
     pub mtu: Bytes,
     /// Hand packets to the kernel one by one, without segmentation offload
     #[arg(long)]

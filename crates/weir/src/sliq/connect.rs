@@ -143,7 +143,7 @@ impl<'a> Remote<'a> {
 }
 
 fn parameters(stream: StreamParameters) -> Parameters {
-    Parameters { stream, keepalive: Some(KEEPALIVE), idle: IDLE, ..Parameters::default() }
+    Parameters { stream, keepalive: Some(KEEPALIVE), idle: IDLE, search_mtu: true, ..Parameters::default() }
 }
 
 /// The socket and the connections of a host that others connect to, and its key.

@@ -5,6 +5,7 @@ use crate::sliq::MOST_STREAMS;
 use crate::sliq::aec::WORST_PER;
 use crate::sliq::flight::{Flight, Known, News};
 use crate::sliq::loss::{Content, Fate, Record};
+use crate::sliq::mtu::PathMtu;
 use crate::sliq::outage::Outage;
 use crate::sliq::receive::Incoming;
 use crate::sliq::send::{Outgoing, PathNow};
@@ -44,6 +45,14 @@ impl Connection {
                     }
                     return;
                 }
+                Frame::Part(part) => {
+                    self.acks.ask(part.segment.flags.prompt, now);
+                    if !self.take_into(part.segment.stream, |stream| stream.part(&part, after)) {
+                        self.fail(Some(PROTOCOL_ERROR));
+                    }
+                    return;
+                }
+                Frame::Padding { .. } => return,
                 Frame::Repair(repair) => {
                     self.acks.ask(true, now);
                     if !self.take_into(repair.stream, |stream| stream.repair(&repair, after)) {
@@ -116,7 +125,7 @@ impl Connection {
         }
         let mut news = [News::default(); 2];
         let (mut newest, mut bytes, overhead) = (None, 0, self.overhead);
-        let outgoing = &mut self.outgoing;
+        let (outgoing, mtu, base) = (&mut self.outgoing, &mut self.mtu, self.base);
         let sent = self.log.acknowledged(ack, largest, |number, record| {
             let late = record.fate == Fate::Lost;
             newest = Some((number, record.at));
@@ -129,7 +138,14 @@ impl Connection {
                     let stream = outgoing.get_mut(&stream).into_iter();
                     stream.for_each(|stream| stream.repair_fate(start, round, true, late));
                 }
+                Content::Part { stream, sequence, part } => {
+                    let stream = outgoing.get_mut(&stream).into_iter();
+                    stream.for_each(|stream| stream.part_arrived(sequence, part));
+                }
                 Content::Control | Content::Nothing => return,
+            }
+            if record.bytes > base {
+                mtu.iter_mut().for_each(|mtu| mtu.large(number, true));
             }
             bytes += u64::from(record.bytes + overhead);
             if !late {
@@ -144,6 +160,7 @@ impl Connection {
             self.rtt.take(now.since(at).saturating_sub(held), now);
         }
         self.delay.take(ack.difference, difference, now);
+        self.per.set_apart(self.mtu.as_mut().map_or(0, PathMtu::take_in_vain));
         self.per.take(largest, ack.received, now);
         if newest.is_some() {
             let limited = self.flights.iter().any(Flight::is_limited);
@@ -151,15 +168,22 @@ impl Connection {
             self.timeout = if self.log.out() > 0 { now + self.timeout_after() } else { Time::NEVER };
         }
         self.detect(&mut news, held, now);
+        let per = self.per.rate();
+        if self.mtu.as_mut().is_some_and(|mtu| mtu.on_ack(ack, largest, per, now)) {
+            self.cut();
+        }
         self.plan(now);
         true
     }
 
     /// Finds what is lost, and tells the controllers what has become of their packets.
     pub(super) fn detect(&mut self, news: &mut [News; 2], held: Span, now: Time) {
-        let (outgoing, mut control) = (&mut self.outgoing, false);
-        self.loss = self.log.detect(self.rtt.patience(), now, |_, record| {
+        let (outgoing, mtu, base, mut control) = (&mut self.outgoing, &mut self.mtu, self.base, false);
+        self.loss = self.log.detect(self.rtt.patience(), now, |number, record| {
             control |= lose(outgoing, record);
+            if record.bytes > base {
+                mtu.iter_mut().for_each(|mtu| mtu.large(number, false));
+            }
             if record.content != Content::Control {
                 news[usize::from(record.owner) & 1].was_lost(record);
             }
@@ -248,8 +272,12 @@ impl Connection {
         let silent = now.since(self.last_heard);
         let gone = silent > Outage::patience(self.rtt.first_timeout(), self.per.rate());
         let (outgoing, mut news, mut control) = (&mut self.outgoing, [News::default(); 2], false);
-        self.log.lose_all(|_, record| {
+        let (mtu, base) = (&mut self.mtu, self.base);
+        self.log.lose_all(|number, record| {
             control |= lose(outgoing, record);
+            if record.bytes > base {
+                mtu.iter_mut().for_each(|mtu| mtu.large(number, false));
+            }
             if record.content != Content::Control {
                 news[usize::from(record.owner) & 1].was_lost(record);
             }
@@ -281,6 +309,9 @@ fn lose(outgoing: &mut BTreeMap<u8, Outgoing>, record: &Record) -> bool {
         Content::Repair { stream, start, round } => {
             let stream = outgoing.get_mut(&stream).into_iter();
             stream.for_each(|stream| stream.repair_fate(start, round, false, false));
+        }
+        Content::Part { stream, sequence, part } => {
+            outgoing.get_mut(&stream).into_iter().for_each(|stream| stream.part_lost(sequence, part));
         }
         Content::Control => return true,
         Content::Nothing => {}

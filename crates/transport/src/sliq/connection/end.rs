@@ -102,7 +102,7 @@ impl Endpoint for Connection {
         // A round may turn out to be overdue when what it still had to send has arrived.
         let streams = streams.max(self.latest);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
-        let alive = self.asks_at().min(self.ends_at());
+        let alive = self.asks_at().min(self.ends_at()).min(self.searches_at());
         [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams, alive]
             .into_iter()
             .min()

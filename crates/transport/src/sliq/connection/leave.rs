@@ -5,7 +5,7 @@ use crate::Datagram;
 use crate::sliq::flight::{Flight, Leave};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::send::{Item, Outgoing};
-use crate::sliq::wire::{CONNECTION, Frame, Header, Kind};
+use crate::sliq::wire::{CONNECTION, Frame, Header, Kind, PADDING_HEADER};
 use weir_base::{Span, Time};
 
 impl Connection {
@@ -121,6 +121,9 @@ impl Connection {
             self.put(Content::Control, 0, into, now);
             return true;
         }
+        if now >= self.searches_at() && self.probe_mtu(into, now) {
+            return true;
+        }
         if now >= self.asks_at() {
             self.asked = now;
             self.begin(Kind::Within, now);
@@ -129,6 +132,20 @@ impl Connection {
             return true;
         }
         false
+    }
+
+    /// Writes a packet that is longer than those that are known to pass, if one is due.
+    fn probe_mtu(&mut self, into: &mut Datagram, now: Time) -> bool {
+        let (number, timeout) = (self.log.next(), self.rtt.timeout());
+        let Some(mtu) = &mut self.mtu else { return false };
+        let Some(size) = mtu.on_time(now) else { return false };
+        mtu.sent(number, size, timeout, now);
+        self.begin(Kind::Within, now);
+        Frame::Ping.write(&mut self.head);
+        let length = size - self.tag - (self.head.len() + PADDING_HEADER) as u32;
+        Frame::Padding { length: length as u16 }.write(&mut self.head);
+        self.put(Content::Nothing, length, into, now);
+        true
     }
 
     /// Writes a packet that asks whether the peer is where it goes: this number is to come back.
@@ -199,6 +216,13 @@ impl Connection {
                 Frame::Data(data).write(&mut self.head);
                 let content = Content::Segment { stream: id, sequence: data.sequence, round };
                 (content, data.length, stream.head(data.sequence), again)
+            }
+            Item::Part(part, index) => {
+                Frame::Part(part).write(&mut self.head);
+                let sequence = part.segment.sequence;
+                let head = stream.head(sequence).get(part.offset.into()..).unwrap_or_default();
+                let head = &head[..head.len().min(part.length.into())];
+                (Content::Part { stream: id, sequence, part: index }, part.length, head, true)
             }
             Item::Repair(repair, round) => {
                 Frame::Repair(repair).write(&mut self.head);

@@ -5,7 +5,12 @@ use weir_base::Bytes;
 /// A stream of bytes or of messages, of which 1,000 bytes may wait, in segments of 100.
 fn outgoing(delivery: DeliveryName, messages: bool) -> Outgoing {
     let queue = Bytes::new(1000);
-    Outgoing::new(3, &StreamParameters { delivery, queue, limit: 2, ..Default::default() }, messages, 100)
+    Outgoing::new(
+        3,
+        &StreamParameters { delivery, queue, limit: 2, ..Default::default() },
+        messages,
+        (100, 40),
+    )
 }
 
 /// Sequences of what is sent now.
@@ -13,7 +18,7 @@ fn sent(outgoing: &mut Outgoing) -> Vec<u32> {
     std::iter::from_fn(|| outgoing.next(Time::ZERO))
         .map(|item| match item {
             Item::Data { data, .. } => data.sequence,
-            Item::Repair(repair, _) => panic!("{repair:?}"),
+            other => panic!("{other:?}"),
         })
         .collect()
 }

@@ -17,7 +17,13 @@ fn a_header_is_twelve_bytes() {
 fn frames_before_a_payload_are_as_long_as_told() {
     let data = Data { flags: Flags::default(), stream: 1, sequence: 2, distance: 3, length: 4 };
     let repair = Repair { stream: 1, start: 2, k: 3, number: 4, distance: 5, length: 6 };
-    for (frame, length) in [(Frame::Data(data), DATA_HEADER), (Frame::Repair(repair), REPAIR_HEADER)] {
+    let part = Part { segment: data, offset: 1, length: 3 };
+    for (frame, length) in [
+        (Frame::Data(data), DATA_HEADER),
+        (Frame::Repair(repair), REPAIR_HEADER),
+        (Frame::Part(part), PART_HEADER),
+        (Frame::Padding { length: 9 }, PADDING_HEADER),
+    ] {
         let mut bytes = Vec::new();
         frame.write(&mut bytes);
         assert_eq!(bytes.len(), length);
@@ -53,12 +59,19 @@ fn ack() -> impl Strategy<Value = Frame> {
     })
 }
 
-fn frame() -> impl Strategy<Value = Frame> {
+fn data() -> impl Strategy<Value = Data> {
     let data = (0u8..64, any::<u8>(), any::<u32>(), any::<u16>(), any::<u16>());
-    let data = data.prop_map(|(flags, stream, sequence, distance, length)| {
+    data.prop_map(|(flags, stream, sequence, distance, length)| {
         let flags = Flags::from_bits(flags).unwrap();
-        Frame::Data(Data { flags, stream, sequence, distance, length })
-    });
+        Data { flags, stream, sequence, distance, length }
+    })
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    let part = (data(), any::<u16>(), any::<u16>())
+        .prop_map(|(segment, offset, length)| Frame::Part(Part { segment, offset, length }));
+    let padding = any::<u16>().prop_map(|length| Frame::Padding { length });
+    let data = data().prop_map(Frame::Data);
     let repair =
         any::<(u8, u32, u8, u8, u16, u16)>().prop_map(|(stream, start, k, number, distance, length)| {
             Frame::Repair(Repair { stream, start, k, number, distance, length })
@@ -68,7 +81,8 @@ fn frame() -> impl Strategy<Value = Frame> {
     let close = any::<u8>().prop_map(|reason| Frame::Close { reason });
     let challenge = any::<u64>().prop_map(Frame::Challenge);
     let response = any::<u64>().prop_map(Frame::Response);
-    prop_oneof![ack(), data, repair, forward, credit, Just(Frame::Ping), close, challenge, response]
+    let payload = prop_oneof![data, repair, part, padding];
+    prop_oneof![ack(), payload, forward, credit, Just(Frame::Ping), close, challenge, response]
 }
 
 proptest! {

@@ -1,0 +1,183 @@
+//! How long packets may be: the search for the largest that the path carries (RFC 8899, section 5). Data leaves in packets that are known to
+//! pass; longer ones that carry nothing but padding try for more. They are acknowledged, and their loss says nothing of congestion.
+//!
+//! What differs from the RFC: there is no state in which the base is confirmed, since the handshake has done so (a request is as long), and none
+//! below it. Whether a probe is lost follows from acknowledgements of later packets as well as from a timer.
+
+use super::wire::Ack;
+use weir_base::{Span, Time};
+
+/// The base: what every path carries, as UDP payload (RFC 8899, section 5.1.2; RFC 9000, section 14). A request of a handshake is as long.
+pub(crate) const BASE: u32 = 1200;
+/// A size is given up when so many probes of it are lost, and a path whose packets of a size are lost so often in a row no longer carries it
+/// (RFC 8899, sections 5.1.2 and 4.3).
+const PROBES: u32 = 3;
+/// A probe is lost when it was not acknowledged for so long (RFC 8899, section 5.1.1).
+const PROBE_TIMER: Span = Span::from_secs(1);
+/// A search that has ended begins again after this long (RFC 8899, section 5.1.1).
+const RAISE_TIMER: Span = Span::from_secs(600);
+/// A search ends when less than this can be gained: 1 % of a packet.
+const WORTH: u32 = 16;
+/// A probe is lost when a packet with a number higher by this has arrived, as any other packet.
+const LATER: u64 = 3;
+/// Where packets are lost anyway, so many in a row are that this is as unlikely.
+const BY_CHANCE: f64 = 0.001;
+/// The highest rate of loss that counts there.
+const WORST_PER: f64 = 0.9;
+
+/// A probe that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Probe {
+    number: u64,
+    size: u32,
+    due: Time,
+}
+
+/// The largest packet that the path carries, in bytes of UDP payload.
+#[derive(Debug, Clone)]
+pub(crate) struct PathMtu {
+    base: u32,
+    most: u32,
+    /// What is known to pass, and the smallest size that is known not to.
+    carried: u32,
+    refused: u32,
+    probe: Option<Probe>,
+    /// Probes of this size that were lost.
+    lost_probes: u32,
+    /// When the next probe may leave.
+    next: Time,
+    /// The highest number of a packet above the base that has arrived; those above it that are lost, and the highest of them.
+    arrived: Option<u64>,
+    lost: u32,
+    last_lost: u64,
+    /// Probes that were lost since this was asked.
+    in_vain: u32,
+}
+
+impl PathMtu {
+    /// A path that carries the base and no more than `most`. `None` where that leaves nothing to search for.
+    pub(crate) fn new(most: u32) -> Option<PathMtu> {
+        (most > BASE).then_some(PathMtu {
+            base: BASE,
+            most,
+            carried: BASE,
+            refused: most + 1,
+            probe: None,
+            lost_probes: 0,
+            next: Time::ZERO,
+            arrived: None,
+            lost: 0,
+            last_lost: 0,
+            in_vain: 0,
+        })
+    }
+
+    /// What packets may be as long as.
+    pub(crate) fn carried(&self) -> u32 {
+        self.carried
+    }
+
+    /// When a probe is due, or one under way counts as lost.
+    pub(crate) fn next_timer(&self) -> Time {
+        self.probe.map_or(self.next, |probe| probe.due)
+    }
+
+    /// The size of the next probe: the largest first, since most paths carry it, then half of what is left.
+    fn wanted(&self) -> u32 {
+        if self.refused > self.most { self.most } else { self.carried.midpoint(self.refused) }
+    }
+
+    /// A time may have come: answers the size of a probe that is to leave now.
+    pub(crate) fn on_time(&mut self, now: Time) -> Option<u32> {
+        if self.probe.is_some_and(|probe| probe.due <= now) {
+            self.probe_is_lost(now);
+        }
+        if self.probe.is_some() || now < self.next {
+            return None;
+        }
+        if self.refused.saturating_sub(self.carried) <= WORTH {
+            // The raise timer has fired.
+            self.refused = self.most + 1;
+        }
+        (self.carried < self.most).then(|| self.wanted())
+    }
+
+    /// A probe has left.
+    pub(crate) fn sent(&mut self, number: u64, size: u32, timeout: Span, now: Time) {
+        self.probe = Some(Probe { number, size, due: now + timeout.max(PROBE_TIMER) });
+    }
+
+    fn probe_is_lost(&mut self, now: Time) {
+        let Some(probe) = self.probe.take() else { return };
+        (self.lost_probes, self.in_vain) = (self.lost_probes + 1, self.in_vain + 1);
+        if self.lost_probes >= PROBES {
+            self.lost_probes = 0;
+            self.refused = probe.size;
+            self.settle(now);
+        }
+    }
+
+    /// Where the search has come to an end, the next one begins when the raise timer fires.
+    fn settle(&mut self, now: Time) {
+        let found = self.refused.saturating_sub(self.carried) <= WORTH;
+        self.next = match found {
+            _ if self.carried == self.most => Time::NEVER,
+            true => now + RAISE_TIMER,
+            false => now,
+        };
+    }
+
+    /// A packet above the base has arrived, or counts as lost.
+    pub(crate) fn large(&mut self, number: u64, arrived: bool) {
+        if arrived && self.arrived.is_none_or(|before| before < number) {
+            (self.arrived, self.lost) = (Some(number), 0);
+        } else if !arrived && self.arrived.is_none_or(|before| before < number) {
+            self.lost += 1;
+            self.last_lost = self.last_lost.max(number);
+        }
+    }
+
+    /// An acknowledgement has come, after what it tells of was told: answers whether packets may be longer or must be shorter now. `per` is the
+    /// path's rate of loss.
+    pub(crate) fn on_ack(&mut self, ack: &Ack, largest: u64, per: f64, now: Time) -> bool {
+        let before = self.carried;
+        if let Some(probe) = self.probe {
+            let below = largest.checked_sub(probe.number);
+            let has = |below: u64| {
+                ack.ranges().any(|(high, low)| (u64::from(high)..=u64::from(low)).contains(&below))
+            };
+            if below.is_some_and(has) {
+                (self.probe, self.lost_probes, self.carried) = (None, 0, probe.size);
+                self.large(probe.number, true);
+                self.settle(now);
+            } else if below.is_some_and(|below| below >= LATER) {
+                self.probe_is_lost(now);
+            }
+        }
+        // Something shorter has arrived that left after those that are lost.
+        if self.carried > self.base && self.lost >= in_a_row(per) && largest > self.last_lost {
+            (self.refused, self.carried) = (self.carried, self.base);
+            (self.probe, self.lost_probes, self.lost, self.next) = (None, 0, 0, now);
+        }
+        self.carried != before
+    }
+
+    /// How many probes were lost since this was asked: they say nothing of the path's rate of loss.
+    pub(crate) fn take_in_vain(&mut self) -> u32 {
+        std::mem::take(&mut self.in_vain)
+    }
+
+    /// The path is another one.
+    pub(crate) fn restart(&mut self) {
+        *self = PathMtu::new(self.most).unwrap_or_else(|| self.clone());
+    }
+}
+
+/// So many packets of a size must be lost in a row for their size to be the reason.
+fn in_a_row(per: f64) -> u32 {
+    let chance = BY_CHANCE.ln() / per.clamp(f64::MIN_POSITIVE, WORST_PER).ln();
+    (chance.ceil() as u32).max(PROBES)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Segments that are too long for the path as it is now. One that was not sent is cut into several. One that was sent keeps its number and
+//! leaves in parts, each as long as what every path carries, so that a part is the same however often the path changes.
+
+use super::{Item, Outgoing, Segment, State};
+use crate::sliq::aec::group::Group;
+use crate::sliq::wire::{Flags, Part};
+
+/// The parts of a segment, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// Those that are to be sent.
+    again: u64,
+    /// Those that have not arrived.
+    missing: u64,
+}
+
+impl Parts {
+    /// Of a segment of so many bytes, in parts of so many.
+    fn new(bytes: u32, part: u32) -> Parts {
+        // A packet of IP is cut into 57 parts at most.
+        let all = u64::MAX >> (64 - bytes.div_ceil(part).clamp(1, 64));
+        Parts { again: all, missing: all }
+    }
+}
+
+impl Outgoing {
+    /// Full segments carry so many bytes from now on.
+    pub(crate) fn cut(&mut self, payload: u32) {
+        let shorter = payload < self.payload;
+        self.payload = payload;
+        if !shorter {
+            return;
+        }
+        let unsent = self.segments.split_off(self.sent);
+        for segment in unsent {
+            self.cut_unsent(segment);
+        }
+        // Plans know of no parts: groups with a segment that is too long are given up, and each of their segments stands alone.
+        let (base, mut alone) = (self.base, Vec::new());
+        let too_long = |group: &Group, segments: &std::collections::VecDeque<Segment>| {
+            let at = group.start.wrapping_sub(base) as usize;
+            segments.range(at..at + usize::from(group.sources())).any(|segment| segment.bytes > payload)
+        };
+        self.groups.retain(|group| {
+            let given_up = too_long(group, &self.segments);
+            if given_up {
+                let at = group.start.wrapping_sub(base) as usize;
+                alone.extend(at..at + usize::from(group.sources()));
+            }
+            !given_up
+        });
+        for at in alone {
+            if self.segments[at].state == State::Waiting {
+                self.send_later(at);
+            }
+        }
+    }
+
+    /// Puts a segment that was not sent back, as several if it is too long.
+    fn cut_unsent(&mut self, segment: Segment) {
+        let Segment { head, bytes, flags, handed, .. } = segment;
+        if bytes <= self.payload {
+            self.segments.push_back(Segment {
+                head,
+                bytes,
+                flags,
+                handed,
+                state: State::Waiting,
+                sent: 0,
+                parts: None,
+            });
+            return;
+        }
+        let mut at = 0;
+        while at < bytes {
+            let length = (bytes - at).min(self.payload);
+            let own = |offset: u32| (offset as usize).min(head.len());
+            let ends = at + length == bytes;
+            let messages = self.messages;
+            self.segments.push_back(Segment {
+                head: head[own(at)..own(at + length)].to_vec(),
+                bytes: length,
+                flags: Flags {
+                    first: flags.first && (at == 0 || !messages),
+                    last: flags.last && (ends || !messages),
+                    ..flags
+                },
+                handed,
+                state: State::Waiting,
+                sent: 0,
+                parts: None,
+            });
+            at += length;
+        }
+    }
+
+    /// Sends a segment again that is lost: whole, or its next part.
+    pub(super) fn send_again(&mut self, at: usize) -> Option<Item> {
+        let (payload, part_length) = (self.payload, self.base_payload);
+        let segment = &mut self.segments[at];
+        if segment.parts.is_none() && segment.bytes > payload {
+            segment.sent += 1;
+            segment.parts = Some(Box::new(Parts::new(segment.bytes, part_length)));
+        }
+        let bytes = segment.bytes;
+        let Some(parts) = &mut segment.parts else { return Some(self.send(at, 0)) };
+        if parts.again == 0 {
+            // What was to be sent has arrived since.
+            segment.state = State::Waiting;
+            return None;
+        }
+        let index = parts.again.trailing_zeros();
+        parts.again &= parts.again - 1;
+        let more = parts.again > 0;
+        let offset = index * part_length;
+        let length = (bytes - offset).min(part_length);
+        let part = Part { segment: self.data(at), offset: offset as u16, length: length as u16 };
+        self.retransmitted += 1;
+        if more {
+            self.lost.push_front(part.segment.sequence);
+        } else {
+            self.segments[at].state = State::Waiting;
+        }
+        Some(Item::Part(part, index as u8))
+    }
+
+    /// A part of a segment has arrived.
+    pub(crate) fn part_arrived(&mut self, sequence: u32, part: u8) {
+        let at = self.at(sequence);
+        let Some(segment) = self.segments.get_mut(at) else { return };
+        let Some(parts) = &mut segment.parts else { return };
+        let bit = 1 << part;
+        (parts.missing, parts.again) = (parts.missing & !bit, parts.again & !bit);
+        if parts.missing == 0 {
+            self.settle(at);
+            self.advance();
+        }
+    }
+
+    /// A part of a segment counts as lost.
+    pub(crate) fn part_lost(&mut self, sequence: u32, part: u8) {
+        let at = self.at(sequence);
+        let Some(segment) = self.segments.get(at).filter(|segment| segment.state != State::Settled) else {
+            return;
+        };
+        if self.gives_up(segment) {
+            return self.give_up(at);
+        }
+        let waits = segment.state == State::Waiting;
+        let Some(parts) = &mut self.segments[at].parts else { return };
+        parts.again |= parts.missing & 1 << part;
+        if parts.again > 0 && waits {
+            self.send_later(at);
+        }
+    }
+}
