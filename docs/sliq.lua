@@ -11,6 +11,7 @@ local kinds = { [1] = "open", [2] = "accept", [3] = "within", [4] = "cookie" }
 local frames = {
     [1] = "acknowledgement", [2] = "data", [3] = "repair", [4] = "forward", [5] = "ping", [6] = "close", [7] = "credit",
     [8] = "challenge", [9] = "response", [10] = "part", [11] = "padding",
+    [12] = "marks",
 }
 local reasons = { [0] = "as wished", [1] = "protocol error", [2] = "gone" }
 
@@ -45,6 +46,9 @@ local f = {
     data_length = ProtoField.uint16("sliq.data.length", "Length"),
     part_offset = ProtoField.uint16("sliq.part.offset", "Place in the segment"),
     part_length = ProtoField.uint16("sliq.part.length", "Length"),
+    marks_ect0 = ProtoField.uint32("sliq.marks.ect0", "Packets that have arrived with ECT(0)"),
+    marks_ect1 = ProtoField.uint32("sliq.marks.ect1", "Packets that have arrived with ECT(1)"),
+    marks_ce = ProtoField.uint32("sliq.marks.ce", "Packets that have arrived with CE"),
     padding_length = ProtoField.uint16("sliq.padding.length", "Length"),
     repair_start = ProtoField.uint32("sliq.repair.start", "First segment of the group"),
     repair_segments = ProtoField.uint8("sliq.repair.segments", "Segments of the group"),
@@ -83,7 +87,7 @@ local function frame_length(bytes, at)
         local length = 3 + bytes(at + 1, 2):uint()
         return length == left and length or nil
     end
-    local fixed = ({ [4] = 6, [5] = 1, [6] = 2, [7] = 6, [8] = 9, [9] = 9 })[kind]
+    local fixed = ({ [4] = 6, [5] = 1, [6] = 2, [7] = 6, [8] = 9, [9] = 9, [12] = 13 })[kind]
     return fixed and fixed <= left and fixed or nil
 end
 
@@ -120,6 +124,7 @@ local layouts = {
         { "part_length", 2 },
     },
     [11] = { { "padding_length", 2 } },
+    [12] = { { "marks_ect0", 4 }, { "marks_ect1", 4 }, { "marks_ce", 4 } },
 }
 
 local function add_frame(bytes, at, length, tree)

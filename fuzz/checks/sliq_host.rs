@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
-use weir_base::{Bytes, Span, Time};
+use weir_base::{Bytes, Ecn, Span, Time};
 use weir_transport::sliq::Parameters;
 use weir_transport::sliq::handshake::{Keys, Responder};
 use weir_transport::sliq::host::{Accepts, Host, setup};
@@ -103,7 +103,9 @@ impl Hosts {
         if from == STRANGER {
             self.stranger[0] += packet.len();
         }
-        self.hosts[to].receive(address(from), &mut packet, self.now);
+        // Routers may mark any of them.
+        let ecn = if self.now.as_nanos().is_multiple_of(3) { Ecn::Ce } else { Ecn::Ect0 };
+        self.hosts[to].receive(address(from), &mut packet, ecn, self.now);
     }
 
     fn write(&mut self, who: usize, length: usize) {

@@ -182,6 +182,12 @@ impl Controller for Copa {
         }
     }
 
+    fn open_to(&mut self, window: Bytes) {
+        let cwnd = window.get() as f64 / self.mss as f64;
+        if self.slow_start && cwnd > self.cwnd {
+            (self.cwnd, self.slow_start) = (cwnd, false);
+        }
+    }
     fn set_mss(&mut self, mss: Bytes) {
         self.mss = mss.get().max(1);
         self.damper.set_mss(mss);

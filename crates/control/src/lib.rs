@@ -156,6 +156,11 @@ pub trait Controller: Send {
             wants_reduction: self.wants_reduction(),
         }
     }
+    /// The path's rate was measured at the beginning: a window that has not found it yet opens to this, and slow start is over. A controller that
+    /// measures the path itself does not.
+    fn open_to(&mut self, window: Bytes) {
+        let _ = window;
+    }
     /// Segments are of another size from now on, since the path carries larger ones, or no longer those that it did: a window that is counted
     /// in segments stays as many (Linux `tcp_sync_mss`).
     fn set_mss(&mut self, mss: Bytes);

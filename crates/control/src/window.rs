@@ -65,6 +65,14 @@ impl Window {
         self.mss
     }
 
+    /// Opens to so many bytes, if it has met no congestion yet; slow start is over then.
+    pub fn open_to(&mut self, window: Bytes) {
+        let cwnd = u32::try_from(window.get() / self.mss.get()).unwrap_or(u32::MAX);
+        if self.ssthresh == NO_THRESHOLD && cwnd > self.cwnd {
+            (self.cwnd, self.ssthresh) = (cwnd, cwnd);
+        }
+    }
+
     /// A full segment has another payload from now on.
     pub fn set_mss(&mut self, mss: Bytes) {
         self.mss = mss.max(Bytes::new(1));

@@ -118,6 +118,9 @@ impl<W: Windowed> Controller for W {
     fn send_quantum(&self) -> Option<Bytes> {
         Windowed::send_quantum(self)
     }
+    fn open_to(&mut self, window: Bytes) {
+        self.base_mut().open_to(window);
+    }
     fn set_mss(&mut self, mss: Bytes) {
         self.base_mut().set_mss(mss);
         Windowed::set_mss(self, mss);

@@ -73,7 +73,7 @@ pub fn drive(
     loop {
         for _ in 0..TURNS {
             let now = clock.now();
-            if !port.receive(&mut buffers, &mut |from, _, packet| host.receive(from, packet, now))? {
+            if !port.receive(&mut buffers, &mut |from, ecn, packet| host.receive(from, packet, ecn, now))? {
                 break;
             }
         }

@@ -9,7 +9,9 @@ use weir_engine::{Capture, Engine, Watch};
 use weir_plan::Lab;
 use weir_record::Records;
 use weir_sim::Simulator;
-use weir_transport::sliq::wire::{Ack, Data, Flags, Frame, Header, Kind, Part, Repair, is_well_formed};
+use weir_transport::sliq::wire::{
+    Ack, Data, Flags, Frame, Header, Kind, Marks, Part, Repair, is_well_formed,
+};
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sliq.lua");
 
@@ -79,6 +81,9 @@ const FIELDS: &[&str] = &[
     "part.offset",
     "part.length",
     "padding.length",
+    "marks.ect0",
+    "marks.ect1",
+    "marks.ce",
     "forward.base",
     "credit.segments",
     "challenge",
@@ -130,6 +135,11 @@ fn expected(packet: &[u8]) -> Vec<String> {
                 show("part.offset", part.offset.to_string());
                 show("part.length", part.length.to_string());
                 rest = &[];
+            }
+            Frame::Marks(marks) => {
+                show("marks.ect0", marks.ect0.to_string());
+                show("marks.ect1", marks.ect1.to_string());
+                show("marks.ce", marks.ce.to_string());
             }
             Frame::Padding { length } => {
                 show("padding.length", length.to_string());
@@ -198,7 +208,7 @@ fn every_frame_is_shown_field_by_field() {
     let repair = Repair { stream: 4, start: 77, k: 9, number: 5, distance: 11, length: 50 };
     let plain = [
         packet(Kind::Open, &[], 0),
-        packet(Kind::Accept, &[Frame::Ack(ack)], 0),
+        packet(Kind::Accept, &[Frame::Marks(Marks { ect0: 70_000, ect1: 0, ce: 3 }), Frame::Ack(ack)], 0),
         packet(Kind::Within, &[Frame::Ack(ack), Frame::Data(data)], 100),
         packet(Kind::Within, &[Frame::Repair(repair)], 50),
         packet(Kind::Within, &[Frame::Part(Part { segment: data, offset: 70, length: 30 })], 30),

@@ -10,6 +10,7 @@ use super::credit::{self, Allowed, Granted};
 use super::delay::Delay;
 use super::flight::Flight;
 use super::loss::Log;
+use super::marks::Marks;
 use super::mtu::{self, PathMtu};
 use super::outage::Outage;
 use super::per::Per;
@@ -17,12 +18,13 @@ use super::receive::Incoming;
 use super::rtt::Rtt;
 use super::schedule::Schedule;
 use super::send::{Outgoing, SYMBOL_HEADER};
+use super::train::{self, Train};
 use super::wire::{DATA_HEADER, HEADER, PART_HEADER, REPAIR_HEADER, TAG};
-use super::{MOST_STREAMS, Parameters, SealName, StreamParameters};
+use super::{FastStart, MOST_STREAMS, Parameters, SealName, StreamParameters};
 use crate::Setup;
 use crate::endpoint::Stream;
 use std::collections::BTreeMap;
-use weir_base::{Ecn, Random, Span, Time};
+use weir_base::{Bytes, Ecn, Random, Span, Time};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
@@ -35,6 +37,8 @@ const HIGH_PER: f64 = 0.05;
 const PROTOCOL_ERROR: u8 = 1;
 /// Nothing was heard for too long, or the connection is no more.
 const GONE: u8 = 2;
+/// A first round trip beyond this is long (the GNAT software).
+const LONG: Span = Span::from_millis(50);
 /// The application has ended the connection.
 const AS_WISHED: u8 = 0;
 
@@ -55,15 +59,22 @@ pub(crate) struct Connection {
     streams: Vec<(StreamParameters, bool)>,
     keepalive: Option<Span>,
     idle: Span,
-    controllers: Vec<weir_control::Config>,
+    /// The controllers, each with the codepoint of its packets.
+    controllers: Vec<(weir_control::Config, Ecn)>,
     id: u32,
+    /// The codepoint of all packets, where the application has chosen one.
     ecn: Ecn,
+    marks: Marks,
     /// Bytes of a full segment, of one that every path carries, and of what stands around it in an IP packet.
     payload: u32,
     base: u32,
     overhead: u32,
     /// The search for the largest packet, where it is not known.
     mtu: Option<PathMtu>,
+    /// The measurement of the path's rate at the beginning: when there is one, and whether it is yet to begin.
+    fast_start: FastStart,
+    train: Option<Train>,
+    fresh: bool,
     /// Bytes of the tag of sealed packets. The simulator encrypts nothing; there a tag is zeros.
     tag: u32,
     random: Random,
@@ -111,6 +122,23 @@ pub(crate) struct Connection {
     repair: Vec<u8>,
 }
 
+/// The codepoint of a controller's packets: what the lab says of the group's, and otherwise none unless the controller needs one.
+fn codepoint_of(cc: &weir_control::Config, setup: &Setup<'_>) -> Ecn {
+    let (own, feedback) = cc.signals();
+    match setup.settings {
+        _ if setup.ecn != Ecn::NotEct => setup.ecn,
+        Some(settings) if settings.cc == *cc => {
+            if settings.ecn {
+                settings.codepoint.as_ecn()
+            } else {
+                Ecn::NotEct
+            }
+        }
+        _ if feedback == weir_control::Feedback::Classic => Ecn::NotEct,
+        _ => own.as_ecn(),
+    }
+}
+
 /// What a segment carries in a packet of so much UDP payload.
 fn payload_of(packet: u32, tag: u32) -> u32 {
     let frame = DATA_HEADER.max(REPAIR_HEADER + SYMBOL_HEADER).max(PART_HEADER);
@@ -142,13 +170,17 @@ impl Connection {
             streams: vec![(parameters.stream.clone(), setup.datagrams)],
             keepalive: parameters.keepalive,
             idle: parameters.idle,
-            controllers: controllers.to_vec(),
+            controllers: controllers.iter().map(|cc| (cc.clone(), codepoint_of(cc, setup))).collect(),
             id,
             ecn: setup.ecn,
+            marks: Marks::default(),
             payload,
             base,
             overhead: headers + DATA_HEADER as u32,
             mtu,
+            fast_start: parameters.fast_start,
+            train: None,
+            fresh: true,
             tag,
             random,
             state: State::Closed,
@@ -207,11 +239,14 @@ impl Connection {
     fn establish(&mut self, rtt: Option<Span>, now: Time) {
         (self.state, self.handshake, self.last_heard) = (State::Open, Time::NEVER, now);
         let (payload, random) = (self.payload, &mut self.random);
-        let flight = |cc: &weir_control::Config| {
+        let flight = |(cc, codepoint): &(weir_control::Config, Ecn)| {
             let random = Random::stream(random.bits(), "controller");
-            Flight::new(cc, payload, rtt, random, now)
+            let mut flight = Flight::new(cc, payload, rtt, random, now);
+            flight.codepoint = *codepoint;
+            flight
         };
         self.flights = self.controllers.iter().map(flight).collect();
+        (self.train, self.fresh) = (None, true);
     }
 
     /// Packets are as long as the path is known to carry.
@@ -221,6 +256,31 @@ impl Connection {
         let payload = self.payload;
         self.flights.iter_mut().for_each(|flight| flight.set_mss(payload));
         self.outgoing.values_mut().for_each(|stream| stream.cut(payload));
+    }
+
+    /// Begins to measure the path's rate, once its round trip is known and there is something to send.
+    fn begin_train(&mut self, now: Time) {
+        let Some(rtt) = self.rtt.smoothed().filter(|_| self.fresh && !self.is_at_rest()) else { return };
+        self.fresh = false;
+        let measures = match self.fast_start {
+            FastStart::Never => false,
+            FastStart::Long => rtt > LONG && self.flights.iter().any(Flight::keeps_queues_short),
+            FastStart::Always => true,
+        };
+        self.train = measures.then(|| Train::new(rtt, now));
+    }
+
+    /// Where the path's rate is measured, or will not be, windows open to it.
+    fn end_train(&mut self, now: Time) {
+        let Some(train) = self.train.take_if(|train| train.is_over(now)) else { return };
+        let packet = train::PACKET + self.overhead - (HEADER + DATA_HEADER) as u32 - self.tag;
+        let Some((rate, rtt)) = train.measured(Bytes::new(packet.into())) else { return };
+        let packets = u128::from(rate.bytes_in(rtt).get());
+        let (payload, overhead) = (u128::from(self.payload), u128::from(self.overhead));
+        let window = (packets * payload / (payload + overhead)) as u64;
+        let all = self.fast_start == FastStart::Always;
+        let opens = self.flights.iter_mut().filter(|flight| all || flight.keeps_queues_short());
+        opens.for_each(|flight| flight.open_to(window));
     }
 
     /// When the search for the largest packet has something to do: it needs a connection that is in use.

@@ -3,7 +3,7 @@
 
 use super::loss::Record;
 use crate::tcp::prr::Prr;
-use weir_base::{Bytes, Random, Rate, Span, Time};
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_control::{
     Ack, Congestion, Controller, Delivered, Phase, RateSample, Recovery, Restart, RttSample, Sent, Signal,
     Start, Timeout,
@@ -31,6 +31,8 @@ pub(crate) struct News {
     /// Packets that turned out lost, and their bytes.
     pub(crate) lost: u32,
     pub(crate) lost_bytes: u64,
+    /// Packets that were marked on their way.
+    pub(crate) marked: u32,
     /// The highest number that arrived, and where it ends.
     pub(crate) number: u64,
     end: u64,
@@ -125,6 +127,8 @@ pub(crate) struct Flight {
     /// Times that recovery began.
     pub(crate) recoveries: u64,
     delivery_rate: Option<Rate>,
+    /// The codepoint of its packets.
+    pub(crate) codepoint: Ecn,
 }
 
 impl Flight {
@@ -165,7 +169,13 @@ impl Flight {
             suspended: Time::ZERO,
             recoveries: 0,
             delivery_rate: None,
+            codepoint: Ecn::NotEct,
         }
+    }
+
+    /// The path's rate was measured: so many bytes may be in flight.
+    pub(crate) fn open_to(&mut self, window: u64) {
+        self.controller.open_to(Bytes::new(window));
     }
 
     /// Full packets carry so many bytes from now on.
@@ -313,7 +323,7 @@ impl Flight {
                 segments: news.packets,
                 acked_segments: news.packets,
                 sacked_out: 0,
-                ce_packets: 0,
+                ce_packets: news.marked,
                 rtt,
                 timestamps: None,
                 next_sequence: self.next_offset,
@@ -323,6 +333,9 @@ impl Flight {
             });
         }
         self.change_phase(news, known);
+        if news.marked > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.reduce(Signal::Ecn, known);
+        }
         let ack = self.ack(news, known, before, rtt);
         if news.packets > 0 {
             self.controller.on_ack(&ack, &mut self.random);
@@ -405,8 +418,8 @@ impl Flight {
             lost_segments: news.lost,
             lost: self.lost,
             departure: self.departure.max(now),
-            ce_packets: 0,
-            ce_bytes: Bytes::ZERO,
+            ce_packets: news.marked,
+            ce_bytes: Bytes::new(u64::from(news.marked) * self.mss).min(Bytes::new(news.bytes)),
             in_flight_before: Bytes::new(before),
             in_flight: Bytes::new(self.in_flight),
             next_sequence: self.next_offset,

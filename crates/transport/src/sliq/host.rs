@@ -147,34 +147,41 @@ impl Host {
         self.by_name.is_empty()
     }
 
-    /// A packet has arrived. It is opened in place.
-    pub fn receive(&mut self, from: SocketAddr, packet: &mut [u8], now: Time) {
+    /// A packet has arrived, with this codepoint. It is opened in place.
+    pub fn receive(&mut self, from: SocketAddr, packet: &mut [u8], ecn: Ecn, now: Time) {
         let Some(connection) = connection_of(packet) else { return };
         match self.by_name.get(&(connection, from)).copied() {
             Some(number) => {
                 if let Some(link) = self.link(number) {
-                    link.receive_packet(packet, now);
+                    link.receive_packet(packet, ecn, now);
                     self.look_at(number);
                 }
             }
-            None if self.came_elsewhere(from, connection, packet, now) => {}
-            None => self.asked(from, connection, packet, now),
+            None if self.came_elsewhere(from, connection, packet, ecn, now) => {}
+            None => self.asked(from, connection, packet, ecn, now),
         }
     }
 
     /// A packet has arrived from where none of its connection's peers is known to be. Answers whether it is of one that has moved.
-    fn came_elsewhere(&mut self, from: SocketAddr, connection: u32, packet: &[u8], now: Time) -> bool {
+    fn came_elsewhere(
+        &mut self,
+        from: SocketAddr,
+        connection: u32,
+        packet: &[u8],
+        ecn: Ecn,
+        now: Time,
+    ) -> bool {
         let all =
             self.by_name.range((connection, LOWEST)..).take_while(|((other, _), _)| *other == connection);
         let numbers: Vec<usize> = all.map(|(_, number)| *number).collect();
-        numbers.into_iter().any(|number| self.is_of(number, from, packet, now))
+        numbers.into_iter().any(|number| self.is_of(number, from, packet, ecn, now))
     }
 
     /// Whether a packet from elsewhere is of this connection's peer. If so, that is asked to show that it is there, or has shown it.
-    fn is_of(&mut self, number: usize, from: SocketAddr, packet: &[u8], now: Time) -> bool {
+    fn is_of(&mut self, number: usize, from: SocketAddr, packet: &[u8], ecn: Ecn, now: Time) -> bool {
         let made = self.made;
         let Some(Some(entry)) = self.entries.get_mut(number) else { return false };
-        if !entry.link.receive_elsewhere(&mut packet.to_vec(), now) {
+        if !entry.link.receive_elsewhere(&mut packet.to_vec(), ecn, now) {
             return false;
         }
         // Who sees it can answer anyway, and nobody else sees it: that it is another one each time is enough.
@@ -203,7 +210,7 @@ impl Host {
     }
 
     /// Somebody asks for a connection.
-    fn asked(&mut self, from: SocketAddr, connection: u32, packet: &mut [u8], now: Time) {
+    fn asked(&mut self, from: SocketAddr, connection: u32, packet: &mut [u8], ecn: Ecn, now: Time) {
         if Header::read(packet).is_none_or(|(header, _)| header.kind != Kind::Open) {
             return;
         }
@@ -228,7 +235,7 @@ impl Host {
             },
         };
         if key.is_none() {
-            link.receive_packet(packet, now);
+            link.receive_packet(packet, ecn, now);
         }
         self.add(link, connection, from, key);
     }

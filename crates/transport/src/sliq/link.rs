@@ -137,13 +137,13 @@ impl Link {
         Link::new(of, Cover::Answered(Box::new(Answered::new(request, reply, seal, now))))
     }
 
-    /// A packet has arrived. It is opened in place.
-    pub fn receive_packet(&mut self, packet: &mut [u8], now: Time) {
+    /// A packet has arrived, with this codepoint. It is opened in place.
+    pub fn receive_packet(&mut self, packet: &mut [u8], ecn: Ecn, now: Time) {
         match &mut self.cover {
-            Cover::Plain => self.connection.take(packet, 0, now),
+            Cover::Plain => self.connection.take(packet, 0, ecn, now),
             Cover::Sealed(seal) => {
                 if let Some((_, plain)) = seal.open(packet, now) {
-                    self.connection.take(plain, 0, now);
+                    self.connection.take(plain, 0, ecn, now);
                 }
             }
             Cover::Asking(asking) => match asking.initiator.take(packet, now) {
@@ -168,7 +168,7 @@ impl Link {
                     answered.owes = true;
                 } else if let Some((_, plain)) = answered.seal.open(packet, now) {
                     self.connection.agreed(None, false, now);
-                    self.connection.take(plain, 0, now);
+                    self.connection.take(plain, 0, ecn, now);
                     let Cover::Answered(answered) = std::mem::replace(&mut self.cover, Cover::Failed) else {
                         return;
                     };
@@ -181,10 +181,10 @@ impl Link {
 
     /// A packet has arrived from an address that is not known to be the peer's. Answers whether it is a new packet of the peer's, which
     /// it can be if it is sealed.
-    pub(crate) fn receive_elsewhere(&mut self, packet: &mut [u8], now: Time) -> bool {
+    pub(crate) fn receive_elsewhere(&mut self, packet: &mut [u8], ecn: Ecn, now: Time) -> bool {
         let Cover::Sealed(seal) = &mut self.cover else { return false };
         let Some((_, plain)) = seal.open(packet, now) else { return false };
-        self.connection.take(plain, 0, now);
+        self.connection.take(plain, 0, ecn, now);
         true
     }
 
@@ -276,12 +276,12 @@ impl Endpoint for Link {
             _ => {}
         }
     }
-    fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
+    fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
         let Body::Datagram(datagram) = body else { return };
         let mut packet = std::mem::take(&mut self.scratch);
         packet.clear();
         datagram.append_to(&mut packet);
-        self.receive_packet(&mut packet, now);
+        self.receive_packet(&mut packet, ecn, now);
         self.scratch = packet;
     }
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {

@@ -19,6 +19,7 @@ pub mod host;
 #[cfg(feature = "seal")]
 pub mod link;
 mod loss;
+mod marks;
 mod mtu;
 mod outage;
 #[cfg(feature = "seal")]
@@ -31,6 +32,7 @@ mod schedule;
 pub mod seal;
 mod send;
 mod shared;
+mod train;
 pub mod wire;
 
 use crate::ranges::within;
@@ -72,6 +74,21 @@ pub struct Parameters {
     /// Whether packets begin with a payload of 1,200 bytes and grow to what the path is found to carry, and shrink when it no longer does
     /// (RFC 8899). By default they are as long as the lab's links allow.
     pub search_mtu: bool,
+    /// Whether pairs of packets measure the path's rate at the beginning, to which windows then open.
+    pub fast_start: FastStart,
+}
+
+/// When a connection begins with pairs of packets that measure the path's rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FastStart {
+    /// Never: windows grow by slow start.
+    Never,
+    /// For controllers that keep queues short (Copa), where the first round trip is longer than 50 ms (the GNAT software).
+    #[default]
+    Long,
+    /// For all controllers that have a slow start, over any path.
+    Always,
 }
 
 /// How packets are protected against others on their way.
@@ -95,6 +112,7 @@ impl Default for Parameters {
             idle: IDLE,
             seal: SealName::None,
             search_mtu: false,
+            fast_start: FastStart::default(),
         }
     }
 }
@@ -236,7 +254,7 @@ impl Transport for Parameters {
         true
     }
     fn keys(&self) -> &'static [&'static str] {
-        &["cc"]
+        &["cc", "ecn"]
     }
     fn connection(&self) -> Option<&str> {
         self.connection.as_deref()

@@ -215,6 +215,17 @@ impl Ack {
     }
 }
 
+/// Packets that have arrived with each codepoint of ECN, each count modulo 2^32 (RFC 9000, section 19.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// With ECT(0).
+    pub ect0: u32,
+    /// With ECT(1).
+    pub ect1: u32,
+    /// With CE.
+    pub ce: u32,
+}
+
 /// A part of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
@@ -245,6 +256,8 @@ pub enum Frame {
         /// How many, modulo 2^32.
         segments: u32,
     },
+    /// Packets that have arrived with each codepoint; the acknowledgement of the same packet follows.
+    Marks(Marks),
     /// Nothing but to be acknowledged.
     Ping,
     /// Asks whether the peer is where its packets come from: this number is to come back from there.
@@ -269,6 +282,7 @@ const CHALLENGE: u8 = 8;
 const RESPONSE: u8 = 9;
 const PART: u8 = 10;
 const PADDING: u8 = 11;
+const MARKS: u8 = 12;
 
 impl Data {
     /// What it begins with behind its frame's number; the length of what it carries comes last.
@@ -346,6 +360,10 @@ impl Frame {
                 to.extend([CREDIT, *stream]);
                 to.extend(segments.to_be_bytes());
             }
+            Frame::Marks(Marks { ect0, ect1, ce }) => {
+                to.push(MARKS);
+                [ect0, ect1, ce].into_iter().for_each(|count| to.extend(count.to_be_bytes()));
+            }
             Frame::Ping => to.push(PING),
             Frame::Challenge(number) => {
                 to.push(CHALLENGE);
@@ -397,6 +415,7 @@ impl Frame {
             }),
             FORWARD => Frame::Forward { stream: reader.u8()?, base: reader.u32()? },
             CREDIT => Frame::Credit { stream: reader.u8()?, segments: reader.u32()? },
+            MARKS => Frame::Marks(Marks { ect0: reader.u32()?, ect1: reader.u32()?, ce: reader.u32()? }),
             PING => Frame::Ping,
             CHALLENGE => Frame::Challenge(u64::from_be_bytes(*reader.take()?)),
             RESPONSE => Frame::Response(u64::from_be_bytes(*reader.take()?)),

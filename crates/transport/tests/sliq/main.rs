@@ -8,6 +8,8 @@ use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
 mod connection;
 mod deadline;
+mod ecn;
+mod fast_start;
 mod mtu;
 mod pair;
 
@@ -152,7 +154,7 @@ proptest! {
         pair.run(Time::ZERO + Span::from_millis(100), |_| false);
         // The header of a packet that was sent, so that what follows is read.
         let mut body = Body::Datagram(Datagram::default());
-        let header: Vec<u8> = pair.pipe.values().find(|(to, _)| *to == 1).map(|(_, sent)| sent.head[..12].to_vec()).unwrap();
+        let header: Vec<u8> = pair.pipe.values().find(|sent| sent.to == 1).map(|sent| sent.datagram.head[..12].to_vec()).unwrap();
         for (n, (bytes, zeros, wait)) in packets.into_iter().enumerate() {
             let head = if valid {
                 let mut head = header.clone();

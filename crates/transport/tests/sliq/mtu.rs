@@ -35,7 +35,7 @@ fn read(pair: &Pair) -> Vec<u8> {
 
 /// Lengths of the IP packets to the second end that are under way.
 fn lengths(pair: &Pair) -> Vec<u32> {
-    pair.pipe.values().filter(|(to, _)| *to == 1).map(|(_, sent)| sent.payload() + 28).collect()
+    pair.pipe.values().filter(|sent| sent.to == 1).map(|sent| sent.datagram.payload() + 28).collect()
 }
 
 #[test]

@@ -17,6 +17,16 @@ pub(crate) struct Path {
     pub(crate) jitter: Span,
     /// The largest IP packet that it carries.
     pub(crate) mtu: u32,
+    /// Packets that may be marked are when so many bytes wait before them; or lose their codepoint.
+    pub(crate) mark: Option<u64>,
+    pub(crate) bleach: bool,
+}
+
+/// A packet that is under way.
+pub(crate) struct Sent {
+    pub(crate) to: usize,
+    pub(crate) ecn: Ecn,
+    pub(crate) datagram: Datagram,
 }
 
 /// Two ends and what is between them. The first one sends.
@@ -27,8 +37,8 @@ pub(crate) struct Pair {
     seed: u64,
     pub(crate) path: Path,
     random: Random,
-    /// What is under way, by arrival: to which end, and what.
-    pub(crate) pipe: BTreeMap<(Time, u64), (usize, Datagram)>,
+    /// What is under way, by arrival.
+    pub(crate) pipe: BTreeMap<(Time, u64), Sent>,
     sent: u64,
     /// When each way has sent what waits for its rate.
     free: [Time; 2],
@@ -52,11 +62,14 @@ pub(crate) const FIXED: &str =
 
 fn settings(cc: &str) -> Settings {
     let buffer = Buffer { min: Bytes::ZERO, initial: Bytes::ZERO, max: Bytes::ZERO };
+    let cc: weir_control::Config = cc.parse().or_else(|_| serde_json::from_str(cc)).unwrap();
+    // As labs have it: who needs ECN has it.
+    let (codepoint, feedback) = cc.signals();
     Settings {
-        cc: cc.parse().or_else(|_| serde_json::from_str(cc)).unwrap(),
-        ecn: false,
-        codepoint: weir_control::Codepoint::Off,
-        feedback: weir_control::Feedback::Classic,
+        cc,
+        ecn: feedback != weir_control::Feedback::Classic,
+        codepoint,
+        feedback,
         window_scaling: true,
         sack: true,
         rto_min: weir_transport::RTO_MIN,
@@ -115,7 +128,7 @@ impl Pair {
     pub(crate) fn send(&mut self, from: usize) {
         let mut body = Body::Datagram(Datagram::default());
         let mut packets = 0;
-        while self.ends[from].transmit(&mut body, self.now).is_some() {
+        while let Some(ecn) = self.ends[from].transmit(&mut body, self.now) {
             packets += 1;
             assert!(packets < 100_000, "it never stops sending");
             let Body::Datagram(datagram) = &body else { panic!("not a datagram") };
@@ -125,6 +138,16 @@ impl Pair {
                 if datagram.payload() + 28 > self.path.mtu {
                     continue;
                 }
+                let waits = self
+                    .path
+                    .rate
+                    .map_or(0, |(rate, _)| rate.bytes_in(self.free[from].since(self.now)).get());
+                let marked = ecn != Ecn::NotEct && self.path.mark.is_some_and(|mark| waits > mark);
+                let ecn = match ecn {
+                    _ if self.path.bleach => Ecn::NotEct,
+                    _ if marked => Ecn::Ce,
+                    ecn => ecn,
+                };
                 let Some(left) = self.queue(from, datagram.payload()) else { continue };
                 if self.random.chance(self.path.lose) {
                     continue;
@@ -136,7 +159,7 @@ impl Pair {
                 }
                 let at = left + self.path.delay + self.random.within(self.path.jitter);
                 self.sent += 1;
-                self.pipe.insert((at, self.sent), (1 - from, datagram));
+                self.pipe.insert((at, self.sent), Sent { to: 1 - from, ecn, datagram });
             }
         }
     }
@@ -179,8 +202,8 @@ impl Pair {
             }
             self.now = next;
             let arrived = if arrival <= next { self.pipe.pop_first() } else { None };
-            if let Some((_, (to, datagram))) = arrived {
-                self.ends[to].receive(&Body::Datagram(datagram), Ecn::NotEct, self.now);
+            if let Some((_, Sent { to, ecn, datagram })) = arrived {
+                self.ends[to].receive(&Body::Datagram(datagram), ecn, self.now);
             }
             self.ends.iter_mut().for_each(|end| end.on_timer(next));
             self.settle();
@@ -205,5 +228,7 @@ pub(crate) fn path(lose: f64, delay: u64) -> Path {
         delay: Span::from_millis(delay),
         jitter: Span::ZERO,
         mtu: 1500,
+        mark: None,
+        bleach: false,
     }
 }

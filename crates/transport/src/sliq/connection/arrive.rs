@@ -11,7 +11,7 @@ use crate::sliq::receive::Incoming;
 use crate::sliq::send::{Outgoing, PathNow};
 use crate::sliq::wire::{Ack, CONNECTION, Frame, Header, whole};
 use std::collections::BTreeMap;
-use weir_base::{Rate, Span, Time};
+use weir_base::{Ecn, Rate, Span, Time};
 
 /// How much faster than the path has carried packets may leave while a deadline counts, in percent of that: the estimate must be able to
 /// rise.
@@ -20,13 +20,14 @@ const CAP_PERCENT: u64 = 125;
 const SUSPENDED_FOR: Span = Span::from_secs(60);
 
 impl Connection {
-    pub(super) fn take_packet(&mut self, header: Header, mut rest: &[u8], now: Time) {
+    pub(super) fn take_packet(&mut self, header: Header, mut rest: &[u8], ecn: Ecn, now: Time) {
         let number = whole(header.number, self.acks.largest().map_or(0, |largest| largest + 1));
         let difference = micros(now).wrapping_sub(header.timestamp);
         if !self.acks.take(number, difference, now) {
             return;
         }
         (self.last_heard, self.latest) = (now, now);
+        self.marks.arrived(ecn);
         if self.outage.is_on() {
             (self.outage, self.probe) = (Outage::No, Time::NEVER);
             self.per.restart();
@@ -74,6 +75,10 @@ impl Connection {
                         Some(stream) => stream.allow(segments),
                         None => {}
                     }
+                    true
+                }
+                Frame::Marks(marks) => {
+                    self.marks.told(marks);
                     true
                 }
                 Frame::Ping => {
@@ -156,10 +161,17 @@ impl Connection {
             return false;
         }
         self.last_ack = now;
+        if newest.is_some_and(|(number, _)| number == largest) {
+            self.take_marks(&mut news);
+        }
         if let Some((_, at)) = newest.filter(|(number, _)| *number == largest) {
             self.rtt.take(now.since(at).saturating_sub(held), now);
         }
         self.delay.take(ack.difference, difference, now);
+        if let Some(train) = &mut self.train {
+            train.on_ack(largest, ack.difference, held, now);
+        }
+        self.end_train(now);
         self.per.set_apart(self.mtu.as_mut().map_or(0, PathMtu::take_in_vain));
         self.per.take(largest, ack.received, now);
         if newest.is_some() {
@@ -174,6 +186,20 @@ impl Connection {
         }
         self.plan(now);
         true
+    }
+
+    /// An acknowledgement that is newer than all before tells of marks. Of which packets they were nobody tells: each controller counts them for as
+    /// many of its packets as have arrived.
+    fn take_marks(&mut self, news: &mut [News; 2]) {
+        let marking = |flight: &Flight| flight.codepoint != Ecn::NotEct;
+        let flights = self.flights.iter_mut().zip(news);
+        let mut flights: Vec<(&mut Flight, &mut News)> =
+            flights.filter(|(flight, _)| marking(flight)).collect();
+        let packets = flights.iter().map(|(_, news)| news.packets).sum();
+        match self.marks.marked(packets) {
+            Some(marked) => flights.iter_mut().for_each(|(_, news)| news.marked = marked.min(news.packets)),
+            None => flights.iter_mut().for_each(|(flight, _)| flight.codepoint = Ecn::NotEct),
+        }
     }
 
     /// Finds what is lost, and tells the controllers what has become of their packets.

@@ -5,6 +5,7 @@ use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::sliq::flight::{Flight, News};
 use crate::sliq::receive::Incoming;
 use crate::sliq::send::Outgoing;
+use crate::sliq::train::Train;
 use crate::sliq::wire::{Frame, Header, Kind, is_well_formed};
 use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
@@ -19,13 +20,14 @@ impl Connection {
         now: Time,
     ) -> Option<Ecn> {
         let datagram = into.datagram_mut();
-        let sent = (control && self.control(datagram, now)) || self.data(datagram, Some(stream), now);
-        datagram.zeros += if sent { self.tag } else { 0 };
-        sent.then_some(self.ecn)
+        let control = control && self.control(datagram, now);
+        let ecn = if control { Some(self.ecn) } else { self.data(datagram, Some(stream), now) };
+        datagram.zeros += if ecn.is_some() { self.tag } else { 0 };
+        ecn
     }
 
-    /// A packet has arrived that begins with these bytes, which so many zeros follow.
-    pub(crate) fn take(&mut self, packet: &[u8], zeros: u32, now: Time) {
+    /// A packet has arrived that begins with these bytes, which so many zeros follow, with this codepoint.
+    pub(crate) fn take(&mut self, packet: &[u8], zeros: u32, ecn: Ecn, now: Time) {
         let Some((header, rest)) = Header::read(packet) else { return };
         if header.connection != self.id || !is_well_formed(rest, zeros) {
             return;
@@ -49,12 +51,12 @@ impl Connection {
             }
             _ => {}
         }
-        self.take_packet(header, rest, now);
+        self.take_packet(header, rest, ecn, now);
     }
 
     /// Writes the next packet that leaves now, and answers its codepoint.
     pub(crate) fn next_packet(&mut self, into: &mut Datagram, now: Time) -> Option<Ecn> {
-        (self.control(into, now) || self.data(into, None, now)).then_some(self.ecn)
+        if self.control(into, now) { Some(self.ecn) } else { self.data(into, None, now) }
     }
 
     /// Hands over what of a stream waits to be read.
@@ -83,10 +85,10 @@ impl Endpoint for Connection {
         }
     }
 
-    fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
+    fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
         let Body::Datagram(datagram) = body else { return };
         if let Some(zeros) = datagram.zeros.checked_sub(self.tag) {
-            self.take(&datagram.head, zeros, now);
+            self.take(&datagram.head, zeros, ecn, now);
         }
     }
 
@@ -103,7 +105,8 @@ impl Endpoint for Connection {
         let streams = streams.max(self.latest);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
         let alive = self.asks_at().min(self.ends_at()).min(self.searches_at());
-        [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams, alive]
+        let train = self.train.as_ref().map_or(Time::NEVER, Train::due);
+        [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams, alive, train]
             .into_iter()
             .min()
             .unwrap_or(Time::NEVER)
@@ -118,6 +121,7 @@ impl Endpoint for Connection {
         if now >= self.timeout {
             self.on_timeout(now);
         }
+        self.end_train(now);
         if now >= self.ends_at() {
             self.fail(Some(GONE));
         }

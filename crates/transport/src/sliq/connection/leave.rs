@@ -5,8 +5,9 @@ use crate::Datagram;
 use crate::sliq::flight::{Flight, Leave};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::send::{Item, Outgoing};
+use crate::sliq::train::PACKET;
 use crate::sliq::wire::{CONNECTION, Frame, Header, Kind, PADDING_HEADER};
-use weir_base::{Span, Time};
+use weir_base::{Ecn, Span, Time};
 
 impl Connection {
     fn begin(&mut self, kind: Kind, now: Time) {
@@ -88,6 +89,9 @@ impl Connection {
         if self.accept || now >= self.acks.due() {
             let kind = if std::mem::take(&mut self.accept) { Kind::Accept } else { Kind::Within };
             self.begin(kind, now);
+            if let Some(marks) = self.marks.tell() {
+                Frame::Marks(marks).write(&mut self.head);
+            }
             if let Some(ack) = self.acks.tell(now) {
                 Frame::Ack(ack).write(&mut self.head);
             }
@@ -121,6 +125,12 @@ impl Connection {
             self.put(Content::Control, 0, into, now);
             return true;
         }
+        if self.fresh {
+            self.begin_train(now);
+        }
+        if self.measure(into, now) {
+            return true;
+        }
         if now >= self.searches_at() && self.probe_mtu(into, now) {
             return true;
         }
@@ -140,12 +150,26 @@ impl Connection {
         let Some(mtu) = &mut self.mtu else { return false };
         let Some(size) = mtu.on_time(now) else { return false };
         mtu.sent(number, size, timeout, now);
+        self.filler(size, into, now);
+        true
+    }
+
+    /// Writes a packet of the pairs that measure the path's rate, if one is due.
+    fn measure(&mut self, into: &mut Datagram, now: Time) -> bool {
+        let number = self.log.next();
+        let Some(train) = self.train.as_mut().filter(|train| train.sends(now)) else { return false };
+        train.sent(number, micros(now), now);
+        self.filler(PACKET, into, now);
+        true
+    }
+
+    /// Writes a packet of so much UDP payload that carries nothing, and is acknowledged at once. Its fate is nobody's but its sender's.
+    fn filler(&mut self, size: u32, into: &mut Datagram, now: Time) {
         self.begin(Kind::Within, now);
         Frame::Ping.write(&mut self.head);
         let length = size - self.tag - (self.head.len() + PADDING_HEADER) as u32;
         Frame::Padding { length: length as u16 }.write(&mut self.head);
         self.put(Content::Nothing, length, into, now);
-        true
     }
 
     /// Writes a packet that asks whether the peer is where it goes: this number is to come back.
@@ -186,12 +210,12 @@ impl Connection {
     }
 
     /// The next packet of a stream, if a controller takes it: what is sent again before what is new. `of` says that it is wanted only if
-    /// it is this stream's.
-    pub(super) fn data(&mut self, into: &mut Datagram, of: Option<u8>, now: Time) -> bool {
+    /// it is this stream's. Answers its codepoint.
+    pub(super) fn data(&mut self, into: &mut Datagram, of: Option<u8>, now: Time) -> Option<Ecn> {
         self.latest = now;
         if self.state != State::Open || self.outage.is_on() {
             self.pace = Time::NEVER;
-            return false;
+            return None;
         }
         let again = self.schedule.next(&self.outgoing, Outgoing::has_again);
         let room = self.allowed.has_room();
@@ -199,16 +223,16 @@ impl Connection {
         let Some(id) = again.or_else(new) else {
             self.pace = Time::NEVER;
             self.flights.iter_mut().for_each(Flight::is_idle);
-            return false;
+            return None;
         };
         if of.is_some_and(|of| of != id) {
-            return false;
+            return None;
         }
         self.pace = Time::NEVER;
-        let Some(owner) = self.owner(now) else { return false };
-        let Some(item) = self.outgoing.get_mut(&id).and_then(|stream| stream.next(now)) else { return false };
+        let owner = self.owner(now)?;
+        let item = self.outgoing.get_mut(&id).and_then(|stream| stream.next(now))?;
         self.begin(Kind::Within, now);
-        let Some(stream) = self.outgoing.get_mut(&id) else { return false };
+        let stream = self.outgoing.get_mut(&id)?;
         self.schedule.served(id, stream);
         let (content, length, head, again) = match item {
             Item::Data { mut data, again, round } => {
@@ -244,6 +268,6 @@ impl Connection {
             self.timeout = now + self.timeout_after();
         }
         self.hand(zeros, into);
-        true
+        Some(self.flights[owner].codepoint)
     }
 }

@@ -79,13 +79,13 @@ impl Pair {
             for (to, mut packet) in there {
                 assert_eq!(to, at(SERVER));
                 if !lose(&packet) {
-                    self.server.receive(at(CLIENT), &mut packet, now);
+                    self.server.receive(at(CLIENT), &mut packet, Ecn::NotEct, now);
                 }
             }
             for (to, mut packet) in back {
                 assert_eq!(to, at(CLIENT));
                 if !lose(&packet) {
-                    self.client.receive(at(SERVER), &mut packet, now);
+                    self.client.receive(at(SERVER), &mut packet, Ecn::NotEct, now);
                 }
             }
         }
@@ -155,7 +155,7 @@ fn before_the_address_is_proved_no_more_is_sent_than_has_come() {
     let mut bytes = 0;
     for time in 0..20_000 {
         if time % 100 == 0 {
-            pair.server.receive(at("192.0.2.9:9"), &mut requests[0].1.clone(), ms(time));
+            pair.server.receive(at("192.0.2.9:9"), &mut requests[0].1.clone(), Ecn::NotEct, ms(time));
         }
         bytes += sent(&mut pair.server, ms(time)).iter().map(|(_, reply)| reply.len()).sum::<usize>();
     }
@@ -173,15 +173,15 @@ fn hostile_packets_make_no_connection_and_change_none() {
     for at_byte in 0..good.len() {
         let mut forged = good.clone();
         forged[at_byte] ^= 0x10;
-        pair.server.receive(at(CLIENT), &mut forged, ms(1));
-        pair.server.receive(at(CLIENT), &mut good[..at_byte].to_vec(), ms(1));
+        pair.server.receive(at(CLIENT), &mut forged, Ecn::NotEct, ms(1));
+        pair.server.receive(at(CLIENT), &mut good[..at_byte].to_vec(), Ecn::NotEct, ms(1));
     }
     // It comes back to its sender.
-    pair.client.receive(at(SERVER), &mut good.clone(), ms(1));
+    pair.client.receive(at(SERVER), &mut good.clone(), Ecn::NotEct, ms(1));
     assert!(read(&mut pair.server, 0).is_empty() && sent(&mut pair.server, ms(1)).is_empty());
     assert_eq!(pair.server.len(), 1);
-    pair.server.receive(at(CLIENT), &mut good.clone(), ms(1));
-    pair.server.receive(at(CLIENT), &mut good.clone(), ms(1));
+    pair.server.receive(at(CLIENT), &mut good.clone(), Ecn::NotEct, ms(1));
+    pair.server.receive(at(CLIENT), &mut good.clone(), Ecn::NotEct, ms(1));
     assert_eq!(read(&mut pair.server, 0), b"first");
 }
 
@@ -234,11 +234,11 @@ fn without_keys_only_this_machine_may_ask() {
     link.open(ms(0));
     let number = client.add(link, 5, at("127.0.0.1:9"), None).unwrap();
     let (_, open) = sent(&mut client, ms(0)).remove(0);
-    server.receive(at("192.0.2.9:9"), &mut open.clone(), ms(0));
+    server.receive(at("192.0.2.9:9"), &mut open.clone(), Ecn::NotEct, ms(0));
     assert_eq!(server.len(), 0);
-    server.receive(at("127.0.0.1:7"), &mut open.clone(), ms(0));
+    server.receive(at("127.0.0.1:7"), &mut open.clone(), Ecn::NotEct, ms(0));
     for (_, mut packet) in sent(&mut server, ms(0)) {
-        client.receive(at("127.0.0.1:9"), &mut packet, ms(0));
+        client.receive(at("127.0.0.1:9"), &mut packet, Ecn::NotEct, ms(0));
     }
     assert!(client.link(number).unwrap().is_open() && server.link(0).unwrap().is_open());
 }
@@ -257,7 +257,7 @@ fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
         let now = ms(1 + 20 * step);
         for (_, mut packet) in sent(&mut pair.client, now) {
             bytes[0] += packet.len();
-            pair.server.receive(moved, &mut packet, now);
+            pair.server.receive(moved, &mut packet, Ecn::NotEct, now);
         }
         let proved = pair.server.peer(0) == Some(moved);
         for (to, mut packet) in sent(&mut pair.server, now) {
@@ -265,7 +265,7 @@ fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
             if to == moved {
                 bytes[1] += packet.len();
                 assert!(proved || bytes[1] <= bytes[0], "more than has come from there");
-                pair.client.receive(at(SERVER), &mut packet, now);
+                pair.client.receive(at(SERVER), &mut packet, Ecn::NotEct, now);
             }
         }
     }
@@ -284,14 +284,14 @@ fn a_packet_that_somebody_sends_on_from_elsewhere_moves_nobody() {
     write(&mut pair.client, number, b"once", ms(1));
     let elsewhere = at("10.9.9.9:5");
     let (_, packet) = sent(&mut pair.client, ms(1)).remove(0);
-    pair.server.receive(elsewhere, &mut packet.clone(), ms(1));
+    pair.server.receive(elsewhere, &mut packet.clone(), Ecn::NotEct, ms(1));
     let (there, others): (Vec<_>, Vec<_>) =
         sent(&mut pair.server, ms(1)).into_iter().partition(|(to, _)| *to == elsewhere);
     assert_eq!(there.iter().map(|(_, packet)| packet.len()).collect::<Vec<_>>(), [CHALLENGE]);
     assert!(CHALLENGE <= packet.len() && others.iter().all(|(to, _)| *to == at(CLIENT)));
     // It is a replay from then on, wherever it comes from.
     for from in [elsewhere, at(CLIENT), at("192.0.2.1:1")] {
-        pair.server.receive(from, &mut packet.clone(), ms(300));
+        pair.server.receive(from, &mut packet.clone(), Ecn::NotEct, ms(300));
     }
     assert!(sent(&mut pair.server, ms(300)).iter().all(|(to, _)| *to == at(CLIENT)));
     assert_eq!((pair.server.peer(0), read(&mut pair.server, 0)), (Some(at(CLIENT)), b"once".to_vec()));

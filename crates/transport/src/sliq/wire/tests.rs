@@ -82,7 +82,8 @@ fn frame() -> impl Strategy<Value = Frame> {
     let challenge = any::<u64>().prop_map(Frame::Challenge);
     let response = any::<u64>().prop_map(Frame::Response);
     let payload = prop_oneof![data, repair, part, padding];
-    prop_oneof![ack(), payload, forward, credit, Just(Frame::Ping), close, challenge, response]
+    let marks = any::<[u32; 3]>().prop_map(|[ect0, ect1, ce]| Frame::Marks(Marks { ect0, ect1, ce }));
+    prop_oneof![ack(), marks, payload, forward, credit, Just(Frame::Ping), close, challenge, response]
 }
 
 proptest! {

@@ -1,0 +1,82 @@
+//! Marks of congestion (RFC 9000, section 13.4): the receiver counts the codepoints of what has arrived, the sender looks whether the path leaves
+//! them as they are, and how many packets were marked since the last acknowledgement.
+//!
+//! What differs from the RFC: data packets alone carry a codepoint, and only those of controllers that ask for it.
+
+use super::wire;
+use weir_base::Ecn;
+
+/// What has arrived, and what the peer has told of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Marks {
+    arrived: wire::Marks,
+    /// What the newest acknowledgement told, and what the one before it did.
+    told: wire::Marks,
+    before: wire::Marks,
+}
+
+fn sum(marks: &wire::Marks) -> u32 {
+    marks.ect0.wrapping_add(marks.ect1).wrapping_add(marks.ce)
+}
+
+impl Marks {
+    /// A packet has arrived with this codepoint.
+    pub(crate) fn arrived(&mut self, ecn: Ecn) {
+        let count = match ecn {
+            Ecn::NotEct => return,
+            Ecn::Ect0 => &mut self.arrived.ect0,
+            Ecn::Ect1 => &mut self.arrived.ect1,
+            Ecn::Ce => &mut self.arrived.ce,
+        };
+        *count = count.wrapping_add(1);
+    }
+
+    /// What is to be told of, if there is anything.
+    pub(crate) fn tell(&self) -> Option<wire::Marks> {
+        (self.arrived != wire::Marks::default()).then_some(self.arrived)
+    }
+
+    /// The peer tells of these. Older ones tell nothing.
+    pub(crate) fn told(&mut self, marks: wire::Marks) {
+        if sum(&marks).wrapping_sub(sum(&self.told)) as i32 > 0 {
+            self.told = marks;
+        }
+    }
+
+    /// An acknowledgement newer than those before tells of so many packets that had left with a codepoint: answers how many more were marked,
+    /// or `None` where the path does not leave codepoints as they are.
+    pub(crate) fn marked(&mut self, packets: u32) -> Option<u32> {
+        let (told, before) = (self.told, self.before);
+        self.before = told;
+        let more = sum(&told).wrapping_sub(sum(&before));
+        let ce = told.ce.wrapping_sub(before.ce);
+        (more >= packets && ce <= more).then_some(ce)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrives_is_counted_by_codepoint() {
+        let mut marks = Marks::default();
+        marks.arrived(Ecn::NotEct);
+        assert_eq!(marks.tell(), None);
+        for ecn in [Ecn::Ect0, Ecn::Ce, Ecn::Ect0, Ecn::Ect1] {
+            marks.arrived(ecn);
+        }
+        assert_eq!(marks.tell(), Some(wire::Marks { ect0: 2, ect1: 1, ce: 1 }));
+    }
+
+    #[test]
+    fn a_path_that_takes_codepoints_away_is_found() {
+        let mut marks = Marks::default();
+        marks.told(wire::Marks { ect0: 3, ect1: 0, ce: 2 });
+        assert_eq!(marks.marked(5), Some(2));
+        // An acknowledgement that was overtaken.
+        marks.told(wire::Marks { ect0: 2, ect1: 0, ce: 1 });
+        assert_eq!(marks.marked(0), Some(0));
+        assert_eq!(marks.marked(1), None);
+    }
+}

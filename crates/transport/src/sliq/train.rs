@@ -1,0 +1,168 @@
+//! Fast start (the GNAT software, for its Copa): pairs of packets that leave back to back at the beginning of a connection. What the path puts
+//! between the two of a pair is what its bottleneck takes for one, so windows open to the path's rate without doubling up to it.
+//!
+//! The receiver's acknowledgements tell when each packet has arrived: no packet of its own is needed for that. The software has a rate of
+//! 11,500 packets per second at most; here there is none.
+
+use weir_base::{Bytes, Rate, Span, Time};
+
+/// Pairs, of which the first tells of a path that is not yet warm.
+const PAIRS: usize = 11;
+/// UDP payload of a packet.
+pub(crate) const PACKET: u32 = 1000;
+/// The pairs leave over twice a round trip and so much.
+const ASIDE: Span = Span::from_millis(25);
+/// After the last pair its acknowledgements are awaited for so long.
+const PATIENCE: Span = Span::from_secs(1);
+/// Measurements that count at least.
+const FEWEST: usize = 3;
+/// A path on which the round trips of the pairs differ has a queue that others fill: no more than so many packets of a pair in that time.
+const IN_QUEUE: u64 = 4;
+
+/// A pair: the number and the sender's clock of each packet, and when it has arrived by the receiver's clock, in microseconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pair {
+    sent: [Option<(u64, u32, Time)>; 2],
+    arrived: [Option<u32>; 2],
+}
+
+impl Pair {
+    /// Time between the arrivals, if both are known and in order.
+    fn gap(&self) -> Option<Span> {
+        let [Some(first), Some(second)] = self.arrived else { return None };
+        let gap = second.wrapping_sub(first) as i32;
+        (gap > 0).then(|| Span::from_micros(gap as u64))
+    }
+}
+
+/// The pairs of a connection.
+#[derive(Debug)]
+pub(crate) struct Train {
+    pairs: [Pair; PAIRS],
+    /// Packets that have left, when the next one does, and how far pairs are apart.
+    left: usize,
+    due: Time,
+    apart: Span,
+    /// The smallest and the largest round trip of its packets.
+    round_trips: Option<(Span, Span)>,
+}
+
+impl Train {
+    /// The pairs of a connection with this round trip.
+    pub(crate) fn new(rtt: Span, now: Time) -> Train {
+        let apart = (rtt + ASIDE) * 2 / PAIRS as u64;
+        Train { pairs: [Pair::default(); PAIRS], left: 0, due: now, apart, round_trips: None }
+    }
+
+    /// When a packet is due, or all is known that will be.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Whether a packet leaves now.
+    pub(crate) fn sends(&self, now: Time) -> bool {
+        self.left < 2 * PAIRS && now >= self.due
+    }
+
+    /// A packet has left.
+    pub(crate) fn sent(&mut self, number: u64, clock: u32, now: Time) {
+        self.pairs[self.left / 2].sent[self.left % 2] = Some((number, clock, now));
+        self.left += 1;
+        self.due = match self.left {
+            left if left == 2 * PAIRS => now + PATIENCE,
+            left if left % 2 == 0 => now + self.apart,
+            _ => now,
+        };
+    }
+
+    /// An acknowledgement whose newest packet has this number, and this difference of arrival and sending.
+    pub(crate) fn on_ack(&mut self, number: u64, difference: u32, held: Span, now: Time) {
+        for pair in &mut self.pairs {
+            for (sent, arrived) in pair.sent.iter().zip(&mut pair.arrived) {
+                let Some((_, clock, at)) = sent.filter(|(own, ..)| *own == number) else { continue };
+                if arrived.is_none() {
+                    *arrived = Some(clock.wrapping_add(difference));
+                    let rtt = now.since(at).saturating_sub(held);
+                    let (least, most) = self.round_trips.unwrap_or((rtt, rtt));
+                    self.round_trips = Some((least.min(rtt), most.max(rtt)));
+                }
+            }
+        }
+        let last = self.pairs.last().is_some_and(|pair| pair.arrived[1].is_some());
+        if last {
+            self.due = now;
+        }
+    }
+
+    /// Whether no more will be known.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        self.left == 2 * PAIRS && now >= self.due
+    }
+
+    /// The path's rate by the pairs' gaps, and its smallest round trip, where enough of both packets have arrived. A packet stands in so many
+    /// bytes with its headers.
+    pub(crate) fn measured(&self, packet: Bytes) -> Option<(Rate, Span)> {
+        let gaps: Vec<Span> = self.pairs[1..].iter().filter_map(Pair::gap).collect();
+        let (least, most) = self.round_trips?;
+        if gaps.len() < FEWEST {
+            return None;
+        }
+        let rate = |gap: Span| Rate::from_bytes_in(packet, gap).bits_per_sec();
+        let mean = gaps.iter().map(|gap| rate(*gap)).sum::<u64>() / gaps.len() as u64;
+        let differ = most - least;
+        let in_queue = if differ.is_zero() { u64::MAX } else { rate(differ).saturating_mul(IN_QUEUE) };
+        Some((Rate::from_bits_per_sec(mean.min(in_queue)), least))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A train over a path with this round trip whose bottleneck takes so many microseconds for a packet, and that loses what it is told to.
+    /// Answers what is measured in bit/s, and the smallest round trip.
+    fn over(rtt: Span, takes: u32, loses: impl Fn(u64) -> bool) -> Option<(u64, Span)> {
+        let (mut train, mut now, mut number) = (Train::new(rtt, Time::ZERO), Time::ZERO, 10);
+        let mut acks = Vec::new();
+        while train.left < 2 * PAIRS {
+            now = now.max(train.due());
+            assert!(train.sends(now));
+            let clock = (now.as_nanos() / 1000) as u32;
+            train.sent(number, clock, now);
+            let queued = takes * (1 + (number % 2) as u32);
+            if !loses(number) {
+                // The receiver's clock is 7 s behind.
+                let difference = queued.wrapping_sub(7_000_000);
+                acks.push((number, difference, now + rtt + Span::from_micros(queued.into())));
+            }
+            number += 1;
+        }
+        for (number, difference, at) in acks {
+            train.on_ack(number, difference, Span::ZERO, at);
+            now = now.max(at);
+        }
+        assert!(train.is_over(now + PATIENCE));
+        train.measured(Bytes::new(1028)).map(|(rate, least)| (rate.bits_per_sec(), least))
+    }
+
+    #[test]
+    fn the_gap_of_a_pair_is_what_the_bottleneck_takes_for_a_packet() {
+        let rtt = Span::from_millis(300);
+        // 1,028 bytes in 822 us.
+        let rate = 1028 * 8 * 1_000_000 / 822;
+        assert_eq!(over(rtt, 822, |_| false), Some((rate, rtt + Span::from_micros(822))));
+        // Pairs of which one is lost tell nothing, the others do.
+        assert_eq!(over(rtt, 822, |number| number % 4 == 0).unwrap().0, rate);
+        assert_eq!(over(rtt, 822, |number| number % 2 == 0), None);
+    }
+
+    #[test]
+    fn pairs_leave_over_two_round_trips_and_50_ms() {
+        let mut train = Train::new(Span::from_millis(85), Time::ZERO);
+        for number in 0..22 {
+            assert_eq!(train.due(), Time::ZERO + Span::from_millis(20) * (number / 2), "{number}");
+            train.sent(number, 0, train.due());
+        }
+        assert!(!train.sends(train.due()) && train.is_over(train.due()));
+    }
+}

@@ -1,0 +1,42 @@
+//! The path's rate, measured by pairs of packets at the beginning, and windows that open to it.
+
+use super::pair::{Pair, Path, path};
+use weir_base::{Rate, Span, Time};
+use weir_transport::{Endpoint, Stream};
+
+/// When the receiver's rate over a round trip, or 50 ms, first reaches 95 % of what a path with one BDP of buffer (50 kB at least) carries.
+fn reaches(cc: &str, fast_start: &str, mbit: u64, rtt: u64) -> Time {
+    let transport = format!(r#"{{ "kind": "sliq", "fast_start": "{fast_start}" }}"#);
+    let rate = Rate::from_mbit_per_sec(mbit);
+    let buffer = rate.bytes_in(Span::from_millis(rtt)).get().max(50_000);
+    let path = Path { rate: Some((rate, buffer)), ..path(0.0, rtt / 2) };
+    let mut pair = Pair::new(&transport, cc, false, path, 1);
+    pair.ends[0].open(pair.now);
+    pair.ends[0].keep_full(Stream(0), true);
+    let over = Span::from_millis(rtt.max(50));
+    // 1,500 bytes carry 1,445.
+    let wanted = (rate.bytes_in(over).get() as f64 * 0.95 * 1_445.0 / 1_500.0) as u64;
+    let mut before = 0;
+    for n in 1..400 {
+        let now = Time::ZERO + over * n;
+        pair.run(now, |_| false);
+        if pair.bytes() - before >= wanted {
+            return now;
+        }
+        before = pair.bytes();
+    }
+    Time::NEVER
+}
+
+#[test]
+fn a_long_path_is_full_sooner() {
+    for (cc, start) in [("copa", "long"), ("cubic", "always")] {
+        for mbit in [10, 100] {
+            let [slow, fast] = ["never", start].map(|start| reaches(cc, start, mbit, 300));
+            assert!(fast < slow, "{cc}, {mbit} Mbit/s: {fast:?}, and {slow:?} by slow start");
+        }
+    }
+    // Elsewhere there is none unless that is asked for.
+    assert_eq!(reaches("copa", "long", 10, 20), reaches("copa", "never", 10, 20));
+    assert_eq!(reaches("cubic", "long", 10, 300), reaches("cubic", "never", 10, 300));
+}
