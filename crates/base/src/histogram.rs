@@ -136,8 +136,18 @@ impl Histogram {
 
     /// The middle of a bucket, but nothing that is outside what was seen.
     fn middle(&self, bucket: usize) -> Span {
-        let (start, width) = bounds_of(bucket);
-        Span::from_nanos(start + width / 2).clamp(self.min, self.max)
+        Histogram::middle_of(bucket as u32).clamp(self.min, self.max)
+    }
+
+    /// The middle of the bucket of this number, which is below [`Histogram::BUCKETS`].
+    pub fn middle_of(bucket: u32) -> Span {
+        let (start, width) = bounds_of(bucket as usize);
+        Span::from_nanos(start + width / 2)
+    }
+
+    /// Which of so many spans in ascending order, from 1, stands for a share `p` in `[0, 1]` of them: the nearest rank.
+    pub fn rank(p: f64, count: u64) -> u64 {
+        (libm::ceil(p * count as f64) as u64).clamp(1, count.max(1))
     }
 
     /// The value below or at which a share `p` in `[0, 1]` of the spans lies (nearest rank, middle of its bucket,
@@ -146,7 +156,7 @@ impl Histogram {
         if self.count == 0 {
             return None;
         }
-        let rank = (libm::ceil(p * self.count as f64) as u64).clamp(1, self.count);
+        let rank = Histogram::rank(p, self.count);
         let mut seen = 0;
         for bucket in self.used() {
             seen += u64::from(self.counts[bucket]);
@@ -160,11 +170,11 @@ impl Histogram {
     /// [`percentile`](Histogram::percentile) at several shares, ascending, in one pass; empty when nothing was counted.
     pub fn percentiles(&self, shares: &[f64]) -> Vec<Span> {
         let mut values = Vec::with_capacity(shares.len());
-        let rank = |share: f64| (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count);
+        let mut ranks = shares.iter().map(|share| Histogram::rank(*share, self.count)).peekable();
         let mut seen = 0;
         for bucket in self.used() {
             seen += u64::from(self.counts[bucket]);
-            while shares.get(values.len()).is_some_and(|share| rank(*share) <= seen) {
+            while ranks.next_if(|rank| *rank <= seen).is_some() {
                 values.push(self.middle(bucket));
             }
         }

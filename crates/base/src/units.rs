@@ -247,22 +247,57 @@ impl Kind {
         if value == 0 {
             return write!(f, "0 {}", if self.what == "time" { "s" } else { base });
         }
-        let mut shortest = format!("{value} {base}");
-        for (name, size) in self.units {
+        let mut shortest = Written { whole: value, thousandths: 0, unit: base };
+        for (unit, size) in self.units {
             let thousandths = u128::from(value) * 1000;
             if value < *size || thousandths % u128::from(*size) != 0 {
                 continue;
             }
-            let thousandths = thousandths / u128::from(*size);
-            let part = format!("{:03}", thousandths % 1000);
-            let (part, whole) = (part.trim_end_matches('0'), thousandths / 1000);
-            let point = if part.is_empty() { "" } else { "." };
-            let text = format!("{whole}{point}{part} {name}");
-            if text.len() < shortest.len() {
-                shortest = text;
+            let (whole, thousandths) = (value / size, (thousandths / u128::from(*size) % 1000) as u32);
+            let written = Written { whole, thousandths, unit };
+            if written.length() < shortest.length() {
+                shortest = written;
             }
         }
-        f.write_str(&shortest)
+        write!(f, "{shortest}")
+    }
+}
+
+/// A value in one of its units, not written yet.
+struct Written {
+    whole: u64,
+    thousandths: u32,
+    unit: &'static str,
+}
+
+impl Written {
+    /// How many decimals it needs, at most three.
+    fn decimals(&self) -> usize {
+        match self.thousandths {
+            0 => 0,
+            part if part % 100 == 0 => 1,
+            part if part % 10 == 0 => 2,
+            _ => 3,
+        }
+    }
+
+    /// How many characters it is long, without the space.
+    fn length(&self) -> usize {
+        let digits = self.whole.checked_ilog10().map_or(1, |digits| digits as usize + 1);
+        let decimals = self.decimals();
+        digits + decimals + usize::from(decimals > 0) + self.unit.len()
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Written { whole, thousandths, unit } = self;
+        match self.decimals() {
+            0 => write!(f, "{whole} {unit}"),
+            1 => write!(f, "{whole}.{} {unit}", thousandths / 100),
+            2 => write!(f, "{whole}.{:02} {unit}", thousandths / 10),
+            _ => write!(f, "{whole}.{thousandths:03} {unit}"),
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         links: station.links.iter().map(|&link| run.network.links[link].name.clone()).collect(),
     };
     RunInfo {
-        id: cell_id(engine, run),
+        id: cell_id(engine, &run.id),
         lab: run.lab.clone(),
         engine: engine.into(),
         seed: run.seed,

@@ -151,7 +151,7 @@ impl ResultFolder {
     /// # Errors
     /// Its folder holds another run, or one by another build.
     pub fn holds(&self, engine: &str, run: &Run) -> Result<bool, FolderError> {
-        let id = cell_id(engine, run);
+        let id = cell_id(engine, &run.id);
         let Some((file, _)) = self.found.runs.get(&id) else { return Ok(false) };
         if file.build != self.build {
             return Err(in_the_way(&self.home, &another_build(&file.build)));
@@ -164,17 +164,17 @@ impl ResultFolder {
 
     /// Where the records of a run are that was here when the folder was opened.
     pub(crate) fn place(&self, engine: &str, run: &Run) -> Option<&Place> {
-        self.found.runs.get(&cell_id(engine, run)).map(|(_, place)| place)
+        self.found.runs.get(&cell_id(engine, &run.id)).map(|(_, place)| place)
     }
 
     /// What is known of a run that has just ended.
     pub fn describe(&self, engine: &str, run: &Run, outcome: Outcome) -> RunFile {
-        let (id, build) = (cell_id(engine, run), self.build.clone());
+        let (id, build) = (cell_id(engine, &run.id), self.build.clone());
         RunFile { id, engine: engine.into(), build, outcome, run: run.clone() }
     }
 
     fn folder_of(&self, engine: &str, run: &Run) -> PathBuf {
-        self.path.join("runs").join(cell_id(engine, run))
+        self.path.join("runs").join(cell_id(engine, &run.id))
     }
 
     /// Makes an empty folder for a run's records; it becomes visible with [`ResultFolder::commit`].

@@ -224,7 +224,7 @@ impl Session<'_> {
                 tally.retried += usize::from(attempt > 0);
             }
             Err(EngineError::Cancelled) => return,
-            Err(error) => tally.failed.push((cell_id(cell.engine.name(), cell.run), error.to_string())),
+            Err(error) => tally.failed.push((cell_id(cell.engine.name(), &cell.run.id), error.to_string())),
         }
         drop(tally);
         match result {

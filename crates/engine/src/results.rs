@@ -143,9 +143,9 @@ impl Results {
             return Err(FolderError::from(found.faults.swap_remove(0).1).into());
         }
         let mut runs = vec![];
-        for (number, run) in lab.runs().iter().enumerate() {
+        for (number, id) in lab.ids().enumerate() {
             for engine in ENGINES {
-                if let Some((file, place)) = found.runs.remove(&cell_id(engine, run)) {
+                if let Some((file, place)) = found.runs.remove(&cell_id(engine, &id)) {
                     runs.push(FinishedRun::new(number, file, place));
                 }
             }

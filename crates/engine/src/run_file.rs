@@ -26,14 +26,15 @@ impl RunFile {
             return Err(format!("names an engine {:?}; there are {}", self.engine, ENGINES.join(" and ")));
         }
         self.run.check().map_err(|what| format!("its run {what}"))?;
-        if self.id != cell_id(&self.engine, &self.run) {
-            return Err(format!("is called {:?}, and its run {}", self.id, cell_id(&self.engine, &self.run)));
+        let id = cell_id(&self.engine, &self.run.id);
+        if self.id != id {
+            return Err(format!("is called {:?}, and its run {id}", self.id));
         }
         Ok(())
     }
 }
 
-/// The id of a run on an engine: name of its folder, and unique in a summary.
-pub fn cell_id(engine: &str, run: &Run) -> String {
-    format!("{engine}-{}", run.id)
+/// The id on an engine of the run that has this id in its lab: name of its folder, and unique in a summary.
+pub fn cell_id(engine: &str, run: &str) -> String {
+    format!("{engine}-{run}")
 }

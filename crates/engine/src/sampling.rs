@@ -15,9 +15,7 @@ use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 pub struct Sampler {
     /// Links with records of their own.
     links: Vec<usize>,
-    /// For each flow, whether it is one of many that were drawn: such have records only of periods in which something
-    /// happened.
-    drawn: Vec<bool>,
+    flows: usize,
     groups: usize,
     stations: usize,
 }
@@ -26,13 +24,11 @@ impl Sampler {
     /// A sampler for this run.
     pub fn new(run: &Run) -> Sampler {
         let links = run.instrumented_links().map(|(index, _)| index).collect();
-        let drawn =
-            run.flows.iter().map(|flow| run.groups[flow.group].workload.has_random_arrivals()).collect();
-        Sampler { links, drawn, groups: run.groups.len(), stations: run.stations.len() }
+        Sampler { links, flows: run.flows.len(), groups: run.groups.len(), stations: run.stations.len() }
     }
 
-    /// Writes the period that ends `now` down. `read` tells how many bytes the receiving application of a flow has read
-    /// since it was last asked.
+    /// Writes the period that ends `now` down. A flow to which nothing happened in it has no record of it: of thousands of flows
+    /// most are idle in most periods. `read` tells how many bytes the receiving application of a flow has read since it was last asked.
     pub fn sample<P: Wire>(
         &self,
         fabric: &mut Fabric<P>,
@@ -44,13 +40,12 @@ impl Sampler {
         for &link in &self.links {
             sample_link(fabric, link, now, recorder);
         }
-        for (flow, drawn) in self.drawn.iter().enumerate() {
-            let seen = fabric.take_flow(flow);
+        for flow in 0..self.flows {
+            let counters = fabric.take_flow(flow);
             let read_bytes = read(flow);
-            if *drawn && read_bytes == 0 && seen == FlowCounters::default() {
-                continue;
+            if read_bytes > 0 || counters != FlowCounters::default() {
+                recorder.flow(&FlowSample { at: now, flow: flow as u32, counters, read_bytes });
             }
-            recorder.flow(&FlowSample { at: now, flow: flow as u32, counters: seen, read_bytes });
         }
         for group in 0..self.groups {
             let rtts = fabric.group_rtts(group);

@@ -112,7 +112,7 @@ impl Shards {
             let Some(Place::Shard(path)) = folder.place(cell.engine.name(), cell.run) else { continue };
             let mut shard = self.shard(place);
             if **path == *shard.folder {
-                shard.before.insert(cell_id(cell.engine.name(), cell.run), place);
+                shard.before.insert(cell_id(cell.engine.name(), &cell.run.id), place);
             }
         }
     }

@@ -227,19 +227,26 @@ impl Lab {
 
     /// All runs, in the order of the tree: the first level outermost, repeats innermost.
     pub fn runs(&self) -> Vec<Run> {
-        let choices = choices(&self.levels);
         let mut runs = Vec::new();
-        for (cell, choices) in self.cells.iter().zip(choices) {
+        for (cell, choices) in self.cells.iter().zip(choices(&self.levels)) {
             for repeat in 1..=cell.timing.repeats {
-                let id = vary::id(choices.iter().map(|(_, choice)| choice.slug.as_str()), repeat);
                 let param = |(level, choice): &(&Level, &Choice)| Param {
                     level: level.name.clone(),
                     value: choice.label.clone(),
                 };
-                runs.push(cell.run(id, &self.name, choices.iter().map(param).collect(), repeat));
+                let params = choices.iter().map(param).collect();
+                runs.push(cell.run(run_id(&choices, repeat), &self.name, params, repeat));
             }
         }
         runs
+    }
+
+    /// The ids of all runs, in the same order.
+    pub fn ids(&self) -> impl Iterator<Item = String> + '_ {
+        self.cells
+            .iter()
+            .zip(choices(&self.levels))
+            .flat_map(|(cell, choices)| (1..=cell.timing.repeats).map(move |repeat| run_id(&choices, repeat)))
     }
 
     /// The tree in numbers.
@@ -308,6 +315,11 @@ fn abbreviated(labels: &[String]) -> String {
         }
         _ => labels.join(" | "),
     }
+}
+
+/// The id of a run of the cell with these choices.
+fn run_id(choices: &[(&Level, &Choice)], repeat: u32) -> String {
+    vary::id(choices.iter().map(|(_, choice)| choice.slug.as_str()), repeat)
 }
 
 /// The product of the levels, the first outermost.

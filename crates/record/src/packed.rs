@@ -37,8 +37,19 @@ fn write_varint(mut value: u128, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits.
+/// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits. Most have one byte.
+#[inline]
 fn read_varint(bytes: &mut &[u8]) -> Option<u128> {
+    match bytes.split_first()? {
+        (&byte, rest) if byte < 0x80 => {
+            *bytes = rest;
+            Some(byte.into())
+        }
+        _ => read_long_varint(bytes),
+    }
+}
+
+fn read_long_varint(bytes: &mut &[u8]) -> Option<u128> {
     let mut value = 0;
     for shift in (0..128).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
@@ -119,6 +130,16 @@ impl PackedHistogram {
         self.sum
     }
 
+    /// The value below or at which a share `p` in `[0, 1]` of the spans lies, as [`Histogram::percentile`] has it.
+    pub fn percentile(&self, p: f64) -> Span {
+        let (rank, mut seen) = (Histogram::rank(p, self.count), 0);
+        let found = pairs(&self.pairs).find(|(_, count)| {
+            seen += u64::from(*count);
+            seen >= rank
+        });
+        found.map_or(self.max, |(bucket, _)| Histogram::middle_of(bucket).clamp(self.min, self.max))
+    }
+
     /// Their exact mean.
     pub fn mean(&self) -> Span {
         Span::from_nanos((self.sum / u128::from(self.count.max(1))) as u64)
@@ -155,7 +176,10 @@ mod tests {
             prop_assert_eq!(back.buckets().collect::<Vec<_>>(), histogram.buckets().collect::<Vec<_>>());
             prop_assert_eq!((back.sum(), back.min(), back.max(), back.count()),
                 (histogram.sum(), histogram.min(), histogram.max(), histogram.count()));
-            prop_assert_eq!(packed.count(), spans.len() as u64);
+            prop_assert_eq!((packed.count(), Some(packed.mean())), (spans.len() as u64, histogram.mean()));
+            for p in [0.0, 0.01, 0.5, 0.99, 1.0] {
+                prop_assert_eq!(Some(packed.percentile(p)), histogram.percentile(p));
+            }
         }
 
         #[test]

@@ -89,7 +89,7 @@ pub fn flow_series(info: &RunInfo, records: &Records, flows: &[u32], points: usi
         }
     }
     for ((&flow, samples), windows) in flows.iter().zip(samples).zip(windows) {
-        let points = grid.gather(samples.into_iter(), |sample| sample.at, FlowSample::merge);
+        let points = grid.flows(samples.into_iter());
         rates(&grid, &points, Subject::Flow(flow), &mut out.series);
         let rtt = values(&grid, &points, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64));
         for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", grid.means(windows.into_iter()))] {
@@ -167,6 +167,12 @@ impl Grid {
         points
     }
 
+    /// Flows' counters by point. Where there is no record, nothing happened.
+    fn flows<'r>(&self, samples: impl Iterator<Item = &'r FlowSample>) -> Vec<Option<FlowSample>> {
+        let points = self.gather(samples, |sample| sample.at, FlowSample::merge);
+        points.into_iter().map(|point| point.or_else(|| Some(FlowSample::default()))).collect()
+    }
+
     /// Means of what falls into each point.
     fn means(&self, values: impl Iterator<Item = (Time, f64)>) -> Vec<Option<f64>> {
         let mut sums = vec![(0.0, 0.0); self.count()];
@@ -179,30 +185,32 @@ impl Grid {
         sums.into_iter().map(|(sum, count)| ratio(sum, count)).collect()
     }
 
-    /// Mean and 99th percentile, in milliseconds, of histograms that come in the order of their times.
+    /// Mean and 99th percentile, in milliseconds, of histograms that come in the order of their times. Nearly always there is one a
+    /// point, which need not be merged with others.
     fn delays<'r>(
         &self,
         histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
     ) -> [Vec<Option<f64>>; 2] {
-        let mut out = [vec![None; self.count()], vec![None; self.count()]];
-        let mut current = (0, Histogram::new());
-        let mut put = |(point, histogram): &mut (usize, Histogram)| {
-            if *point < out[0].len() && histogram.count() > 0 {
-                out[0][*point] = histogram.mean().map(Span::as_millis_f64);
-                out[1][*point] = histogram.percentile(0.99).map(Span::as_millis_f64);
+        let [mut means, mut p99s] = [vec![None; self.count()], vec![None; self.count()]];
+        let mut merged = Histogram::new();
+        let counted = histograms.filter(|(_, histogram)| histogram.count() > 0);
+        let mut rest = counted.map(|(at, histogram)| (self.point(at), histogram)).peekable();
+        while let Some((point, first)) = rest.next() {
+            let (mut mean, mut p99) = (Some(first.mean()), None);
+            if rest.peek().is_some_and(|(next, _)| *next == point) {
+                first.add_to(&mut merged);
+                while let Some((_, other)) = rest.next_if(|(next, _)| *next == point) {
+                    other.add_to(&mut merged);
+                }
+                (mean, p99) = (merged.mean(), merged.percentile(0.99));
+                merged.clear();
             }
-            histogram.clear();
-        };
-        for (at, histogram) in histograms {
-            let point = self.point(at);
-            if point != current.0 {
-                put(&mut current);
-                current.0 = point;
+            if point < self.count() {
+                means[point] = mean.map(Span::as_millis_f64);
+                p99s[point] = Some(p99.unwrap_or_else(|| first.percentile(0.99)).as_millis_f64());
             }
-            histogram.add_to(&mut current.1);
         }
-        put(&mut current);
-        out
+        [means, p99s]
     }
 }
 
@@ -262,8 +270,7 @@ fn group_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Se
     let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group);
     for group in 0..info.groups.len() as u32 {
         let samples = records.flows.iter().filter(|sample| group_of(sample.flow) == Some(group));
-        let points = grid.gather(samples, |sample| sample.at, FlowSample::merge);
-        rates(grid, &points, Subject::Group(group), out);
+        rates(grid, &grid.flows(samples), Subject::Group(group), out);
         let rtts = records.rtts.iter().filter(|sample| sample.group == group);
         let [mean, p99] = grid.delays(rtts.map(|sample| (sample.at, &sample.rtt)));
         let windows = records.transport.iter().filter(|sample| group_of(sample.flow) == Some(group));

@@ -308,12 +308,12 @@ fn single_flows(info: &RunInfo) -> impl Iterator<Item = usize> + '_ {
 
 fn flow_summary(view: &View<'_>, info: &RunInfo, flow: usize) -> FlowSummary {
     let about = &info.flows[flow];
-    let group = info.groups.get(about.group as usize).cloned().unwrap_or_default();
+    let group = info.groups.get(about.group as usize);
     FlowSummary {
         name: about.name.clone(),
-        group: group.name,
-        controller: group.controller,
-        transport: group.transport,
+        group: group.map(|group| group.name.clone()).unwrap_or_default(),
+        controller: group.and_then(|group| group.controller.clone()),
+        transport: group.map(|group| group.transport.clone()).unwrap_or_default(),
         metrics: view.of_flow(flow),
     }
 }

@@ -219,7 +219,7 @@ table!(DelaySample<weir_base::Histogram, PackedHistogram> {
 });
 
 table!(FlowSample {
-    at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run; counters are those of the period.",
+    at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run; counters are those of the period. A flow has no row of a period in which nothing happened to it.",
     flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
     ..counters: FlowCounters {
         sent_packets: u64 = "sent_packets": "Data packets that left the sending host.",

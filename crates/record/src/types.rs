@@ -60,7 +60,8 @@ pub struct DelaySample<H = Histogram> {
     pub delay: H,
 }
 
-/// What one flow did in one period, seen by the taps at both host edges and by the receiving application.
+/// What one flow did in one period, seen by the taps at both host edges and by the receiving application. A period without a sample
+/// of a flow is one in which nothing happened to it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSample {
     /// End of the period.

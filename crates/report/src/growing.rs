@@ -32,9 +32,9 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// A report in a result folder, of this lab on so many engines.
-    pub fn new(folder: &Path, lab: &weir_plan::Lab, engines: usize) -> Growing {
-        Growing::of(folder, source::outline(lab, &lab.runs(), engines))
+    /// A report in a result folder, of this lab, which has these runs, on so many engines.
+    pub fn new(folder: &Path, lab: &weir_plan::Lab, runs: &[weir_plan::Run], engines: usize) -> Growing {
+        Growing::of(folder, source::outline(lab, runs, engines))
     }
 
     pub(crate) fn of(folder: &Path, outline: Lab) -> Growing {

@@ -93,7 +93,8 @@ const UPLOT_LICENSE: &str = include_str!("../assets/uplot-LICENSE");
 /// A file that cannot be written, or records that cannot be read.
 pub fn write(results: &Results, summary: &Summary, warmup: Option<Span>) -> Result<(), ReportError> {
     let engines: HashSet<&str> = results.runs.iter().map(|run| run.file.engine.as_str()).collect();
-    Growing::new(&results.path, &results.lab, engines.len()).finish(results, summary, warmup)
+    Growing::new(&results.path, &results.lab, &results.lab.runs(), engines.len())
+        .finish(results, summary, warmup)
 }
 
 /// Writes the pages of a lab into its result folder: `index.html`, and all else below `report/`. Series are asked for one

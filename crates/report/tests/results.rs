@@ -160,7 +160,7 @@ fn a_report_grows_while_its_lab_runs() {
     let path = folder.path().join("results");
     let results = results(&path);
     let summary = results.summary(None).unwrap();
-    let report = weir_report::Growing::new(&path, &results.lab, 1);
+    let report = weir_report::Growing::new(&path, &results.lab, &results.lab.runs(), 1);
     report.join(&results.runs[0], &summary.runs[0]);
     report.refresh().unwrap();
     let index = || std::fs::read_to_string(path.join("index.html")).unwrap();

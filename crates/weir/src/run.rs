@@ -105,7 +105,7 @@ pub(crate) fn execute(
     folder.notes().iter().for_each(|note| say(&format!("weir: {note}")));
     warn(&runs);
     catch_interrupts()?;
-    let report = execution.report.then(|| Growing::new(folder.path(), lab, engines.len()));
+    let report = execution.report.then(|| Growing::new(folder.path(), lab, &runs, engines.len()));
     let watch = Watch::new(lab, cells.len(), folder.path().to_owned(), report);
     let threads = execution.jobs.map_or_else(cores, |jobs| jobs.get());
     let (capture, retries) = (execution.pcap, execution.retries);
@@ -148,7 +148,7 @@ fn open(
         return Ok(ResultFolder::open(out, source, build)?);
     }
     let wanted = cells.iter().filter(|cell| cell.wanted);
-    let wanted: HashSet<String> = wanted.map(|cell| cell_id(cell.engine.name(), cell.run)).collect();
+    let wanted: HashSet<String> = wanted.map(|cell| cell_id(cell.engine.name(), &cell.run.id)).collect();
     let names = engines.iter().map(|engine| engine.name().to_owned()).collect();
     let asked = Asked { engines: names, only: execution.only.to_vec() };
     Ok(ResultFolder::rerun(out, source, build, &asked, |id| wanted.contains(id))?)

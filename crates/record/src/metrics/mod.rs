@@ -198,7 +198,11 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 
 fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
     let of_level = METRICS.iter().filter(|metric| metric.of.contains(&level));
-    Metrics(of_level.filter_map(|m| Some((m.name.into(), value(&m.formula)?.rounded()))).collect())
+    // Of ten thousand flows each has its own: they are gathered where there is room for all, and take what they need.
+    let mut values = Vec::with_capacity(METRICS.len());
+    values.extend(of_level.filter_map(|m| Some((Cow::Borrowed(m.name), value(&m.formula)?.rounded()))));
+    values.shrink_to_fit();
+    Metrics(values)
 }
 
 /// A metric of some flows; none when it is no such, or there is nothing that it is of.

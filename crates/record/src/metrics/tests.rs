@@ -4,13 +4,13 @@
 //! with flow 2 from 500 ms on. The warm-up is 200 ms unless said: the window is 0.2 s to 1 s, eight periods.
 
 use super::*;
-use crate::info::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo};
+use crate::info::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo, WindowInfo};
 use crate::testing::histogram;
 use crate::types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Recorder, RttSample,
     StateSample, TransportSample,
 };
-use crate::{Records, RunSummary};
+use crate::{Records, RunSummary, flow_series, series};
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_fabric::{FlowCounters, LinkCounters};
 
@@ -354,6 +354,27 @@ fn warm_up_can_be_changed_and_keeps_to_whole_periods() {
     assert_eq!(all.get("arrived_packets"), Value::Count(1040));
     let none = View::after(Span::from_secs(5), &info, &records);
     assert!(none.of_run().iter().all(|(_, value)| matches!(value, Value::Undefined | Value::Count(0))));
+}
+
+#[test]
+fn a_flow_without_a_row_in_a_period_is_one_to_which_nothing_happened_in_it() {
+    let info = run();
+    let idle = |sample: &FlowSample| sample.flow == 1 && (at(400)..at(800)).contains(&sample.at);
+    let (mut zeros, mut absent) = (records(), records());
+    for sample in zeros.flows.iter_mut().filter(|sample| idle(sample)) {
+        *sample = FlowSample { at: sample.at, flow: sample.flow, ..FlowSample::default() };
+    }
+    absent.flows.retain(|sample| !idle(sample));
+    assert_eq!((zeros.flows.len(), absent.flows.len()), (25, 21));
+    assert_eq!(RunSummary::new(&info, &absent, None), RunSummary::new(&info, &zeros, None));
+    let part = WindowInfo { name: "part".into(), to: info.duration, ..WindowInfo::default() };
+    let [zero, none] =
+        [&zeros, &absent].map(|records| View::within(&part, &info, records).flows[1].periods.clone());
+    assert_eq!(none, zero, "the periods in which it read something begin where they did");
+    for flows in [[0, 1].as_slice(), &[2]] {
+        assert_eq!(flow_series(&info, &absent, flows, 10), flow_series(&info, &zeros, flows, 10));
+    }
+    assert_eq!(series(&info, &absent, 10), series(&info, &zeros, 10));
 }
 
 #[test]

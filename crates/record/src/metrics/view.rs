@@ -43,7 +43,11 @@ impl Window {
 
     /// The window of a run after so much warm-up, on the boundaries of its sample periods.
     pub fn after(warmup: Span, info: &RunInfo, records: &Records) -> Window {
-        let bounds = Window::bounds(records);
+        Window::following(warmup, info, &Window::bounds(records))
+    }
+
+    /// The same, with the bounds of the sample periods known.
+    fn following(warmup: Span, info: &RunInfo, bounds: &BTreeSet<Time>) -> Window {
         let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
         let from = bounds.range(Time::ZERO + warmup..).next().copied().unwrap_or(to);
         Window { from, to }
@@ -246,18 +250,25 @@ fn add_to(sum: &mut Sum, (count, total): Sum) {
 impl<'a> View<'a> {
     /// The run after so much warm-up. Records of links, flows or groups that the description does not know are left out.
     pub fn after(warmup: Span, info: &'a RunInfo, records: &Records) -> View<'a> {
-        let window = Window::after(warmup, info, records);
-        View::of(window, SETTLING_TOLERANCE, info, records)
+        let bounds = Window::bounds(records);
+        View::of(Window::following(warmup, info, &bounds), &bounds, SETTLING_TOLERANCE, info, records)
     }
 
     /// A named part of the run.
     pub fn within(part: &WindowInfo, info: &'a RunInfo, records: &Records) -> View<'a> {
-        let window = Window::between(part.from, part.to, &Window::bounds(records));
-        View { is_part: true, ..View::of(window, part.tolerance, info, records) }
+        let bounds = Window::bounds(records);
+        let window = Window::between(part.from, part.to, &bounds);
+        View { is_part: true, ..View::of(window, &bounds, part.tolerance, info, records) }
     }
 
-    fn of(window: Window, tolerance: f64, info: &'a RunInfo, records: &Records) -> View<'a> {
-        let seconds = window.seconds(&Window::bounds(records));
+    fn of(
+        window: Window,
+        bounds: &BTreeSet<Time>,
+        tolerance: f64,
+        info: &'a RunInfo,
+        records: &Records,
+    ) -> View<'a> {
+        let seconds = window.seconds(bounds);
         let link = LinkView { seconds: vec![Default::default(); seconds.len()], ..LinkView::default() };
         let mut view = View {
             info,
@@ -272,7 +283,7 @@ impl<'a> View<'a> {
             seconds,
         };
         view.add_links(records);
-        view.add_flows(records);
+        view.add_flows(records, bounds);
         view.add_told(records);
         view
     }
@@ -311,11 +322,15 @@ impl<'a> View<'a> {
         }
     }
 
-    fn add_flows(&mut self, records: &Records) {
-        let mut last = vec![Time::ZERO; self.flows.len()];
+    fn add_flows(&mut self, records: &Records, bounds: &BTreeSet<Time>) {
+        let (mut begin, mut end) = (Time::ZERO, Time::ZERO);
         for sample in &records.flows {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
-            let begin = std::mem::replace(&mut last[sample.flow as usize], sample.at);
+            // Records come by time. A flow need not have one of the period before, so that its begin is told by the bounds.
+            if sample.at != end {
+                end = sample.at;
+                begin = bounds.range(..end).next_back().copied().unwrap_or(Time::ZERO);
+            }
             flow.arrivals =
                 (flow.arrivals.0.or(sample.first_packet), sample.last_arrival.or(flow.arrivals.1));
             flow.last_data = sample.last_data.or(flow.last_data);
