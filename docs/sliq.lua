@@ -11,7 +11,7 @@ local kinds = { [1] = "open", [2] = "accept", [3] = "within", [4] = "cookie" }
 local frames = {
     [1] = "acknowledgement", [2] = "data", [3] = "repair", [4] = "forward", [5] = "ping", [6] = "close", [7] = "credit",
     [8] = "challenge", [9] = "response", [10] = "part", [11] = "padding",
-    [12] = "marks",
+    [12] = "marks", [13] = "round trip",
 }
 local reasons = { [0] = "as wished", [1] = "protocol error", [2] = "gone" }
 
@@ -46,6 +46,9 @@ local f = {
     data_length = ProtoField.uint16("sliq.data.length", "Length"),
     part_offset = ProtoField.uint16("sliq.part.offset", "Place in the segment"),
     part_length = ProtoField.uint16("sliq.part.length", "Length"),
+    data_due = ProtoField.uint32("sliq.data.due", "Due by the sender's clock (us)"),
+    data_to_go = ProtoField.int32("sliq.data.to_go", "Time to go when it left (us)"),
+    round_trip = ProtoField.uint32("sliq.round_trip", "Smallest round trip (us)"),
     marks_ect0 = ProtoField.uint32("sliq.marks.ect0", "Packets that have arrived with ECT(0)"),
     marks_ect1 = ProtoField.uint32("sliq.marks.ect1", "Packets that have arrived with ECT(1)"),
     marks_ce = ProtoField.uint32("sliq.marks.ce", "Packets that have arrived with CE"),
@@ -66,6 +69,11 @@ end
 
 local HEADER, COOKIE, PORT = 12, 16, 7765
 
+-- How much longer a data or part frame is for having a deadline: it has one where repair packets may follow.
+local function due_length(bytes, at)
+    return bytes(at + 1, 1):bitfield(2, 1) * 4
+end
+
 -- The length of the frame at this place, its payload included; nil where it is none.
 local function frame_length(bytes, at)
     local left = bytes:len() - at
@@ -75,19 +83,20 @@ local function frame_length(bytes, at)
         local length = 16 + 4 * ranges
         return ranges >= 1 and ranges <= 16 and length <= left and length or nil
     elseif kind == 2 and left >= 11 then
-        local length = 11 + bytes(at + 9, 2):uint()
+        local length = 11 + due_length(bytes, at) + bytes(at + 9, 2):uint()
         return bytes(at + 1, 1):uint() < 64 and length == left and length or nil
     elseif kind == 3 and left >= 12 then
         local length = 12 + bytes(at + 10, 2):uint()
         return length == left and length or nil
-    elseif kind == 10 and left >= 15 then
-        local length = 15 + bytes(at + 13, 2):uint()
+    elseif kind == 10 and left >= 15 + due_length(bytes, at) then
+        local due = due_length(bytes, at)
+        local length = 15 + due + bytes(at + 13 + due, 2):uint()
         return bytes(at + 1, 1):uint() < 64 and length == left and length or nil
     elseif kind == 11 and left >= 3 then
         local length = 3 + bytes(at + 1, 2):uint()
         return length == left and length or nil
     end
-    local fixed = ({ [4] = 6, [5] = 1, [6] = 2, [7] = 6, [8] = 9, [9] = 9, [12] = 13 })[kind]
+    local fixed = ({ [4] = 6, [5] = 1, [6] = 2, [7] = 6, [8] = 9, [9] = 9, [12] = 13, [13] = 5 })[kind]
     return fixed and fixed <= left and fixed or nil
 end
 
@@ -124,6 +133,7 @@ local layouts = {
         { "part_length", 2 },
     },
     [11] = { { "padding_length", 2 } },
+    [13] = { { "round_trip", 4 } },
     [12] = { { "marks_ect0", 4 }, { "marks_ect1", 4 }, { "marks_ce", 4 } },
 }
 
@@ -140,6 +150,12 @@ local function add_frame(bytes, at, length, tree)
             end
         end
         next = next + size
+        if name == "data_length" and due_length(bytes, at) > 0 then
+            local due, left = bytes(next, 4):uint(), bytes(8, 4):uint()
+            part:add(f.data_due, bytes(next, 4))
+            part:add(f.data_to_go, bytes(next, 4), (due - left + 0x80000000) % 0x100000000 - 0x80000000)
+            next = next + 4
+        end
     end
     if kind == 1 then
         while next < at + length do

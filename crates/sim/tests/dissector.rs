@@ -78,6 +78,9 @@ const FIELDS: &[&str] = &[
     "repair.number",
     "repair.distance",
     "repair.length",
+    "data.due",
+    "data.to_go",
+    "round_trip",
     "part.offset",
     "part.length",
     "padding.length",
@@ -124,6 +127,10 @@ fn expected(packet: &[u8]) -> Vec<String> {
                 show("data.segment", data.sequence.to_string());
                 show("data.distance", data.distance.to_string());
                 show("data.length", data.length.to_string());
+                data.due.into_iter().for_each(|due| {
+                    show("data.due", due.to_string());
+                    show("data.to_go", (due.wrapping_sub(header.timestamp) as i32).to_string());
+                });
                 rest = &[];
             }
             Frame::Part(part) => {
@@ -132,10 +139,12 @@ fn expected(packet: &[u8]) -> Vec<String> {
                 show("data.segment", part.segment.sequence.to_string());
                 show("data.distance", part.segment.distance.to_string());
                 show("data.length", part.segment.length.to_string());
+                assert_eq!(part.segment.due, None);
                 show("part.offset", part.offset.to_string());
                 show("part.length", part.length.to_string());
                 rest = &[];
             }
+            Frame::RoundTrip(micros) => show("round_trip", micros.to_string()),
             Frame::Marks(marks) => {
                 show("marks.ect0", marks.ect0.to_string());
                 show("marks.ect1", marks.ect1.to_string());
@@ -204,7 +213,9 @@ fn every_frame_is_shown_field_by_field() {
     ack.set_first(7);
     assert!(ack.push(2, 5) && ack.push(1, 0));
     let flags = Flags { ordered: true, last: true, prompt: true, ..Flags::default() };
-    let data = Data { flags, stream: 3, sequence: 4_000_000_000, distance: 9, length: 100 };
+    let data = Data { flags, stream: 3, sequence: 4_000_000_000, distance: 9, length: 100, due: None };
+    let coded = Data { flags: Flags { coded: true, ..flags }, due: Some(0xf000_1001), ..data };
+    let late = Data { due: Some(0xeff0_0001), ..coded };
     let repair = Repair { stream: 4, start: 77, k: 9, number: 5, distance: 11, length: 50 };
     let plain = [
         packet(Kind::Open, &[], 0),
@@ -212,6 +223,8 @@ fn every_frame_is_shown_field_by_field() {
         packet(Kind::Within, &[Frame::Ack(ack), Frame::Data(data)], 100),
         packet(Kind::Within, &[Frame::Repair(repair)], 50),
         packet(Kind::Within, &[Frame::Part(Part { segment: data, offset: 70, length: 30 })], 30),
+        packet(Kind::Within, &[Frame::RoundTrip(20_017), Frame::Data(coded)], 100),
+        packet(Kind::Within, &[Frame::Data(late)], 100),
         packet(Kind::Within, &[Frame::Ping, Frame::Padding { length: 40 }], 40),
         packet(
             Kind::Within,

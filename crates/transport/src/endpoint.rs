@@ -26,6 +26,8 @@ pub struct Read<'a> {
     pub bytes: u64,
     /// The bytes that it begins with, where the transport carries them.
     pub head: &'a [u8],
+    /// By when it was to be delivered, where it has a deadline and the transport knows: by this end's clock.
+    pub due: Option<Time>,
 }
 
 /// Which part of an endpoint a state variable belongs to.

@@ -103,7 +103,7 @@ impl Endpoint for Socket {
             };
             if let Some(head) = head {
                 let header = (datagram.head.len() - head.len()) as u64;
-                to(Stream(0), Read { bytes: u64::from(datagram.payload()) - header, head });
+                to(Stream(0), Read { bytes: u64::from(datagram.payload()) - header, head, due: None });
             }
             self.spare.push(datagram);
         }

@@ -217,7 +217,7 @@ impl<S: RateControl, R: Reporter> Endpoint for Flow<S, R> {
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
         match std::mem::take(&mut self.arrived) {
             0 => {}
-            bytes => to(Stream(0), Read { bytes, head: &[] }),
+            bytes => to(Stream(0), Read { bytes, head: &[], due: None }),
         }
     }
 

@@ -240,7 +240,7 @@ impl Endpoint for Connection {
     }
 
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
-        self.receiver.take(&mut |bytes, head| to(Stream(0), Read { bytes, head }));
+        self.receiver.take(&mut |bytes, head| to(Stream(0), Read { bytes, head, due: None }));
     }
 
     fn close(&mut self, _: Option<Stream>, _: Time) {

@@ -8,6 +8,7 @@ use super::acks::Acks;
 use super::capacity::Capacity;
 use super::credit::{self, Allowed, Granted};
 use super::delay::Delay;
+use super::due::{PeerClock, Teller, micros};
 use super::flight::Flight;
 use super::loss::Log;
 use super::marks::Marks;
@@ -17,9 +18,9 @@ use super::per::Per;
 use super::receive::Incoming;
 use super::rtt::Rtt;
 use super::schedule::Schedule;
-use super::send::{Outgoing, SYMBOL_HEADER};
+use super::send::Outgoing;
 use super::train::{self, Train};
-use super::wire::{DATA_HEADER, HEADER, PART_HEADER, REPAIR_HEADER, TAG};
+use super::wire::{DATA_HEADER, HEADER, PART_HEADER, TAG};
 use super::{FastStart, MOST_STREAMS, Parameters, SealName, StreamParameters};
 use crate::Setup;
 use crate::endpoint::Stream;
@@ -84,6 +85,8 @@ pub(crate) struct Connection {
     rtt: Rtt,
     per: Per,
     delay: Delay,
+    peer_clock: PeerClock,
+    teller: Teller,
     capacity: Capacity,
     outage: Outage,
     flights: Vec<Flight>,
@@ -141,13 +144,8 @@ fn codepoint_of(cc: &weir_control::Config, setup: &Setup<'_>) -> Ecn {
 
 /// What a segment carries in a packet of so much UDP payload.
 fn payload_of(packet: u32, tag: u32) -> u32 {
-    let frame = DATA_HEADER.max(REPAIR_HEADER + SYMBOL_HEADER).max(PART_HEADER);
-    packet.saturating_sub((HEADER + frame) as u32 + tag).max(1)
-}
-
-/// A clock's microseconds, as packets carry them.
-fn micros(now: Time) -> u32 {
-    (now.as_nanos() / 1000) as u32
+    // A repair packet has a longer header than a part, and shorter segments (`Outgoing::room_of`).
+    packet.saturating_sub((HEADER + PART_HEADER) as u32 + tag).max(1)
 }
 
 impl Connection {
@@ -189,6 +187,8 @@ impl Connection {
             rtt: Rtt::new(),
             per: Per::default(),
             delay: Delay::default(),
+            peer_clock: PeerClock::default(),
+            teller: Teller::default(),
             capacity: Capacity::default(),
             outage: Outage::No,
             flights: Vec::new(),
@@ -329,6 +329,7 @@ impl Connection {
         if self.state == State::Open {
             self.lose_all();
             (self.rtt, self.delay, self.capacity) = (Rtt::new(), Delay::default(), Capacity::default());
+            (self.peer_clock, self.teller) = (PeerClock::default(), Teller::default());
             (self.outage, self.timeout, self.loss, self.probe) =
                 (Outage::No, Time::NEVER, Time::NEVER, Time::NEVER);
             self.per.restart();

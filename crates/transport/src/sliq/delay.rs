@@ -12,7 +12,7 @@ const LARGEST_OVER: Span = Span::from_secs(2);
 
 /// The difference of arrival and sending of one direction, in microseconds modulo 2^32.
 #[derive(Debug, Clone, Default)]
-struct Difference {
+pub(crate) struct Difference {
     smallest: Option<u32>,
     /// The smallest of this period, its samples and its beginning.
     period: Option<(u32, u32, Time)>,
@@ -24,8 +24,13 @@ fn below(a: u32, b: u32) -> bool {
 }
 
 impl Difference {
+    /// The smallest; `None` before the first.
+    pub(crate) fn smallest(&self) -> Option<u32> {
+        self.smallest
+    }
+
     /// Takes one; answers how far it is above the smallest.
-    fn take(&mut self, difference: u32, now: Time) -> Span {
+    pub(crate) fn take(&mut self, difference: u32, now: Time) -> Span {
         let (least, samples, begin) = self.period.unwrap_or((difference, 0, now));
         let (least, samples) = (if below(difference, least) { difference } else { least }, samples + 1);
         if self.smallest.is_none_or(|smallest| below(difference, smallest)) {

@@ -11,6 +11,7 @@ mod capacity;
 mod connection;
 mod credit;
 mod delay;
+mod due;
 mod flight;
 #[cfg(feature = "seal")]
 pub mod handshake;
@@ -232,6 +233,10 @@ fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters
         (DeliveryName::ArqFec, None) => {
             Err(D::Error::custom("`arq-fec` needs a deadline: write deadline = \"50 ms\""))
         }
+        (DeliveryName::ArqFec, Some(deadline)) if deadline > due::LONGEST => Err(D::Error::custom(format!(
+            "a deadline of {deadline} is out of range; write up to {}",
+            due::LONGEST
+        ))),
         (DeliveryName::ArqFec, Some(_)) | (_, None) => Ok(stream),
         (_, Some(_)) => Err(D::Error::custom("a deadline means nothing without delivery = \"arq-fec\"")),
     }
@@ -292,6 +297,10 @@ mod tests {
         for (text, told) in [
             (r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec" } }"#, "needs a deadline"),
             (r#"{ "kind": "sliq", "stream": { "deadline": "50 ms" } }"#, "means nothing without"),
+            (
+                r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "61 s" } }"#,
+                "write up to 60 s",
+            ),
             (r#"{ "kind": "sliq", "stream": { "priority": 8 } }"#, "8 is out of range; write 0 to 7"),
             (r#"{ "kind": "sliq", "stream": { "target": 1.0 } }"#, "1 is out of range; write 0.5 to 0.9999"),
         ] {

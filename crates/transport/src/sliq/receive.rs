@@ -20,6 +20,8 @@ struct Slot {
     flags: Flags,
     bytes: u32,
     head: Vec<u8>,
+    /// By when it is to be delivered, by the peer's clock.
+    due: Option<u32>,
     /// Parts of it that are here while it is not.
     parts: Option<Box<Parts>>,
 }
@@ -39,6 +41,7 @@ struct Unread {
     /// How many segments it came in.
     segments: u32,
     head: Vec<u8>,
+    due: Option<u32>,
 }
 
 /// The receiving half of a stream.
@@ -116,7 +119,8 @@ impl Incoming {
     }
 
     /// Has something wait to be read. Zeros of a stream in order join those that wait already.
-    fn hand_over(&mut self, bytes: u64, segments: u32, head: Vec<u8>, ordered: bool) {
+    fn hand_over(&mut self, unread: Unread, ordered: bool) {
+        let Unread { bytes, segments, head, due } = unread;
         // Zeros take no room.
         let segments = if head.is_empty() {
             self.consume(segments);
@@ -125,11 +129,11 @@ impl Incoming {
             segments
         };
         match self.unread.back_mut() {
-            Some(last) if ordered && head.is_empty() && last.head.is_empty() => {
+            Some(last) if ordered && head.is_empty() && last.head.is_empty() && last.due == due => {
                 last.bytes += bytes;
                 last.segments += segments;
             }
-            _ => self.unread.push_back(Unread { bytes, segments, head }),
+            _ => self.unread.push_back(Unread { bytes, segments, head, due }),
         }
     }
 
@@ -144,7 +148,7 @@ impl Incoming {
         if !self.reach(data.sequence.wrapping_add(1)) {
             return false;
         }
-        self.put(place as usize, data.flags, data.length.into(), head);
+        self.put(place as usize, data.flags, data.length.into(), data.due, head);
         self.restore(data.sequence);
         self.deliver();
         true
@@ -200,7 +204,8 @@ impl Incoming {
             let slot = self.slots.pop_front().unwrap_or_default();
             // What waited for a segment that never comes is delivered now.
             if slot.here && !slot.delivered && slot.flags.first && slot.flags.last {
-                self.hand_over(slot.bytes.into(), 1, slot.head, slot.flags.ordered);
+                let Slot { bytes, head, due, .. } = slot;
+                self.hand_over(Unread { bytes: bytes.into(), segments: 1, head, due }, slot.flags.ordered);
                 continue;
             }
             if !slot.delivered {
@@ -226,7 +231,7 @@ impl Incoming {
         self.deliver();
     }
 
-    fn put(&mut self, place: usize, flags: Flags, bytes: u32, head: &[u8]) {
+    fn put(&mut self, place: usize, flags: Flags, bytes: u32, due: Option<u32>, head: &[u8]) {
         while self.slots.len() <= place {
             self.slots.push_back(Slot::default());
         }
@@ -239,7 +244,7 @@ impl Incoming {
         own.extend_from_slice(&head[..head.len().min(bytes as usize)]);
         // How a packet is to be acknowledged is no part of its segment, which repair packets are made of.
         let flags = Flags { prompt: false, ..flags };
-        *slot = Slot { here: true, delivered: false, flags, bytes, head: own, parts: None };
+        *slot = Slot { here: true, delivered: false, flags, bytes, head: own, due, parts: None };
         if flags.fin {
             self.fin = Some(self.base.wrapping_add(place as u32));
         }
@@ -263,7 +268,8 @@ impl Incoming {
             last += 1;
         }
         let segments = (last + 1 - first) as u32;
-        let mut message = Unread { bytes: 0, segments, head: self.spare.pop().unwrap_or_default() };
+        let (head, due) = (self.spare.pop().unwrap_or_default(), self.slots[first].due);
+        let mut message = Unread { bytes: 0, segments, head, due };
         message.head.clear();
         let fin = self.slots[last].flags.fin;
         for slot in self.slots.range_mut(first..=last) {
@@ -277,7 +283,7 @@ impl Incoming {
         if fin {
             self.consume(segments);
         } else {
-            self.hand_over(message.bytes, segments, message.head, false);
+            self.hand_over(message, false);
         }
     }
 
@@ -291,8 +297,8 @@ impl Incoming {
                     // A segment that may be needed to restore others keeps its bytes.
                     let head =
                         if slot.flags.coded { slot.head.clone() } else { std::mem::take(&mut slot.head) };
-                    let bytes = slot.bytes.into();
-                    self.hand_over(bytes, 1, head, true);
+                    let (bytes, due) = (slot.bytes.into(), slot.due);
+                    self.hand_over(Unread { bytes, segments: 1, head, due }, true);
                 } else {
                     self.consume(1);
                 }
@@ -325,6 +331,7 @@ impl Incoming {
                 let slot = self.slots.get(place + n).filter(|slot| slot.here)?;
                 let mut symbol = (slot.bytes as u16).to_be_bytes().to_vec();
                 symbol.push(slot.flags.bits());
+                symbol.extend(slot.due.unwrap_or_default().to_be_bytes());
                 symbol.extend_from_slice(&slot.head);
                 Some(symbol)
             })
@@ -338,8 +345,9 @@ impl Incoming {
                     continue;
                 };
                 let bytes = u16::from_be_bytes([symbol[0], symbol[1]]);
+                let due = u32::from_be_bytes([symbol[3], symbol[4], symbol[5], symbol[6]]);
                 if let Some(flags) = Flags::from_bits(symbol[2]) {
-                    self.put(place + n, flags, bytes.into(), &symbol[SYMBOL_HEADER..]);
+                    self.put(place + n, flags, bytes.into(), Some(due), &symbol[SYMBOL_HEADER..]);
                 }
             }
         }
@@ -351,11 +359,11 @@ impl Incoming {
         self.spare.extend(group.repairs.into_iter().map(|(_, head)| head));
     }
 
-    /// Hands over what waits to be read: length and first bytes each.
-    pub(crate) fn read(&mut self, mut to: impl FnMut(u64, &[u8])) {
-        while let Some(Unread { bytes, segments, head }) = self.unread.pop_front() {
+    /// Hands over what waits to be read: length, first bytes, and by when it was to be, by the peer's clock, each.
+    pub(crate) fn read(&mut self, mut to: impl FnMut(u64, &[u8], Option<u32>)) {
+        while let Some(Unread { bytes, segments, head, due }) = self.unread.pop_front() {
             self.consume(segments);
-            to(bytes, &head);
+            to(bytes, &head, due);
             if head.capacity() > 0 {
                 self.spare.push(head);
             }
@@ -371,12 +379,12 @@ mod tests {
         Flags { ordered: false, first: true, last: true, fin: false, prompt: false, coded: false };
 
     fn data(sequence: u32, distance: u16, flags: Flags, length: u16) -> Data {
-        Data { flags, stream: 0, sequence, distance, length }
+        Data { flags, stream: 0, sequence, distance, length, due: flags.coded.then_some(9) }
     }
 
     fn read(incoming: &mut Incoming) -> Vec<(u64, Vec<u8>)> {
         let mut read = Vec::new();
-        incoming.read(|bytes, head| read.push((bytes, head.to_vec())));
+        incoming.read(|bytes, head, _| read.push((bytes, head.to_vec())));
         read
     }
 
@@ -413,6 +421,7 @@ mod tests {
         let symbol = |bytes: u16, head: &[u8]| {
             let mut symbol = bytes.to_be_bytes().to_vec();
             symbol.push(flags.bits());
+            symbol.extend(9u32.to_be_bytes());
             symbol.extend_from_slice(head);
             symbol
         };
@@ -421,7 +430,7 @@ mod tests {
         code::encode(&[&a, &b], 7, &mut sum);
         let mut incoming = Incoming::default();
         incoming.segment(&data(1, 1, flags, 60), b"the second");
-        let repair = Repair { stream: 0, start: 0, k: 2, number: 7, distance: 0, length: 103 };
+        let repair = Repair { stream: 0, start: 0, k: 2, number: 7, distance: 0, length: 107 };
         assert!(incoming.repair(&repair, &sum));
         let read = read(&mut incoming);
         assert_eq!(read[0], (60, b"the second".to_vec()));

@@ -9,7 +9,8 @@ pub(crate) use groups::PathNow;
 use super::aec::group::Group;
 use super::aec::{Choice, Goal, Planner};
 use super::credit::{self, Allowed};
-use super::wire::{Data, Flags, Part, Repair};
+use super::due;
+use super::wire::{DUE, Data, Flags, Part, Repair};
 use super::{Delivery, Drop, Order, StreamParameters};
 use parts::Parts;
 use std::collections::VecDeque;
@@ -18,8 +19,8 @@ use weir_base::{Ewma, Time};
 
 /// Segments between the first that is not settled and the last that was sent (the GNAT software).
 pub(crate) const WINDOW: usize = 32_768;
-/// What stands before a segment in what a repair packet is made of: its length and its flags.
-pub(crate) const SYMBOL_HEADER: usize = 3;
+/// What stands before a segment in what a repair packet is made of: its length, its flags, and by when it is due.
+pub(crate) const SYMBOL_HEADER: usize = 3 + DUE;
 /// The part of what a target leaves to be lost that plans use: the rest is for what estimates of the path are wrong by.
 const PLANNED_LOSS: f64 = 0.8;
 /// Weight of a new length in their mean.
@@ -137,14 +138,14 @@ impl Outgoing {
             }
             _ => None,
         };
-        Outgoing {
+        let mut outgoing = Outgoing {
             id,
             delivery,
             priority: parameters.priority,
             ordered: parameters.order.map_or(!messages, |order| order == Order::Written),
             messages,
-            payload,
-            base_payload,
+            payload: 0,
+            base_payload: 0,
             limit: parameters.queue.get(),
             drop: parameters.drop,
             allowed: Allowed::new(credit::STREAM),
@@ -171,7 +172,15 @@ impl Outgoing {
             retransmitted: 0,
             settled: 0,
             dropped: 0,
-        }
+        };
+        (outgoing.payload, outgoing.base_payload) =
+            (outgoing.room_of(payload), outgoing.room_of(base_payload));
+        outgoing
+    }
+
+    /// What a segment carries where one without a deadline carries so much.
+    fn room_of(&self, payload: u32) -> u32 {
+        if self.planner.is_some() { payload.saturating_sub(DUE as u32).max(1) } else { payload }
     }
 
     /// Takes a message whole or not at all; where there are none, as many bytes as there is room for.
@@ -348,7 +357,13 @@ impl Outgoing {
             sequence: self.base.wrapping_add(at as u32),
             distance: at as u16,
             length: segment.bytes as u16,
+            due: self.due(segment),
         }
+    }
+
+    /// By when a segment is to be delivered.
+    fn due(&self, segment: &Segment) -> Option<u32> {
+        Some(due::micros(segment.handed + self.planner.as_ref()?.deadline()))
     }
 
     /// What a segment begins with.

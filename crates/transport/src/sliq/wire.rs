@@ -8,8 +8,10 @@
 pub const HEADER: usize = 12;
 /// What a sealed packet is longer by (AES-256-GCM; NIST SP 800-38D).
 pub const TAG: usize = 16;
-/// What stands before a data frame's payload.
+/// What stands before a data frame's payload, and by how much more that is of a stream with a deadline.
 pub const DATA_HEADER: usize = 11;
+/// By when a segment is to be delivered.
+pub const DUE: usize = 4;
 /// What stands before a repair frame's payload.
 pub const REPAIR_HEADER: usize = 12;
 /// What stands before a part frame's payload.
@@ -136,6 +138,8 @@ pub struct Data {
     pub distance: u16,
     /// Length of its payload.
     pub length: u16,
+    /// By when it is to be delivered, by its sender's clock as in headers: of segments for which repair packets may follow, and no others.
+    pub due: Option<u32>,
 }
 
 /// A repair packet of a group. Its payload is the rest of the packet.
@@ -258,6 +262,8 @@ pub enum Frame {
     },
     /// Packets that have arrived with each codepoint; the acknowledgement of the same packet follows.
     Marks(Marks),
+    /// The smallest round trip that the sender knows, in microseconds.
+    RoundTrip(u32),
     /// Nothing but to be acknowledged.
     Ping,
     /// Asks whether the peer is where its packets come from: this number is to come back from there.
@@ -283,24 +289,24 @@ const RESPONSE: u8 = 9;
 const PART: u8 = 10;
 const PADDING: u8 = 11;
 const MARKS: u8 = 12;
+const ROUND_TRIP: u8 = 13;
 
 impl Data {
     /// What it begins with behind its frame's number; the length of what it carries comes last.
     fn write(&self, to: &mut Vec<u8>) {
-        to.extend([self.flags.bits(), self.stream]);
+        to.extend([Flags { coded: self.due.is_some(), ..self.flags }.bits(), self.stream]);
         to.extend(self.sequence.to_be_bytes());
         to.extend(self.distance.to_be_bytes());
         to.extend(self.length.to_be_bytes());
+        to.extend(self.due.into_iter().flat_map(u32::to_be_bytes));
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Data> {
-        Some(Data {
-            flags: Flags::from_bits(reader.u8()?)?,
-            stream: reader.u8()?,
-            sequence: reader.u32()?,
-            distance: reader.u16()?,
-            length: reader.u16()?,
-        })
+        let flags = Flags::from_bits(reader.u8()?)?;
+        let (stream, sequence) = (reader.u8()?, reader.u32()?);
+        let (distance, length) = (reader.u16()?, reader.u16()?);
+        let due = if flags.coded { Some(reader.u32()?) } else { None };
+        Some(Data { flags, stream, sequence, distance, length, due })
     }
 }
 
@@ -364,6 +370,10 @@ impl Frame {
                 to.push(MARKS);
                 [ect0, ect1, ce].into_iter().for_each(|count| to.extend(count.to_be_bytes()));
             }
+            Frame::RoundTrip(micros) => {
+                to.push(ROUND_TRIP);
+                to.extend(micros.to_be_bytes());
+            }
             Frame::Ping => to.push(PING),
             Frame::Challenge(number) => {
                 to.push(CHALLENGE);
@@ -416,6 +426,7 @@ impl Frame {
             FORWARD => Frame::Forward { stream: reader.u8()?, base: reader.u32()? },
             CREDIT => Frame::Credit { stream: reader.u8()?, segments: reader.u32()? },
             MARKS => Frame::Marks(Marks { ect0: reader.u32()?, ect1: reader.u32()?, ce: reader.u32()? }),
+            ROUND_TRIP => Frame::RoundTrip(reader.u32()?),
             PING => Frame::Ping,
             CHALLENGE => Frame::Challenge(u64::from_be_bytes(*reader.take()?)),
             RESPONSE => Frame::Response(u64::from_be_bytes(*reader.take()?)),

@@ -97,7 +97,7 @@ impl Endpoint for Connection {
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
         let bytes = self.take_read();
         if bytes > 0 {
-            to(Stream(0), Read { bytes, head: &[] });
+            to(Stream(0), Read { bytes, head: &[], due: None });
         }
     }
     fn close(&mut self, _: Option<Stream>, _: Time) {

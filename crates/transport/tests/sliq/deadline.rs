@@ -1,8 +1,9 @@
 //! Streams under a deadline: what share of the messages is delivered in time.
 
 use super::pair::{Pair, Path, path};
+use proptest::prelude::*;
 use weir_base::{Rate, Span, Time};
-use weir_transport::{Endpoint, Message, Stream};
+use weir_transport::{Datagram, Endpoint, Message, Stream};
 
 /// A message of 1,100 bytes each 2 ms for so many seconds over 10 Mbit/s, 10 ms each way and a queue of 50 kB. Answers the share in
 /// percent that is read within the deadline, in milliseconds, of those written after the first five seconds.
@@ -51,4 +52,74 @@ fn a_controller_that_fills_the_buffer_is_suspended_for_a_deadline() {
     let srtt = pair.ends[0].sample().unwrap().srtt.unwrap();
     assert!(srtt < Span::from_millis(28), "{srtt:?}");
     assert!(pair.bytes() > 21_000_000, "{}", pair.bytes());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_late_is_never_told_to_be_in_time(
+        lose in 0.0..0.4f64,
+        double in 0.0..0.2f64,
+        delay in 1u64..60,
+        deadline in 20u64..200,
+        mbit in prop::sample::select(vec![None, Some(3), Some(10)]),
+        order in prop::sample::select(vec!["written", "any"]),
+        bytes in 20u64..4_000,
+        sealed in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        // What is read in order is read packet by packet.
+        let bytes = if order == "written" { bytes.min(1_000) } else { bytes };
+        let stream = format!(r#"{{ "delivery": "arq-fec", "deadline": "{deadline} ms", "order": "{order}" }}"#);
+        let seal = if sealed { "noise" } else { "none" };
+        let transport = format!(r#"{{ "kind": "sliq", "seal": "{seal}", "stream": {stream} }}"#);
+        let rate = mbit.map(|mbit| (Rate::from_mbit_per_sec(mbit), 50_000));
+        let mut pair = Pair::new(&transport, "copa", true, Path { lose, double, rate, ..path(lose, delay) }, seed);
+        // Each message begins with when it is handed over.
+        for n in 0..1_000u64 {
+            pair.run(Time::ZERO + Span::from_millis(5) * n, |_| false);
+            let head = pair.now.as_nanos().to_be_bytes();
+            pair.ends[0].write(Stream(0), Message { bytes, head: &head }, pair.now);
+        }
+        pair.run(pair.now + Span::from_secs(5), |_| false);
+        let (mut told, mut in_time) = (0, 0);
+        for got in &pair.read {
+            let handed = Time::from_nanos(u64::from_be_bytes(got.head[..8].try_into().unwrap()));
+            let Some(due) = got.due else { continue };
+            told += 1;
+            in_time += u32::from(got.at <= due);
+            // Packets tell the time in microseconds.
+            let late = got.at.since(handed + Span::from_millis(deadline));
+            prop_assert!(got.at > due || late <= Span::from_micros(5), "late by {late}, and due at {due:?}");
+        }
+        prop_assert!(told * 10 >= pair.read.len() * 9, "{told} of {} were told", pair.read.len());
+        let path_allows = lose < 0.2 && deadline > 4 * delay + 50 && mbit != Some(3);
+        prop_assert!(!path_allows || in_time * 10 >= told as u32 * 9, "{in_time} of {told}");
+    }
+}
+
+#[test]
+fn time_to_go_out_of_range_ends_the_connection() {
+    let transport = r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "50 ms" } }"#;
+    for (more, ends) in [(0, false), (61_000_000, true)] {
+        let mut pair = Pair::new(transport, "copa", true, path(0.0, 10), 1);
+        pair.ends[0].open(pair.now);
+        pair.ends[0].write(Stream(0), Message { bytes: 100, head: &[] }, pair.now);
+        pair.run(Time::ZERO + Span::from_millis(35), |pair| {
+            pair.pipe.values().any(|sent| is_data(&sent.datagram))
+        });
+        let sent = pair.pipe.values_mut().find(|sent| is_data(&sent.datagram)).unwrap();
+        // Behind the header's 12 bytes and the frame's 11.
+        let place = &mut sent.datagram.head[23..27];
+        let due = u32::from_be_bytes((&*place).try_into().unwrap());
+        place.copy_from_slice(&due.wrapping_add(more).to_be_bytes());
+        pair.run(Time::ZERO + Span::from_millis(200), |_| false);
+        assert_eq!(!pair.ends[1].is_open(), ends, "{more}");
+    }
+}
+
+/// Whether a packet is one of data.
+fn is_data(datagram: &Datagram) -> bool {
+    datagram.head.get(12) == Some(&2)
 }

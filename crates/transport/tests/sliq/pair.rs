@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
-use weir_transport::{Body, Buffer, Config, Datagram, End, Endpoint, Settings, Setup};
+use weir_transport::{Body, Buffer, Config, Datagram, End, Endpoint, Read, Settings, Setup};
 
 /// What a path does to packets: probabilities of each, and how long it delays them.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +54,8 @@ pub(crate) struct Got {
     pub(crate) at: Time,
     pub(crate) bytes: u64,
     pub(crate) head: Vec<u8>,
+    /// By when it was to be, as the receiving end tells.
+    pub(crate) due: Option<Time>,
 }
 
 /// A window of 800 kB, whatever is lost.
@@ -185,7 +187,8 @@ impl Pair {
         }
         let (read, at) = (&mut self.read, self.now);
         self.ends[1].read(&mut |_, message| {
-            read.push(Got { at, bytes: message.bytes, head: message.head.to_vec() });
+            let Read { bytes, head, due } = message;
+            read.push(Got { at, bytes, head: head.to_vec(), due });
         });
     }
 

@@ -3,6 +3,7 @@
 use super::{Connection, PROTOCOL_ERROR, micros};
 use crate::sliq::MOST_STREAMS;
 use crate::sliq::aec::WORST_PER;
+use crate::sliq::due::is_in_range;
 use crate::sliq::flight::{Flight, Known, News};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::mtu::PathMtu;
@@ -28,6 +29,7 @@ impl Connection {
         }
         (self.last_heard, self.latest) = (now, now);
         self.marks.arrived(ecn);
+        self.peer_clock.heard(difference, now);
         if self.outage.is_on() {
             (self.outage, self.probe) = (Outage::No, Time::NEVER);
             self.per.restart();
@@ -41,14 +43,16 @@ impl Connection {
                 }
                 Frame::Data(data) => {
                     self.acks.ask(data.flags.prompt, now);
-                    if !self.take_into(data.stream, |stream| stream.segment(&data, after)) {
+                    let in_time = is_in_range(data.due, header.timestamp);
+                    if !in_time || !self.take_into(data.stream, |stream| stream.segment(&data, after)) {
                         self.fail(Some(PROTOCOL_ERROR));
                     }
                     return;
                 }
                 Frame::Part(part) => {
                     self.acks.ask(part.segment.flags.prompt, now);
-                    if !self.take_into(part.segment.stream, |stream| stream.part(&part, after)) {
+                    let in_time = is_in_range(part.segment.due, header.timestamp);
+                    if !in_time || !self.take_into(part.segment.stream, |stream| stream.part(&part, after)) {
                         self.fail(Some(PROTOCOL_ERROR));
                     }
                     return;
@@ -75,6 +79,11 @@ impl Connection {
                         Some(stream) => stream.allow(segments),
                         None => {}
                     }
+                    true
+                }
+                Frame::RoundTrip(micros) => {
+                    self.acks.ask(false, now);
+                    self.peer_clock.told(micros);
                     true
                 }
                 Frame::Marks(marks) => {
@@ -230,6 +239,7 @@ impl Connection {
         self.outgoing.values_mut().for_each(Outgoing::forward_again);
         self.incoming.values_mut().for_each(|stream| stream.granted().tell_again());
         self.granted.tell_again();
+        self.teller.tell_again();
     }
 
     fn known(&self, held: Span, now: Time) -> Known {

@@ -61,8 +61,11 @@ impl Connection {
 
     /// Hands over what of a stream waits to be read.
     pub(crate) fn read_of(&mut self, stream: u8, to: &mut dyn FnMut(Read<'_>)) {
+        let (clock, now) = (&self.peer_clock, self.latest);
         if let Some(stream) = self.incoming.get_mut(&stream) {
-            stream.read(|bytes, head| to(Read { bytes, head }));
+            stream.read(|bytes, head, due| {
+                to(Read { bytes, head, due: due.and_then(|due| clock.due(due, now)) });
+            });
             self.granted.consume(stream.take_consumed());
         }
     }
@@ -141,8 +144,12 @@ impl Endpoint for Connection {
     }
 
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
+        let (clock, now) = (&self.peer_clock, self.latest);
         for (id, stream) in &mut self.incoming {
-            stream.read(|bytes, head| to(Stream((*id).into()), Read { bytes, head }));
+            stream.read(|bytes, head, due| {
+                let due = due.and_then(|due| clock.due(due, now));
+                to(Stream((*id).into()), Read { bytes, head, due });
+            });
             self.granted.consume(stream.take_consumed());
         }
     }

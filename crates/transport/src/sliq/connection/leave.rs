@@ -2,6 +2,7 @@
 
 use super::{Connection, HIGH_PER, OPEN_AGAIN, OPENS, State, micros};
 use crate::Datagram;
+use crate::sliq::due;
 use crate::sliq::flight::{Flight, Leave};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::send::{Item, Outgoing};
@@ -121,6 +122,12 @@ impl Connection {
             self.put(Content::Control, 0, into, now);
             return true;
         }
+        if let Some(micros) = self.round_trip(now) {
+            self.begin(Kind::Within, now);
+            Frame::RoundTrip(micros).write(&mut self.head);
+            self.put(Content::Control, 0, into, now);
+            return true;
+        }
         if self.credits(now) {
             self.put(Content::Control, 0, into, now);
             return true;
@@ -180,6 +187,12 @@ impl Connection {
         self.put(Content::Nothing, 0, into, now);
     }
 
+    /// The smallest round trip, if the peer is to be told: who receives a stream with a deadline needs it to know what is late.
+    fn round_trip(&mut self, now: Time) -> Option<u32> {
+        let planned = self.outgoing.values().any(|stream| stream.is_planned() && !stream.is_settled());
+        self.teller.tell(self.delay.smallest_rtt().filter(|_| planned)?, now)
+    }
+
     /// Writes a packet that tells what the peer may send; answers whether there is something to tell.
     fn credits(&mut self, now: Time) -> bool {
         let streams = self.incoming.iter_mut();
@@ -237,11 +250,13 @@ impl Connection {
         let (content, length, head, again) = match item {
             Item::Data { mut data, again, round } => {
                 data.flags.prompt = stream.is_planned() || self.per.rate() >= HIGH_PER;
+                data.due = data.due.map(|due| due::told(due, now));
                 Frame::Data(data).write(&mut self.head);
                 let content = Content::Segment { stream: id, sequence: data.sequence, round };
                 (content, data.length, stream.head(data.sequence), again)
             }
-            Item::Part(part, index) => {
+            Item::Part(mut part, index) => {
+                part.segment.due = part.segment.due.map(|due| due::told(due, now));
                 Frame::Part(part).write(&mut self.head);
                 let sequence = part.segment.sequence;
                 let head = stream.head(sequence).get(part.offset.into()..).unwrap_or_default();

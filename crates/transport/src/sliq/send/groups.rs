@@ -162,6 +162,7 @@ impl Outgoing {
             symbol.clear();
             symbol.extend((segment.bytes as u16).to_be_bytes());
             symbol.push(segment.flags.bits());
+            symbol.extend(self.due(segment).unwrap_or_default().to_be_bytes());
             symbol.extend_from_slice(&segment.head);
             count += 1;
         }

@@ -26,6 +26,7 @@ impl Parts {
 impl Outgoing {
     /// Full segments carry so many bytes from now on.
     pub(crate) fn cut(&mut self, payload: u32) {
+        let payload = self.room_of(payload);
         let shorter = payload < self.payload;
         self.payload = payload;
         if !shorter {

@@ -15,11 +15,12 @@ fn a_header_is_twelve_bytes() {
 
 #[test]
 fn frames_before_a_payload_are_as_long_as_told() {
-    let data = Data { flags: Flags::default(), stream: 1, sequence: 2, distance: 3, length: 4 };
+    let data = Data { flags: Flags::default(), stream: 1, sequence: 2, distance: 3, length: 4, due: None };
     let repair = Repair { stream: 1, start: 2, k: 3, number: 4, distance: 5, length: 6 };
     let part = Part { segment: data, offset: 1, length: 3 };
     for (frame, length) in [
         (Frame::Data(data), DATA_HEADER),
+        (Frame::Data(Data { due: Some(7), ..data }), DATA_HEADER + DUE),
         (Frame::Repair(repair), REPAIR_HEADER),
         (Frame::Part(part), PART_HEADER),
         (Frame::Padding { length: 9 }, PADDING_HEADER),
@@ -60,10 +61,10 @@ fn ack() -> impl Strategy<Value = Frame> {
 }
 
 fn data() -> impl Strategy<Value = Data> {
-    let data = (0u8..64, any::<u8>(), any::<u32>(), any::<u16>(), any::<u16>());
-    data.prop_map(|(flags, stream, sequence, distance, length)| {
+    let data = (0u8..64, any::<u8>(), any::<[u32; 2]>(), any::<u16>(), any::<u16>());
+    data.prop_map(|(flags, stream, [sequence, due], distance, length)| {
         let flags = Flags::from_bits(flags).unwrap();
-        Data { flags, stream, sequence, distance, length }
+        Data { flags, stream, sequence, distance, length, due: flags.coded.then_some(due) }
     })
 }
 
@@ -83,7 +84,19 @@ fn frame() -> impl Strategy<Value = Frame> {
     let response = any::<u64>().prop_map(Frame::Response);
     let payload = prop_oneof![data, repair, part, padding];
     let marks = any::<[u32; 3]>().prop_map(|[ect0, ect1, ce]| Frame::Marks(Marks { ect0, ect1, ce }));
-    prop_oneof![ack(), marks, payload, forward, credit, Just(Frame::Ping), close, challenge, response]
+    let round_trip = any::<u32>().prop_map(Frame::RoundTrip);
+    prop_oneof![
+        ack(),
+        marks,
+        round_trip,
+        payload,
+        forward,
+        credit,
+        Just(Frame::Ping),
+        close,
+        challenge,
+        response
+    ]
 }
 
 proptest! {
