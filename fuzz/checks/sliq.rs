@@ -17,7 +17,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
-        let text = r#"{ "kind": "sliq", "second": "copa", "search_mtu": true, "stream": { "delivery": "arq-fec", "deadline": "100 ms" } }"#;
+        let text = r#"{ "kind": "sliq", "second": "copa", "search_mtu": true, "fast_start": "always", "stream": { "delivery": "arq-fec", "deadline": "100 ms" } }"#;
         let config: Config = serde_json::from_str(text).expect("it is a transport");
         let setup = Setup {
             settings: None,

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use weir_base::{Bytes, Ecn, Span, Time};
-use weir_transport::sliq::Parameters;
 use weir_transport::sliq::handshake::{Keys, Responder};
 use weir_transport::sliq::host::{Accepts, Host, setup};
 use weir_transport::sliq::link::{Link, LinkSetup};
+use weir_transport::sliq::{FastStart, Parameters};
 use weir_transport::{Endpoint, Message, Stream};
 
 /// Who takes part: two hosts and a stranger.
@@ -31,6 +31,10 @@ fn keys(who: usize) -> Keys {
     Keys::new((*both[who].private()).into(), public)
 }
 
+fn parameters() -> Parameters {
+    Parameters { search_mtu: true, fast_start: FastStart::Always, ..Parameters::default() }
+}
+
 fn controllers() -> Vec<weir_control::Config> {
     vec![weir_control::Config::Cubic(Default::default())]
 }
@@ -50,13 +54,13 @@ impl Hosts {
     fn new() -> Hosts {
         let accepts = Accepts {
             responder: Some(Responder::new(keys(SERVER), [0; 32], &[keys(CLIENT).public], &[1; 32])),
-            parameters: Parameters::default(),
+            parameters: parameters(),
             controllers: controllers(),
             messages: false,
             mtu: Bytes::new(1500),
             seed: 1,
         };
-        let (mut client, parameters, controllers) = (Host::new(None), Parameters::default(), controllers());
+        let (mut client, parameters, controllers) = (Host::new(None), parameters(), controllers());
         let of = LinkSetup {
             parameters: &parameters,
             controllers: &controllers,

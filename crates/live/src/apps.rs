@@ -57,6 +57,8 @@ struct FlowState {
     role: Role,
     /// The application that drives it: its place among the thread's.
     application: usize,
+    /// The connection that it shares with others: its place among those.
+    connection: Option<usize>,
     /// Whether it is one of many that were drawn: its sockets come and go with it.
     drawn: bool,
     /// Whether its connection has opened, and whether it is complete or has failed.
@@ -122,6 +124,8 @@ pub(crate) struct Apps<'a> {
     /// Drawn flows that have no sockets yet, the next to start last.
     to_come: Vec<usize>,
     flows: Vec<FlowState>,
+    /// Flows that share a connection, connection by connection.
+    sharing: Vec<Vec<usize>>,
     driven: Vec<Driven>,
     epoll: OwnedFd,
     timers: BinaryHeap<Reverse<(Time, Timer, usize)>>,
@@ -155,6 +159,7 @@ impl<'a> Apps<'a> {
             .map(|(application, flows)| Driven { application, flows })
             .collect();
         let owners = driven.iter().enumerate().flat_map(|(index, one)| one.flows.clone().map(move |_| index));
+        let sharing = run.shared_connections();
         let flows: Vec<FlowState> = run
             .flows
             .iter()
@@ -172,6 +177,7 @@ impl<'a> Apps<'a> {
                     headers: u64::from(group.ip.header()) + UDP_HEADER,
                     role,
                     application,
+                    connection: sharing.iter().position(|sharing| sharing.contains(&index)),
                     drawn: group.workload.has_random_arrivals(),
                     opened: false,
                     over: false,
@@ -186,6 +192,7 @@ impl<'a> Apps<'a> {
             testbed,
             to_come,
             flows,
+            sharing,
             driven,
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             timers: BinaryHeap::new(),
@@ -242,7 +249,7 @@ impl<'a> Apps<'a> {
                 match flow_and_source(event.data.u64()) {
                     (flow, Source::Socket(end)) => {
                         self.receive(flow, end);
-                        self.ready(flow, end);
+                        self.moved(flow, end);
                     }
                     (flow, Source::Listener) => self.accept(flow),
                 }

@@ -54,17 +54,19 @@ impl EndpointSocket {
         Ok(())
     }
 
-    /// Sends what there is to send.
+    /// Sends what there is to send. Answers whether there was something.
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn flush(&mut self, now: Time) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, now: Time) -> io::Result<bool> {
         let EndpointSocket { port, peer, socket, body, .. } = self;
+        let mut sent = false;
         port.send(*peer, &mut |into| {
             let ecn = socket.end.transmit(body, now)?;
             body.datagram_mut().append_to(into);
+            sent = true;
             Some(ecn)
         })?;
-        Ok(())
+        Ok(sent)
     }
 }

@@ -114,6 +114,7 @@ pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Re
     let mut opened: Vec<FlowSockets> = flows.iter().map(|_| FlowSockets::default()).collect();
     let mut endpoints: Vec<[Option<weir_transport::End>; 2]> =
         flows.iter().map(|flow| endpoints(run, *flow)).collect::<io::Result<_>>()?;
+    share(run, flows, &mut endpoints)?;
     let ends = |flow: usize| run.pair(flow);
     for host in &testbed.hosts {
         let here = |flow: &usize| [ends(*flow).from, ends(*flow).to].contains(&host.node);
@@ -154,6 +155,23 @@ fn endpoints(run: &Run, flow: usize) -> io::Result<[Option<weir_transport::End>;
     let Some(transport) = group_transport(run, flow) else { return Ok([None, None]) };
     let ends = transport.protected_ends(&run.setup(flow));
     Ok(ends.ok_or_else(|| io::Error::other("no keys can be made"))?.map(Some))
+}
+
+/// Makes flows that share a connection streams of it: the one that begins first has made it.
+fn share(run: &Run, flows: &[usize], endpoints: &mut [[Option<weir_transport::End>; 2]]) -> io::Result<()> {
+    for mut sharing in run.shared_connections() {
+        sharing.sort_by_key(|flow| run.flows[*flow].start);
+        let mut places = sharing.iter().filter_map(|flow| flows.iter().position(|other| other == flow));
+        let Some(first) = places.next() else { continue };
+        for place in places {
+            let [Some(from), Some(to)] = &mut endpoints[first] else { continue };
+            let joined = run.join(flows[place], [from, to]);
+            let joined =
+                joined.ok_or_else(|| io::Error::other("a connection has no room for its streams"))?;
+            endpoints[place] = joined.map(Some);
+        }
+    }
+    Ok(())
 }
 
 /// Gives those endpoints of a flow their sockets that are at the host whose namespace the calling thread is in. Each packet leaves by

@@ -33,7 +33,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 44] = [
+const TESTS: [Test; 45] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
@@ -84,6 +84,7 @@ const TESTS: [Test; 44] = [
         "a_transfer_over_sliq_arrives_whole_sealed_or_not_over_a_path_that_loses",
         sliq::a_transfer_arrives_whole,
     ),
+    ("streams_of_one_sliq_connection_arrive_whole", sliq::streams_share_a_connection),
     ("messages_with_a_deadline_arrive_sealed", sliq::messages_arrive),
     ("what_sockets_cannot_do_for_a_transport_is_refused", sliq::what_sockets_cannot_do_is_refused),
     ("a_card_that_the_kernel_cannot_be_is_refused", cards::what_the_kernel_lacks_is_refused),

@@ -66,6 +66,8 @@ impl Application for Echo<'_> {
 struct Ask<'a> {
     /// What happens when half of a connection's bytes have come back.
     half: Option<Box<dyn FnOnce() + 'a>>,
+    /// Whether its socket is to be left then for another.
+    moves: bool,
     /// What each has to send, how much of it is written, and what came back.
     all: BTreeMap<usize, (Vec<u8>, usize, Vec<u8>)>,
     over: usize,
@@ -99,18 +101,25 @@ impl Application for Ask<'_> {
         self.over += 1;
     }
     fn is_done(&self) -> bool {
-        self.over == self.all.len()
+        self.over == self.all.len() || (self.moves && self.half.is_none())
     }
 }
 
 /// So many connections of so many bytes there and back.
 fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool) {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    over([(); 2].map(|()| UdpPort::bind(any, offload).unwrap()), connections, length, sealed, || {});
+    over([(); 2].map(|()| UdpPort::bind(any, offload).unwrap()), None, connections, length, sealed, || {});
 }
 
-/// The same over these sockets, and what happens on half of the way.
-fn over(ports: [UdpPort; 2], connections: usize, length: usize, sealed: bool, half: impl FnOnce()) {
+/// The same over these sockets, with what happens on half of the way, and by another socket from there on if there is one.
+fn over(
+    ports: [UdpPort; 2],
+    other: Option<UdpPort>,
+    connections: usize,
+    length: usize,
+    sealed: bool,
+    half: impl FnOnce(),
+) {
     let (client, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
     let server_key = server.public;
     let responder = sealed.then(|| Responder::new(server, [0; 32], &[client.public], &[1; 32]));
@@ -133,7 +142,7 @@ fn over(ports: [UdpPort; 2], connections: usize, length: usize, sealed: bool, ha
             drive(&mut far, &mut Host::new(Some(accepts)), &mut echo, clock).unwrap();
         });
         let mut host = Host::new(None);
-        let mut ask = Ask { half: Some(Box::new(half)), ..Ask::default() };
+        let mut ask = Ask { half: Some(Box::new(half)), moves: other.is_some(), ..Ask::default() };
         for id in 0..connections {
             let setup = setup(to.ip(), false, Bytes::new(1500), 2, id as u64);
             let (parameters, controllers) = (&parameters, &controllers[..]);
@@ -147,6 +156,12 @@ fn over(ports: [UdpPort; 2], connections: usize, length: usize, sealed: bool, ha
             ask.all.insert(number, (content(number, length), 0, vec![]));
         }
         drive(&mut near, &mut host, &mut ask, clock).unwrap();
+        drop(near);
+        if let Some(mut other) = other {
+            assert!(ask.over == 0 && ask.half.is_none(), "it has not moved in the middle");
+            ask.moves = false;
+            drive(&mut other, &mut host, &mut ask, clock).unwrap();
+        }
         stop.store(true, Ordering::Relaxed);
         serving.join().unwrap();
     });
@@ -193,6 +208,15 @@ fn what_is_sent_comes_back_when_the_device_comes_to_carry_less() {
     for offload in [true, false] {
         let Some(namespace) = namespace(1500) else { return };
         let ports = [(); 2].map(|()| namespace.inside(|| UdpPort::bind(any, offload)).unwrap());
-        over(ports, 1, 4 << 20, true, || set_mtu(&namespace, 1300));
+        over(ports, None, 1, 4 << 20, true, || set_mtu(&namespace, 1300));
+    }
+}
+
+#[test]
+fn a_connection_goes_on_when_its_end_has_another_port_or_another_address() {
+    for place in ["127.0.0.1:0", "127.0.0.2:0"] {
+        let bind = |at: &str| UdpPort::bind(at.parse().unwrap(), true).unwrap();
+        let ports = [bind("127.0.0.1:0"), bind("127.0.0.1:0")];
+        over(ports, Some(bind(place)), 1, 4 << 20, true, || {});
     }
 }

@@ -203,5 +203,6 @@ fn what_cannot_be_sent_or_kept_is_refused_in_words() {
     assert_eq!(again.status.code(), Some(2), "keys are not overwritten");
     fs::set_permissions(place.path("sender.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .unwrap();
-    assert!(refusal(&[&small], &serving.at, &[]).contains("others can read it"));
+    let told = refusal(&[&small], &serving.at, &[]);
+    assert!(told.contains("others can read it") && told.contains("chmod 600"), "{told}");
 }

@@ -195,7 +195,8 @@ fn what_cannot_be_sent_or_kept_is_refused_in_words() {
     let again = weir(&["sliq", "keygen", place.path("sender.key").to_str().unwrap()]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "keys are not overwritten");
     fs::set_permissions(place.path("sender.key"), PermissionsExt::from_mode(0o644)).unwrap();
-    assert!(refusal(&[&small], &receiver.at, &[]).contains("others can read it"));
+    let told = refusal(&[&small], &receiver.at, &[]);
+    assert!(told.contains("others can read it") && told.contains("chmod 600"), "{told}");
 }
 
 #[test]

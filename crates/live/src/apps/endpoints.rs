@@ -32,15 +32,47 @@ impl Apps<'_> {
         if socket.socket.end.next_timer() <= now {
             socket.socket.end.on_timer(now);
         }
-        self.ready(flow, end);
+        self.moved(flow, end);
     }
 
-    /// Has a flow's endpoints send what they have to send, sees to their timers, and writes down what has happened to the sender.
+    /// A flow's socket has something to tell; and so may those of others that share its connection.
+    pub(super) fn moved(&mut self, flow: usize, end: End) {
+        match self.flows[flow].connection {
+            None => self.ready(flow, end),
+            Some(connection) => {
+                for other in 0..self.sharing[connection].len() {
+                    self.ready(self.sharing[connection][other], end);
+                }
+            }
+        }
+    }
+
+    /// Has a flow's endpoints send what they have to send. Of flows that share a connection a packet of one may let another one go on: they send
+    /// until none has anything to send.
     pub(super) fn flush(&mut self, flow: usize) {
+        let Some(connection) = self.flows[flow].connection else {
+            self.flush_one(flow);
+            return;
+        };
+        loop {
+            let mut sent = false;
+            for other in 0..self.sharing[connection].len() {
+                sent |= self.flush_one(self.sharing[connection][other]);
+            }
+            if !sent {
+                return;
+            }
+        }
+    }
+
+    /// Has a flow's endpoints send what they have to send, sees to their timers, and writes down what has happened to the sender. Answers
+    /// whether something was sent.
+    fn flush_one(&mut self, flow: usize) -> bool {
+        let mut any = false;
         for end in ENDS {
             let now = self.shared.clock.now();
             let Some(FlowSocket::Endpoint(socket)) = self.flows[flow].sockets.end(end) else { continue };
-            let sent: io::Result<()> = socket.flush(now);
+            let sent: io::Result<bool> = socket.flush(now);
             let due = socket.socket.end.next_timer();
             if due < socket.armed {
                 socket.armed = due;
@@ -51,10 +83,12 @@ impl Apps<'_> {
             if end == End::Sender && counts != told {
                 record_counts(&mut self.relay, flow, told, counts, now);
             }
-            if let Err(error) = sent {
-                self.fail(flow, "send", &error);
+            match sent {
+                Ok(sent) => any |= sent,
+                Err(error) => self.fail(flow, "send", &error),
             }
         }
+        any
     }
 
     /// Writes down the state of a flow's sending endpoint. Answers whether there is one.

@@ -23,6 +23,34 @@ pub(crate) fn a_transfer_arrives_whole() {
     }
 }
 
+pub(crate) fn streams_share_a_connection() {
+    let group = |name: &str, priority: u8, start: &str, workload: &str| {
+        format!(
+            "[traffic.{name}]\ncc = \"copa\"\nstart = \"{start}\"\n\
+             transport = {{ kind = \"sliq\", connection = \"c\", stream = {{ priority = {priority} }} }}\n\
+             workload = {workload}\n"
+        )
+    };
+    let transfer = "{ kind = \"transfer\", size = \"300 kB\" }";
+    let frames =
+        "{ kind = \"frames\", fps = 50, size = \"1000 B\", deadline = \"150 ms\", source = \"socket\" }";
+    let run = lab(&format!(
+        "{DUMBBELL}loss = {{ down = 0.05, up = 0.05 }}\n{}{}{}",
+        group("late", 5, "200 ms", transfer),
+        group("early", 3, "0 s", transfer),
+        group("frames", 0, "100 ms", frames),
+    ));
+    let (tally, outcome) = go(&run);
+    for flow in 0..2 {
+        assert_eq!(tally.flows[flow].sum.read_bytes, 300_000, "{flow}");
+        assert!(tally.flows[flow].events.iter().any(|(_, kind)| *kind == Completed), "{flow}");
+    }
+    assert!(tally.flows[2].messages.len() > 100, "{}", tally.flows[2].messages.len());
+    // What belongs to the connection itself is told of by the flow that began first.
+    assert!(!tally.flows[1].last.srtt.is_zero());
+    assert_eq!(outcome.environment["ignored_frames"], 0, "nothing stray on the wire");
+}
+
 pub(crate) fn messages_arrive() {
     let run = lab(&format!(
         "{DUMBBELL}loss = {{ down = 0.1, up = 0.1 }}\n[traffic.a]\ncc = \"copa\"\n\
@@ -37,7 +65,7 @@ pub(crate) fn messages_arrive() {
 
 pub(crate) fn what_sockets_cannot_do_is_refused() {
     for (text, told) in [
-        ("transport = { kind = \"sliq\", connection = \"c\" }\n", "a connection of its own"),
+        ("transport = { kind = \"sliq\", seal = \"noise\", connection = \"c\" }\n", "is not sealed"),
         (
             "transport = \"sliq\"\nworkload = { kind = \"frames\", fps = 10, size = \"1000 B\", deadline = \"100 ms\" }\n",
             "leave sockets",

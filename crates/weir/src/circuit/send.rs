@@ -75,8 +75,7 @@ fn lost(error: io::Error) -> Failure {
 }
 
 pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
-    let keys = Keys::read(&args.key)
-        .map_err(|error| bad(args.key.display(), error, "`weir circuit keygen FILE` makes one"))?;
+    let keys = Keys::of_command(&args.key, "circuit")?;
     let files = open(args)?;
     let host = address(&args.host)?;
     check_control(args)?;

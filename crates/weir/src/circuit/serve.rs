@@ -78,9 +78,7 @@ struct Incoming {
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let bad = |what: &str, error: io::Error, help: &str| Failure::bad_input(format!("{what}: {error}"), help);
-    let keys = Keys::read(&args.key).map_err(|error| {
-        bad(&format!("{}", args.key.display()), error, "`weir circuit keygen FILE` makes one")
-    })?;
+    let keys = Keys::of_command(&args.key, "circuit")?;
     let folder = Folder::open(&args.into, args.quota.map(|quota| quota.get())).map_err(|error| {
         bad(&format!("{}", args.into.display()), error, "--into names a folder for received files")
     })?;

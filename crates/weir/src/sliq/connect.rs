@@ -58,12 +58,7 @@ fn check_plain(plain: bool, at: SocketAddr) -> Result<(), Failure> {
 }
 
 fn keys(path: Option<&std::path::PathBuf>) -> Result<Option<Keys>, Failure> {
-    let read = |path: &std::path::PathBuf| {
-        Keys::read(path).map_err(|error| {
-            Failure::bad_input(format!("{}: {error}", path.display()), "`weir sliq keygen FILE` makes one")
-        })
-    };
-    path.map(read).transpose()
+    path.map(|path| Keys::of_command(path, "sliq")).transpose()
 }
 
 impl<'a> Remote<'a> {

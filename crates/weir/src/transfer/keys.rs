@@ -1,6 +1,7 @@
 //! The keys by which hosts know one another: a pair for each (X25519), in a file that its owner alone reads. They are wiped from memory
 //! when they are no longer needed.
 
+use crate::failure::Failure;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -74,14 +75,28 @@ impl Keys {
         Ok(keys)
     }
 
+    /// Reads a pair for a command, which tells what is wrong and what is to be done.
+    ///
+    /// # Errors
+    /// As [`Keys::read`]; `command` is the one whose `keygen` makes such files.
+    pub(crate) fn of_command(path: &Path, command: &str) -> Result<Keys, Failure> {
+        Keys::read(path).map_err(|error| {
+            let help = match error.kind() {
+                io::ErrorKind::PermissionDenied => format!("chmod 600 {}", path.display()),
+                _ => format!("`weir {command} keygen FILE` makes one"),
+            };
+            Failure::bad_input(format!("{}: {error}", path.display()), help)
+        })
+    }
+
     /// Reads a pair.
     ///
     /// # Errors
     /// It cannot be read, others can read it too, or it is no pair of keys.
-    pub(crate) fn read(path: &Path) -> io::Result<Keys> {
+    fn read(path: &Path) -> io::Result<Keys> {
         let mut file = File::open(path)?;
         if file.metadata()?.permissions().mode() & 0o077 != 0 {
-            return Err(io::Error::other(format!("others can read it: chmod 600 {}", path.display())));
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others can read it"));
         }
         let mut bytes = Zeroizing::new([0; LONGEST]);
         let length = file.read(&mut bytes[..])?;
