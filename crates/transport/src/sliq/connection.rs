@@ -25,7 +25,7 @@ use super::{FastStart, MOST_STREAMS, Parameters, SealName, StreamParameters};
 use crate::Setup;
 use crate::endpoint::Stream;
 use std::collections::BTreeMap;
-use weir_base::{Bytes, Ecn, Random, Span, Time};
+use weir_base::{Ecn, Random, Span, Time};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
@@ -267,14 +267,15 @@ impl Connection {
             FastStart::Long => rtt > LONG && self.flights.iter().any(Flight::keeps_queues_short),
             FastStart::Always => true,
         };
-        self.train = measures.then(|| Train::new(rtt, now));
+        let packet = train::PACKET.min(self.payload + (HEADER + PART_HEADER) as u32 + self.tag);
+        self.train = measures.then(|| Train::new(packet, rtt, now));
     }
 
     /// Where the path's rate is measured, or will not be, windows open to it.
     fn end_train(&mut self, now: Time) {
         let Some(train) = self.train.take_if(|train| train.is_over(now)) else { return };
-        let packet = train::PACKET + self.overhead - (HEADER + DATA_HEADER) as u32 - self.tag;
-        let Some((rate, rtt)) = train.measured(Bytes::new(packet.into())) else { return };
+        let headers = self.overhead - (HEADER + DATA_HEADER) as u32 - self.tag;
+        let Some((rate, rtt)) = train.measured(headers) else { return };
         let packets = u128::from(rate.bytes_in(rtt).get());
         let (payload, overhead) = (u128::from(self.payload), u128::from(self.overhead));
         let window = (packets * payload / (payload + overhead)) as u64;

@@ -1,6 +1,10 @@
 //! What one congestion controller has under way: its window, its pacing, the phase it is in. A connection may have several; each is
 //! told of its own packets alone.
 
+mod news;
+
+pub(crate) use news::{Known, News};
+
 use super::loss::Record;
 use crate::tcp::prr::Prr;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
@@ -21,61 +25,6 @@ const LATE: Span = Span::from_millis(10);
 const FEW: u64 = 32;
 /// What the first packets may leave at once before there is an RTT to pace by: the initial window.
 const INITIAL_WINDOW: u32 = 3;
-
-/// What an acknowledgement tells of the packets of one controller.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct News {
-    /// Packets that have arrived, and their bytes.
-    pub(crate) packets: u32,
-    pub(crate) bytes: u64,
-    /// Packets that turned out lost, and their bytes.
-    pub(crate) lost: u32,
-    pub(crate) lost_bytes: u64,
-    /// Packets that were marked on their way.
-    pub(crate) marked: u32,
-    /// The highest number that arrived, and where it ends.
-    pub(crate) number: u64,
-    end: u64,
-    /// When the newest was sent, for the RTT.
-    sent_at: Option<Time>,
-    /// For the delivery rate: what was delivered when the newest was sent, when, and over which time it was sent.
-    prior: Option<(u64, Time, Span, bool)>,
-}
-
-impl News {
-    /// A packet has arrived that was under way.
-    pub(crate) fn arrived(&mut self, number: u64, record: &Record) {
-        self.packets += 1;
-        self.bytes += u64::from(record.bytes);
-        self.number = number;
-        self.end = self.end.max(record.end);
-        self.sent_at = Some(record.at);
-        self.prior = Some((
-            record.delivered,
-            record.delivered_at,
-            record.at.since(record.first_sent_at),
-            record.app_limited,
-        ));
-    }
-
-    /// A packet counts as lost.
-    pub(crate) fn was_lost(&mut self, record: &Record) {
-        self.lost += 1;
-        self.lost_bytes += u64::from(record.bytes);
-    }
-}
-
-/// What the connection knows when an acknowledgement has come.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Known {
-    pub(crate) now: Time,
-    /// How long the receiver held the newest packet's acknowledgement back.
-    pub(crate) held: Span,
-    pub(crate) srtt: Option<Span>,
-    pub(crate) min_rtt: Option<Span>,
-    /// Number of the next packet.
-    pub(crate) next: u64,
-}
 
 /// Whether a packet may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

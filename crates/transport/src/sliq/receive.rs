@@ -44,6 +44,18 @@ struct Unread {
     due: Option<u32>,
 }
 
+impl Unread {
+    /// With what follows. The head goes on as long as there is nothing but head.
+    fn and(mut self, next: Unread) -> Unread {
+        if self.head.len() as u64 == self.bytes {
+            self.head.extend_from_slice(&next.head);
+        }
+        self.bytes += next.bytes;
+        self.segments += next.segments;
+        self
+    }
+}
+
 /// The receiving half of a stream.
 #[derive(Debug)]
 pub(crate) struct Incoming {
@@ -54,6 +66,8 @@ pub(crate) struct Incoming {
     passed: usize,
     groups: Vec<Group>,
     unread: VecDeque<Unread>,
+    /// The beginning of a message that is read in order, of which more is to come.
+    begun: Option<Unread>,
     /// What the peer may send, and segments that the connection has not been told of.
     granted: Granted,
     consumed: u32,
@@ -73,6 +87,7 @@ impl Default for Incoming {
             passed: 0,
             groups: Vec::new(),
             unread: VecDeque::new(),
+            begun: None,
             granted: Granted::new(credit::STREAM),
             consumed: 0,
             reached: 0,
@@ -202,14 +217,26 @@ impl Incoming {
         }
         for _ in 0..places {
             let slot = self.slots.pop_front().unwrap_or_default();
-            // What waited for a segment that never comes is delivered now.
-            if slot.here && !slot.delivered && slot.flags.first && slot.flags.last {
-                let Slot { bytes, head, due, .. } = slot;
-                self.hand_over(Unread { bytes: bytes.into(), segments: 1, head, due }, slot.flags.ordered);
-                continue;
-            }
-            if !slot.delivered {
-                self.consume(1);
+            match slot {
+                Slot { delivered: true, .. } => {}
+                // What waited for a segment that never comes is delivered now.
+                Slot {
+                    here: true,
+                    bytes: 1..,
+                    head,
+                    due,
+                    flags: flags @ Flags { ordered: true, .. },
+                    ..
+                } => {
+                    self.go_on(Unread { bytes: slot.bytes.into(), segments: 1, head, due }, flags);
+                    continue;
+                }
+                Slot { here: true, .. } => self.consume(1),
+                // The rest of its message is of no use.
+                Slot { .. } => {
+                    let begun = self.begun.take().map_or(0, |begun| begun.segments);
+                    self.consume(1 + begun);
+                }
             }
             if slot.head.capacity() > 0 {
                 self.spare.push(slot.head);
@@ -297,14 +324,35 @@ impl Incoming {
                     // A segment that may be needed to restore others keeps its bytes.
                     let head =
                         if slot.flags.coded { slot.head.clone() } else { std::mem::take(&mut slot.head) };
-                    let (bytes, due) = (slot.bytes.into(), slot.due);
-                    self.hand_over(Unread { bytes, segments: 1, head, due }, true);
+                    let (bytes, due, flags) = (slot.bytes.into(), slot.due, slot.flags);
+                    self.go_on(Unread { bytes, segments: 1, head, due }, flags);
                 } else {
                     self.consume(1);
                 }
             }
             self.ended |= fin;
             self.passed += 1;
+        }
+    }
+
+    /// The next part of a message that is read in order; streams of bytes have one part each.
+    fn go_on(&mut self, part: Unread, flags: Flags) {
+        let whole = match (flags.first, self.begun.take()) {
+            (true, None) => part,
+            (false, Some(begun)) => begun.and(part),
+            // The end, or the beginning, of one was given up.
+            (_, begun) => {
+                begun.into_iter().for_each(|begun| self.consume(begun.segments));
+                if !flags.first {
+                    return self.consume(part.segments);
+                }
+                part
+            }
+        };
+        if flags.last {
+            self.hand_over(whole, true);
+        } else {
+            self.begun = Some(whole);
         }
     }
 
@@ -402,6 +450,22 @@ mod tests {
         assert!(read(&mut incoming).is_empty());
         incoming.forward(3);
         assert_eq!(read(&mut incoming), [(30, b"d".to_vec())]);
+    }
+
+    #[test]
+    fn messages_in_order_are_put_together_and_what_is_given_up_takes_the_rest_of_its_message_along() {
+        let mut incoming = Incoming::default();
+        let part = |first, last| Flags { ordered: true, first, last, ..MESSAGE };
+        incoming.segment(&data(1, 1, part(false, true), 3), b"end");
+        incoming.segment(&data(2, 2, part(true, true), 5), b"whole");
+        incoming.segment(&data(0, 0, part(true, false), 5), b"begin");
+        assert_eq!(read(&mut incoming), [(8, b"beginend".to_vec()), (5, b"whole".to_vec())]);
+        // Of 3 and 4 the second is given up, of 5 and 6 the first.
+        incoming.segment(&data(3, 0, part(true, false), 1), b"a");
+        incoming.segment(&data(6, 0, part(false, true), 1), b"b");
+        incoming.segment(&data(7, 0, part(true, true), 1), b"c");
+        assert_eq!(read(&mut incoming), [(1, b"c".to_vec())]);
+        assert_eq!(incoming.take_consumed(), 8, "what takes no room");
     }
 
     #[test]

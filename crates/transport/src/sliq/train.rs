@@ -8,7 +8,7 @@ use weir_base::{Bytes, Rate, Span, Time};
 
 /// Pairs, of which the first tells of a path that is not yet warm.
 const PAIRS: usize = 11;
-/// UDP payload of a packet.
+/// UDP payload of a packet, where the path carries that.
 pub(crate) const PACKET: u32 = 1000;
 /// The pairs leave over twice a round trip and so much.
 const ASIDE: Span = Span::from_millis(25);
@@ -38,6 +38,7 @@ impl Pair {
 /// The pairs of a connection.
 #[derive(Debug)]
 pub(crate) struct Train {
+    packet: u32,
     pairs: [Pair; PAIRS],
     /// Packets that have left, when the next one does, and how far pairs are apart.
     left: usize,
@@ -48,10 +49,15 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    /// The pairs of a connection with this round trip.
-    pub(crate) fn new(rtt: Span, now: Time) -> Train {
+    /// The pairs of a connection with this round trip, of packets with so much UDP payload.
+    pub(crate) fn new(packet: u32, rtt: Span, now: Time) -> Train {
         let apart = (rtt + ASIDE) * 2 / PAIRS as u64;
-        Train { pairs: [Pair::default(); PAIRS], left: 0, due: now, apart, round_trips: None }
+        Train { packet, pairs: [Pair::default(); PAIRS], left: 0, due: now, apart, round_trips: None }
+    }
+
+    /// UDP payload of a packet.
+    pub(crate) fn packet(&self) -> u32 {
+        self.packet
     }
 
     /// When a packet is due, or all is known that will be.
@@ -99,9 +105,10 @@ impl Train {
         self.left == 2 * PAIRS && now >= self.due
     }
 
-    /// The path's rate by the pairs' gaps, and its smallest round trip, where enough of both packets have arrived. A packet stands in so many
-    /// bytes with its headers.
-    pub(crate) fn measured(&self, packet: Bytes) -> Option<(Rate, Span)> {
+    /// The path's rate by the pairs' gaps, and its smallest round trip, where enough of both packets have arrived. So many bytes of headers
+    /// stand before a UDP payload.
+    pub(crate) fn measured(&self, headers: u32) -> Option<(Rate, Span)> {
+        let packet = Bytes::new(u64::from(self.packet + headers));
         let gaps: Vec<Span> = self.pairs[1..].iter().filter_map(Pair::gap).collect();
         let (least, most) = self.round_trips?;
         if gaps.len() < FEWEST {
@@ -122,7 +129,7 @@ mod tests {
     /// A train over a path with this round trip whose bottleneck takes so many microseconds for a packet, and that loses what it is told to.
     /// Answers what is measured in bit/s, and the smallest round trip.
     fn over(rtt: Span, takes: u32, loses: impl Fn(u64) -> bool) -> Option<(u64, Span)> {
-        let (mut train, mut now, mut number) = (Train::new(rtt, Time::ZERO), Time::ZERO, 10);
+        let (mut train, mut now, mut number) = (Train::new(PACKET, rtt, Time::ZERO), Time::ZERO, 10);
         let mut acks = Vec::new();
         while train.left < 2 * PAIRS {
             now = now.max(train.due());
@@ -142,7 +149,7 @@ mod tests {
             now = now.max(at);
         }
         assert!(train.is_over(now + PATIENCE));
-        train.measured(Bytes::new(1028)).map(|(rate, least)| (rate.bits_per_sec(), least))
+        train.measured(28).map(|(rate, least)| (rate.bits_per_sec(), least))
     }
 
     #[test]
@@ -158,7 +165,7 @@ mod tests {
 
     #[test]
     fn pairs_leave_over_two_round_trips_and_50_ms() {
-        let mut train = Train::new(Span::from_millis(85), Time::ZERO);
+        let mut train = Train::new(PACKET, Span::from_millis(85), Time::ZERO);
         for number in 0..22 {
             assert_eq!(train.due(), Time::ZERO + Span::from_millis(20) * (number / 2), "{number}");
             train.sent(number, 0, train.due());

@@ -69,8 +69,6 @@ proptest! {
         sealed in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        // What is read in order is read packet by packet.
-        let bytes = if order == "written" { bytes.min(1_000) } else { bytes };
         let stream = format!(r#"{{ "delivery": "arq-fec", "deadline": "{deadline} ms", "order": "{order}" }}"#);
         let seal = if sealed { "noise" } else { "none" };
         let transport = format!(r#"{{ "kind": "sliq", "seal": "{seal}", "stream": {stream} }}"#);

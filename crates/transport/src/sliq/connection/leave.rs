@@ -6,7 +6,6 @@ use crate::sliq::due;
 use crate::sliq::flight::{Flight, Leave};
 use crate::sliq::loss::{Content, Fate, Record};
 use crate::sliq::send::{Item, Outgoing};
-use crate::sliq::train::PACKET;
 use crate::sliq::wire::{CONNECTION, Frame, Header, Kind, PADDING_HEADER};
 use weir_base::{Ecn, Span, Time};
 
@@ -165,8 +164,9 @@ impl Connection {
     fn measure(&mut self, into: &mut Datagram, now: Time) -> bool {
         let number = self.log.next();
         let Some(train) = self.train.as_mut().filter(|train| train.sends(now)) else { return false };
+        let packet = train.packet();
         train.sent(number, micros(now), now);
-        self.filler(PACKET, into, now);
+        self.filler(packet, into, now);
         true
     }
 
