@@ -101,3 +101,20 @@ fn a_run_that_is_told_to_stop_does_so_long_before_its_next_sample() {
     // The hundredth part is 30,000 packets of a few events each.
     assert!((2..30).contains(&looks.into_inner()));
 }
+
+#[test]
+fn periods_in_which_nothing_happens_to_a_flow_leave_no_rows_and_its_sums_are_whole() {
+    let text = "[run]\nduration = '10 s'\nstart_jitter = '0 s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n\
+                [traffic.a]\nworkload = { kind = 'transfer', size = '100 kB' }\n\
+                [traffic.b]\nstart = '5 s'\nworkload = { kind = 'transfer', size = '100 kB' }";
+    let (records, _) = simulate(&run(text)).unwrap();
+    let (second, empty) = (Span::from_secs(1), FlowSample::default());
+    for (flow, begins) in [(0, Time::ZERO), (1, Time::ZERO + second * 5)] {
+        let rows: Vec<&FlowSample> = records.flows.iter().filter(|sample| sample.flow == flow).collect();
+        assert_eq!(rows.iter().map(|sample| sample.read_bytes).sum::<u64>(), 100_000);
+        assert!(rows.iter().all(|sample| begins < sample.at && sample.at <= begins + second), "{rows:?}");
+        assert!(rows.iter().all(|s| (s.counters, s.read_bytes) != (empty.counters, 0)), "{rows:?}");
+    }
+    let periods = records.links.iter().filter(|sample| sample.link == 0).count();
+    assert_eq!(periods, 100, "the links tell of every period");
+}
