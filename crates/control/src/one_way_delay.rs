@@ -24,32 +24,37 @@ struct Clocks {
 struct Clock {
     /// The tick that was seen last.
     raw: u32,
-    /// Ticks since the first, counted on over the wrap.
-    ticks: i64,
+    /// Ticks, counted on over the wrap from [`FIRST`].
+    ticks: u64,
 }
+
+/// What the first tick counts as. It is large, so that ticks stay above zero where a timestamp is older than the first one, and it is a
+/// whole number of milliseconds for every length of a tick, so that differences do not depend on it.
+const FIRST: u64 = 1_000 << 32;
 
 impl Clock {
     fn new(raw: u32) -> Clock {
-        Clock { raw, ticks: 0 }
+        Clock { raw, ticks: FIRST }
     }
 
-    /// Time since the first tick in milliseconds, rounded down.
-    fn millis(&mut self, raw: u32, tick: i64) -> i64 {
-        self.ticks += i64::from(raw.wrapping_sub(self.raw) as i32);
+    /// Its time in milliseconds, rounded down, with ticks of so many microseconds.
+    fn millis(&mut self, raw: u32, tick: u64) -> u64 {
+        self.ticks = self.ticks.wrapping_add_signed(i64::from(raw.wrapping_sub(self.raw) as i32));
         self.raw = raw;
-        (self.ticks * tick).div_euclid(1_000)
+        self.ticks.wrapping_mul(tick) / 1_000
     }
 }
 
 impl OneWayDelay {
     /// Milliseconds by which the delay of the acknowledged segment is above that of the first; negative where it is below.
     pub(crate) fn sample(&mut self, timestamps: &Timestamps) -> i64 {
-        let tick = timestamps.tick.as_micros() as i64;
+        let tick = timestamps.tick.as_micros();
         let clocks = self.clocks.get_or_insert_with(|| Clocks {
             peer: Clock::new(timestamps.peer_ticks),
             own: Clock::new(timestamps.echoed_ticks),
         });
-        clocks.peer.millis(timestamps.peer_ticks, tick) - clocks.own.millis(timestamps.echoed_ticks, tick)
+        let peer = clocks.peer.millis(timestamps.peer_ticks, tick);
+        peer.wrapping_sub(clocks.own.millis(timestamps.echoed_ticks, tick)) as i64
     }
 }
 

@@ -201,11 +201,11 @@ impl Yield {
 
     fn observe_trend(&mut self) {
         let config = &self.config;
+        let usual = self.delay_trend / config.trend_factor;
         let mut trend = 0;
         if self.prev_delay != 0 {
             trend = self.delay.wrapping_sub(self.prev_delay >> config.hist_factor) as i32;
-            let usual = (self.delay_trend / config.trend_factor).saturating_mul(config.ct_thresh);
-            if self.delay_trend != 0 && trend > usual.max(1) {
+            if self.delay_trend != 0 && trend > usual.saturating_mul(config.ct_thresh).max(1) {
                 self.cross_traffic = true;
             }
         }
@@ -231,7 +231,7 @@ impl Yield {
             // While no largest delay is known this wraps, and the target is out of reach.
             false => self.delay_smax.wrapping_sub(self.delay_smin),
         };
-        (queuing, i64::from(self.config.beta) * 100 * i64::from(range >> RANGE_SHIFT) / 10_000)
+        (queuing, i64::from(self.config.beta) * i64::from(range >> RANGE_SHIFT) / 100)
     }
 
     /// The window is cut by what the trend said last, and the next cut is smaller.
