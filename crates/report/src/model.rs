@@ -1,9 +1,9 @@
 //! What the pages are made from: plain numbers, already computed. [`crate::source`] fills it from a result folder; the
 //! pages read nothing else. Units stand in the names, as they do in `summary.json`; whatever was not measured is `None`.
 
-use serde::{Deserialize, Serialize};
-use weir_record::Distribution;
+use weir_base::Ecn;
 use weir_record::compare::Compared;
+use weir_record::{Distribution, FlowSummary, StationSummary};
 
 /// Runs whose pages are kept in one piece, in a large lab.
 pub(crate) const PIECE: usize = 100;
@@ -12,46 +12,38 @@ pub(crate) const PIECE: usize = 100;
 pub type Judged<'a> = (&'a Compared, [&'a str; 2]);
 
 /// A lab and all that was measured in it, but for the time series.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lab {
     /// The lab's name.
     pub name: String,
     /// What it shows, in a sentence.
-    #[serde(default)]
     pub title: Option<String>,
     /// Its network as a drawing with the links' properties below it: HTML.
-    #[serde(default)]
     pub network: String,
     /// The lab file, as it was run.
-    #[serde(default)]
     pub source: String,
     /// Version of weir that ran it.
     pub version: String,
     /// Names of the tree's levels, outermost first.
     pub levels: Vec<String>,
     /// Names of the traffic groups in the order of their colours; where it is empty, that of their appearance.
-    #[serde(default)]
     pub groups: Vec<String>,
     /// How many runs the tree has in all, on all engines; more than there are while it runs, and where some failed.
-    #[serde(default)]
     pub planned: usize,
     /// Whether it is still running: runs have no pages yet.
-    #[serde(default)]
     pub growing: bool,
     /// The runs in the order of the tree; those of one cell stand together, one for each engine and repeat.
     pub runs: Vec<RunNumbers>,
     /// Two metrics against each other, where the lab asks for it.
-    #[serde(default)]
     pub scatters: Vec<Scatter>,
     /// Whether every metric of the registry stands in a file beside the pages, for the comparison to load.
-    #[serde(default)]
     pub has_columns: bool,
     /// How far the simulator agrees with the live engine, where both ran; the live engine is the reference.
     pub agreement: Option<Compared>,
 }
 
 /// Two metrics of each run against each other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scatter {
     /// What stands above it.
     pub title: String,
@@ -64,7 +56,7 @@ pub struct Scatter {
 }
 
 /// One plot of several that have the same axes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Panel {
     /// What was chosen on the other levels.
     pub place: String,
@@ -73,12 +65,11 @@ pub struct Panel {
 }
 
 /// The numbers of one run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunNumbers {
     /// The run's stable name, the same in both engines.
     pub id: String,
     /// Its place in the plan's tree of runs, the same in both engines.
-    #[serde(default)]
     pub number: usize,
     /// `sim` or `live`.
     pub engine: String,
@@ -97,12 +88,11 @@ pub struct RunNumbers {
     /// The link whose queue the run's sentence is about: an index into `links`.
     pub bottleneck: Option<usize>,
     /// Stations at routers, in the order of the lab.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stations: Vec<StationNumbers>,
+    pub stations: Vec<StationSummary>,
     /// Traffic groups, in the order of the lab.
     pub groups: Vec<GroupNumbers>,
     /// Flows of all groups.
-    pub flows: Vec<FlowNumbers>,
+    pub flows: Vec<FlowSummary>,
     /// Jain's index over the goodput of all flows, in `[0, 1]`.
     pub jain: Option<f64>,
     /// Goodput of a flow of the first group over that of a flow of the second.
@@ -110,7 +100,6 @@ pub struct RunNumbers {
     /// Mean window of a flow of the first group over that of a flow of the second.
     pub window_ratio: Option<f64>,
     /// The whole run and its named windows; empty where the lab names none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowNumbers>,
     /// Why its numbers should not be trusted; empty when they can be.
     pub invalid: Vec<String>,
@@ -125,7 +114,7 @@ pub struct RunNumbers {
 }
 
 /// What a run did in one of its windows; the whole run, after its warm-up, is the first of them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct WindowNumbers {
     /// Its name; none is the whole run.
     pub name: Option<String>,
@@ -138,7 +127,7 @@ pub struct WindowNumbers {
 }
 
 /// What a link or a group did in a window: each value in the place of its metric in [`crate::windows`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct WindowOf {
     /// Its name.
     pub name: String,
@@ -147,7 +136,7 @@ pub struct WindowOf {
 }
 
 /// What a link and its queue did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkNumbers {
     /// Its name.
     pub name: String,
@@ -156,47 +145,27 @@ pub struct LinkNumbers {
     /// The delay that the queue aims at, for an AQM that has such a target.
     pub target_ms: Option<f64>,
     /// The groups whose data cross it.
-    #[serde(default)]
     pub carries: Vec<String>,
     /// Its initial rate.
     pub rate_mbps: Option<f64>,
     /// What it could have sent, mean over the window.
-    #[serde(default)]
     pub capacity_mbps: Option<f64>,
-    /// Share of what it could have sent that it did send.
-    pub utilisation_percent: Option<f64>,
-    /// Sojourn times of all packets.
-    pub delay_ms: Option<Distribution>,
-    /// Packets that reached the queue.
-    pub arrived: u64,
-    /// Packets that the queue dropped.
-    pub dropped: u64,
-    /// Of those: because it was full, as a signal of the AQM, and because the AQM was overloaded.
-    #[serde(default)]
+    /// What happened to all packets.
+    pub packets: PacketNumbers,
+    /// Why the queue dropped packets: because it was full, as a signal of the AQM, and because the AQM was overloaded.
     pub drop_reasons: [u64; 3],
-    /// The same as a share of those that left it or were dropped.
-    #[serde(default)]
-    pub dropped_percent: Option<f64>,
-    /// Packets that left the queue with its mark.
-    pub marked: u64,
-    /// The same as a share of those that left it or were dropped, and could be marked.
-    #[serde(default)]
-    pub marked_percent: Option<f64>,
     /// The probabilities that its AQM set, in percent: of drops, and of marks.
-    #[serde(default)]
     pub probabilities: [Option<Distribution>; 2],
     /// Lost by the link itself.
     pub lost: u64,
-    /// The same by ECN codepoint on arrival; only codepoints that were seen.
-    pub classes: Vec<ClassNumbers>,
+    /// What happened to the packets of each ECN codepoint on arrival; only codepoints that were seen.
+    pub classes: Vec<(Ecn, PacketNumbers)>,
 }
 
-/// What happened to the packets of one ECN codepoint at a link.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClassNumbers {
-    /// The codepoint's name: `not-ect`, `ect1`, `ect0`, `ce`.
-    pub class: String,
-    /// Its part of the link's utilisation.
+/// What happened at a link to all packets, or to those of one ECN codepoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PacketNumbers {
+    /// Share of what the link could have sent that these packets took.
     pub utilisation_percent: Option<f64>,
     /// Sojourn times.
     pub delay_ms: Option<Distribution>,
@@ -205,32 +174,15 @@ pub struct ClassNumbers {
     /// Packets that the queue dropped.
     pub dropped: u64,
     /// The same as a share of those that left it or were dropped.
-    #[serde(default)]
     pub dropped_percent: Option<f64>,
     /// Packets that left the queue with its mark.
     pub marked: u64,
     /// The same as a share of those that left it or were dropped, and could be marked.
-    #[serde(default)]
     pub marked_percent: Option<f64>,
 }
 
-/// What a station did in the whole run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StationNumbers {
-    /// Its name.
-    pub name: String,
-    /// What it is.
-    pub kind: String,
-    /// The router at which it stands.
-    pub at: String,
-    /// Packets that it saw, discarded, made, and held at the end.
-    pub packets: [Option<u64>; 4],
-    /// What it tells of itself: names and values.
-    pub state: Vec<(String, f64)>,
-}
-
 /// What a traffic group did, all its flows together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupNumbers {
     /// Its name.
     pub name: String,
@@ -243,14 +195,12 @@ pub struct GroupNumbers {
     /// What the receiving applications read.
     pub goodput_mbps: Option<f64>,
     /// The link with the least capacity of those that its data cross.
-    #[serde(default)]
     pub link: Option<String>,
     /// What its applications read, as a part of what that link could have sent in the window.
     pub share_percent: Option<f64>,
     /// RTT per segment, originals only.
     pub rtt_ms: Option<Distribution>,
     /// What of it is no queue's.
-    #[serde(default)]
     pub base_rtt_ms: Option<f64>,
     /// Mean congestion window of a flow, in segments.
     pub window_segments: Option<f64>,
@@ -261,12 +211,11 @@ pub struct GroupNumbers {
     /// Mean time from start to completion of the flows that completed.
     pub completion_s: Option<f64>,
     /// What its applications waited for, where they did.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitNumbers>,
 }
 
 /// Flows that completed, requests or echoes that were answered, frames, or what belongs to ensembles.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct WaitNumbers {
     /// Which of them: `flows`, `requests`, `frames`, `echoes`, `ensembles’ frames`, `asynchrony`, `stalls`.
     pub what: String,
@@ -280,23 +229,6 @@ pub struct WaitNumbers {
     pub on_time_percent: Option<f64>,
     /// Frames that never were whole, or echoes without an answer.
     pub lost_percent: Option<f64>,
-}
-
-/// What one flow did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct FlowNumbers {
-    /// Its name.
-    pub name: String,
-    /// Index of its group.
-    pub group: usize,
-    /// What the receiving application read.
-    pub goodput_mbps: Option<f64>,
-    /// Mean RTT of its segments.
-    pub rtt_ms: Option<f64>,
-    /// Segments that were retransmitted.
-    pub retransmissions: Option<u64>,
-    /// Time from start to completion, if it completed.
-    pub completion_s: Option<f64>,
 }
 
 impl Lab {
@@ -352,22 +284,21 @@ const CLASS_PERCENT: f64 = 1.0;
 
 impl LinkNumbers {
     /// What happened to L4S packets (ECT(1)) and to the class with the most other packets, where both sent data over the link.
-    pub fn l4s_and_classic(&self) -> Option<(&ClassNumbers, &ClassNumbers)> {
-        let part = |class: &ClassNumbers| class.utilisation_percent.unwrap_or(0.0);
-        let all: f64 = self.classes.iter().map(part).sum();
-        let some = |class: &&ClassNumbers| all > 0.0 && 100.0 * part(class) / all >= CLASS_PERCENT;
-        let l4s = self.classes.iter().filter(some).find(|class| class.class == "ect1")?;
-        let others = self
-            .classes
-            .iter()
-            .filter(some)
-            .filter(|class| ["not-ect", "ect0"].contains(&class.class.as_str()));
-        Some((l4s, others.max_by(|a, b| part(a).total_cmp(&part(b)))?))
+    pub fn l4s_and_classic(&self) -> Option<(&PacketNumbers, &PacketNumbers)> {
+        let part = |packets: &PacketNumbers| packets.utilisation_percent.unwrap_or(0.0);
+        let all: f64 = self.classes.iter().map(|(_, packets)| part(packets)).sum();
+        let some =
+            |(_, packets): &&(Ecn, PacketNumbers)| all > 0.0 && 100.0 * part(packets) / all >= CLASS_PERCENT;
+        let (_, l4s) = self.classes.iter().filter(some).find(|(class, _)| *class == Ecn::Ect1)?;
+        let others = self.classes.iter().filter(some);
+        let others = others.filter(|(class, _)| [Ecn::NotEct, Ecn::Ect0].contains(class));
+        let (_, classic) = others.max_by(|(_, a), (_, b)| part(a).total_cmp(&part(b)))?;
+        Some((l4s, classic))
     }
 }
 
 /// The series of one run, all on one grid of times.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunSeries {
     /// The time between two points; point `i` ends at `(i + 1) * period_s`.
     pub period_s: f64,
@@ -376,18 +307,15 @@ pub struct RunSeries {
     /// The plots, in the order of the page.
     pub charts: Vec<Chart>,
     /// The shares, in `[0, 1]`, at which distributions are given.
-    #[serde(default)]
     pub shares: Vec<f64>,
     /// The plots of single flows, on a grid of their own.
-    #[serde(default)]
     pub flows: Option<FlowSeries>,
     /// What changed within the run, by time.
-    #[serde(default)]
     pub events: Vec<Event>,
 }
 
 /// The series of single flows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowSeries {
     /// The time between two points.
     pub period_s: f64,
@@ -398,7 +326,7 @@ pub struct FlowSeries {
 }
 
 /// Something that changed within a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Event {
     /// When, in seconds from the start of the run.
     pub at_s: f64,
@@ -407,7 +335,7 @@ pub struct Event {
 }
 
 /// A plot over time, and the distribution of the same where there is one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chart {
     /// What two engines' plots are matched by.
     pub key: String,
@@ -420,12 +348,11 @@ pub struct Chart {
     /// Its lines; none where there is a distribution alone.
     pub lines: Vec<Line>,
     /// The distributions after the warm-up.
-    #[serde(default)]
     pub spreads: Vec<Spread>,
 }
 
 /// A distribution.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     /// Its name.
     pub name: String,
@@ -438,7 +365,7 @@ pub struct Spread {
 }
 
 /// A line in a plot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// Its name.
     pub name: String,
@@ -449,15 +376,13 @@ pub struct Line {
     /// Whether it is switched off at first.
     pub hidden: bool,
     /// Whether it is no measurement but what bounds others, as a link's capacity does: drawn dotted.
-    #[serde(default)]
     pub bound: bool,
     /// Its values, one for each point of the grid; none where nothing was measured.
     pub values: Vec<Option<f64>>,
 }
 
 /// What a line's colour tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
     /// A traffic group of the run, by its index there: the same colour on all pages.
     Group(usize),

@@ -2,13 +2,13 @@
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
 use crate::model::PIECE;
-use crate::model::{Chart, ClassNumbers, Ink, Lab, LinkNumbers, RunNumbers, RunSeries, WaitNumbers};
+use crate::model::{Chart, Ink, Lab, LinkNumbers, PacketNumbers, RunNumbers, RunSeries, WaitNumbers};
 use crate::number::{compact, push_compact, rounded};
 use crate::sentence;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
-use weir_base::CODEPOINTS;
+use weir_base::{CODEPOINTS, Ecn};
 use weir_record::Distribution;
 
 /// `report/lab.js`: one object with every run's numbers, with short names.
@@ -70,7 +70,9 @@ fn one_run(
     let measured: Vec<Value> = run
         .links
         .iter()
-        .filter(|link| link.arrived > 0 || link.utilisation_percent.is_some_and(|used| used > 0.0))
+        .filter(|link| {
+            link.packets.arrived > 0 || link.packets.utilisation_percent.is_some_and(|used| used > 0.0)
+        })
         .map(|link| one_link(link, place(links, link.name.as_str())))
         .collect();
     let groups: Vec<Value> = run
@@ -111,20 +113,21 @@ fn wait(wait: &WaitNumbers) -> Value {
 }
 
 fn one_link(link: &LinkNumbers, place: usize) -> Value {
+    let all = &link.packets;
     json!({
-        "i": place, "t": u8::from(!link.carries.is_empty()), "q": sentence::spelled(&link.queue), "r": digits(link.rate_mbps), "cap": digits(link.capacity_mbps), "u": digits(link.utilisation_percent), "d": distribution(link.delay_ms),
-        "dp": digits(link.dropped_percent), "mp": digits(link.marked_percent),
+        "i": place, "t": u8::from(!link.carries.is_empty()), "q": sentence::spelled(&link.queue), "r": digits(link.rate_mbps), "cap": digits(link.capacity_mbps), "u": digits(all.utilisation_percent), "d": distribution(all.delay_ms),
+        "dp": digits(all.dropped_percent), "mp": digits(all.marked_percent),
         "a": link.probabilities.map(distribution), "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
     })
 }
 
-fn one_class(class: &ClassNumbers) -> Value {
+fn one_class((class, packets): &(Ecn, PacketNumbers)) -> Value {
     json!([
-        CODEPOINTS.iter().position(|known| known.name() == class.class).unwrap_or(0),
-        digits(class.utilisation_percent),
-        digits(class.dropped_percent),
-        digits(class.marked_percent),
-        distribution(class.delay_ms),
+        CODEPOINTS.iter().position(|known| known == class).unwrap_or(0),
+        digits(packets.utilisation_percent),
+        digits(packets.dropped_percent),
+        digits(packets.marked_percent),
+        distribution(packets.delay_ms),
     ])
 }
 

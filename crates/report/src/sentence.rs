@@ -151,7 +151,7 @@ type Means = Vec<(String, f64)>;
 fn means_by(runs: &[&RunNumbers], level: usize) -> Means {
     let mut sums: Vec<(String, f64, u32)> = Vec::new();
     for run in runs {
-        let delay = run.bottleneck().and_then(|link| link.delay_ms);
+        let delay = run.bottleneck().and_then(|link| link.packets.delay_ms);
         let (Some(value), Some(delay)) = (run.params.get(level), delay) else { continue };
         match sums.iter_mut().find(|(known, _, _)| known == value) {
             Some((_, sum, count)) => (*sum, *count) = (*sum + delay.mean, *count + 1),

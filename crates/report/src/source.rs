@@ -2,15 +2,14 @@
 //! AQM's target, which groups cross which link), and nothing computed twice.
 
 use crate::environment::{audit, facts};
-use crate::model::{ClassNumbers, FlowNumbers, GroupNumbers, Lab, LinkNumbers, RunNumbers, StationNumbers};
+use crate::model::{GroupNumbers, Lab, LinkNumbers, PacketNumbers, RunNumbers};
 use crate::network;
 use weir_base::Span;
 use weir_engine::FinishedRun;
 use weir_plan::Run;
 use weir_record::compare::{Compared, Rule, compare};
 use weir_record::{
-    Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, StationSummary, Summary,
-    Value,
+    Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
 };
 
 /// What is known of a lab before any of its runs: the levels in the order of `levels`, the groups in that of the plan.
@@ -58,15 +57,6 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
     };
     let groups = summary.groups.iter().enumerate();
     let groups = groups.map(|(index, of)| group(of, &links, window_s, to_complete(index))).collect();
-    let name_of_group = |name: &str| summary.groups.iter().position(|group| group.name == name).unwrap_or(0);
-    let flow = |flow: &weir_record::FlowSummary| FlowNumbers {
-        name: flow.name.clone(),
-        group: name_of_group(&flow.group),
-        goodput_mbps: number(&flow.metrics, "goodput_mbps"),
-        rtt_ms: number(&flow.metrics, "rtt_mean_ms"),
-        retransmissions: count(&flow.metrics, "retransmissions"),
-        completion_s: number(&flow.metrics, "completion_time_s"),
-    };
     let pair =
         |metric: &str| summary.pairs.first().and_then(|pair: &PairSummary| number(&pair.metrics, metric));
     let outcome = run.map(|run| &run.file.outcome);
@@ -82,9 +72,9 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         warmup_s: summary.warmup_s,
         links,
         bottleneck,
-        stations: summary.stations.iter().map(station).collect(),
+        stations: summary.stations.clone(),
         groups,
-        flows: summary.flows.iter().map(flow).collect(),
+        flows: summary.flows.clone(),
         jain: number(&summary.metrics, "jain_index"),
         rate_ratio: pair("rate_ratio"),
         window_ratio: pair("window_ratio"),
@@ -117,47 +107,26 @@ fn link(queue: &QueueSummary, run: Option<&FinishedRun>) -> LinkNumbers {
         carries: queue.carries.clone(),
         rate_mbps: about.and_then(|link| link.rate).map(|rate| rate.mbit_per_sec()),
         capacity_mbps: number(&queue.metrics, "link_capacity_mbps"),
-        utilisation_percent: number(&queue.metrics, "utilisation_percent"),
-        delay_ms: distribution(&queue.metrics, "queue_delay_ms"),
-        arrived: counted("arrived_packets"),
-        dropped: counted("dropped_packets"),
+        packets: packets(&queue.metrics),
         drop_reasons: ["dropped_full_packets", "dropped_signal_packets", "dropped_overload_packets"]
             .map(counted),
-        marked: counted("marked_packets"),
-        dropped_percent: number(&queue.metrics, "drop_probability_percent"),
-        marked_percent: number(&queue.metrics, "mark_probability_percent"),
         probabilities: ["aqm_drop_probability_percent", "aqm_mark_probability_percent"]
             .map(|metric| distribution(&queue.metrics, metric)),
         lost: counted("link_lost_packets"),
-        classes: queue.classes.iter().map(class_numbers).collect(),
+        classes: queue.classes.iter().map(|class| (class.class, packets(&class.metrics))).collect(),
     }
 }
 
-/// The counters that every station has, as they are called among its state.
-const OF_EVERY_STATION: [&str; 4] = ["seen_packets", "discarded_packets", "made_packets", "held_packets"];
-
-fn station(station: &StationSummary) -> StationNumbers {
-    let own = station.state.iter().filter(|(name, _)| !OF_EVERY_STATION.contains(&name.as_str()));
-    StationNumbers {
-        name: station.name.clone(),
-        kind: station.kind.clone(),
-        at: station.at.clone(),
-        packets: OF_EVERY_STATION.map(|name| station.state.get(name).map(|count| *count as u64)),
-        state: own.map(|(name, value)| (name.clone(), *value)).collect(),
-    }
-}
-
-fn class_numbers(class: &weir_record::ClassSummary) -> ClassNumbers {
-    let counted = |metric: &str| count(&class.metrics, metric).unwrap_or(0);
-    ClassNumbers {
-        class: class.class.name().into(),
-        utilisation_percent: number(&class.metrics, "utilisation_percent"),
-        delay_ms: distribution(&class.metrics, "queue_delay_ms"),
+fn packets(metrics: &Metrics) -> PacketNumbers {
+    let counted = |metric: &str| count(metrics, metric).unwrap_or(0);
+    PacketNumbers {
+        utilisation_percent: number(metrics, "utilisation_percent"),
+        delay_ms: distribution(metrics, "queue_delay_ms"),
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),
+        dropped_percent: number(metrics, "drop_probability_percent"),
         marked: counted("marked_packets"),
-        dropped_percent: number(&class.metrics, "drop_probability_percent"),
-        marked_percent: number(&class.metrics, "mark_probability_percent"),
+        marked_percent: number(metrics, "mark_probability_percent"),
     }
 }
 
@@ -188,16 +157,11 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
     }
 }
 
-fn number(metrics: &Metrics, name: &str) -> Option<f64> {
-    match metrics.get(name) {
-        Value::Undefined => None,
-        Value::Count(count) => Some(count as f64),
-        Value::Number(number) => Some(number),
-        Value::Distribution(distribution) => Some(distribution.mean),
-    }
+pub(crate) fn number(metrics: &Metrics, name: &str) -> Option<f64> {
+    metrics.get(name).scalar()
 }
 
-fn count(metrics: &Metrics, name: &str) -> Option<u64> {
+pub(crate) fn count(metrics: &Metrics, name: &str) -> Option<u64> {
     match metrics.get(name) {
         Value::Count(count) => Some(count),
         _ => None,
@@ -205,8 +169,5 @@ fn count(metrics: &Metrics, name: &str) -> Option<u64> {
 }
 
 fn distribution(metrics: &Metrics, name: &str) -> Option<Distribution> {
-    match metrics.get(name) {
-        Value::Distribution(distribution) => Some(distribution),
-        _ => None,
-    }
+    metrics.get(name).distribution().copied()
 }

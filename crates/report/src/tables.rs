@@ -1,7 +1,7 @@
 //! The tables of a run's page and of comparisons: links and their queues, verdicts, and how it was run.
 
 use crate::html::{Cell, Table, escape};
-use crate::model::{Lab, RunNumbers};
+use crate::model::{Lab, PacketNumbers, RunNumbers};
 use crate::number::{count, number, rough_with};
 use crate::sentence::{engine_name, spelled};
 use crate::verdict::Said;
@@ -31,50 +31,41 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
         ],
     );
     for link in &run.links {
-        let delay = |pick: fn(&Distribution) -> f64| Cell::number(link.delay_ms.as_ref().map(pick));
-        table.row(vec![
-            Cell::text(&link.name),
-            Cell::text(""),
-            Cell::text(&spelled(&link.queue)),
-            Cell::given(link.rate_mbps),
-            Cell::number(link.utilisation_percent),
-            delay(|d| d.mean),
-            delay(|d| d.p1),
-            delay(|d| d.p25),
-            delay(|d| d.p50),
-            delay(|d| d.p75),
-            delay(|d| d.p99),
-            Cell::count(Some(link.arrived)),
-            Cell::number(link.dropped_percent),
-            Cell::text(&drop_reasons(link.drop_reasons)),
-            Cell::number(link.marked_percent),
+        let about = |text: &str| Cell::text(text);
+        let whole = [about(&link.name), about(""), about(&spelled(&link.queue)), Cell::given(link.rate_mbps)];
+        table.row(link_row(
+            whole,
+            &link.packets,
+            about(&drop_reasons(link.drop_reasons)),
             Cell::count(Some(link.lost)),
-        ]);
-        if link.classes.len() > 1 {
-            for class in &link.classes {
-                let delay = |pick: fn(&Distribution) -> f64| Cell::number(class.delay_ms.as_ref().map(pick));
-                table.row(vec![
-                    Cell::text(""),
-                    Cell::text(class_name(&class.class)),
-                    Cell::text(""),
-                    Cell::number(None),
-                    Cell::number(class.utilisation_percent),
-                    delay(|d| d.mean),
-                    delay(|d| d.p1),
-                    delay(|d| d.p25),
-                    delay(|d| d.p50),
-                    delay(|d| d.p75),
-                    delay(|d| d.p99),
-                    Cell::count(Some(class.arrived)),
-                    Cell::number(class.dropped_percent),
-                    Cell::text(""),
-                    Cell::number(class.marked_percent),
-                    Cell::count(None),
-                ]);
-            }
+        ));
+        for (class, packets) in link.classes.iter().filter(|_| link.classes.len() > 1) {
+            let own = [about(""), about(class_name(class.name())), about(""), Cell::number(None)];
+            table.row(link_row(own, packets, about(""), Cell::count(None)));
         }
     }
     table.render()
+}
+
+/// A row of the table of links: what it is about, what happened to these packets, why some were dropped, and what the link lost.
+fn link_row(about: [Cell; 4], packets: &PacketNumbers, reasons: Cell, lost: Cell) -> Vec<Cell> {
+    let delay = |pick: fn(&Distribution) -> f64| Cell::number(packets.delay_ms.as_ref().map(pick));
+    let mut row = Vec::from(about);
+    row.extend([
+        Cell::number(packets.utilisation_percent),
+        delay(|d| d.mean),
+        delay(|d| d.p1),
+        delay(|d| d.p25),
+        delay(|d| d.p50),
+        delay(|d| d.p75),
+        delay(|d| d.p99),
+        Cell::count(Some(packets.arrived)),
+        Cell::number(packets.dropped_percent),
+        reasons,
+        Cell::number(packets.marked_percent),
+        lost,
+    ]);
+    row
 }
 
 /// Why a queue dropped packets, and how many for each reason.
@@ -83,6 +74,9 @@ fn drop_reasons(packets: [u64; 3]) -> String {
     let told = reasons.into_iter().zip(packets).filter(|(_, packets)| *packets > 0);
     told.map(|(reason, packets)| format!("{reason} {}", count(packets))).collect::<Vec<_>>().join(", ")
 }
+
+/// The counters that every station has, as they are called among its state.
+const OF_EVERY_STATION: [&str; 4] = ["seen_packets", "discarded_packets", "made_packets", "held_packets"];
 
 /// The stations of a run; nothing where there are none.
 pub(crate) fn stations_table(run: &RunNumbers) -> String {
@@ -101,13 +95,15 @@ pub(crate) fn stations_table(run: &RunNumbers) -> String {
     ];
     let mut table = Table::new("Stations, from the start of the run", &head);
     for station in &run.stations {
-        let said = |(name, value): &(String, f64)| {
+        let said = |(name, value): (&String, &f64)| {
             let whole = value.fract() == 0.0 && (0.0..1e15).contains(value);
             let value = if whole { count(*value as u64) } else { number(*value) };
             format!("{} {value}", name.replace('_', " "))
         };
-        let own: Vec<String> = station.state.iter().map(said).collect();
-        let [seen, discarded, made, held] = station.packets.map(Cell::count);
+        let own = station.state.iter().filter(|(name, _)| !OF_EVERY_STATION.contains(&name.as_str()));
+        let own: Vec<String> = own.map(said).collect();
+        let counter = |name| Cell::count(station.state.get(name).map(|count| *count as u64));
+        let [seen, discarded, made, held] = OF_EVERY_STATION.map(counter);
         table.row(vec![
             Cell::text(&station.name),
             Cell::text(&station.kind),

@@ -41,7 +41,8 @@ fn link_figures(link: &LinkNumbers) -> Vec<(&'static str, Option<String>, String
     let p99 = |delay: Option<Distribution>| {
         delay.map_or(String::new(), |delay| format!("p99 {}", number_with(delay.p99, "ms")))
     };
-    let mut figures = vec![("Used", with(link.utilisation_percent, "%"), "of what it could send".into())];
+    let all = &link.packets;
+    let mut figures = vec![("Used", with(all.utilisation_percent, "%"), "of what it could send".into())];
     match link.l4s_and_classic() {
         Some((l4s, classic)) => {
             figures.push(("Queue delay, L4S", mean(l4s.delay_ms), p99(l4s.delay_ms)));
@@ -51,14 +52,14 @@ fn link_figures(link: &LinkNumbers) -> Vec<(&'static str, Option<String>, String
             figures.push(("Dropped, classic", with(dropped, "%"), packets(classic.dropped)));
         }
         None => {
-            figures.push(("Queue delay", mean(link.delay_ms), p99(link.delay_ms)));
-            figures.push(("Dropped", with(link.dropped_percent, "%"), packets(link.dropped)));
-            let marked = with(link.marked_percent.filter(|_| link.marked > 0), "%");
-            figures.push(("Marked", marked, packets(link.marked)));
+            figures.push(("Queue delay", mean(all.delay_ms), p99(all.delay_ms)));
+            figures.push(("Dropped", with(all.dropped_percent, "%"), packets(all.dropped)));
+            let marked = with(all.marked_percent.filter(|_| all.marked > 0), "%");
+            figures.push(("Marked", marked, packets(all.marked)));
         }
     }
     if link.lost > 0 {
-        let lost = (link.arrived > 0).then(|| 100.0 * link.lost as f64 / link.arrived as f64);
+        let lost = (all.arrived > 0).then(|| 100.0 * link.lost as f64 / all.arrived as f64);
         figures.push(("Lost by the link", with(lost, "%"), packets(link.lost)));
     }
     figures

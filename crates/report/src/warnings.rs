@@ -3,8 +3,10 @@
 
 use crate::model::{GroupNumbers, LinkNumbers, RunNumbers};
 use crate::number::rough_with;
+use crate::source::number;
 use weir_plan::Run;
 use weir_queue::Limit;
+use weir_record::FlowSummary;
 
 /// Queues that hold no more packets than this drop what arrives in pairs.
 const SHORT_PACKETS: f64 = 2.0;
@@ -85,13 +87,14 @@ fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
 /// Acknowledgements fill a queue, alone or beside data that flow the other way than theirs.
 fn acknowledgements(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Option<String> {
     let elsewhere = |group: &GroupNumbers| group.transport == "tcp" && !link.carries.contains(&group.name);
-    let dropped = link.dropped_percent?;
+    let dropped = link.packets.dropped_percent?;
     if dropped < LOST_ACKS_PERCENT || !numbers.groups.iter().any(elsewhere) {
         return None;
     }
-    let sent_mbit =
-        link.capacity_mbps? * link.utilisation_percent? / 100.0 * (numbers.duration_s - numbers.warmup_s);
-    let mean_bytes = sent_mbit * 1e6 / 8.0 / link.arrived.saturating_sub(link.dropped).max(1) as f64;
+    let sent_mbit = link.capacity_mbps? * link.packets.utilisation_percent? / 100.0
+        * (numbers.duration_s - numbers.warmup_s);
+    let mean_bytes =
+        sent_mbit * 1e6 / 8.0 / link.packets.arrived.saturating_sub(link.packets.dropped).max(1) as f64;
     let name = &link.name;
     (mean_bytes < SMALL * run.network.mtu().get() as f64).then(|| {
         format!(
@@ -133,16 +136,16 @@ fn isolation(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Vec<String>
 /// The warm-up holds everything that a group did.
 fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
     let warmup = numbers.warmup_s;
+    let completion_s = |flow: &FlowSummary| number(&flow.metrics, "completion_time_s");
     let gone = |group: &&GroupNumbers| {
-        let Some(place) = run.groups.iter().position(|other| other.name == group.name) else { return false };
-        let mut flows = numbers.flows.iter().filter(|flow| flow.group == place).peekable();
+        let mut flows = numbers.flows.iter().filter(|flow| flow.group == group.name).peekable();
         let started = |name: &str| {
             let flow = run.flows.iter().find(|flow| flow.name == name);
             flow.map_or(0.0, |flow| flow.start.as_secs_f64())
         };
         warmup > 0.0
             && flows.peek().is_some()
-            && flows.all(|flow| flow.completion_s.is_some_and(|took| started(&flow.name) + took <= warmup))
+            && flows.all(|flow| completion_s(flow).is_some_and(|took| started(&flow.name) + took <= warmup))
     };
     let groups = numbers.groups.iter().filter(gone);
     groups
@@ -159,8 +162,9 @@ fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::WaitNumbers;
+    use crate::model::{PacketNumbers, WaitNumbers};
     use std::path::Path;
+    use weir_record::Value;
 
     const NET: &str =
         "format = 1\n[run]\nduration = \"20 s\"\n[dumbbell]\nrate = \"5 Mbit/s\"\nrtt = \"40 ms\"\n";
@@ -228,8 +232,13 @@ mod tests {
     #[test]
     fn a_transfer_within_the_warm_up_is_told() {
         let run = planned(&format!("{NET}[traffic.a.workload]\nkind = \"transfer\"\nsize = \"100 kB\"\n"));
-        let flow =
-            crate::model::FlowNumbers { name: "a".into(), completion_s: Some(1.5), ..Default::default() };
+        let flow = FlowSummary {
+            name: "a".into(),
+            group: "a".into(),
+            controller: None,
+            transport: "tcp".into(),
+            metrics: [("completion_time_s", Value::Number(1.5))].into_iter().collect(),
+        };
         let mut numbers = RunNumbers {
             warmup_s: 4.0,
             groups: vec![group("a", 1)],
@@ -249,10 +258,13 @@ mod tests {
             warmup_s: 0.0,
             // 5 Mbit/s for 20 s, full: 12.5 MB in 50,000 packets are 250 bytes each.
             links: vec![LinkNumbers {
-                utilisation_percent: Some(100.0),
-                arrived: 55_000,
-                dropped: 5_000,
-                dropped_percent: Some(100.0 / 11.0),
+                packets: PacketNumbers {
+                    utilisation_percent: Some(100.0),
+                    arrived: 55_000,
+                    dropped: 5_000,
+                    dropped_percent: Some(100.0 / 11.0),
+                    ..PacketNumbers::default()
+                },
                 ..link("tail-drop", &["b"])
             }],
             groups: vec![group("a", 1), group("b", 1)],
@@ -263,7 +275,7 @@ mod tests {
             text.starts_with("Most packets at link down are acknowledgements (250 bytes a packet"),
             "{text}"
         );
-        numbers.links[0].dropped_percent = Some(0.2);
+        numbers.links[0].packets.dropped_percent = Some(0.2);
         assert_eq!(told(&run, &numbers), [""; 0]);
     }
 }

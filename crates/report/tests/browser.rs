@@ -6,7 +6,8 @@ mod chromium;
 mod sample;
 
 use std::path::{Path, PathBuf};
-use weir_report::model::{Chart, FlowNumbers, FlowSeries, Ink, Line, RunNumbers, RunSeries};
+use weir_record::{FlowSummary, Value};
+use weir_report::model::{Chart, FlowSeries, Ink, Line, RunNumbers, RunSeries};
 
 /// What a browser made of a page.
 struct Seen {
@@ -246,21 +247,19 @@ fn flows_are_found_ranked_picked_and_sorted() {
     let mut lab = sample::lab(&["sim"], 1);
     lab.runs.truncate(1);
     lab.runs[0].flows = (0..40)
-        .map(|i| FlowNumbers {
-            name: format!("{}-{}", ["a", "b"][i / 20], i % 20 + 1),
-            group: i / 20,
-            goodput_mbps: Some(((i * 7) % 40) as f64),
-            ..FlowNumbers::default()
+        .map(|i| {
+            let goodput = [("goodput_mbps", Value::Number(((i * 7) % 40) as f64))];
+            sample::flow(i / 20, i % 20, goodput.into_iter().collect())
         })
         .collect();
     let of_flows = |run: &RunNumbers| {
-        let line = |flow: &FlowNumbers| Line {
+        let line = |flow: &FlowSummary| Line {
             name: flow.name.clone(),
-            ink: Ink::Group(flow.group),
+            ink: Ink::Group(usize::from(flow.group == "b")),
             thin: false,
             hidden: false,
             bound: false,
-            values: vec![flow.goodput_mbps; 10],
+            values: vec![flow.metrics.get("goodput_mbps").scalar(); 10],
         };
         let lines = run.flows.iter().map(line).collect();
         let (key, title, unit) = ("flow-goodput".into(), "Goodput".into(), "Mbit/s".into());

@@ -1,6 +1,8 @@
 //! The tables of a run's page.
 
 use super::*;
+use crate::model::PacketNumbers;
+use crate::source::{count, number};
 
 impl Pages<'_> {
     pub(super) fn groups_table(&self, run: &RunNumbers) -> String {
@@ -60,14 +62,14 @@ impl Pages<'_> {
         )
         .sorted_by_click();
         for flow in &run.flows {
-            let group = run.groups.get(flow.group).map_or("", |group| group.name.as_str());
+            let of = |metric| number(&flow.metrics, metric);
             table.row(vec![
                 Cell::text(&flow.name),
-                Cell::html(swatch(self.colour(group), group)),
-                Cell::number(flow.goodput_mbps),
-                Cell::number(flow.rtt_ms),
-                Cell::count(flow.retransmissions),
-                Cell::number(flow.completion_s),
+                Cell::html(swatch(self.colour(&flow.group), &flow.group)),
+                Cell::number(of("goodput_mbps")),
+                Cell::number(of("rtt_mean_ms")),
+                Cell::count(count(&flow.metrics, "retransmissions")),
+                Cell::number(of("completion_time_s")),
             ]);
         }
         table.render()
@@ -87,11 +89,13 @@ impl Pages<'_> {
                 ]);
             }
         };
-        for one in first.data_links() {
+        for link in first.data_links() {
             let none = LinkNumbers::default();
-            let two = second.links.iter().find(|link| link.name == one.name).unwrap_or(&none);
-            let name = |what: &str| Cell::text(&format!("link {} {what}", one.name));
-            let delay = |link: &LinkNumbers, pick: fn(&Distribution) -> f64| link.delay_ms.as_ref().map(pick);
+            let two = second.links.iter().find(|other| other.name == link.name).unwrap_or(&none);
+            let name = |what: &str| Cell::text(&format!("link {} {what}", link.name));
+            let (one, two) = (&link.packets, &two.packets);
+            let delay =
+                |packets: &PacketNumbers, pick: fn(&Distribution) -> f64| packets.delay_ms.as_ref().map(pick);
             row(name("used, %"), one.utilisation_percent, two.utilisation_percent);
             row(name("queue delay, mean, ms"), delay(one, |d| d.mean), delay(two, |d| d.mean));
             row(name("queue delay, p99, ms"), delay(one, |d| d.p99), delay(two, |d| d.p99));

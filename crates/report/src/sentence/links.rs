@@ -1,7 +1,7 @@
 //! What a sentence says of links: each number with the link, and where L4S packets are apart the class, that it is of.
 
 use super::{EVEN, actors, at_engine, capital, spelled};
-use crate::model::{GroupNumbers, Lab, LinkNumbers, RunNumbers};
+use crate::model::{GroupNumbers, Lab, LinkNumbers, PacketNumbers, RunNumbers};
 use crate::number::{rough, rough_with};
 
 /// A mean delay within this share of the target is one that the AQM "held".
@@ -22,15 +22,15 @@ fn told(run: &RunNumbers) -> Vec<&LinkNumbers> {
     if links.len() <= TOLD {
         return links;
     }
-    let delay = |link: &&LinkNumbers| link.delay_ms.map_or(0.0, |delay| delay.mean);
+    let delay = |link: &&LinkNumbers| link.packets.delay_ms.map_or(0.0, |delay| delay.mean);
     links.into_iter().max_by(|a, b| delay(a).total_cmp(&delay(b))).into_iter().collect()
 }
 
 fn queue_clause(link: &LinkNumbers) -> Option<String> {
-    let delay = link.delay_ms?;
+    let delay = link.packets.delay_ms?;
     let (queue, name) = (spelled(&link.queue), &link.name);
     if let Some((l4s, classic)) = link.l4s_and_classic() {
-        let mean = |class: &crate::model::ClassNumbers| {
+        let mean = |class: &PacketNumbers| {
             class.delay_ms.map_or_else(|| "nothing".into(), |delay| rough_with(delay.mean, "ms"))
         };
         return Some(format!(
@@ -122,7 +122,7 @@ fn shares_clause(groups: &[&GroupNumbers], link: Option<&str>) -> Option<String>
 /// What stayed unused of the links that were not full.
 pub(super) fn unused(run: &RunNumbers) -> Vec<String> {
     let unused = |link: &LinkNumbers| {
-        let used = link.utilisation_percent.filter(|used| *used < FULL_PERCENT)?;
+        let used = link.packets.utilisation_percent.filter(|used| *used < FULL_PERCENT)?;
         Some(format!("{} of link {} stayed unused", rough_with(100.0 - used, "%"), link.name))
     };
     told(run).into_iter().filter_map(unused).collect()
@@ -208,9 +208,9 @@ fn span_of_link(lab: &Lab, cells: &[Cell<'_>], name: &str) -> Vec<String> {
         told("the wait of L4S packets", &|link| Some(link.l4s_and_classic()?.0.delay_ms?.mean));
         told("that of classic packets", &|link| Some(link.l4s_and_classic()?.1.delay_ms?.mean));
     } else {
-        told("the queue", &|link| link.delay_ms.map(|delay| delay.mean));
+        told("the queue", &|link| link.packets.delay_ms.map(|delay| delay.mean));
     }
-    let used = range(cells, |cell| cell.mean(name, |link| link.utilisation_percent));
+    let used = range(cells, |cell| cell.mean(name, |link| link.packets.utilisation_percent));
     clauses.extend(used.map(|(low, high)| format!("link {name} was used to {}", spread(low.0, high.0))));
     clauses
 }

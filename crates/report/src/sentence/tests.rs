@@ -1,7 +1,8 @@
 //! Sentences against numbers that they are made from.
 
 use super::*;
-use crate::model::{ClassNumbers, LinkNumbers};
+use crate::model::{LinkNumbers, PacketNumbers};
+use weir_base::Ecn;
 use weir_record::Distribution;
 use weir_record::compare::{Bound, Estimate};
 
@@ -24,18 +25,15 @@ fn link(queue: &str, target: Option<f64>, mean: f64, used: f64) -> LinkNumbers {
         carries: vec!["a".into(), "b".into()],
         target_ms: target,
         rate_mbps: Some(10.0),
-        utilisation_percent: Some(used),
-        delay_ms: Some(Distribution {
-            count: 1000,
-            mean,
-            p1: 0.0,
-            p25: mean,
-            p50: mean,
-            p75: mean,
-            p99: mean * 2.0,
-        }),
+        packets: packets(mean, used),
         ..LinkNumbers::default()
     }
+}
+
+fn packets(mean: f64, used: f64) -> PacketNumbers {
+    let (p1, p25, p50, p75, p99) = (0.0, mean, mean, mean, mean * 2.0);
+    let delay_ms = Some(Distribution { count: 1000, mean, p1, p25, p50, p75, p99 });
+    PacketNumbers { utilisation_percent: Some(used), delay_ms, ..PacketNumbers::default() }
 }
 
 fn cell(queue: &str, mean: f64, params: &[&str]) -> RunNumbers {
@@ -92,7 +90,7 @@ fn an_invalid_run_says_so_first() {
 fn even_shares_are_called_even_and_an_unused_link_is_told() {
     let mut run = cell("tail-drop", 38.0, &[]);
     run.groups = vec![group("a", "cubic", 35.0), group("b", "newreno", 36.0)];
-    run.links[0].utilisation_percent = Some(72.0);
+    run.links[0].packets.utilisation_percent = Some(72.0);
     assert_eq!(
         plain(super::run(&run)),
         "Behind tail drop at link down the queue stood at 38 ms (p99 76 ms); NewReno and CUBIC shared evenly (36 % and \
@@ -135,15 +133,11 @@ fn each_link_that_carries_data_is_told_of_by_name_and_each_group_of_its_own() {
 #[test]
 fn l4s_packets_and_classic_ones_are_told_apart() {
     let mut run = cell("dualpi2", 8.0, &[]);
-    let delay = |mean: f64| run.links[0].delay_ms.map(|delay| Distribution { mean, ..delay });
-    let class = |class: &str, mean: f64, used: f64| ClassNumbers {
-        class: class.into(),
-        delay_ms: delay(mean),
-        utilisation_percent: Some(used),
-        ..ClassNumbers::default()
-    };
-    let classes = vec![class("not-ect", 14.0, 48.0), class("ect1", 0.5, 48.0), class("ect0", 3.0, 0.1)];
-    run.links[0].classes = classes;
+    run.links[0].classes = vec![
+        (Ecn::NotEct, packets(14.0, 48.0)),
+        (Ecn::Ect1, packets(0.5, 48.0)),
+        (Ecn::Ect0, packets(3.0, 0.1)),
+    ];
     assert!(
         plain(super::run(&run)).starts_with(
             "At link down L4S packets waited 0.50 ms in DualPI2, classic ones 14 ms; CUBIC took"

@@ -2,11 +2,12 @@
 //! engines. Its numbers are formulas of the cell, so that every run of a test sees the same; none was measured.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use weir_base::Ecn;
 use weir_record::compare::{Bound, Comparison, Estimate};
-use weir_record::{Distribution, Param};
+use weir_record::{Distribution, FlowSummary, Metrics, Param, Value};
 use weir_report::model::{
-    Chart, ClassNumbers, Event, FlowNumbers, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers,
-    RunNumbers, RunSeries, Spread,
+    Chart, Event, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers, PacketNumbers, RunNumbers,
+    RunSeries, Spread,
 };
 
 const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
@@ -59,7 +60,7 @@ pub(crate) fn large(count: usize) -> Lab {
             run.id = format!("cell-{i}");
             run.number = i;
             run.params.insert(0, format!("{i}"));
-            run.links[0].delay_ms = Some(spread(10.0 + 20.0 * wave(i)));
+            run.links[0].packets.delay_ms = Some(spread(10.0 + 20.0 * wave(i)));
             run
         })
         .collect();
@@ -96,15 +97,14 @@ fn one(
     let used = 99.4 - 2.0 * wobble;
     let first = if pair.0 == pair.1 { 48.0 } else { 34.0 } + 3.0 * wobble;
     let arrived = (rate * 30.0 * 83.0) as u64;
-    let class = |name: &str, part: f64| ClassNumbers {
-        class: name.into(),
+    let of_class = |class: Ecn, part: f64| PacketNumbers {
         utilisation_percent: Some(used * part),
         delay_ms: Some(delay),
         arrived: (arrived as f64 * part) as u64,
-        dropped: if name == "not-ect" { arrived / 170 } else { 0 },
-        dropped_percent: Some(if name == "not-ect" { 100.0 / 170.0 / part } else { 0.0 }),
-        marked: if name == "ect0" { arrived / 140 } else { 0 },
-        marked_percent: (name == "ect0").then_some(100.0 / 140.0),
+        dropped: if class == Ecn::NotEct { arrived / 170 } else { 0 },
+        dropped_percent: Some(if class == Ecn::NotEct { 100.0 / 170.0 / part } else { 0.0 }),
+        marked: if class == Ecn::Ect0 { arrived / 140 } else { 0 },
+        marked_percent: (class == Ecn::Ect0).then_some(100.0 / 140.0),
     };
     let group = |name: &str, controller: &str, share: f64| GroupNumbers {
         name: name.into(),
@@ -122,13 +122,14 @@ fn one(
         completion_s: None,
         waits: Vec::new(),
     };
-    let flows = (0..4).map(|i| FlowNumbers {
-        name: format!("{}-{}", ["a", "b"][i / 2], i % 2 + 1),
-        group: i / 2,
-        goodput_mbps: Some(rate * (if i < 2 { first } else { 95.0 - first }) / 200.0),
-        rtt_ms: Some(20.0 + delay.mean),
-        retransmissions: Some(arrived / 600),
-        completion_s: None,
+    let flows = (0..4).map(|i| {
+        let goodput = rate * (if i < 2 { first } else { 95.0 - first }) / 200.0;
+        let metrics = [
+            ("goodput_mbps", Value::Number(goodput)),
+            ("rtt_mean_ms", Value::Number(20.0 + delay.mean)),
+            ("retransmissions", Value::Count(arrived / 600)),
+        ];
+        flow(i / 2, i % 2, metrics.into_iter().collect())
     });
     RunNumbers {
         id: format!("{}-{repeat}", params.join("-").replace([' ', '/'], "")),
@@ -147,25 +148,32 @@ fn one(
                 carries: vec!["a".into(), "b".into()],
                 rate_mbps: Some(rate),
                 capacity_mbps: Some(rate),
-                utilisation_percent: Some(used),
-                delay_ms: Some(delay),
-                arrived,
-                dropped: arrived / 170,
+                packets: PacketNumbers {
+                    utilisation_percent: Some(used),
+                    delay_ms: Some(delay),
+                    arrived,
+                    dropped: arrived / 170,
+                    dropped_percent: Some(100.0 / 170.0),
+                    marked: if queue.1 == "pie" { arrived / 140 } else { 0 },
+                    marked_percent: (queue.1 == "pie").then_some(100.0 / 140.0),
+                },
                 drop_reasons: [arrived / 170, 0, 0],
-                dropped_percent: Some(100.0 / 170.0),
-                marked: if queue.1 == "pie" { arrived / 140 } else { 0 },
-                marked_percent: (queue.1 == "pie").then_some(100.0 / 140.0),
                 probabilities: [queue.3.map(|_| spread(0.6)), None],
                 lost: 0,
-                classes: vec![class("not-ect", 0.4), class("ect0", 0.6)],
+                classes: [(Ecn::NotEct, 0.4), (Ecn::Ect0, 0.6)]
+                    .map(|(class, part)| (class, of_class(class, part)))
+                    .into(),
             },
             LinkNumbers {
                 name: "back".into(),
                 queue: "tail-drop".into(),
                 rate_mbps: Some(rate),
-                utilisation_percent: Some(2.4),
-                delay_ms: Some(spread(0.04)),
-                arrived: arrived / 2,
+                packets: PacketNumbers {
+                    utilisation_percent: Some(2.4),
+                    delay_ms: Some(spread(0.04)),
+                    arrived: arrived / 2,
+                    ..PacketNumbers::default()
+                },
                 ..LinkNumbers::default()
             },
         ],
@@ -176,6 +184,13 @@ fn one(
         window_ratio: Some(first / (94.0 - first)),
         ..RunNumbers::default()
     }
+}
+
+/// A flow of the group `a` or `b`, with these metrics.
+pub(crate) fn flow(group: usize, number: usize, metrics: Metrics) -> FlowSummary {
+    let group = ["a", "b"][group].to_string();
+    let name = format!("{group}-{}", number + 1);
+    FlowSummary { name, group, controller: None, transport: "tcp".into(), metrics }
 }
 
 fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
@@ -237,7 +252,7 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
         values: (0..count).map(|i| Some(values(i))).collect(),
     };
     let rate = run.links[0].rate_mbps.unwrap();
-    let delay = run.links[0].delay_ms.unwrap().mean;
+    let delay = run.links[0].packets.delay_ms.unwrap().mean;
     let chart = |key: &str, title: &str, unit: &str, lines: Vec<Line>| Chart {
         key: key.into(),
         title: title.into(),
