@@ -2,7 +2,8 @@
 //! "Copa: Practical Delay-Based Congestion Control for the Internet" (NSDI 2018), sections 2 and 3; the GNAT report (BBN 2021),
 //! section 3.1.1, and the software that it describes.
 //!
-//! Variant `gnat` paces at the window over the standing RTT, looks for the smallest RTT over 28 of them or 0.8 s, and has a [`damper`].
+//! Variant `gnat` paces at the window over the standing RTT, looks for the smallest RTT over 28 of them or 0.8 s, and has a [`damper`]
+//! and a [`probe`], which the software has not.
 //! Variant `nsdi` paces at twice that rate, looks for the smallest RTT over 10 s, and competes with flows that fill buffers
 //! ([`competition`]). Both have the same [`velocity`].
 //!
@@ -10,10 +11,12 @@
 
 mod competition;
 mod damper;
+mod probe;
 mod velocity;
 
 use self::competition::Competition;
 use self::damper::Damper;
+use self::probe::Probe;
 use self::velocity::Velocity;
 use crate::ranges::within;
 use crate::{Ack, Congestion, Controller, Recovery, Signal, Start};
@@ -41,11 +44,14 @@ pub struct Config {
     #[serde(deserialize_with = "delta")]
     #[schemars(range(min = 0.004, max = 1.0))]
     pub delta: f64,
+    /// Variant `gnat`: whether fewer packets are under way for a round trip when the smallest RTT has risen, which shows whether that is
+    /// the path or a queue of its own. The GNAT software does not do so.
+    pub probe: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { variant: Variant::Gnat, delta: 0.5 }
+        Config { variant: Variant::Gnat, delta: 0.5, probe: true }
     }
 }
 
@@ -80,6 +86,7 @@ pub(crate) struct Copa {
     standing: WindowedMin<Span>,
     velocity: Velocity,
     damper: Damper,
+    probe: Option<Probe>,
     competition: Competition,
 }
 
@@ -96,8 +103,14 @@ impl Copa {
             standing: WindowedMin::new(),
             velocity: Velocity::new(cwnd),
             damper: Damper::new(cwnd, mss),
+            probe: config.probe.then(Probe::default),
             competition: Competition::new(config.delta),
         }
+    }
+
+    /// The window of a look at the path, while there is one.
+    fn probed(&self) -> Option<f64> {
+        self.probe.as_ref().and_then(Probe::window)
     }
 
     /// Delta as it is now.
@@ -105,16 +118,20 @@ impl Copa {
         self.competition.delta()
     }
 
+    /// Over how long the smallest RTT is looked for; `rtt` is the newest.
+    fn looked_for(&self, rtt: Span) -> Span {
+        match self.variant {
+            Variant::Gnat => (self.smallest.value().unwrap_or(rtt) * GNAT_RTTS).max(GNAT_LEAST),
+            Variant::Nsdi => NSDI_SMALLEST,
+        }
+    }
+
     /// Takes an RTT; answers the standing one and the delay of the queue, in seconds.
     fn take(&mut self, rtt: Span, now: Time) -> (f64, f64) {
         let sample = rtt.as_secs_f64();
         let srtt = self.srtt.map_or(sample, |srtt| srtt + SRTT_WEIGHT * (sample - srtt));
         self.srtt = Some(srtt);
-        let window = match self.variant {
-            Variant::Gnat => (self.smallest.value().unwrap_or(rtt) * GNAT_RTTS).max(GNAT_LEAST),
-            Variant::Nsdi => NSDI_SMALLEST,
-        };
-        let smallest = self.smallest.update(window, now, rtt);
+        let smallest = self.smallest.update(self.looked_for(rtt), now, rtt);
         let standing = self.standing.update(Span::from_secs_f64(srtt / 2.0), now, rtt);
         let delay = standing.saturating_sub(smallest).as_secs_f64();
         if self.variant == Variant::Nsdi {
@@ -167,7 +184,11 @@ impl Controller for Copa {
                 self.set(cwnd);
                 self.velocity.reset(ack, self.cwnd, rises);
             }
-            if !self.damper.holds() {
+            let over = self.looked_for(sample.rtt);
+            if let Some((probe, smallest)) = self.probe.as_mut().zip(self.smallest.value()) {
+                probe.on_ack(ack, smallest, over, standing, self.cwnd, 1.0 / self.competition.delta());
+            }
+            if !self.damper.holds() && self.probed().is_none() {
                 self.steer(ack, rises, used);
             }
         }
@@ -193,7 +214,8 @@ impl Controller for Copa {
         self.damper.set_mss(mss);
     }
     fn window(&self) -> Bytes {
-        Bytes::new((self.cwnd * self.mss as f64) as u64)
+        let cwnd = self.probed().map_or(self.cwnd, |window| window.clamp(LEAST, self.cwnd));
+        Bytes::new((cwnd * self.mss as f64) as u64)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
