@@ -292,9 +292,12 @@ impl Connection {
 
     /// How long after a packet has left it is a timeout if nothing was acknowledged.
     fn timeout_after(&self) -> Span {
+        // What the handshake took says little: on a slow link a full packet takes longer than its whole round trip.
+        let known = self.flights.iter().any(|flight| flight.delivered() > 0);
         // While nothing is heard a deadline passes.
-        let fast = self.flights.iter().any(Flight::wants_fast_timeout)
-            || self.outgoing.values().any(Outgoing::is_planned);
+        let fast = known
+            && (self.flights.iter().any(Flight::wants_fast_timeout)
+                || self.outgoing.values().any(Outgoing::is_planned));
         if fast { self.rtt.fast_timeout() } else { self.rtt.timeout() }
     }
 
