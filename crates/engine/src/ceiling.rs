@@ -1,27 +1,28 @@
-//! What links and shapers leave for the payload of a group's TCP, after all headers.
+//! What links and shapers leave for the payload of a group's stream, after all headers.
 
 use weir_base::{Bytes, Rate};
 use weir_plan::{Group, Ip, Link, Run};
 use weir_queue::Config;
+use weir_transport::FullPacket;
 
-/// Headers of TCP with timestamps (RFC 9293, RFC 7323), and those of IP (RFC 791, RFC 8200), in bytes.
-const TCP: u64 = 20 + 12;
-const IPV4: u64 = 20;
-const IPV6: u64 = 40;
+/// Headers of IP (RFC 791, RFC 8200).
+const IPV4: Bytes = Bytes::new(20);
+const IPV6: Bytes = Bytes::new(40);
 
-/// What these links and the shapers before them leave for a group's payload, at their fastest; none for another transport than TCP, and
-/// where a recording says how fast a link is.
+/// What these links and the shapers before them leave for a group's payload, at their fastest; none for a transport that does not say what
+/// a full packet carries, and where a recording says how fast a link is.
 pub(crate) fn ceiling(run: &Run, group: &Group, links: &[&Link]) -> Option<Rate> {
-    if group.transport.as_ref()?.name() != "tcp" || links.iter().any(|link| link.traces().next().is_some()) {
+    if links.iter().any(|link| link.traces().next().is_some()) {
         return None;
     }
     let is_its = |flow: &usize| run.groups[run.flows[*flow].group].name == group.name;
     let flows: Vec<u32> = (0..run.flows.len()).filter(is_its).map(|flow| flow as u32).collect();
-    let packet = run.mtu(*flows.first()? as usize).get();
-    let payload = packet.saturating_sub(TCP + if group.ip == Ip::V6 { IPV6 } else { IPV4 });
+    let ip_header = if group.ip == Ip::V6 { IPV6 } else { IPV4 };
+    let FullPacket { payload, length } =
+        group.transport.as_ref()?.full_packet(run.mtu(*flows.first()? as usize), ip_header)?;
     let of = |rate: Rate, overhead: Bytes| {
-        let bits =
-            u128::from(rate.bits_per_sec()) * u128::from(payload) / u128::from(packet + overhead.get());
+        let bits = u128::from(rate.bits_per_sec()) * u128::from(payload.get())
+            / u128::from((length + overhead).get());
         Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX))
     };
     let of_link = |link: &&Link| {

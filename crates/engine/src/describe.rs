@@ -34,6 +34,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         rtt: group.rtt(),
         route: route(run, &paths, group),
         drawn: group.workload.has_random_arrivals(),
+        deadline: group.workload.deadline(),
         probes: matches!(group.workload.role(), weir_workload::Role::Echo(_)),
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {

@@ -103,6 +103,9 @@ pub struct GroupInfo {
     /// Whether its flows were drawn: many short ones, of which nobody looks at single ones.
     #[serde(default)]
     pub drawn: bool,
+    /// By when its messages are to be there, where its workload says.
+    #[serde(default)]
+    pub deadline: Option<Span>,
     /// Whether its flows only measure their way: they compete with no other.
     #[serde(default)]
     pub probes: bool,

@@ -1,6 +1,8 @@
 //! A run over time: plain vectors on one grid of points, for plots. A point is one sample period, or as many as it takes to
 //! keep within the number asked for; what is merged is merged exactly (bytes and histograms, never means of means).
 
+mod told;
+
 use crate::info::RunInfo;
 use crate::metrics::{mbps, percent, ratio};
 use crate::packed::PackedHistogram;
@@ -67,6 +69,7 @@ pub fn series(info: &RunInfo, records: &Records, points: usize) -> SeriesSet {
     }
     group_series(&grid, info, records, &mut out.series);
     message_series(&grid, info, records, &mut out.series);
+    told::told_series(&grid, info, records, &mut out.series);
     let shared = |of: Component| !matches!(of, Component::Controller(_));
     state_series(&grid, records, shared, &mut out.series);
     out

@@ -322,7 +322,18 @@ weir.spreadPlot = (chart) => {
   let log = false;
   let plot = null;
   const lines = chart.spreads;
-  const told = lines.map((line) => `${line.name}: half at or below ${num(line.values[shares.indexOf(0.5)])}, 99 % at or below ${num(line.values[shares.indexOf(0.99)])}, of ${weir.count(line.count)} values`);
+  // The share at or below a value, in percent.
+  const shareAt = (line, value) => {
+    const after = line.values.findIndex((known) => known > value);
+    if (after === 0) return 0;
+    if (after < 0) return 100;
+    const [a, b] = [line.values[after - 1], line.values[after]];
+    return 100 * (shares[after - 1] + (shares[after] - shares[after - 1]) * ((value - a) / (b - a)));
+  };
+  // A value that a line was to stay at or below has a dashed line of its colour.
+  const limits = lines.filter((line) => Number.isFinite(line.limit));
+  const atLimit = (line) => `; ${num(shareAt(line, line.limit))} % within the deadline of ${weir.withUnit(line.limit, chart.unit)}`;
+  const told = lines.map((line) => `${line.name}: half at or below ${num(line.values[shares.indexOf(0.5)])}, 99 % at or below ${num(line.values[shares.indexOf(0.99)])}, of ${weir.count(line.count)} values${limits.includes(line) ? atLimit(line) : ""}`);
   box.setAttribute("aria-label", `Distribution of ${chart.title} in ${chart.unit}. ${told.join("; ")}.`);
 
   // Points with ascending values: where several shares have one value, the largest.
@@ -335,14 +346,6 @@ weir.spreadPlot = (chart) => {
     });
     return points;
   };
-  // The share at or below a value, in percent.
-  const shareAt = (line, value) => {
-    const after = line.values.findIndex((known) => known > value);
-    if (after === 0) return 0;
-    if (after < 0) return 100;
-    const [a, b] = [line.values[after - 1], line.values[after]];
-    return 100 * (shares[after - 1] + (shares[after] - shares[after - 1]) * ((value - a) / (b - a)));
-  };
   const toggle = el("button", { type: "button", class: "scale", "aria-pressed": "false", title: "Logarithmic scale of values", onclick: () => {
     log = !log;
     toggle.setAttribute("aria-pressed", String(log));
@@ -350,11 +353,12 @@ weir.spreadPlot = (chart) => {
   } }, "log");
   const drawing = () => {
     const points = lines.map(pointsOf);
-    const all = points.flat().map(([value]) => value);
+    const all = [...points.flat().map(([value]) => value), ...limits.map((line) => line.limit)];
     const high = Math.max(...all) || 1;
     const low = log ? Math.min(...all) : Math.min(0, ...all);
     return weir.save.drawLines({ title: `Distribution of ${chart.title}`, x: { label: `${chart.title}, ${chart.unit}`, low, high: high > low ? high : low + 1, log }, y: { label: "at or below, %", low: 0, high: 100 },
-      lines: lines.map((line, i) => ({ name: line.name, colour: colourOf(line), dash: dashOf(line), width: 2, points: points[i] })) });
+      lines: [...lines.map((line, i) => ({ name: line.name, colour: colourOf(line), dash: dashOf(line), width: 2, points: points[i] })),
+        ...limits.map((line) => ({ name: `${line.name}: deadline`, colour: colourOf(line), dash: [6, 4], width: 1, points: [[line.limit, 0], [line.limit, 100]] }))] });
   };
   const csv = () => [["share", ...lines.map((line) => `${line.name} (${chart.unit})`)], ...shares.map((share, i) => [share, ...lines.map((line) => line.values[i])])];
   const legend = chart.lines && chart.lines.length ? null : el("div", { class: "lines still" }, lines.map((line) => {
@@ -363,6 +367,25 @@ weir.spreadPlot = (chart) => {
     return key;
   }));
   const node = el("div", { class: "spread" }, el("div", { class: "bar" }, el("h4", null, "Distribution after the warm-up"), toggle, weir.save.buttons("distribution of " + chart.title, drawing, csv)), legend, box);
+
+  function drawLimits(plot) {
+    const { ctx, bbox } = plot;
+    for (const line of limits) {
+      const at = Math.round(plot.valToPos(line.limit, "x", true));
+      ctx.save();
+      ctx.strokeStyle = ctx.fillStyle = colourOf(line);
+      ctx.lineWidth = devicePixelRatio;
+      ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(at, bbox.top);
+      ctx.lineTo(at, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.font = `${12 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
+      ctx.textAlign = at > bbox.left + bbox.width / 2 ? "right" : "left";
+      ctx.fillText("deadline", at + (ctx.textAlign === "right" ? -5 : 5) * devicePixelRatio, bbox.top + bbox.height - 8 * devicePixelRatio);
+      ctx.restore();
+    }
+  }
 
   function draw() {
     if (plot) plot.destroy();
@@ -379,13 +402,17 @@ weir.spreadPlot = (chart) => {
       legend: { show: false },
       padding: [8, 18, 0, 0],
       cursor: { drag: { x: true, y: false }, points: { show: false } },
-      scales: { x: { time: false, distr: log ? 3 : 1, range: (_, low, high) => (log ? [low, high > low ? high : low * 2] : [Math.min(0, low), high || 1]) }, y: { range: () => [0, 100] } },
+      scales: { x: { time: false, distr: log ? 3 : 1, range: (_, low, most) => {
+        const high = Math.max(most, ...limits.map((line) => line.limit));
+        return log ? [low, high > low ? high : low * 2] : [Math.min(0, low), high || 1];
+      } }, y: { range: () => [0, 100] } },
       axes: [axis({ label: `${chart.title.split(",")[0].toLowerCase()}, ${chart.unit}`, labelSize: 18, size: 30, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) }),
         axis({ label: "at or below, %", labelSize: 18, size: wideEnough })],
       series: [{}, ...lines.map((line) => ({ label: line.name, stroke: () => colourOf(line), width: 2, dash: dashOf(line), points: { show: false }, spanGaps: true }))],
       hooks: {
         init: tip.init,
         setCursor: tip.setCursor,
+        drawAxes: [drawLimits],
         draw: [(plot) => {
           if (plot.bbox.width > 0 && lines.some((line) => line.values.length)) box.dataset.drawn = "true";
         }],
@@ -417,7 +444,7 @@ weir.gather = (sources) => {
       const all = charts.get(chart.k);
       const style = (line) => ({ name: name(line.n), plain: line.n, ink: line.i, dashed, ...(colour ? { colour: colour(line) } : {}) });
       for (const line of chart.lines) all.lines.push({ ...style(line), thin: line.thin, cap: line.cap, off: Boolean(line.off), values: onGrid(which, line.v), ...(line.low ? { low: onGrid(which, line.low), high: onGrid(which, line.high) } : {}) });
-      for (const line of chart.d || []) all.spreads.push({ ...style(line), count: line.c, values: line.v });
+      for (const line of chart.d || []) all.spreads.push({ ...style(line), count: line.c, limit: line.limit, values: line.v });
     }
   });
   return [...charts.values()];

@@ -44,13 +44,15 @@ pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize, warmup: Opt
         source.delay(),
         source.waits("completion", "Completion time of flows", "s", "completion_time_s"),
         source.waits("requests", "Request time", "ms", "request_time_ms"),
-        source.waits("frames", "Frame delay", "ms", "frame_delay_ms"),
+        source.frames(),
         source.of_groups("on-time", "Frames on time", "%", "frames_on_time_percent"),
         source.waits("echoes", "Echo time", "ms", "echo_time_ms"),
         source.of_groups("echoes-lost", "Echoes lost", "%", "echoes_lost_percent"),
         source.waits("ensembles", "Delay of an ensemble's frames", "ms", "ensemble_delay_ms"),
         source.waits("asynchrony", "Completion asynchrony", "ms", "completion_asynchrony_ms"),
         source.waits("stalls", "Stall time", "ms", "stall_time_ms"),
+        source.modes(),
+        source.estimate(),
         source.rtt(),
         source.of_groups("window", "Congestion window, mean of the flows", "segments", "cwnd_segments"),
         source.fates(),
@@ -165,7 +167,8 @@ impl Source<'_> {
     /// A distribution under a name; none where nothing was measured.
     fn spread(&self, metric: &str, of: Subject, name: &str, ink: Ink) -> Option<Spread> {
         let spread = self.spreads.iter().find(|spread| spread.name == metric && spread.of == of)?;
-        Some(Spread { name: name.into(), ink, count: spread.count, values: spread.values.clone() })
+        let values = spread.values.clone();
+        Some(Spread { name: name.into(), ink, count: spread.count, values, limit: None })
     }
 
     /// The same distribution of every group.
@@ -184,6 +187,45 @@ impl Source<'_> {
         // One value is no distribution.
         spreads.retain(|spread| spread.count > 1);
         Chart { spreads, ..chart(key, title, unit, self.groups(series)) }
+    }
+
+    /// Delays of frames, with the deadline of each group in the distribution.
+    fn frames(&self) -> Chart {
+        let mut chart = self.waits("frames", "Frame delay", "ms", "frame_delay_ms");
+        for spread in &mut chart.spreads {
+            let group = self.info.groups.iter().find(|group| group.name == spread.name);
+            spread.limit = group.and_then(|group| group.deadline).map(Span::as_millis_f64);
+        }
+        chart
+    }
+
+    /// How streams with a deadline are protected: of the groups of packets that were begun, the part in each mode.
+    fn modes(&self) -> Chart {
+        const MODES: [(&str, &str); 3] =
+            [("pure_arq_percent", "pure ARQ"), ("coded_arq_percent", "coded ARQ"), ("fec_percent", "FEC")];
+        let mut lines = vec![];
+        for (of, group) in (0..).zip(&self.info.groups) {
+            for (ink, (series, mode)) in MODES.into_iter().enumerate() {
+                let name =
+                    if self.info.groups.len() > 1 { format!("{}, {mode}", group.name) } else { mode.into() };
+                lines.push(self.line(series, Subject::Group(of), &name, Ink::Plain(ink)));
+            }
+        }
+        let note = "Of the groups of packets that were begun, the part that was planned in each mode.".into();
+        Chart { note: Some(note), ..chart("modes", "Modes of the error control", "%", lines) }
+    }
+
+    /// What connections take the path's rate for, beside what links could have sent.
+    fn estimate(&self) -> Chart {
+        let mut lines = self.groups("capacity_estimate_mbps");
+        if lines.iter().any(Option::is_some) {
+            for (place, (link, name)) in self.data_links().into_iter().enumerate() {
+                let name = format!("capacity of link {name}");
+                let line = self.line("link_capacity_mbps", Subject::Link(link), &name, Ink::Plain(place));
+                lines.push(line.map(Line::thin).map(Line::bound));
+            }
+        }
+        chart("estimate", "Estimated capacity", "Mbit/s", lines)
     }
 
     fn bottleneck(&self) -> Option<(Subject, &str)> {

@@ -362,6 +362,8 @@ pub struct Spread {
     pub count: u64,
     /// The values at or below which each of [`RunSeries::shares`] lies.
     pub values: Vec<f64>,
+    /// What they were to stay at or below: a deadline.
+    pub limit: Option<f64>,
 }
 
 /// A line in a plot.

@@ -191,7 +191,12 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
     script.push_str("],\"d\":[");
     for spread in &chart.spreads {
         let (name, ink) = (json!(spread.name), ink(spread.ink, run, colours));
-        let _ = write!(script, "\n{{\"n\":{name},\"i\":\"{ink}\",\"c\":{},\"v\":[", spread.count);
+        let limit = json!(spread.limit);
+        let _ = write!(
+            script,
+            "\n{{\"n\":{name},\"i\":\"{ink}\",\"c\":{},\"limit\":{limit},\"v\":[",
+            spread.count
+        );
         push_values(spread.values.iter().copied().map(Some), script);
         script.push_str("]},");
     }

@@ -44,6 +44,15 @@ pub struct Setup<'a> {
     pub flow: u64,
 }
 
+/// A full packet of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FullPacket {
+    /// What it carries for the application.
+    pub payload: Bytes,
+    /// The length of its IP packet.
+    pub length: Bytes,
+}
+
 /// What a transport's parameters tell of it.
 trait Transport {
     /// Whether it carries datagrams, or streams.
@@ -66,6 +75,12 @@ trait Transport {
     /// Bytes that such a layer puts before what the application sends in a datagram.
     fn layer_header(&self) -> u32 {
         0
+    }
+    /// What a full packet of a stream carries, where packets are of at most `mtu` bytes with an IP header of so many; `None` where that
+    /// is not known beforehand.
+    fn full_packet(&self, mtu: Bytes, ip_header: Bytes) -> Option<FullPacket> {
+        let _ = (mtu, ip_header);
+        None
     }
     /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
     /// open.
@@ -131,6 +146,11 @@ impl Config {
     /// Bytes that such a layer puts before what the application sends in a datagram.
     pub fn layer_header(&self) -> u32 {
         self.transport().layer_header()
+    }
+    /// What a full packet of a stream carries, where packets are of at most `mtu` bytes with an IP header of so many; `None` where that
+    /// is not known beforehand.
+    pub fn full_packet(&self, mtu: Bytes, ip_header: Bytes) -> Option<FullPacket> {
+        self.transport().full_packet(mtu, ip_header)
     }
     /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
     /// open.

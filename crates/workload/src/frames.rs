@@ -183,6 +183,9 @@ impl Parameters for Config {
     fn datagram(&self) -> Option<(Bytes, Bytes)> {
         Some((self.packet, Bytes::new(PART_HEADER as u64 + 1)))
     }
+    fn deadline(&self) -> Option<Span> {
+        Some(self.deadline)
+    }
     fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {
         Some(Log::Frames(FrameLog::new(self.fps, self.deadline, start, stop, end)))
     }

@@ -204,6 +204,10 @@ trait Parameters {
         let _ = (start, stop, end);
         None
     }
+    /// By when its messages are to be there, where it says.
+    fn deadline(&self) -> Option<Span> {
+        None
+    }
     /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
     fn datagram(&self) -> Option<(Bytes, Bytes)> {
         None
@@ -289,6 +293,10 @@ impl Config {
     /// What keeps account of its messages, for a flow of these times in a run that ends then.
     pub fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {
         self.parameters().log(start, stop, end)
+    }
+    /// By when its messages are to be there, where it says.
+    pub fn deadline(&self) -> Option<Span> {
+        self.parameters().deadline()
     }
     /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
     pub fn datagram(&self) -> Option<(Bytes, Bytes)> {

@@ -1,5 +1,5 @@
-//! What a connection tells of itself: what it takes the path's rate for, which of its controllers carried its packets, and how much of
-//! what arrived was of use. These metrics are there only where the transport tells (SLIQ).
+//! What a connection tells of itself: what it takes the path's rate for, which of its controllers carried its packets, how much of
+//! what arrived was of use, and how it was protected. These metrics are there only where the transport tells (SLIQ).
 
 use super::told::FlowCounter;
 use super::value::{Distribution, Value, ratio};
@@ -17,6 +17,27 @@ impl Flows<'_> {
     fn part(&self, part: FlowCounter, rest: FlowCounter) -> Value {
         let shares = self.grown(part).zip(self.grown(rest));
         Value::from(shares.and_then(|(part, rest)| ratio(100.0 * part, part + rest)))
+    }
+
+    /// How much of what arrived was of use, in percent.
+    fn efficiency(&self) -> Option<f64> {
+        let (usable, arrived) = self.grown(FlowCounter::Usable).zip(self.grown(FlowCounter::Arrived))?;
+        // A group that ends at the window's begin may have arrived before it.
+        ratio(100.0 * usable, arrived).map(|share| share.min(100.0))
+    }
+
+    /// The same as plans expected it.
+    fn planned(&self) -> Option<f64> {
+        let sums = self.each().map(|flow| flow.planned);
+        let (count, sum) = sums.fold((0, 0.0), |(count, sum), (more, of)| (count + more, sum + of));
+        ratio(100.0 * sum, count as f64)
+    }
+
+    /// The groups of packets that were sent in a mode of the error control, as a share of those of all modes, in percent.
+    fn mode(&self, mode: FlowCounter) -> Value {
+        const ALL: [FlowCounter; 3] = [FlowCounter::PureArq, FlowCounter::CodedArq, FlowCounter::Fec];
+        let all = ALL.iter().filter_map(|mode| self.grown(*mode)).sum();
+        Value::from(self.grown(mode).and_then(|groups| ratio(100.0 * groups, all)))
     }
 
     /// Each estimate of the window with what the path could carry in the period that ended then, in Mbit/s.
@@ -112,12 +133,7 @@ pub(super) const EFFICIENCY: Metric = Metric {
     source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, once a sample period",
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| {
-        let counts = f.grown(FlowCounter::Usable).zip(f.grown(FlowCounter::Arrived));
-        // A group that ends at the window's begin may have arrived before it.
-        let share = counts.and_then(|(usable, arrived)| ratio(100.0 * usable, arrived));
-        Value::from(share.map(|share| share.min(100.0)))
-    }),
+    formula: Formula::Messages(|f| Value::from(f.efficiency())),
 };
 
 /// How much of what arrives is of use as planned.
@@ -130,19 +146,69 @@ pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
+    formula: Formula::Messages(|f| Value::from(f.planned())),
+};
+
+/// How far the one is below the other.
+pub(super) const SHORTFALL: Metric = Metric {
+    name: "aec_shortfall_points",
+    title: "Efficiency below what plans expect",
+    unit: "points",
+    of: OF,
+    definition: "Efficiency that the plans expect less the efficiency of the error control, in percentage points; 0 where it is higher than expected.",
+    source: "GNAT report (BBN 2021), section 3.3.3",
+    bound: None,
+    domain: Domain::NotNegative,
     formula: Formula::Messages(|f| {
-        let (count, sum) =
-            f.each().fold((0, 0.0), |(count, sum), flow| (count + flow.planned.0, sum + flow.planned.1));
-        Value::from(ratio(100.0 * sum, count as f64))
+        Value::from(f.planned().zip(f.efficiency()).map(|(planned, got)| (planned - got).max(0.0)))
     }),
+};
+
+/// What was sent by retransmissions alone.
+pub(super) const PURE_ARQ: Metric = Metric {
+    name: "pure_arq_percent",
+    title: "Groups sent by pure ARQ",
+    unit: "%",
+    of: OF,
+    definition: "Groups of packets of a stream with a deadline that the error control planned to send by retransmissions alone, as a share of all groups with a plan.",
+    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, once a sample period",
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| f.mode(FlowCounter::PureArq)),
+};
+
+/// What was sent by retransmissions and repair packets.
+pub(super) const CODED_ARQ: Metric = Metric {
+    name: "coded_arq_percent",
+    title: "Groups sent by coded ARQ",
+    unit: "%",
+    of: OF,
+    definition: "The same of groups with repair packets and several rounds.",
+    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, once a sample period",
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| f.mode(FlowCounter::CodedArq)),
+};
+
+/// What was sent by repair packets in one round.
+pub(super) const FEC: Metric = Metric {
+    name: "fec_percent",
+    title: "Groups sent by FEC",
+    unit: "%",
+    of: OF,
+    definition: "The same of groups with repair packets in one round.",
+    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, once a sample period",
+    bound: None,
+    domain: Domain::Percent,
+    formula: Formula::Messages(|f| f.mode(FlowCounter::Fec)),
 };
 
 #[cfg(test)]
 mod tests {
-    use crate::info::{FlowInfo, GroupInfo, LinkInfo, RunInfo, WindowInfo};
+    use crate::info::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo, WindowInfo};
     use crate::types::{Component, FlowSample, LinkSample, Recorder, StateSample};
     use crate::{Records, RunSummary, Value};
-    use weir_base::{Bytes, Span, Time};
+    use weir_base::{Bytes, Rate, Span, Time};
     use weir_fabric::LinkCounters;
 
     /// Eight seconds in periods of 100 ms over a link of 8 Mbit/s, which from the fourth second on carries half of it. The sender takes it for
@@ -181,6 +247,9 @@ mod tests {
                 ("arrived_packets", 100.0 * period as f64),
                 ("usable_packets", 80.0 * period as f64),
                 ("plan_efficiency", 0.85),
+                ("pure_arq_groups", period as f64),
+                ("coded_arq_groups", 0.0),
+                ("fec_groups", 3.0 * period as f64),
             ];
             for (name, value) in told {
                 records.state(&StateSample { at, of: Component::Controller(0), name, value });
@@ -205,7 +274,26 @@ mod tests {
             (of(1, "aec_efficiency_percent"), of(1, "aec_planned_efficiency_percent")),
             (Some(80.0), Some(85.0))
         );
+        assert_eq!(of(1, "aec_shortfall_points"), Some(5.0));
+        let modes = ["pure_arq_percent", "coded_arq_percent", "fec_percent"].map(|mode| of(1, mode));
+        assert_eq!(modes, [Some(25.0), Some(0.0), Some(75.0)]);
         assert_eq!(summary.invalid, [""; 0]);
+    }
+
+    #[test]
+    fn the_theoretical_maximum_follows_the_link_and_its_losses() {
+        let (mut info, mut records) = run();
+        // Half of a packet on the link is payload, and the link loses one of four.
+        let (rate, ceiling) = (Rate::from_mbit_per_sec(8), Rate::from_mbit_per_sec(4));
+        info.groups[0].route = RouteInfo { rate: Some(rate), ceiling: Some(ceiling), ..RouteInfo::default() };
+        for sample in &mut records.links {
+            (sample.counters.lost, sample.counters.forwarded) = (1, 3);
+        }
+        let summary = RunSummary::new(&info, &records, None);
+        let of =
+            |window: usize| summary.windows[window].groups[0].metrics.get("goodput_theory_ratio").scalar();
+        // 4 Mbit/s of 8 / 2 x 0.75, and on average 3 of 4 / 2 x 0.75.
+        assert_eq!((of(0), of(1)), (Some(1.33333), Some(2.0)));
     }
 
     #[test]
@@ -223,7 +311,8 @@ mod tests {
         let (info, mut records) = run();
         records.states.clear();
         let summary = RunSummary::new(&info, &records, None);
-        let told = ["capacity_estimate_mbps", "first_controller_percent", "aec_efficiency_percent"];
+        let told =
+            ["capacity_estimate_mbps", "first_controller_percent", "aec_efficiency_percent", "fec_percent"];
         assert!(summary.groups[0].metrics.iter().all(|(name, _)| !told.contains(&name)));
     }
 }

@@ -14,7 +14,7 @@ mod second;
 mod tcp;
 #[cfg(test)]
 mod tests;
-mod told;
+pub(crate) mod told;
 mod value;
 mod view;
 
@@ -59,6 +59,7 @@ pub const METRICS: &[Metric] = &[
     aqm::OVERLOAD_TOGGLES,
     rate::GOODPUT,
     rate::GOODPUT_CEILING,
+    rate::THEORY,
     rate::READ,
     rate::GOODPUT_SHARE,
     rate::THROUGHPUT,
@@ -97,6 +98,10 @@ pub const METRICS: &[Metric] = &[
     connection::SECOND_CONTROLLER,
     connection::EFFICIENCY,
     connection::PLANNED_EFFICIENCY,
+    connection::SHORTFALL,
+    connection::PURE_ARQ,
+    connection::CODED_ARQ,
+    connection::FEC,
     ensemble::ASYNCHRONY,
     ensemble::STALL,
     ensemble::DELAY,

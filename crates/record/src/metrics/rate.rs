@@ -6,6 +6,7 @@ use super::{Domain, Flows, Formula, Level, Metric};
 use crate::bound::Bound;
 use crate::types::FlowSample;
 use weir_base::{Span, Time};
+use weir_fabric::LinkCounters;
 
 impl<'a> Flows<'a> {
     pub(super) fn each(&self) -> impl Iterator<Item = &'a FlowView> + use<'a> {
@@ -65,10 +66,34 @@ impl<'a> Flows<'a> {
         ratio(sum, count)
     }
 
+    /// What all applications read while any of them was active, in Mbit/s.
+    fn goodput(&self) -> Option<f64> {
+        self.active().filter(|_| self.read()).and_then(|span| mbps(self.sum(|s| s.read_bytes), span))
+    }
+
+    /// The number of their group.
+    fn group(&self) -> Option<u32> {
+        Some(self.view.info.flows.get(*self.members.first()?)?.group)
+    }
+
     /// What the route of their group leaves for payload, in Mbit/s, where that is known.
     fn ceiling(&self) -> Option<f64> {
-        let group = self.view.info.flows.get(*self.members.first()?)?.group;
-        Some(self.view.info.groups.get(group as usize)?.route.ceiling?.mbit_per_sec())
+        Some(self.view.info.groups.get(self.group()? as usize)?.route.ceiling?.mbit_per_sec())
+    }
+
+    /// What of it is possible in the window, as links change and lose packets, in Mbit/s.
+    fn theory(&self) -> Option<f64> {
+        let (group, view) = (self.group()?, self.view);
+        let route = &view.info.groups.get(group as usize)?.route;
+        let links = view.info.links.iter().zip(&view.links);
+        let crossed = links.filter(|(info, _)| info.groups.contains(&group)).map(|(_, link)| link);
+        let rates = crossed.clone().filter_map(|link| mbps(link.sum.capacity.get(), view.window.length()));
+        let survives = crossed.map(|link| {
+            let LinkCounters { lost, forwarded, .. } = link.sum.counters;
+            1.0 - ratio(lost as f64, (lost + forwarded) as f64).unwrap_or(0.0)
+        });
+        let payload = ratio(self.ceiling()?, route.rate?.mbit_per_sec())?;
+        Some(rates.reduce(f64::min)? * payload * survives.product::<f64>())
     }
 
     /// Mean of the flows' time-mean windows, in segments.
@@ -95,9 +120,7 @@ pub(super) const GOODPUT: Metric = Metric {
     source: "RFC 7928, section 2.5 (goodput); counted where applications read",
     bound: None,
     domain: Domain::Carried,
-    formula: Formula::Flows(|f| {
-        Value::from(f.active().filter(|_| f.read()).and_then(|span| mbps(f.sum(|s| s.read_bytes), span)))
-    }),
+    formula: Formula::Flows(|f| Value::from(f.goodput())),
 };
 
 /// How near that came to all that the path leaves for payload.
@@ -106,13 +129,12 @@ pub(super) const GOODPUT_CEILING: Metric = Metric {
     title: "Goodput over the ceiling",
     unit: "",
     of: &[Level::Group],
-    definition: "Goodput over the ceiling: what the slowest link or shaper on the route of the group's data leaves for TCP's payload after all headers, where a schedule changes it the most that it ever leaves. Undefined for other transports, for recorded links and for groups of several routes.",
+    definition: "Goodput over the ceiling: what the slowest link or shaper on the route of the group's data leaves for the payload of full packets after all headers, where a schedule changes it the most that it ever leaves. Undefined for other transports than TCP and SLIQ, for recorded links and for groups of several routes.",
     source: "F. Alali 2016 (cross-layer thesis), sections 3.3 and 3.5: rates as shares of what the circuit carries",
     bound: None,
     domain: Domain::NotNegative,
     formula: Formula::Flows(|f| {
-        let goodput = f.active().filter(|_| f.read()).and_then(|span| mbps(f.sum(|s| s.read_bytes), span));
-        Value::from(goodput.zip(f.ceiling()).and_then(|(goodput, ceiling)| ratio(goodput, ceiling)))
+        Value::from(f.goodput().zip(f.ceiling()).and_then(|(goodput, ceiling)| ratio(goodput, ceiling)))
     }),
 };
 
@@ -127,6 +149,21 @@ pub(super) const READ: Metric = Metric {
     domain: Domain::NotNegative,
     bound: None,
     formula: Formula::Flows(|f| Value::from(f.read().then(|| f.sum(|s| s.read_bytes)))),
+};
+
+/// What of the theoretical maximum.
+pub(super) const THEORY: Metric = Metric {
+    name: "goodput_theory_ratio",
+    title: "Goodput over the theoretical maximum",
+    unit: "",
+    of: &[Level::Group],
+    definition: "Goodput over what is possible with the transport's own headers: what the slowest link on the data's route could carry in the window, in the proportion of payload to its packet on that link, times one less the part of the packets that links on the route lost. Undefined where goodput_ceiling_ratio is.",
+    source: "GNAT report (BBN 2021), section 3.1.1: link rate x payload / packet x (1 - loss)",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Flows(|f| {
+        Value::from(f.goodput().zip(f.theory()).and_then(|(goodput, theory)| ratio(goodput, theory)))
+    }),
 };
 
 /// A part of what all applications got.

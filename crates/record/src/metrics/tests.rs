@@ -33,6 +33,7 @@ fn run() -> RunInfo {
             ceiling: Some(Rate::from_bits_per_sec(9_600_000)),
         },
         drawn: false,
+        deadline: None,
         probes: false,
     };
     let flow = |name: &str, group, start| FlowInfo {

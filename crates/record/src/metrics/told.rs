@@ -39,22 +39,38 @@ pub(super) enum FlowCounter {
     Arrived,
     /// What they delivered, in packets.
     Usable,
+    /// Groups of such packets that were sent by retransmissions alone.
+    PureArq,
+    /// By retransmissions and repair packets.
+    CodedArq,
+    /// By repair packets in one round.
+    Fec,
 }
 
 impl FlowCounter {
     /// All of them, with the names that transports give them.
-    pub(super) const ALL: [(FlowCounter, &str); 4] = [
+    pub(super) const ALL: [(FlowCounter, &str); 7] = [
         (FlowCounter::First, "delivered_packets"),
         (FlowCounter::Second, "second_delivered_packets"),
         (FlowCounter::Arrived, "arrived_packets"),
         (FlowCounter::Usable, "usable_packets"),
+        (FlowCounter::PureArq, MODES[0].0),
+        (FlowCounter::CodedArq, MODES[1].0),
+        (FlowCounter::Fec, MODES[2].0),
     ];
 }
 
 /// What transports call the efficiency of their newest plan, 0 to 1.
 const PLANNED: &str = "plan_efficiency";
 /// What transports call their estimate of the path's rate.
-const ESTIMATE: &str = "capacity_mbps";
+pub(crate) const ESTIMATE: &str = "capacity_mbps";
+/// What transports call the groups of packets that they have sent in each mode of their error control, and what the part of each in all
+/// groups is called.
+pub(crate) const MODES: [(&str, &str); 3] = [
+    ("pure_arq_groups", "pure_arq_percent"),
+    ("coded_arq_groups", "coded_arq_percent"),
+    ("fec_groups", "fec_percent"),
+];
 
 impl View<'_> {
     /// Adds what queues and transports tell of themselves.

@@ -227,7 +227,7 @@ fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
 /// A distribution whose values rise evenly from nothing to twice the mean.
 fn spread_of(name: &str, mean: f64) -> Spread {
     let values = (0..=100).map(|percent| 0.02 * mean * f64::from(percent)).collect();
-    Spread { name: name.into(), ink: Ink::Plain(0), count: 1000, values }
+    Spread { name: name.into(), ink: Ink::Plain(0), count: 1000, values, limit: None }
 }
 
 /// How many plots the page of a run has: one for each chart, and one more for its distribution.

@@ -20,7 +20,7 @@ use super::rtt::Rtt;
 use super::schedule::Schedule;
 use super::send::Outgoing;
 use super::train::{self, Train};
-use super::wire::{DATA_HEADER, HEADER, PART_HEADER, TAG};
+use super::wire::{DATA_HEADER, DUE, HEADER, PART_HEADER, TAG};
 use super::{FastStart, MOST_STREAMS, Parameters, SealName, StreamParameters};
 use crate::Setup;
 use crate::endpoint::Stream;
@@ -148,6 +148,19 @@ fn payload_of(packet: u32, tag: u32) -> u32 {
     packet.saturating_sub((HEADER + PART_HEADER) as u32 + tag).max(1)
 }
 
+/// Bytes of a sealed packet's tag.
+fn tag(parameters: &Parameters) -> u32 {
+    if parameters.seal == SealName::Noise { TAG as u32 } else { 0 }
+}
+
+/// Bytes of a full segment where IP packets are of at most `mtu`, and of what stands around it.
+pub(super) fn full_packet(parameters: &Parameters, mtu: u32, ip_header: u32) -> (u32, u32) {
+    let (headers, tag) = (ip_header + UDP_HEADER, tag(parameters));
+    let due = if parameters.stream.deadline.is_some() { DUE as u32 } else { 0 };
+    let payload = payload_of(mtu.saturating_sub(headers), tag).saturating_sub(due).max(1);
+    (payload, headers + (HEADER + DATA_HEADER) as u32 + tag + due)
+}
+
 impl Connection {
     /// One end of the connection with this number, below 2^24.
     pub(crate) fn new(
@@ -157,7 +170,7 @@ impl Connection {
         id: u32,
         random: Random,
     ) -> Connection {
-        let tag = if parameters.seal == SealName::Noise { TAG as u32 } else { 0 };
+        let tag = tag(parameters);
         let headers = setup.ip_header + UDP_HEADER + HEADER as u32 + tag;
         let mtu = parameters.search_mtu.then(|| setup.mtu.get() as u32);
         let mtu = mtu.and_then(|most| PathMtu::new(most.saturating_sub(setup.ip_header + UDP_HEADER)));

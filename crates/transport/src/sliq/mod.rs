@@ -37,7 +37,7 @@ mod train;
 pub mod wire;
 
 use crate::ranges::within;
-use crate::{End, Settings, Setup, Transport};
+use crate::{End, FullPacket, Settings, Setup, Transport};
 use connection::Connection;
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -263,6 +263,13 @@ impl Transport for Parameters {
     }
     fn connection(&self) -> Option<&str> {
         self.connection.as_deref()
+    }
+    fn full_packet(&self, mtu: Bytes, ip_header: Bytes) -> Option<FullPacket> {
+        let (payload, around) = connection::full_packet(self, mtu.get() as u32, ip_header.get() as u32);
+        Some(FullPacket {
+            payload: Bytes::new(payload.into()),
+            length: Bytes::new((payload + around).into()),
+        })
     }
     #[cfg(feature = "seal")]
     fn protected_ends(&self, setup: &Setup<'_>) -> Option<[End; 2]> {

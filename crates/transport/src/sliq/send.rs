@@ -7,7 +7,7 @@ mod parts;
 pub(crate) use groups::PathNow;
 
 use super::aec::group::Group;
-use super::aec::{Choice, Goal, Planner};
+use super::aec::{Choice, Goal, Mode, Planner};
 use super::credit::{self, Allowed};
 use super::due;
 use super::wire::{DUE, Data, Flags, Part, Repair};
@@ -107,6 +107,8 @@ pub(crate) struct Outgoing {
     /// Mean length of a segment in bytes.
     length: Ewma,
     newest: Option<Arc<Choice>>,
+    /// Groups that were begun with a plan, by its mode.
+    pub(crate) modes: [u64; Mode::ALL.len()],
     /// Time from one hand-over to the next, in seconds, and when the last was.
     gap: Ewma,
     handed: Option<Time>,
@@ -163,6 +165,7 @@ impl Outgoing {
             path: None,
             length: Ewma::new(LENGTH_WEIGHT),
             newest: None,
+            modes: [0; Mode::ALL.len()],
             gap: Ewma::new(GAP_WEIGHT),
             handed: None,
             spare: Vec::new(),

@@ -3,10 +3,10 @@
 
 use super::{Config, Connection};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
-use crate::{Body, Buffer, End, Settings, Setup, Transport};
+use crate::{Body, Buffer, End, FullPacket, Settings, Setup, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::{Clock, Ecn, Random, Time};
+use weir_base::{Bytes, Clock, Ecn, Random, Time};
 
 /// TCP's parameters are keys of the traffic group: `cc`, `ecn`, `feedback` and so on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,11 @@ impl Transport for Parameters {
 
     fn keys(&self) -> &'static [&'static str] {
         &Settings::KEYS
+    }
+
+    fn full_packet(&self, mtu: Bytes, ip_header: Bytes) -> Option<FullPacket> {
+        let payload = mtu.saturating_sub(ip_header + Bytes::new(HEADER.into()));
+        Some(FullPacket { payload, length: mtu })
     }
 
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {

@@ -62,6 +62,12 @@ pub enum Mode {
     Fec,
 }
 
+impl Mode {
+    /// All of them, with what the groups that are sent in each are called where they are counted.
+    pub(crate) const ALL: [(Mode, &str); 3] =
+        [(Mode::PureArq, "pure_arq_groups"), (Mode::CodedArq, "coded_arq_groups"), (Mode::Fec, "fec_groups")];
+}
+
 /// How groups are sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {

@@ -2,6 +2,7 @@
 
 use super::{Connection, GONE, State};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+use crate::sliq::aec::Mode;
 use crate::sliq::flight::{Flight, News};
 use crate::sliq::receive::Incoming;
 use crate::sliq::send::Outgoing;
@@ -217,6 +218,9 @@ impl Endpoint for Connection {
             if stream.is_planned() {
                 report(part, "arrived_packets", stream.arrived as f64);
                 report(part, "usable_packets", stream.usable as f64);
+                for (mode, name) in Mode::ALL {
+                    report(part, name, stream.modes[mode as usize] as f64);
+                }
             }
             if let Some(channel) = stream.channel().filter(|_| stream.is_planned()) {
                 report(part, "plan_rtt_ms", channel.rtt.as_millis_f64());

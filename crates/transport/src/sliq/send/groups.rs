@@ -105,6 +105,9 @@ impl Outgoing {
                 (!behind || (plan.reaches_target && plan.plan.sent < packets)).then_some(plan)
             });
             self.newest.clone_from(&plan);
+            if let Some(choice) = &plan {
+                self.modes[choice.plan.mode as usize] += 1;
+            }
             let spare = plan.as_ref().map_or(Span::ZERO, |choice| {
                 let latest = waited + choice.plan.latest;
                 planner.deadline().saturating_sub(latest) / SPARE / (choice.plan.rounds as u64 - 1).max(1)

@@ -1,0 +1,86 @@
+//! What the connections of each group tell of themselves, over time: what they take the path's rate for, and how streams with a deadline are
+//! protected.
+
+use super::{Grid, Series, Subject};
+use crate::info::RunInfo;
+use crate::metrics::ratio;
+use crate::metrics::told::{ESTIMATE, MODES};
+use crate::records::Records;
+use crate::types::Component;
+use weir_base::Time;
+
+/// What was told of one group.
+#[derive(Default)]
+struct Told {
+    estimates: Vec<(Time, f64)>,
+    /// For each point, how many groups of packets were begun in each mode.
+    modes: Vec<[f64; MODES.len()]>,
+}
+
+/// The estimated rate, a mean over flows and samples of a point, and the part of each mode of the error control in the groups of packets that
+/// were begun in it; of the groups whose transport tells them.
+pub(super) fn told_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Series>) {
+    let mut told: Vec<Told> = info.groups.iter().map(|_| Told::default()).collect();
+    let mut before = vec![[0.0; MODES.len()]; info.flows.len()];
+    for state in &records.states {
+        let Component::Controller(number) = state.of else { continue };
+        let Some(flow) = info.flows.get(number as usize) else { continue };
+        let Some(of) = told.get_mut(flow.group as usize) else { continue };
+        if *state.name == *ESTIMATE {
+            of.estimates.push((state.at, state.value));
+        }
+        if let Some(mode) = MODES.iter().position(|(groups, _)| **groups == *state.name) {
+            of.modes.resize(grid.count(), Default::default());
+            let last = std::mem::replace(&mut before[number as usize][mode], state.value);
+            if let Some(point) = of.modes.get_mut(grid.point(state.at)) {
+                point[mode] += state.value - last;
+            }
+        }
+    }
+    for (group, of) in (0..).zip(told) {
+        let mut add = |name: &'static str, values: Vec<Option<f64>>| {
+            if !values.is_empty() {
+                out.push(Series { name: name.into(), of: Subject::Group(group), values });
+            }
+        };
+        if !of.estimates.is_empty() {
+            add("capacity_estimate_mbps", grid.means(of.estimates.into_iter()));
+        }
+        for (mode, (_, part)) in MODES.iter().enumerate() {
+            let share = |point: &[f64; MODES.len()]| ratio(100.0 * point[mode], point.iter().sum());
+            add(part, of.modes.iter().map(share).collect());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::types::{Component, FlowSample, Recorder, StateSample};
+    use crate::{FlowInfo, GroupInfo, Records, RunInfo, Subject, series};
+    use weir_base::{Span, Time};
+
+    #[test]
+    fn modes_are_shares_of_what_was_begun_in_a_point() {
+        let info = RunInfo {
+            sample: Span::from_secs(1),
+            groups: vec![GroupInfo::default(); 2],
+            flows: vec![FlowInfo::default(), FlowInfo { group: 1, ..FlowInfo::default() }],
+            ..RunInfo::default()
+        };
+        let mut records = Records::default();
+        // So many groups of packets until each second.
+        for (second, arq, fec) in [(1, 4.0, 0.0), (2, 7.0, 1.0), (3, 7.0, 1.0)] {
+            let at = Time::ZERO + Span::from_secs(second);
+            records.flow(&FlowSample { at, flow: 1, ..FlowSample::default() });
+            for (name, value) in [("pure_arq_groups", arq), ("fec_groups", fec), ("capacity_mbps", 8.0)] {
+                records.state(&StateSample { at, of: Component::Controller(1), name, value });
+            }
+        }
+        let set = series(&info, &records, 600);
+        let of = |name| set.get(name, Subject::Group(1)).unwrap();
+        assert_eq!(of("pure_arq_percent"), [Some(100.0), Some(75.0), None]);
+        assert_eq!(of("fec_percent"), [Some(0.0), Some(25.0), None]);
+        assert_eq!(of("capacity_estimate_mbps"), [Some(8.0); 3]);
+        assert_eq!(set.get("fec_percent", Subject::Group(0)), None);
+    }
+}
