@@ -27,6 +27,10 @@ pub(crate) struct Capacity {
 impl Capacity {
     /// So many bytes were delivered, headers included; `limited` says that more was waiting for the path.
     pub(crate) fn delivered(&mut self, bytes: u64, limited: bool, srtt: Span, now: Time) {
+        // Packets of the connection itself are no measure: a rate of zero would let nothing leave again.
+        if bytes == 0 {
+            return;
+        }
         let Some(from) = self.from else {
             self.from = Some(now);
             return;
@@ -78,6 +82,16 @@ mod tests {
         assert!((carry(&mut capacity, &mut now, 1000, 500, true) - 10.0).abs() < 0.2);
         assert!((carry(&mut capacity, &mut now, 100, 150, true) - 100.0).abs() < 2.0);
         assert!((carry(&mut capacity, &mut now, 10_000, 1100, true) - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn what_carries_nothing_is_no_measurement() {
+        let (mut capacity, mut now) = (Capacity::default(), Time::ZERO);
+        for _ in 0..100 {
+            now += Span::from_millis(100);
+            capacity.delivered(0, true, Span::from_millis(20), now);
+        }
+        assert_eq!(capacity.estimate(now), None);
     }
 
     #[test]
