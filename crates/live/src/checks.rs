@@ -8,7 +8,6 @@ use weir_control::Feedback;
 use weir_engine::EngineError;
 use weir_plan::{Group, Run};
 use weir_transport::Config;
-use weir_transport::sliq::SealName;
 
 /// Refuses transports that neither the kernel has nor a UDP socket carries, and what such a socket cannot do.
 pub(crate) fn check_transports(run: &Run) -> Result<(), EngineError> {
@@ -17,14 +16,6 @@ pub(crate) fn check_transports(run: &Run) -> Result<(), EngineError> {
         let (name, exact) = (&group.name, group.workload.role().datagrams().is_some_and(|it| it.exact));
         match transport {
             Config::Tcp(_) | Config::Udp(_) | Config::CpUdp(_) => {}
-            Config::Sliq(parameters)
-                if transport.connection().is_some() && parameters.seal != SealName::None =>
-            {
-                return Err(unable(
-                    format!("group {name}: over sockets a connection that flows share is not sealed"),
-                    "write seal = \"none\", remove `connection`, or use `--on sim`",
-                ));
-            }
             Config::Sliq(_) if exact => {
                 return Err(unable(
                     format!("group {name}: datagrams of SLIQ leave sockets, not the network itself"),

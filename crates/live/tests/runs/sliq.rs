@@ -24,10 +24,16 @@ pub(crate) fn a_transfer_arrives_whole() {
 }
 
 pub(crate) fn streams_share_a_connection() {
+    for seal in ["none", "noise"] {
+        streams_share(seal);
+    }
+}
+
+fn streams_share(seal: &str) {
     let group = |name: &str, priority: u8, start: &str, workload: &str| {
         format!(
             "[traffic.{name}]\ncc = \"copa\"\nstart = \"{start}\"\n\
-             transport = {{ kind = \"sliq\", connection = \"c\", stream = {{ priority = {priority} }} }}\n\
+             transport = {{ kind = \"sliq\", seal = \"{seal}\", connection = \"c\", stream = {{ priority = {priority} }} }}\n\
              workload = {workload}\n"
         )
     };
@@ -65,7 +71,6 @@ pub(crate) fn messages_arrive() {
 
 pub(crate) fn what_sockets_cannot_do_is_refused() {
     for (text, told) in [
-        ("transport = { kind = \"sliq\", seal = \"noise\", connection = \"c\" }\n", "is not sealed"),
         (
             "transport = \"sliq\"\nworkload = { kind = \"frames\", fps = 10, size = \"1000 B\", deadline = \"100 ms\" }\n",
             "leave sockets",

@@ -56,6 +56,9 @@ struct Entry {
     lingers: Option<Time>,
     /// Where its peer may be now.
     candidate: Option<Candidate>,
+    /// Whether its request was answered at another address as well, since somebody has sent it on: that what its peer seals comes from here
+    /// does not show then that the answer has come here.
+    doubted: bool,
 }
 
 /// The connections of a socket, by number. A number is used again when its connection is over.
@@ -110,6 +113,7 @@ impl Host {
             queued: false,
             lingers: None,
             candidate: None,
+            doubted: false,
         };
         let number = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
@@ -152,10 +156,12 @@ impl Host {
         let Some(connection) = connection_of(packet) else { return };
         match self.by_name.get(&(connection, from)).copied() {
             Some(number) => {
-                if let Some(link) = self.link(number) {
-                    link.receive_packet(packet, ecn, now);
-                    self.look_at(number);
+                let Some(Some(entry)) = self.entries.get_mut(number) else { return };
+                entry.link.receive_packet(packet, ecn, now);
+                if entry.doubted && !entry.link.is_answered() {
+                    self.ask_whether_there(number, from, packet.len(), now);
                 }
+                self.look_at(number);
             }
             None if self.came_elsewhere(from, connection, packet, ecn, now) => {}
             None => self.asked(from, connection, packet, ecn, now),
@@ -179,16 +185,24 @@ impl Host {
 
     /// Whether a packet from elsewhere is of this connection's peer. If so, that is asked to show that it is there, or has shown it.
     fn is_of(&mut self, number: usize, from: SocketAddr, packet: &[u8], ecn: Ecn, now: Time) -> bool {
-        let made = self.made;
         let Some(Some(entry)) = self.entries.get_mut(number) else { return false };
-        if !entry.link.receive_elsewhere(&mut packet.to_vec(), ecn, now) {
-            return false;
+        let opens = entry.link.receive_elsewhere(&mut packet.to_vec(), ecn, now);
+        if opens {
+            self.ask_whether_there(number, from, packet.len(), now);
+            self.look_at(number);
         }
+        opens
+    }
+
+    /// A packet of so many bytes has come from where a connection's peer may be. It is asked to show that it is there, or has shown it.
+    fn ask_whether_there(&mut self, number: usize, from: SocketAddr, bytes: usize, now: Time) {
+        let made = self.made;
+        let Some(Some(entry)) = self.entries.get_mut(number) else { return };
         // Who sees it can answer anyway, and nobody else sees it: that it is another one each time is enough.
         let challenge = now.as_nanos() ^ (made << 48);
         let candidate = entry.candidate.filter(|candidate| candidate.address == from);
         let mut candidate = candidate.unwrap_or_else(|| Candidate::new(from, challenge));
-        candidate.heard(packet.len());
+        candidate.heard(bytes);
         if entry.link.take_response() == Some(candidate.challenge) {
             self.by_name.remove(&(entry.connection, entry.peer));
             self.by_name.insert((entry.connection, from), number);
@@ -196,7 +210,7 @@ impl Host {
             if entry.peer.ip() != from.ip() {
                 entry.link.begin_path(now);
             }
-            (entry.peer, entry.candidate) = (from, None);
+            (entry.peer, entry.candidate, entry.doubted) = (from, None, false);
         } else {
             if candidate.asks(CHALLENGE, now)
                 && let Some(packet) = entry.link.challenge(candidate.challenge, now)
@@ -205,8 +219,6 @@ impl Host {
             }
             entry.candidate = Some(candidate);
         }
-        self.look_at(number);
-        true
     }
 
     /// Somebody asks for a connection.
@@ -227,7 +239,10 @@ impl Host {
             None => return,
             Some(responder) => match responder.take(packet, &octets(from), loaded, now) {
                 Answer::Nothing => return,
-                Answer::Reply(reply) => return self.replies.push_back((from, reply)),
+                Answer::Reply(reply) => {
+                    self.replies.push_back((from, reply));
+                    return self.doubt(connection);
+                }
                 Answer::Agreed { reply, seal, peer, .. } => {
                     self.exchanges.1 += 1;
                     (Link::answered(&of, packet, reply, seal, now), Some(peer))
@@ -238,6 +253,17 @@ impl Host {
             link.receive_packet(packet, ecn, now);
         }
         self.add(link, connection, from, key);
+    }
+
+    /// A request for a connection of this number was answered at another address as well.
+    fn doubt(&mut self, connection: u32) {
+        for (_, number) in
+            self.by_name.range((connection, LOWEST)..).take_while(|((other, _), _)| *other == connection)
+        {
+            if let Some(Some(entry)) = self.entries.get_mut(*number) {
+                entry.doubted |= entry.link.is_answered();
+            }
+        }
     }
 
     fn is_loaded(&mut self, now: Time) -> bool {
@@ -274,7 +300,11 @@ impl Host {
 
     /// Appends the next packet of a connection that leaves now, and answers its codepoint.
     pub fn transmit(&mut self, number: usize, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
-        self.link(number)?.transmit_packet(into, now)
+        let entry = self.entries.get_mut(number)?.as_mut()?;
+        if entry.doubted && !entry.link.is_answered() {
+            return None;
+        }
+        entry.link.transmit_packet(into, now)
     }
 
     /// A connection was looked at and has nothing more to send. Answers whether it has come to be over; its application then leaves it.
@@ -286,6 +316,8 @@ impl Host {
             entry.lingers = Some(now + LINGER);
         }
         let due = entry.lingers.unwrap_or_else(|| entry.link.next_timer());
+        // What is due to leave waits until it is known where to.
+        let due = if entry.doubted { due.max(now + PERIOD) } else { due };
         if due < entry.armed {
             entry.armed = due;
             self.timers.push(Reverse((due, number)));

@@ -4,6 +4,7 @@
 use super::connection::{Connection, OPEN_AGAIN, OPENS};
 use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Told};
 use super::seal::{KEY, Seal};
+use super::shared::{Handle, Shared};
 use super::{Parameters, SealName, StreamParameters};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::{Body, Datagram, End, Setup};
@@ -93,7 +94,10 @@ pub(super) fn pair(
     // Nobody asks for cookies.
     let responder = Responder::new(peer, NO_SECRET, &[keys.public], &NO_SECRET);
     let waits = Link::wait(&of, responder);
-    Ok([asks, waits].map(|link| End::Other(Box::new(link))))
+    Ok([asks, waits].map(|link| match parameters.connection {
+        Some(_) => End::Other(Box::new(Handle::first(link))),
+        None => End::Other(Box::new(link)),
+    }))
 }
 
 impl Link {
@@ -179,6 +183,11 @@ impl Link {
         }
     }
 
+    /// Whether a request was answered, and nothing that the peer has sealed has come yet.
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.cover, Cover::Answered(_))
+    }
+
     /// A packet has arrived from an address that is not known to be the peer's. Answers whether it is a new packet of the peer's, which
     /// it can be if it is sealed.
     pub(crate) fn receive_elsewhere(&mut self, packet: &mut [u8], ecn: Ecn, now: Time) -> bool {
@@ -207,15 +216,20 @@ impl Link {
 
     /// Appends the next packet that leaves now, and answers its codepoint.
     pub fn transmit_packet(&mut self, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
+        self.transmit_packet_of(None, into, now)
+    }
+
+    /// The same if it is this stream's, or where the second is asked for belongs to none.
+    fn transmit_packet_of(&mut self, of: Option<(u8, bool)>, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
         match &mut self.cover {
             Cover::Plain => {
-                let ecn = self.connection.next_packet(&mut self.packet, now)?;
+                let ecn = self.connection.next_packet_of(of, &mut self.packet, now)?;
                 into.extend_from_slice(&self.packet.head);
                 into.resize(into.len() + self.packet.zeros as usize, 0);
                 Some(ecn)
             }
             Cover::Sealed(seal) => {
-                let ecn = self.connection.next_packet(&mut self.packet, now)?;
+                let ecn = self.connection.next_packet_of(of, &mut self.packet, now)?;
                 let Datagram { head, zeros } = &mut self.packet;
                 head.resize(head.len() + *zeros as usize, 0);
                 // A packet that cannot be sealed is not sent: it counts as lost.
@@ -223,6 +237,7 @@ impl Link {
                 into.extend_from_slice(if sealed { head } else { &[] });
                 Some(ecn)
             }
+            _ if of.is_some_and(|(_, control)| !control) => None,
             Cover::Asking(asking) => {
                 if now < asking.due {
                     return None;
@@ -265,6 +280,17 @@ impl Link {
     /// Whether the connection is over: as either end wished, by an error of the peer, or because nothing was heard.
     pub fn is_over(&self) -> bool {
         matches!(self.cover, Cover::Failed) || self.connection.is_over()
+    }
+}
+
+impl Shared for Link {
+    fn inner(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+    fn transmit_of(&mut self, stream: u8, control: bool, into: &mut Body, now: Time) -> Option<Ecn> {
+        let datagram = into.datagram_mut();
+        datagram.set(&[], 0);
+        self.transmit_packet_of(Some((stream, control)), &mut datagram.head, now)
     }
 }
 

@@ -1,26 +1,50 @@
 //! Flows that are streams of one connection: each end of each flow is a handle to its end of the connection. The first handle also
 //! carries what belongs to the connection itself.
 
-use super::Parameters;
 use super::connection::Connection;
+use super::{Parameters, StreamParameters};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::{Body, Config, Setup};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_base::{Ecn, Time};
 
+/// A connection of which each stream is another flow's: plain, or behind what protects it.
+pub(crate) trait Shared: Endpoint {
+    /// The same without what is the driver's alone.
+    fn inner(&mut self) -> &mut Connection;
+    /// The next packet if it is this stream's, or belongs to the connection itself and `control` is asked for.
+    fn transmit_of(&mut self, stream: u8, control: bool, into: &mut Body, now: Time) -> Option<Ecn>;
+    /// One more stream; answers its number, `None` where there are too many.
+    fn add_stream(&mut self, parameters: &StreamParameters, messages: bool) -> Option<u8> {
+        self.inner().add_stream(parameters, messages)
+    }
+}
+
+impl Shared for Connection {
+    fn inner(&mut self) -> &mut Connection {
+        self
+    }
+    fn transmit_of(&mut self, stream: u8, control: bool, into: &mut Body, now: Time) -> Option<Ecn> {
+        let datagram = into.datagram_mut();
+        let ecn = self.next_packet_of(Some((stream, control)), datagram, now)?;
+        datagram.zeros += self.tag();
+        Some(ecn)
+    }
+}
+
 /// One flow's end of a connection.
 pub(crate) struct Handle {
-    connection: Arc<Mutex<Connection>>,
+    connection: Arc<Mutex<dyn Shared>>,
     stream: u8,
 }
 
 impl Handle {
     /// The handle of the flow whose end this is made for; its stream is number 0.
-    pub(crate) fn first(connection: Connection) -> Handle {
+    pub(crate) fn first(connection: impl Shared + 'static) -> Handle {
         Handle { connection: Arc::new(Mutex::new(connection)), stream: 0 }
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    fn connection(&self) -> MutexGuard<'_, dyn Shared + 'static> {
         // A connection is in order after each call, so one that panicked has left nothing half done that matters.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,7 +82,7 @@ impl Endpoint for Handle {
         self.connection().keep_full(Stream(self.stream.into()), greedy)
     }
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
-        self.connection().read_of(self.stream, &mut |read| to(Stream(0), read));
+        self.connection().inner().read_of(self.stream, &mut |read| to(Stream(0), read));
     }
     fn close(&mut self, _: Option<Stream>, now: Time) {
         self.connection().close(Some(Stream(self.stream.into())), now);
@@ -67,10 +91,10 @@ impl Endpoint for Handle {
         self.connection().is_open()
     }
     fn finished(&self) -> bool {
-        self.connection().has_ended(self.stream)
+        self.connection().inner().has_ended(self.stream)
     }
     fn all_acknowledged(&self) -> bool {
-        self.connection().is_settled(self.stream)
+        self.connection().inner().is_settled(self.stream)
     }
     fn counts(&self) -> Counts {
         if self.is_first() { self.connection().counts() } else { Counts::default() }

@@ -12,19 +12,9 @@ use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
 
 impl Connection {
-    /// The next packet if it is this stream's, or belongs to the connection itself and `control` is asked for.
-    pub(crate) fn transmit_of(
-        &mut self,
-        stream: u8,
-        control: bool,
-        into: &mut Body,
-        now: Time,
-    ) -> Option<Ecn> {
-        let datagram = into.datagram_mut();
-        let control = control && self.control(datagram, now);
-        let ecn = if control { Some(self.ecn) } else { self.data(datagram, Some(stream), now) };
-        datagram.zeros += if ecn.is_some() { self.tag } else { 0 };
-        ecn
+    /// What a sealed packet is longer by, on the simulator.
+    pub(crate) fn tag(&self) -> u32 {
+        self.tag
     }
 
     /// A packet has arrived that begins with these bytes, which so many zeros follow, with this codepoint.
@@ -55,9 +45,18 @@ impl Connection {
         self.take_packet(header, rest, ecn, now);
     }
 
-    /// Writes the next packet that leaves now, and answers its codepoint.
-    pub(crate) fn next_packet(&mut self, into: &mut Datagram, now: Time) -> Option<Ecn> {
-        if self.control(into, now) { Some(self.ecn) } else { self.data(into, None, now) }
+    /// Writes the next packet that leaves now, and answers its codepoint. `of` says that it is wanted only if it is this stream's, or the
+    /// connection's own where that is wanted too.
+    pub(crate) fn next_packet_of(
+        &mut self,
+        of: Option<(u8, bool)>,
+        into: &mut Datagram,
+        now: Time,
+    ) -> Option<Ecn> {
+        if of.is_none_or(|(_, control)| control) && self.control(into, now) {
+            return Some(self.ecn);
+        }
+        self.data(into, of.map(|(stream, _)| stream), now)
     }
 
     /// Hands over what of a stream waits to be read.
@@ -98,7 +97,7 @@ impl Endpoint for Connection {
 
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
         let datagram = into.datagram_mut();
-        let ecn = self.next_packet(datagram, now)?;
+        let ecn = self.next_packet_of(None, datagram, now)?;
         datagram.zeros += self.tag;
         Some(ecn)
     }

@@ -296,3 +296,44 @@ fn a_packet_that_somebody_sends_on_from_elsewhere_moves_nobody() {
     assert!(sent(&mut pair.server, ms(300)).iter().all(|(to, _)| *to == at(CLIENT)));
     assert_eq!((pair.server.peer(0), read(&mut pair.server, 0)), (Some(at(CLIENT)), b"once".to_vec()));
 }
+
+#[test]
+fn who_sends_a_handshake_on_gets_no_more_than_it_has_sent() {
+    let mut pair = pair();
+    let number = pair.ask(77, pair.server_key, ms(0));
+    let (elsewhere, mut bytes) = (at("10.9.9.9:5"), [0usize; 2]);
+    // The request comes from a stranger, and then from the client, which gets the answer.
+    let (_, request) = sent(&mut pair.client, ms(0)).remove(0);
+    pair.server.receive(elsewhere, &mut request.clone(), Ecn::NotEct, ms(0));
+    bytes[0] += request.len();
+    pair.server.receive(at(CLIENT), &mut request.clone(), Ecn::NotEct, ms(0));
+    let mut deliver = |pair: &mut Pair, sent_on: bool, now: Time| {
+        for (to, mut packet) in sent(&mut pair.server, now) {
+            if to == elsewhere {
+                bytes[1] += packet.len();
+            } else {
+                pair.client.receive(at(SERVER), &mut packet, Ecn::NotEct, now);
+            }
+        }
+        for (_, mut packet) in sent(&mut pair.client, now) {
+            let from = if sent_on { elsewhere } else { at(CLIENT) };
+            bytes[0] += if from == elsewhere { packet.len() } else { 0 };
+            pair.server.receive(from, &mut packet, Ecn::NotEct, now);
+        }
+        assert!(bytes[1] <= bytes[0], "{bytes:?}");
+    };
+    deliver(&mut pair, true, ms(1));
+    write(&mut pair.server, 0, &[7; 4000], ms(2));
+    write(&mut pair.client, number, b"hello", ms(2));
+    for step in 0..10 {
+        deliver(&mut pair, true, ms(3 + 200 * step));
+    }
+    // What the client sends itself arrives, and its address counts.
+    write(&mut pair.client, number, b" again", ms(2100));
+    for step in 0..20 {
+        deliver(&mut pair, false, ms(2200 + 200 * step));
+    }
+    assert_eq!((pair.server.len(), pair.server.peer(0)), (1, Some(at(CLIENT))));
+    assert_eq!(read(&mut pair.client, number), [7; 4000]);
+    assert_eq!(read(&mut pair.server, 0), b"hello again");
+}
