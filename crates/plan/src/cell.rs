@@ -195,9 +195,8 @@ impl Cell {
 
     /// How many flows of a group a run has, about, where they are drawn.
     fn flows_of(&self, group: usize) -> u64 {
-        let Flows { count, .. } = self.flows[group];
         let expected = self.groups[group].workload.expected_arrivals(self.time_of(group));
-        expected.map_or(count, |expected| expected.saturating_mul(count))
+        expected.unwrap_or(self.flows[group].count)
     }
 
     /// How long the applications of a group send, at most.
@@ -243,8 +242,8 @@ impl Cell {
             if workload.has_random_arrivals() {
                 let arrivals = (0..*count).flat_map(|source| {
                     let mut random = Random::stream_of(seed, &format!("arrivals of {name}"), source);
-                    let arrivals =
-                        workload.arrivals(start.of(source, *count), self.end_of(group), &mut random);
+                    let (from, to) = (start.of(source, *count), self.end_of(group));
+                    let arrivals = workload.arrivals(from, to, *count, &mut random);
                     arrivals.into_iter().map(move |arrival| (arrival, of_group.pair(source)))
                 });
                 let mut arrivals: Vec<_> = arrivals.collect();
@@ -281,11 +280,7 @@ impl Cell {
     fn counted_flows(&self, drawn: bool) -> u64 {
         let groups =
             self.groups.iter().enumerate().filter(|(_, group)| group.workload.has_random_arrivals() == drawn);
-        let flows = groups.map(|(number, group)| {
-            let each = group.workload.expected_arrivals(self.time_of(number)).unwrap_or(1);
-            self.flows[number].count.saturating_mul(each)
-        });
-        flows.fold(0, u64::saturating_add)
+        groups.map(|(number, _)| self.flows_of(number)).fold(0, u64::saturating_add)
     }
 
     /// About how many samples of links and flows a run records; flows that are drawn have them only while they last.
@@ -305,6 +300,7 @@ impl Cell {
             let wanted = users.map(|(group, _)| {
                 let (time, workload) = (self.time_of(group), &self.groups[group].workload);
                 match workload.wanted(time) {
+                    Some(bytes) if workload.has_random_arrivals() => bytes.get(),
                     Some(bytes) => self.flows[group].count.saturating_mul(bytes.get()),
                     None => rate.bytes_in(time).get(),
                 }

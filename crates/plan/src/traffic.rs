@@ -16,7 +16,8 @@ use weir_transport::Buffer;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Traffic {
-    /// How many flows; by default as many as the longest list of `rtt`, `start` and `to` has entries, or one.
+    /// How many flows; by default as many as the longest list of `rtt`, `start` and `to` has entries, or one. Where flows arrive at
+    /// random, how many sources they come from in equal parts.
     pub(crate) flows: Option<u64>,
     /// What the application does.
     pub(crate) workload: weir_workload::Config,

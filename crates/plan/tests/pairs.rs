@@ -50,6 +50,23 @@ fn a_range_is_divided_evenly_and_a_list_makes_the_number_of_flows() {
 }
 
 #[test]
+fn sources_of_drawn_flows_share_the_load_that_is_written() {
+    let web = |more: &str| {
+        let load = "workload = { kind = \"web\", load = \"6 Mbit/s\", size = \"3 kB\" }";
+        run(&format!("{DUMBBELL}[traffic.a]\n{load}\n{more}"))
+    };
+    let (one, three) = (web(""), web("rtt = [\"10 ms\", \"20 ms\", \"40 ms\"]"));
+    // 250 flows a second for 20 s, with a standard deviation of 71; of each source a third, with one of 41.
+    for run in [&one, &three] {
+        assert!(run.flows.len().abs_diff(5000) < 300, "{}", run.flows.len());
+    }
+    for rtt in [10, 20, 40] {
+        let flows = rtts(&three).iter().filter(|of| **of == rtt).count();
+        assert!(flows.abs_diff(1667) < 170, "{flows} of {rtt} ms");
+    }
+}
+
+#[test]
 fn flows_go_to_several_receivers_in_turn_from_one_sender() {
     let run = run(&format!("{CHAIN}[traffic.a]\nflows = 4\nto = [\"n1\", \"n2\"]"));
     // 1 ms and 3 ms each way.

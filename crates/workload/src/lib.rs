@@ -189,14 +189,14 @@ trait Parameters {
         let _ = time;
         None
     }
-    /// How many flows are to be expected in a time, where they are drawn.
+    /// How many flows are to be expected of all sources in a time, where they are drawn.
     fn expected_arrivals(&self, time: Span) -> Option<u64> {
         let _ = time;
         None
     }
-    /// Draws the flows that begin in a time, by their beginnings.
-    fn arrivals(&self, from: Span, to: Span, random: &mut Random) -> Vec<Arrival> {
-        let _ = (from, to, random);
+    /// Draws the flows of one of so many sources that begin in a time, by their beginnings.
+    fn arrivals(&self, from: Span, to: Span, sources: u64, random: &mut Random) -> Vec<Arrival> {
+        let _ = (from, to, sources, random);
         Vec::new()
     }
     /// What keeps account of its messages, for a flow of these times in a run that ends then.
@@ -286,9 +286,9 @@ impl Config {
     pub fn has_random_arrivals(&self) -> bool {
         self.expected_arrivals(Span::ZERO).is_some()
     }
-    /// Draws the flows that begin in a time, by their beginnings.
-    pub fn arrivals(&self, from: Span, to: Span, random: &mut Random) -> Vec<Arrival> {
-        self.parameters().arrivals(from, to, random)
+    /// Draws the flows of one of so many sources that begin in a time, by their beginnings.
+    pub fn arrivals(&self, from: Span, to: Span, sources: u64, random: &mut Random) -> Vec<Arrival> {
+        self.parameters().arrivals(from, to, sources, random)
     }
     /// What keeps account of its messages, for a flow of these times in a run that ends then.
     pub fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {

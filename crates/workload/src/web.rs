@@ -19,9 +19,9 @@ const MOST: f64 = 1e6;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many flows begin each second, on average; 10 unless this or `load` is given.
+    /// How many flows of the group begin each second, on average; 10 unless this or `load` is given.
     pub rate: Option<f64>,
-    /// What the flows want to send together, on average, instead of `rate`: it follows from the mean size.
+    /// What the flows of the group want to send together, on average, instead of `rate`: it follows from the mean size.
     pub load: Option<Rate>,
     /// How much a flow sends: a size (`"30 kB"`), Pareto (`{ shape = 1.2, mean = "30 kB", cap = "3 MB" }`), or a list with
     /// weights (`[{ size = "1 kB", weight = 9 }, { size = "1 MB", weight = 1 }]`).
@@ -72,8 +72,9 @@ impl Parameters for Config {
     fn expected_arrivals(&self, time: Span) -> Option<u64> {
         Some((self.per_second() * time.as_secs_f64()) as u64)
     }
-    fn arrivals(&self, from: Span, to: Span, random: &mut Random) -> Vec<Arrival> {
-        let (gap, sizes) = (Span::from_nanos((1e9 / self.per_second() + 0.5) as u64), self.size.drawer());
+    fn arrivals(&self, from: Span, to: Span, sources: u64, random: &mut Random) -> Vec<Arrival> {
+        let gap = Span::from_nanos((1e9 * sources as f64 / self.per_second() + 0.5) as u64);
+        let sizes = self.size.drawer();
         let mut arrivals = Vec::new();
         let mut at = from;
         loop {
@@ -99,13 +100,16 @@ mod tests {
             ..Config::default()
         };
         let (from, to) = (Span::from_secs(1), Span::from_secs(401));
-        let arrivals = config.arrivals(from, to, &mut Random::stream(1, "test"));
+        let arrivals = config.arrivals(from, to, 1, &mut Random::stream(1, "test"));
         // 10,000 are expected, with a standard deviation of 100.
         assert!((9_600..10_400).contains(&arrivals.len()), "{}", arrivals.len());
         assert!(arrivals.iter().all(|arrival| arrival.at > from && arrival.at < to));
         assert!(arrivals.is_sorted_by_key(|arrival| arrival.at));
         assert_eq!(config.wanted(Span::from_secs(8)), Some(Bytes::new(6_000_000)));
         assert_eq!(config.expected_arrivals(Span::from_secs(8)), Some(200));
+        // Each of four sources brings a quarter: 2,500 with a deviation of 50.
+        let quarter = config.arrivals(from, to, 4, &mut Random::stream(1, "test")).len();
+        assert!((2_300..2_700).contains(&quarter), "{quarter}");
     }
 
     #[test]
