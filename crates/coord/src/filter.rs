@@ -20,11 +20,14 @@ pub struct Config {
     /// Whether `available` is taken as it was when the senders sent what arrives now: a round trip ago, averaged like the arriving
     /// rate. In the source it is the newest, which runs ahead of what arrives while it rises.
     pub aligned: bool,
+    /// Whether the estimator learns of a loss when three later packets of the thinned stream have arrived, as a real flow of its protocol
+    /// does. In the source it learns when three later packets of the application have, which is sooner.
+    pub own_detection: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { enabled: true, averaging_rtts: 1.0, aligned: false }
+        Config { enabled: true, averaging_rtts: 1.0, aligned: false, own_detection: false }
     }
 }
 

@@ -35,6 +35,7 @@ mod rtt;
 pub mod scheme;
 pub mod seal;
 mod series;
+mod share;
 mod table;
 mod ticks;
 

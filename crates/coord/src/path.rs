@@ -4,19 +4,14 @@
 //! (section 4.2), and returns both with the packets of the other direction.
 
 use crate::config::Measurement;
-use crate::estimator::{Conditions, Estimator, Event};
 use crate::header::{Probe, Version};
 use crate::loss::{Detector, Outcome};
-use crate::{Filter, Rtt, Series};
-use weir_base::{Ewma, Random, Span, Time};
-use weir_control::tfrc::Losses;
+use crate::share::Share;
+use crate::{Rtt, Series};
+use weir_base::{Random, Span, Time};
 
 /// Weight of a new sample in the smoothed values of loss and bandwidth, and in other averages that the source leaves open.
 pub(crate) const WEIGHT: f64 = 0.1;
-/// Weight of a packet in the long-term mean packet length.
-const SIZE_WEIGHT: f64 = 0.01;
-/// A run of losses is handed to the filter in at most this many pieces, so that the work for a packet has a bound.
-const PIECES: u64 = 64;
 /// Packets of a path that may have restarted which echo nothing, so that a peer of version 1 hears of it though two of them are lost.
 const UNECHOED: u8 = 3;
 /// Bytes in the unit of bandwidth on the wire and in cells.
@@ -52,63 +47,6 @@ pub struct Path {
     pub(crate) inbound_bandwidth: Series,
 }
 
-/// The estimate of one flowshare for the inbound direction.
-#[derive(Debug, Clone)]
-struct Share {
-    filter: Filter,
-    estimator: Estimator,
-    /// Number of the next event of the virtual stream.
-    next: u64,
-    size: Ewma,
-    /// Packets of the virtual stream that were lost.
-    lost: u64,
-    /// Bytes a second; none before there is a round trip time.
-    available: Option<f64>,
-}
-
-impl Share {
-    fn size(&self) -> f64 {
-        self.size.value().unwrap_or(0.0)
-    }
-
-    /// What the estimator may know; none before there is a round trip time.
-    fn conditions(&self, rtt: Option<Span>, latest: Span) -> Option<Conditions> {
-        let (size, receiving) = (self.size(), self.filter.virtual_rate());
-        Some(Conditions { rtt: rtt?, latest_rtt: latest, size, receiving })
-    }
-
-    /// The virtual event of `count` packets, if the filter lets any of them through.
-    fn thin(&mut self, count: u64, at: Time, rtt: Option<Span>, bytes: f64) -> Option<Event> {
-        let count = self.filter.thin(count, bytes, at, self.available, rtt);
-        let event = Event { sequence: self.next, count, at };
-        self.next += count;
-        (count > 0).then_some(event)
-    }
-
-    fn lost(&mut self, losses: &Losses, rtt: Option<Span>, now: Time) {
-        let piece = losses.count.div_ceil(PIECES);
-        let mut from = 0;
-        while from < losses.count {
-            let count = piece.min(losses.count - from);
-            let event = self.thin(count, losses.time(from), rtt, count as f64 * self.size());
-            if let (Some(event), Some(conditions)) = (event, self.conditions(rtt, rtt.unwrap_or_default())) {
-                self.lost += event.count;
-                self.estimator.lost(&event, &conditions, now);
-            }
-            from += count;
-        }
-    }
-
-    fn arrived(&mut self, now: Time, rtt: Option<Span>, latest: Span, bytes: f64) {
-        let event = self.thin(1, now, rtt, bytes);
-        let Some(conditions) = self.conditions(rtt, latest) else { return };
-        if let Some(event) = event {
-            self.estimator.arrived(&event, &conditions);
-        }
-        self.available = Some(self.estimator.rate(&conditions));
-    }
-}
-
 impl Path {
     /// A path on which nothing has passed. `first` is the number of the first packet that leaves; with every restart it is
     /// to be larger in its upper 32 bits. Where these are not zero the path may have restarted, and tells a peer of version 1 by
@@ -118,14 +56,7 @@ impl Path {
         Path {
             rtt: Rtt::default(),
             detector: Detector::default(),
-            share: Share {
-                filter: Filter::new(measurement.filter.clone(), random),
-                estimator: Estimator::new(&measurement.estimator),
-                next: 0,
-                size: Ewma::new(SIZE_WEIGHT),
-                lost: 0,
-                available: None,
-            },
+            share: Share::new(measurement, random),
             next: first,
             unechoed: if first >> 32 > 0 { UNECHOED } else { 0 },
             echoing: false,
@@ -184,7 +115,6 @@ impl Path {
         self.total_arrived += 1;
         let latest = self.rtt.arrived(probe, now);
         let rtt = self.rtt.smoothed();
-        self.share.size.update(length.into());
         self.share.arrived(now, rtt, latest.or(rtt).unwrap_or_default(), length.into());
         if probe.bandwidth > 0 {
             self.bandwidth.add(probe.bandwidth.into());
@@ -213,7 +143,7 @@ impl Path {
 
     /// The rate of one flowshare for inbound packets, in bytes a second; none before there is a round trip time.
     pub fn available(&self) -> Option<f64> {
-        self.share.available
+        self.share.available()
     }
 
     /// Round trip times.
@@ -230,14 +160,13 @@ impl Path {
     pub fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("rtt_ms", self.rtt.smoothed().map_or(0.0, Span::as_millis_f64));
         report("flowshare_mbps", self.available().unwrap_or(0.0) * 8.0 / 1e6);
-        report("arriving_mbps", self.share.filter.arriving() * 8.0 / 1e6);
-        report("passed_fraction", self.share.filter.fraction());
+        let told = f64::from(self.bandwidth.value(crate::Statistic::Latest));
+        report("outbound_flowshare_mbps", told * KIB * 8.0 / 1e6);
         report("loss_fraction", f64::from(self.fraction) / 4_294_967_296.0);
         report("packets_arrived", self.total_arrived as f64);
         report("packets_lost", self.total_lost as f64);
-        report("losses_considered", self.share.lost as f64);
         report("peer_restarts", self.restarts.saturating_sub(1) as f64);
-        self.share.estimator.state(report);
+        self.share.state(report);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::content::Content;
 use super::guide::Guide;
+use super::pacer::Pacer;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::{DATA_HEADER, Header};
@@ -40,8 +41,7 @@ pub(crate) struct Connection {
     syn: Time,
     /// What answers the peer's SYN or SYN-ACK.
     answer: Option<Header>,
-    /// When the last paced packet was to leave, and its length.
-    left: Option<(Time, u32)>,
+    pacer: Pacer,
     /// The frame that the application writes: its size, and what of it is not written yet.
     frame: u64,
     unwritten: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// An end that sends IP packets of at most this length.
-    pub(crate) fn new(guide: Guide, packet: u32, ip_header: u32, ecn: Ecn) -> Connection {
+    pub(crate) fn new(guide: Guide, pacer: Pacer, packet: u32, ip_header: u32, ecn: Ecn) -> Connection {
         // Room for the longer CP header, since the peer may come to speak either.
         let headers = ip_header + UDP_HEADER + DATA_HEADER as u32;
         let cp = if guide.header_length() > 0 { CP_HEADER as u32 } else { 0 };
@@ -67,7 +67,7 @@ impl Connection {
             ip_header,
             syn: Time::NEVER,
             answer: None,
-            left: None,
+            pacer,
             frame: 0,
             unwritten: 0,
             content: None,
@@ -78,14 +78,6 @@ impl Connection {
     /// The same, for a stream of real bytes: what is written has them, and what is read.
     pub(crate) fn carrying(self) -> Connection {
         Connection { content: Some(Content::default()), ..self }
-    }
-
-    fn due(&self) -> Time {
-        self.left.map_or(Time::ZERO, |(at, length)| at + self.gap(length))
-    }
-
-    fn gap(&self, length: u32) -> Span {
-        self.guide.rate().time_to_send(Bytes::new(length.into()))
     }
 
     fn own(&self) -> Own {
@@ -119,8 +111,7 @@ impl Connection {
 
     /// The next paced packet, if one is due.
     fn paced(&mut self, datagram: &mut Datagram, now: Time) -> bool {
-        let due = self.due();
-        if self.state != State::Open || now < due {
+        if self.state != State::Open || now < self.pacer.due(self.guide.rate()) {
             return false;
         }
         let Some(sent) = self.sender.transmit(now) else { return false };
@@ -131,9 +122,7 @@ impl Connection {
         };
         self.put(header, sent.at, sent.length, datagram, now);
         let length = self.ip_header + UDP_HEADER + datagram.payload();
-        // A sender that is late by less than a gap makes up for it; one that was idle does not.
-        let at = if self.left.is_some() && now.since(due) <= self.gap(length) { due } else { now };
-        self.left = Some((at, length));
+        self.pacer.leaves(length, self.guide.rate(), now);
         true
     }
 }
@@ -208,7 +197,7 @@ impl Endpoint for Connection {
 
     fn next_timer(&self) -> Time {
         let waits = self.state == State::Open && self.sender.has_more();
-        let paced = if waits { self.due() } else { Time::NEVER };
+        let paced = if waits { self.pacer.due(self.guide.rate()) } else { Time::NEVER };
         let guide = if self.state == State::Open { self.guide.next_timer() } else { Time::NEVER };
         self.syn.min(paced).min(guide).min(self.sender.next_timer())
     }

@@ -10,6 +10,7 @@
 mod connection;
 mod content;
 mod guide;
+mod pacer;
 mod receiver;
 mod sender;
 mod wire;
@@ -18,9 +19,10 @@ use crate::ranges::within;
 use crate::{End, Endpoint, Setup, Transport};
 use connection::Connection;
 use guide::Guide;
+use pacer::Pacer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::{Ecn, Rate};
+use weir_base::{Ecn, Random, Rate};
 use weir_coord::header::FLOWS;
 use weir_coord::scheme;
 use weir_coord::seal::Key;
@@ -47,6 +49,11 @@ pub struct Parameters {
     pub urgent: bool,
     /// Whether the send buffer is sized by the rate of a flowshare, as equation 6.2 is printed, and not by the flow's own rate.
     pub buffer_by_flowshare: bool,
+    /// By which part of its length a gap between two packets may be longer or shorter, drawn for each, so that flows of one rate do not
+    /// send in step.
+    #[serde(deserialize_with = "jitter")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub jitter: f64,
 }
 
 impl Default for Parameters {
@@ -59,6 +66,7 @@ impl Default for Parameters {
             max_rate: Rate::from_mbit_per_sec(1000),
             urgent: false,
             buffer_by_flowshare: false,
+            jitter: 0.0,
         }
     }
 }
@@ -83,7 +91,9 @@ pub fn carrier(
     ip_header: u32,
 ) -> Box<dyn Endpoint> {
     let guide = Guide::new(parameters, identity);
-    Box::new(Connection::new(guide, packet, ip_header, Ecn::NotEct).carrying())
+    let random = Random::stream_of(identity.epoch.into(), "pacer", identity.flow.into());
+    let pacer = Pacer::new(parameters.jitter, random);
+    Box::new(Connection::new(guide, pacer, packet, ip_header, Ecn::NotEct).carrying())
 }
 
 fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
@@ -95,6 +105,10 @@ fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>,
         }
     }
     Ok(Option::<Id>::deserialize(deserializer)?.map(|Id(id)| id))
+}
+
+fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    within(deserializer, 0.0..=1.0)
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
@@ -116,7 +130,8 @@ impl Transport for Parameters {
             let flow = (setup.flow % FLOWS as u64) as u8;
             let guide = Guide::new(self, &Identity { flow, key: None, epoch: 0 });
             let packet = setup.mtu.get() as u32;
-            End::Other(Box::new(Connection::new(guide, packet, setup.ip_header, setup.ecn)))
+            let pacer = Pacer::new(self.jitter, Random::stream_of(setup.seed, "pacer", setup.flow));
+            End::Other(Box::new(Connection::new(guide, pacer, packet, setup.ip_header, setup.ecn)))
         })
     }
 }
