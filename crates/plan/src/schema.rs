@@ -281,7 +281,8 @@ mod tests {
     fn a_key_is_described_wherever_it_stands() {
         assert_eq!(
             describe(&["traffic", "any", "flows"]).unwrap(),
-            "How many flows; by default as many as the longest list of `rtt`, `start` and `to` has entries, or one."
+            "How many flows; by default as many as the longest list of `rtt`, `start` and `to` has entries, or one. \
+             Where flows arrive at random, how many sources they come from in equal parts."
         );
         assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay, loss"));
         assert!(describe(&["chain", "links", "any", "rate", "down"]).is_some());
