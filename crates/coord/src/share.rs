@@ -126,7 +126,8 @@ impl Share {
         for (_, later) in &mut self.waiting {
             *later += 1;
         }
-        while let Some((event, _)) = self.waiting.pop_front_if(|(_, later)| *later >= LATER) {
+        while let Some(&(event, LATER..)) = self.waiting.front() {
+            self.waiting.pop_front();
             self.estimator.lost(&event, conditions, now);
         }
     }
