@@ -41,6 +41,7 @@ const GONE: u8 = 2;
 /// A first round trip beyond this is long (the GNAT software).
 const LONG: Span = Span::from_millis(50);
 /// The application has ended the connection.
+#[cfg(feature = "seal")]
 const AS_WISHED: u8 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -168,6 +168,7 @@ impl PathMtu {
     }
 
     /// The path is another one.
+    #[cfg(feature = "seal")]
     pub(crate) fn restart(&mut self) {
         *self = PathMtu::new(self.most).unwrap_or_else(|| self.clone());
     }
