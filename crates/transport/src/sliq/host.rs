@@ -21,6 +21,8 @@ const LINGER: Span = Span::from_secs(3);
 /// Connections of a socket.
 const MOST_LINKS: usize = 10_000;
 
+/// Spreads small numbers over 64 bits (2^64 over the golden ratio, odd).
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Length of a packet with a challenge.
 const CHALLENGE: usize = HEADER + 9 + TAG;
 /// The lowest address.
@@ -72,8 +74,9 @@ pub struct Host {
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     /// Key exchanges in the second that began then.
     exchanges: (Time, u32),
-    /// Connections that were made so far.
+    /// Connections that were made so far, and times at which a peer was to show that it is somewhere.
     made: u64,
+    challenges: u64,
 }
 
 impl Host {
@@ -89,6 +92,7 @@ impl Host {
             replies: VecDeque::new(),
             exchanges: (Time::ZERO, 0),
             made: 0,
+            challenges: 0,
         }
     }
 
@@ -196,10 +200,10 @@ impl Host {
 
     /// A packet of so many bytes has come from where a connection's peer may be. It is asked to show that it is there, or has shown it.
     fn ask_whether_there(&mut self, number: usize, from: SocketAddr, bytes: usize, now: Time) {
-        let made = self.made;
         let Some(Some(entry)) = self.entries.get_mut(number) else { return };
-        // Who sees it can answer anyway, and nobody else sees it: that it is another one each time is enough.
-        let challenge = now.as_nanos() ^ (made << 48);
+        // Who sees it can answer anyway, and nobody else sees it: that it is another one for each address and time is enough.
+        self.challenges += 1;
+        let challenge = now.as_nanos() ^ self.challenges.wrapping_mul(ODD);
         let candidate = entry.candidate.filter(|candidate| candidate.address == from);
         let mut candidate = candidate.unwrap_or_else(|| Candidate::new(from, challenge));
         candidate.heard(bytes);
