@@ -123,7 +123,9 @@ fn over(
     let (client, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
     let server_key = server.public;
     let responder = sealed.then(|| Responder::new(server, [0; 32], &[client.public], &[1; 32]));
-    let parameters = Parameters { search_mtu: true, ..Parameters::default() };
+    // Who has nothing to send is heard at its new address by what keeps the connection alive.
+    let keepalive = Some(Span::from_millis(200));
+    let parameters = Parameters { search_mtu: true, keepalive, ..Parameters::default() };
     let controllers = vec!["cubic".parse().unwrap()];
     let accepts = Accepts {
         responder,
