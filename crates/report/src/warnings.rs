@@ -3,7 +3,6 @@
 
 use crate::model::{GroupNumbers, LinkNumbers, RunNumbers};
 use crate::number::rough_with;
-use crate::source::number;
 use weir_plan::Run;
 use weir_queue::Limit;
 use weir_record::FlowSummary;
@@ -136,7 +135,7 @@ fn isolation(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Vec<String>
 /// The warm-up holds everything that a group did.
 fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
     let warmup = numbers.warmup_s;
-    let completion_s = |flow: &FlowSummary| number(&flow.metrics, "completion_time_s");
+    let completion_s = |flow: &FlowSummary| flow.metrics.get("completion_time_s").scalar();
     let gone = |group: &&GroupNumbers| {
         let mut flows = numbers.flows.iter().filter(|flow| flow.group == group.name).peekable();
         let started = |name: &str| {
