@@ -160,7 +160,7 @@ impl<'a> Apps<'a> {
             .collect();
         let owners = driven.iter().enumerate().flat_map(|(index, one)| one.flows.clone().map(move |_| index));
         let sharing = run.shared_connections();
-        let flows: Vec<FlowState> = run
+        let mut flows: Vec<FlowState> = run
             .flows
             .iter()
             .zip(sockets)
@@ -177,7 +177,7 @@ impl<'a> Apps<'a> {
                     headers: u64::from(group.ip.header()) + UDP_HEADER,
                     role,
                     application,
-                    connection: sharing.iter().position(|sharing| sharing.contains(&index)),
+                    connection: None,
                     drawn: group.workload.has_random_arrivals(),
                     opened: false,
                     over: false,
@@ -185,6 +185,9 @@ impl<'a> Apps<'a> {
                 }
             })
             .collect();
+        for (connection, sharing) in sharing.iter().enumerate() {
+            sharing.iter().for_each(|flow| flows[*flow].connection = Some(connection));
+        }
         let mut to_come: Vec<usize> = (0..flows.len()).filter(|flow| flows[*flow].drawn).collect();
         to_come.sort_by_key(|flow| Reverse(run.flows[*flow].start));
         let mut apps = Apps {

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use weir_base::Time;
 use weir_engine::EndSocket;
-use weir_transport::{Body, Counts, Datagram, Endpoint};
+use weir_transport::{Body, Counts, Datagram, End, Endpoint};
 
 /// Calls that receive before others get their turn.
 const TURNS: usize = 4;
@@ -32,6 +32,11 @@ impl EndpointSocket {
         let body = Body::Datagram(Datagram::default());
         let watched = EventFlags::empty();
         EndpointSocket { port, peer, socket, body, watched, told: Counts::default(), armed: Time::NEVER }
+    }
+
+    /// The endpoint.
+    pub(crate) fn endpoint(&mut self) -> &mut End {
+        &mut self.socket.end
     }
 
     /// Takes what has arrived.

@@ -28,6 +28,7 @@ mod lateness;
 mod load;
 pub mod namespace;
 mod netlink;
+mod option;
 mod output;
 mod packet;
 mod ping;

@@ -3,7 +3,8 @@
 //! of TCP segments stays one, and a checksum that a device is still to fill in stays marked as such, so that no device setting has
 //! to be changed. The tag of a VLAN, which the kernel keeps beside a frame, is put back into it.
 
-use crate::ring::{bind, packet_socket, set_option};
+use crate::option;
+use crate::ring::{bind, packet_socket};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 
@@ -136,7 +137,7 @@ impl Port {
     pub(crate) fn open(device: u32) -> io::Result<Port> {
         let socket = packet_socket(0)?;
         for option in [libc::PACKET_VNET_HDR, libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING] {
-            set_option(&socket, option, 1 as libc::c_int)?;
+            option::set(&socket, libc::SOL_PACKET, option, 1 as libc::c_int)?;
         }
         for force in [
             rustix::net::sockopt::set_socket_recv_buffer_size_force,
@@ -152,7 +153,7 @@ impl Port {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        set_option(&socket, libc::PACKET_ADD_MEMBERSHIP, all)?;
+        option::set(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, all)?;
         bind(&socket, device, libc::ETH_P_ALL as u16)?;
         Ok(Port { socket, counted: Frames::default() })
     }

@@ -3,6 +3,7 @@
 //! in the order in which the kernel saw them, each with its stamp. Another sends batches past the queueing layer.
 
 use crate::clock::nanos_of;
+use crate::option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
@@ -48,8 +49,13 @@ impl ReceiveRing {
     /// Packet sockets are not permitted, or memory is short.
     pub(crate) fn open(mtu: usize) -> io::Result<ReceiveRing> {
         let socket = packet_socket(0)?;
-        set_option(&socket, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
-        set_option(&socket, libc::PACKET_IGNORE_OUTGOING, 1 as libc::c_int)?;
+        option::set(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            libc::tpacket_versions::TPACKET_V2 as libc::c_int,
+        )?;
+        option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1 as libc::c_int)?;
         let frame = (mtu + HEADROOM).next_power_of_two();
         let frames = FRAMES.max(BLOCK / frame);
         let length = frame * frames;
@@ -59,7 +65,7 @@ impl ReceiveRing {
             tp_frame_size: frame as u32,
             tp_frame_nr: frames as u32,
         };
-        set_option(&socket, libc::PACKET_RX_RING, request)?;
+        option::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
         // SAFETY: a fresh mapping at an address that the kernel chooses touches no memory of ours.
         let map = unsafe {
             rustix::mm::mmap(
@@ -156,7 +162,7 @@ impl Sender {
     pub(crate) fn open() -> io::Result<Sender> {
         // Protocol 0 receives nothing.
         let socket = packet_socket(0)?;
-        set_option(&socket, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)?;
+        option::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)?;
         // A packet's memory is charged to the socket until the host has taken it in; never let that stop the pump.
         let _ = rustix::net::sockopt::set_socket_send_buffer_size_force(&socket, 64 << 20)
             .or_else(|_| rustix::net::sockopt::set_socket_send_buffer_size(&socket, 64 << 20));
@@ -258,21 +264,6 @@ pub(crate) fn bind(socket: &OwnedFd, device: u32, protocol: u16) -> io::Result<(
             socket.as_raw_fd(),
             (&raw const address).cast(),
             size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-        )
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Sets an option of level `SOL_PACKET` whose value is `T` as the kernel lays it out.
-pub(crate) fn set_option<T: Copy>(socket: &OwnedFd, option: libc::c_int, value: T) -> io::Result<()> {
-    // SAFETY: the pointer names a value of the length told; the kernel only reads it.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            (&raw const value).cast(),
-            size_of::<T>() as libc::socklen_t,
         )
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

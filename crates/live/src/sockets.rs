@@ -5,6 +5,7 @@ use crate::address::{address_of, port_of};
 use crate::controls::{kernel_name, receiving};
 use crate::endpoint_socket::EndpointSocket;
 use crate::kernel_socket::KernelSocket;
+use crate::option;
 use crate::testbed::Testbed;
 use crate::udp::UdpPort;
 use rustix::event::epoll::EventFlags;
@@ -12,7 +13,7 @@ use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use weir_base::Ecn;
 use weir_engine::EndSocket;
@@ -318,15 +319,5 @@ fn socket(kind: SocketType, address: SocketAddr) -> io::Result<OwnedFd> {
 /// pacing on (`sk_setsockopt`, SO_MAX_PACING_RATE, in net/core/sock.c); the highest possible one changes nothing else.
 fn pace(socket: &OwnedFd) -> io::Result<()> {
     let limit: libc::c_ulong = libc::c_ulong::MAX - 1;
-    // SAFETY: the pointer names a value of the length told; the kernel only reads it.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            (&raw const limit).cast(),
-            size_of::<libc::c_ulong>() as libc::socklen_t,
-        )
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    option::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, limit)
 }

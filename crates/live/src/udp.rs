@@ -2,13 +2,14 @@
 //! receipt (GRO), and ECN codepoints. All buffers are there from the beginning.
 
 use crate::clock::timespec_of;
+use crate::option;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use weir_base::{Ecn, Span};
 
 /// Largest payload of a UDP datagram over IPv4 (RFC 768, RFC 791), and so of several that are handed over at once.
@@ -82,12 +83,7 @@ impl UdpPort {
             SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT),
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT),
         };
-        // SAFETY: the pointer names a value of the length told; the kernel only reads it.
-        let result = unsafe {
-            let length = size_of_val(&value) as libc::socklen_t;
-            libc::setsockopt(self.socket.as_raw_fd(), level, option, (&raw const value).cast(), length)
-        };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        option::set(&self.socket, level, option, value)
     }
 
     /// Whether packets wait for the kernel to have room.

@@ -29,8 +29,8 @@ impl Apps<'_> {
             return;
         }
         socket.armed = Time::NEVER;
-        if socket.socket.end.next_timer() <= now {
-            socket.socket.end.on_timer(now);
+        if socket.endpoint().next_timer() <= now {
+            socket.endpoint().on_timer(now);
         }
         self.moved(flow, end);
     }
@@ -73,12 +73,12 @@ impl Apps<'_> {
             let now = self.shared.clock.now();
             let Some(FlowSocket::Endpoint(socket)) = self.flows[flow].sockets.end(end) else { continue };
             let sent: io::Result<bool> = socket.flush(now);
-            let due = socket.socket.end.next_timer();
+            let due = socket.endpoint().next_timer();
             if due < socket.armed {
                 socket.armed = due;
                 self.timers.push(Reverse((due, Timer::Endpoint(end), flow)));
             }
-            let counts = socket.socket.end.counts();
+            let counts = socket.endpoint().counts();
             let told = std::mem::replace(&mut socket.told, counts);
             if end == End::Sender && counts != told {
                 record_counts(&mut self.relay, flow, told, counts, now);
@@ -94,8 +94,8 @@ impl Apps<'_> {
     /// Writes down the state of a flow's sending endpoint. Answers whether there is one.
     pub(super) fn sample_endpoint(&mut self, flow: usize, now: Time) -> bool {
         let drawn = self.flows[flow].drawn;
-        let Some(FlowSocket::Endpoint(socket)) = &self.flows[flow].sockets.sender else { return false };
-        record_endpoint(&mut self.relay, flow, &socket.socket.end, drawn, now);
+        let Some(FlowSocket::Endpoint(socket)) = &mut self.flows[flow].sockets.sender else { return false };
+        record_endpoint(&mut self.relay, flow, socket.endpoint(), drawn, now);
         true
     }
 }
