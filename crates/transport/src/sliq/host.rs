@@ -181,9 +181,7 @@ impl Host {
         ecn: Ecn,
         now: Time,
     ) -> bool {
-        let all =
-            self.by_name.range((connection, LOWEST)..).take_while(|((other, _), _)| *other == connection);
-        let numbers: Vec<usize> = all.map(|(_, number)| *number).collect();
+        let numbers: Vec<usize> = numbered(&self.by_name, connection).collect();
         numbers.into_iter().any(|number| self.is_of(number, from, packet, ecn, now))
     }
 
@@ -261,10 +259,8 @@ impl Host {
 
     /// A request for a connection of this number was answered at another address as well.
     fn doubt(&mut self, connection: u32) {
-        for (_, number) in
-            self.by_name.range((connection, LOWEST)..).take_while(|((other, _), _)| *other == connection)
-        {
-            if let Some(Some(entry)) = self.entries.get_mut(*number) {
+        for number in numbered(&self.by_name, connection) {
+            if let Some(Some(entry)) = self.entries.get_mut(number) {
                 entry.doubted |= entry.link.is_answered();
             }
         }
@@ -370,6 +366,15 @@ pub fn setup(peer: IpAddr, messages: bool, mtu: Bytes, seed: u64, number: u64) -
 /// Length of an IP header (RFC 791, RFC 8200).
 const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
+
+/// The connections that peers have given this number: their places in the host's entries.
+fn numbered(
+    by_name: &BTreeMap<(u32, SocketAddr), usize>,
+    connection: u32,
+) -> impl Iterator<Item = usize> + '_ {
+    let from = by_name.range((connection, LOWEST)..);
+    from.take_while(move |((other, _), _)| *other == connection).map(|(_, number)| *number)
+}
 
 /// An address as cookies are made of it.
 fn octets(address: SocketAddr) -> Vec<u8> {

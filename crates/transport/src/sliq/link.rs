@@ -224,8 +224,7 @@ impl Link {
         match &mut self.cover {
             Cover::Plain => {
                 let ecn = self.connection.next_packet_of(of, &mut self.packet, now)?;
-                into.extend_from_slice(&self.packet.head);
-                into.resize(into.len() + self.packet.zeros as usize, 0);
+                self.packet.append_to(into);
                 Some(ecn)
             }
             Cover::Sealed(seal) => {

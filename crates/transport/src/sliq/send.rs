@@ -53,6 +53,13 @@ struct Segment {
     parts: Option<Box<Parts>>,
 }
 
+impl Segment {
+    /// One that was not sent yet.
+    fn waiting(head: Vec<u8>, bytes: u32, flags: Flags, handed: Time) -> Segment {
+        Segment { head, bytes, flags, handed, state: State::Waiting, sent: 0, parts: None }
+    }
+}
+
 /// What is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
@@ -247,15 +254,7 @@ impl Outgoing {
         self.length.update(bytes.into());
         self.unsettled += u64::from(bytes);
         let flags = Flags { ordered: self.ordered, coded: self.planner.is_some(), ..flags };
-        self.segments.push_back(Segment {
-            head: own,
-            bytes,
-            flags,
-            handed,
-            state: State::Waiting,
-            sent: 0,
-            parts: None,
-        });
+        self.segments.push_back(Segment::waiting(own, bytes, flags, handed));
     }
 
     /// From now on the application always has data.

@@ -61,10 +61,7 @@ impl Incoming {
         if !self.reach(segment.sequence.wrapping_add(1)) {
             return false;
         }
-        while self.slots.len() <= place {
-            self.slots.push_back(super::Slot::default());
-        }
-        let slot = &mut self.slots[place];
+        let slot = self.slot(place);
         if slot.here {
             return true;
         }

@@ -61,15 +61,7 @@ impl Outgoing {
     fn cut_unsent(&mut self, segment: Segment) {
         let Segment { head, bytes, flags, handed, .. } = segment;
         if bytes <= self.payload {
-            self.segments.push_back(Segment {
-                head,
-                bytes,
-                flags,
-                handed,
-                state: State::Waiting,
-                sent: 0,
-                parts: None,
-            });
+            self.segments.push_back(Segment::waiting(head, bytes, flags, handed));
             return;
         }
         let mut at = 0;
@@ -78,19 +70,13 @@ impl Outgoing {
             let own = |offset: u32| (offset as usize).min(head.len());
             let ends = at + length == bytes;
             let messages = self.messages;
-            self.segments.push_back(Segment {
-                head: head[own(at)..own(at + length)].to_vec(),
-                bytes: length,
-                flags: Flags {
-                    first: flags.first && (at == 0 || !messages),
-                    last: flags.last && (ends || !messages),
-                    ..flags
-                },
-                handed,
-                state: State::Waiting,
-                sent: 0,
-                parts: None,
-            });
+            let flags = Flags {
+                first: flags.first && (at == 0 || !messages),
+                last: flags.last && (ends || !messages),
+                ..flags
+            };
+            let head = head[own(at)..own(at + length)].to_vec();
+            self.segments.push_back(Segment::waiting(head, length, flags, handed));
             at += length;
         }
     }
