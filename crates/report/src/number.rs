@@ -30,12 +30,15 @@ pub fn number(value: f64) -> String {
 }
 
 /// A number whose size is what matters, a probability for example: as [`number`], with two significant digits however small
-/// it is, and never an exponent.
+/// it is, and never an exponent. What rounds to nothing with twelve decimals is 0.
 pub fn exact(value: f64) -> String {
     let size = value.abs();
-    match size > 0.0 && size < 0.00995 {
-        true => format!("{value:.*}", (1.0 - size.log10().floor()).clamp(0.0, 12.0) as usize),
-        false => number(value),
+    if size < 0.5e-12 {
+        "0".into()
+    } else if size < 0.00995 {
+        format!("{value:.*}", (1.0 - size.log10().floor()).min(12.0) as usize)
+    } else {
+        number(value)
     }
 }
 
@@ -189,7 +192,7 @@ mod tests {
         let written: Vec<String> =
             [0.0, 0.000_012_3, 0.0123, 0.5, 1.234, 14.96, 99.97, 123.4, 12_345.0].map(number).to_vec();
         assert_eq!(written, ["0", "< 0.001", "0.0123", "0.500", "1.23", "15.0", "100", "123", "12345"]);
-        assert_eq!([0.001_25, 0.000_31, 0.25].map(exact), ["0.0013", "0.00031", "0.250"]);
+        assert_eq!([0.001_25, 0.000_31, 0.25, 3.6e-15].map(exact), ["0.0013", "0.00031", "0.250", "0"]);
         assert_eq!(
             [(0.000_003_9, "ms"), (0.002, "Mbit/s"), (0.0, "ms"), (0.000_3, "%")]
                 .map(|(value, unit)| number_with(value, unit).replace(SPACE, " ")),
