@@ -6,8 +6,8 @@ use weir_base::{Span, Time};
 
 /// A packet counts as lost when one with a number higher by this has arrived (the GNAT software; RFC 9002, section 6.1.1).
 const LATER: u64 = 3;
-/// Packets that are remembered after their fate is known, so that a late acknowledgement still counts.
-const REMEMBERED: usize = 1024;
+/// A packet that counts as lost is remembered until so many others have left after it, so that a late acknowledgement still counts.
+const REMEMBERED: u64 = 1024;
 
 /// What a packet carried that matters when it is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,18 +74,16 @@ pub(crate) struct Record {
     pub(crate) app_limited: bool,
 }
 
-/// The packets that were sent.
+/// The packets that were sent, as far as something may still be learned of them.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// Number of the first one that is remembered.
+    /// Those from the first that is under way on, and its number.
     first: u64,
     records: VecDeque<Record>,
-    /// Number of the first one that may be under way.
-    oldest: u64,
+    /// Those before them that count as lost, by number.
+    lost: VecDeque<(u64, Record)>,
     /// The highest number that has arrived.
     largest: Option<u64>,
-    /// Number of the first one that was not acknowledged and may be.
-    unacknowledged: u64,
     /// Packets under way that are to be acknowledged.
     out: u32,
 }
@@ -118,16 +116,17 @@ impl Log {
         let mut count = 0;
         for (range, (high, low)) in ranges.iter_mut().zip(ack.ranges()) {
             let Some(high) = largest.checked_sub(high.into()) else { break };
-            // Of those before nothing new can be told: each acknowledgement tells of long rows again.
-            let least = self.first.max(self.unacknowledged);
-            *range = (largest.saturating_sub(low.into()).max(least), high);
+            *range = (largest.saturating_sub(low.into()), high);
             count += 1;
         }
         for (low, high) in ranges[..count].iter().rev() {
-            for number in *low..=*high {
-                let Some(at) = number.checked_sub(self.first) else { continue };
-                let Some(record) = self.records.get_mut(at as usize) else { break };
-                if record.fate == Fate::Arrived || record.content == Content::Nothing {
+            let at = self.lost.partition_point(|(number, _)| number < low);
+            while self.lost.get(at).is_some_and(|(number, _)| number <= high) {
+                self.lost.remove(at).iter().for_each(|(number, record)| to(*number, record));
+            }
+            for number in (*low).max(self.first)..=*high {
+                let Some(record) = self.records.get_mut((number - self.first) as usize) else { break };
+                if record.fate == Fate::Arrived {
                     continue;
                 }
                 self.out -= u32::from(record.fate == Fate::Out);
@@ -135,16 +134,8 @@ impl Log {
                 record.fate = Fate::Arrived;
             }
         }
-        self.pass_acknowledged();
+        self.forget();
         true
-    }
-
-    fn pass_acknowledged(&mut self) {
-        let told = |record: &Record| record.fate == Fate::Arrived || record.content == Content::Nothing;
-        self.unacknowledged = self.unacknowledged.max(self.first);
-        while self.records.get((self.unacknowledged - self.first) as usize).is_some_and(told) {
-            self.unacknowledged += 1;
-        }
     }
 
     /// Finds packets that count as lost: those that three later ones have overtaken, and those that left before `patience` ago
@@ -152,8 +143,7 @@ impl Log {
     pub(crate) fn detect(&mut self, patience: Span, now: Time, mut to: impl FnMut(u64, &Record)) -> Time {
         let mut next = Time::NEVER;
         let Some(largest) = self.largest else { return next };
-        let mut oldest = None;
-        for number in self.oldest.max(self.first)..largest {
+        for number in self.first..largest {
             let record = &mut self.records[(number - self.first) as usize];
             if record.fate != Fate::Out {
                 continue;
@@ -165,10 +155,8 @@ impl Log {
                 to(number, record);
             } else {
                 next = next.min(due);
-                oldest = oldest.or(Some(number));
             }
         }
-        self.oldest = oldest.unwrap_or(largest);
         self.forget();
         next
     }
@@ -182,14 +170,21 @@ impl Log {
             }
         }
         self.out = 0;
+        self.forget();
     }
 
+    /// Goes on to the first packet that is under way. Of those before it nothing more is to be known but that lost ones have arrived late.
     fn forget(&mut self) {
-        while self.records.len() > REMEMBERED
-            && self.records.front().is_some_and(|record| record.fate != Fate::Out)
-        {
+        while let Some(record) = self.records.front().filter(|record| record.fate != Fate::Out) {
+            if record.fate == Fate::Lost {
+                self.lost.push_back((self.first, *record));
+            }
             self.records.pop_front();
             self.first += 1;
+        }
+        let next = self.next();
+        while self.lost.front().is_some_and(|(number, _)| *number + REMEMBERED < next) {
+            self.lost.pop_front();
         }
     }
 }
@@ -279,16 +274,30 @@ mod tests {
         assert_eq!(log.out(), 0);
     }
 
-    #[test]
-    fn what_is_remembered_is_bounded() {
+    /// Three thousand packets.
+    fn many() -> Log {
         let mut log = Log::default();
-        for _ in 0..3000 {
-            let one = ten().records[0];
-            log.push(one);
-        }
-        log.acknowledged(&ack(2999, 2999), 2999, |_, _| {});
-        lost(&mut log, ms(5));
-        assert_eq!(log.records.len(), REMEMBERED);
-        assert_eq!(log.next(), 3000);
+        let one = ten().records[0];
+        (0..3000).for_each(|_| log.push(one));
+        log
+    }
+
+    #[test]
+    fn packets_that_have_arrived_are_not_remembered() {
+        let mut log = many();
+        acknowledged(&mut log, &ack(2999, 2999));
+        assert_eq!((log.records.len(), log.lost.len(), log.next()), (0, 0, 3000));
+    }
+
+    #[test]
+    fn lost_packets_are_remembered_until_others_have_left() {
+        let mut log = many();
+        acknowledged(&mut log, &ack(2999, 0));
+        assert_eq!(lost(&mut log, ms(50)).0.len(), 2997);
+        // 2997 and 2998 may still arrive in order.
+        assert_eq!((log.records.len(), log.lost.len(), log.next()), (3, 1021, 3000));
+        let first = 3000 - REMEMBERED as u32;
+        assert_eq!(acknowledged(&mut log, &ack(first, 10)), [u64::from(first)]);
+        assert!(acknowledged(&mut log, &ack(first, 10)).is_empty());
     }
 }

@@ -3,6 +3,7 @@
 
 mod groups;
 mod parts;
+mod written;
 
 pub(crate) use groups::PathNow;
 
@@ -16,6 +17,7 @@ use parts::Parts;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weir_base::{Ewma, Time};
+use written::{Cutter, Written};
 
 /// Segments between the first that is not settled and the last that was sent (the GNAT software).
 pub(crate) const WINDOW: usize = 32_768;
@@ -41,7 +43,8 @@ enum State {
 /// A part of a message, or of the stream.
 #[derive(Debug)]
 struct Segment {
-    head: Vec<u8>,
+    /// What it begins with, until it is settled; zeros follow.
+    head: Written,
     bytes: u32,
     flags: Flags,
     /// When it was handed over.
@@ -55,7 +58,7 @@ struct Segment {
 
 impl Segment {
     /// One that was not sent yet.
-    fn waiting(head: Vec<u8>, bytes: u32, flags: Flags, handed: Time) -> Segment {
+    fn waiting(head: Written, bytes: u32, flags: Flags, handed: Time) -> Segment {
         Segment { head, bytes, flags, handed, state: State::Waiting, sent: 0, parts: None }
     }
 }
@@ -119,7 +122,8 @@ pub(crate) struct Outgoing {
     /// Time from one hand-over to the next, in seconds, and when the last was.
     gap: Ewma,
     handed: Option<Time>,
-    spare: Vec<Vec<u8>>,
+    /// Buffers for what repair packets are made of.
+    symbols: Vec<Vec<u8>>,
     /// Repair packets that were sent.
     pub(crate) coded: u64,
     /// Packets that arrived, of a stream with a deadline: duplicates and repair packets too; and segments that are settled.
@@ -175,7 +179,7 @@ impl Outgoing {
             modes: [0; Mode::ALL.len()],
             gap: Ewma::new(GAP_WEIGHT),
             handed: None,
-            spare: Vec::new(),
+            symbols: Vec::new(),
             coded: 0,
             arrived: 0,
             usable: 0,
@@ -207,14 +211,13 @@ impl Outgoing {
         if let Some(before) = self.handed.replace(now) {
             self.gap.update(now.since(before).as_secs_f64());
         }
+        let mut cutter = Cutter::new(&head[..head.len().min(taken as usize)], self.payload);
         let mut left = taken;
         while left > 0 {
             let length = left.min(self.payload.into());
-            let from = ((taken - left) as usize).min(head.len());
-            let to = (from + length as usize).min(head.len());
             let (first, last) = (!self.messages || left == taken, !self.messages || left == length);
             let flags = Flags { first, last, ..Flags::default() };
-            self.push(&head[from..to], length as u32, flags, now);
+            self.push(cutter.next(), length as u32, flags, now);
             left -= length;
         }
         taken
@@ -246,15 +249,12 @@ impl Outgoing {
         while self.messages && self.delivery == Delivery::BestEffort && self.drop_first() {}
     }
 
-    fn push(&mut self, head: &[u8], bytes: u32, flags: Flags, handed: Time) {
-        let mut own = self.spare.pop().unwrap_or_default();
-        own.clear();
-        own.extend_from_slice(head);
+    fn push(&mut self, head: Written, bytes: u32, flags: Flags, handed: Time) {
         self.unsent += u64::from(bytes);
         self.length.update(bytes.into());
         self.unsettled += u64::from(bytes);
         let flags = Flags { ordered: self.ordered, coded: self.planner.is_some(), ..flags };
-        self.segments.push_back(Segment::waiting(own, bytes, flags, handed));
+        self.segments.push_back(Segment::waiting(head, bytes, flags, handed));
     }
 
     /// From now on the application always has data.
@@ -266,7 +266,12 @@ impl Outgoing {
     pub(crate) fn close(&mut self, now: Time) {
         if !std::mem::replace(&mut self.closed, true) {
             self.full = false;
-            self.push(&[], 0, Flags { first: true, last: true, fin: true, ..Flags::default() }, now);
+            self.push(
+                Written::default(),
+                0,
+                Flags { first: true, last: true, fin: true, ..Flags::default() },
+                now,
+            );
             if let Some(group) = self.groups.back_mut().filter(|group| !group.is_closed()) {
                 group.close();
             }
@@ -332,7 +337,12 @@ impl Outgoing {
         }
         self.allowed.take();
         if self.sent == self.segments.len() {
-            self.push(&[], self.payload, Flags { first: true, last: true, ..Flags::default() }, now);
+            self.push(
+                Written::default(),
+                self.payload,
+                Flags { first: true, last: true, ..Flags::default() },
+                now,
+            );
         }
         let at = self.sent;
         self.sent += 1;
@@ -431,7 +441,7 @@ impl Outgoing {
 
     fn settle(&mut self, at: usize) {
         if let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.state != State::Settled) {
-            segment.state = State::Settled;
+            (segment.state, segment.head) = (State::Settled, Written::default());
             self.usable += 1;
             self.unsettled -= u64::from(segment.bytes);
             self.settled += u64::from(segment.bytes);
@@ -440,8 +450,7 @@ impl Outgoing {
 
     fn advance(&mut self) {
         while self.sent > 0 && self.segments.front().is_some_and(|segment| segment.state == State::Settled) {
-            let head = self.segments.pop_front().map(|segment| segment.head);
-            self.spare.extend(head.filter(|head| head.capacity() > 0));
+            self.segments.pop_front();
             self.base = self.base.wrapping_add(1);
             self.sent -= 1;
         }

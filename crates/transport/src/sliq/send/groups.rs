@@ -161,7 +161,7 @@ impl Outgoing {
         let mut symbols: [Vec<u8>; code::MOST_SOURCES] = Default::default();
         let mut count = 0;
         for (symbol, segment) in symbols.iter_mut().zip(self.segments.range(at..at + usize::from(repair.k))) {
-            *symbol = self.spare.pop().unwrap_or_default();
+            *symbol = self.symbols.pop().unwrap_or_default();
             symbol.clear();
             symbol.extend((segment.bytes as u16).to_be_bytes());
             symbol.push(segment.flags.bits());
@@ -172,7 +172,7 @@ impl Outgoing {
         let mut slices = [&[][..]; code::MOST_SOURCES];
         slices.iter_mut().zip(&symbols).for_each(|(slice, symbol)| *slice = symbol);
         code::encode(&slices[..count], repair.number.into(), into);
-        self.spare.extend(symbols.into_iter().take(count));
+        self.symbols.extend(symbols.into_iter().take(count));
     }
 
     /// A repair packet of the group that begins there has arrived, or counts as lost.

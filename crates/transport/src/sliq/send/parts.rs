@@ -67,7 +67,6 @@ impl Outgoing {
         let mut at = 0;
         while at < bytes {
             let length = (bytes - at).min(self.payload);
-            let own = |offset: u32| (offset as usize).min(head.len());
             let ends = at + length == bytes;
             let messages = self.messages;
             let flags = Flags {
@@ -75,7 +74,7 @@ impl Outgoing {
                 last: flags.last && (ends || !messages),
                 ..flags
             };
-            let head = head[own(at)..own(at + length)].to_vec();
+            let head = head.part(at as usize..(at + length) as usize);
             self.segments.push_back(Segment::waiting(head, length, flags, handed));
             at += length;
         }
