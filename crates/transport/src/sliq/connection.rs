@@ -13,6 +13,7 @@ use super::flight::Flight;
 use super::loss::Log;
 use super::marks::Marks;
 use super::mtu::{self, PathMtu};
+use super::opening::Opening;
 use super::outage::Outage;
 use super::per::Per;
 use super::receive::Incoming;
@@ -29,9 +30,6 @@ use weir_base::{Ecn, Random, Span, Time};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
-/// A request to open is sent again after this long, and so often (the GNAT software).
-pub(super) const OPEN_AGAIN: Span = Span::from_millis(333);
-pub(super) const OPENS: u32 = 32;
 /// From this rate of loss on, each packet is acknowledged at once.
 const HIGH_PER: f64 = 0.05;
 /// The peer acknowledged what was never sent, or sent what cannot be.
@@ -48,8 +46,8 @@ const AS_WISHED: u8 = 0;
 enum State {
     /// Not opened, and nothing has come.
     Closed,
-    /// A request to open was sent, or is to be, for the time that is told.
-    Opening(u32),
+    /// A request to open was sent, or is to be.
+    Opening,
     Open,
     /// It is over: by an error of the peer, or because nobody answered.
     Over,
@@ -81,6 +79,7 @@ pub(crate) struct Connection {
     tag: u32,
     random: Random,
     state: State,
+    opening: Opening,
     log: Log,
     acks: Acks,
     rtt: Rtt,
@@ -100,13 +99,10 @@ pub(crate) struct Connection {
     outgoing: BTreeMap<u8, Outgoing>,
     incoming: BTreeMap<u8, Incoming>,
     /// What is due, by time.
-    handshake: Time,
     timeout: Time,
     loss: Time,
     pace: Time,
     probe: Time,
-    /// The number and the time of the newest request to open.
-    opened: Option<(u64, Time)>,
     accept: bool,
     /// The peer is to hear that the handshake has succeeded.
     greets: bool,
@@ -196,6 +192,7 @@ impl Connection {
             tag,
             random,
             state: State::Closed,
+            opening: Opening::default(),
             log: Log::default(),
             acks: Acks::default(),
             rtt: Rtt::new(),
@@ -212,12 +209,10 @@ impl Connection {
             schedule: Schedule::default(),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
-            handshake: Time::NEVER,
             timeout: Time::NEVER,
             loss: Time::NEVER,
             pace: Time::NEVER,
             probe: Time::NEVER,
-            opened: None,
             accept: false,
             greets: false,
             goodbye: None,
@@ -251,7 +246,8 @@ impl Connection {
     }
 
     fn establish(&mut self, rtt: Option<Span>, now: Time) {
-        (self.state, self.handshake, self.last_heard) = (State::Open, Time::NEVER, now);
+        (self.state, self.last_heard) = (State::Open, now);
+        self.opening.end();
         let (payload, random) = (self.payload, &mut self.random);
         let flight = |(cc, codepoint): &(weir_control::Config, Ecn)| {
             let random = Random::stream(random.bits(), "controller");
@@ -318,7 +314,7 @@ impl Connection {
     /// The ends have agreed by a handshake of their own, which took this time. `greets` says that the peer does not know yet.
     #[cfg(feature = "seal")]
     pub(crate) fn agreed(&mut self, rtt: Option<Span>, greets: bool, now: Time) {
-        if matches!(self.state, State::Closed | State::Opening(_)) {
+        if matches!(self.state, State::Closed | State::Opening) {
             self.greets = greets;
             if let Some(rtt) = rtt {
                 self.rtt.take(rtt, now);
@@ -372,7 +368,8 @@ impl Connection {
     /// The connection is over: by what the peer did, or because it did nothing.
     fn fail(&mut self, reason: Option<u8>) {
         (self.state, self.goodbye) = (State::Over, reason);
-        for due in [&mut self.handshake, &mut self.timeout, &mut self.loss, &mut self.pace, &mut self.probe] {
+        self.opening.end();
+        for due in [&mut self.timeout, &mut self.loss, &mut self.pace, &mut self.probe] {
             *due = Time::NEVER;
         }
     }

@@ -102,6 +102,15 @@ fn by_length(bytes: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(u16::from_be_bytes(*length)))
 }
 
+/// Makes an answer one to this request, which came before: it tells its number and its time.
+pub(super) fn answer_to(reply: &mut [u8], request: &[u8]) {
+    if let (Some((header, _)), Some(told)) = (Header::read(request), reply.first_chunk_mut::<HEADER>()) {
+        let mut own = Vec::with_capacity(HEADER);
+        Header { kind: Kind::Accept, ..header }.write(&mut own);
+        told.copy_from_slice(&own);
+    }
+}
+
 /// The end that asks.
 pub struct Initiator {
     handshake: Option<HandshakeState>,
@@ -114,8 +123,8 @@ pub struct Initiator {
 pub enum Told {
     /// The request is to be sent again: it now carries a cookie.
     Again,
-    /// The ends have agreed.
-    Agreed(Box<Seal>),
+    /// The ends have agreed, by an answer to the request with this number.
+    Agreed(Box<Seal>, u32),
 }
 
 impl Initiator {
@@ -166,7 +175,7 @@ impl Initiator {
         let handshake = self.handshake.as_mut()?;
         handshake.read_message(by_length(rest)?, &mut [0; LONGEST]).ok()?;
         let seal = agreed(self.handshake.take()?, now)?;
-        Some(Told::Agreed(Box::new(seal)))
+        Some(Told::Agreed(Box::new(seal), header.number))
     }
 }
 
@@ -261,7 +270,9 @@ impl Responder {
         let asked = self.allowed.get_mut(&peer)?;
         if let Some((before, reply)) = asked.answered.get(&stamp) {
             // The answer was lost.
-            return (before == message).then(|| Answer::Reply(reply.clone()));
+            let mut reply = reply.clone();
+            answer_to(&mut reply, packet);
+            return (before == message).then_some(Answer::Reply(reply));
         }
         if asked.knows(stamp) {
             return None;

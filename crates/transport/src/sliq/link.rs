@@ -1,8 +1,9 @@
 //! One end of a connection over datagrams of real bytes: plain, or sealed with what a handshake has agreed on. It asks, or is made when
 //! somebody has asked; nothing is sent to who has asked but the answer to each request, before a packet of theirs has opened.
 
-use super::connection::{Connection, OPEN_AGAIN, OPENS};
-use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Told};
+use super::connection::Connection;
+use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Told, answer_to};
+use super::opening::Opening;
 use super::seal::{KEY, Seal};
 use super::shared::{Handle, Shared};
 use super::{Parameters, SealName, StreamParameters};
@@ -40,10 +41,7 @@ enum Cover {
 
 struct Asking {
     initiator: Initiator,
-    /// How often the request was sent, when it was last, and when it is due again.
-    times: u32,
-    sent: Time,
-    due: Time,
+    opening: Opening,
 }
 
 struct Answered {
@@ -121,7 +119,7 @@ impl Link {
     /// A key is none.
     pub fn ask(of: &LinkSetup<'_>, keys: &Keys, peer: &[u8; KEY], stamp: u64) -> Result<Link, Refused> {
         let initiator = Initiator::new(keys, peer, &NO_SECRET, of.connection, stamp)?;
-        let asking = Box::new(Asking { initiator, times: 0, sent: Time::ZERO, due: Time::NEVER });
+        let asking = Box::new(Asking { initiator, opening: Opening::default() });
         Ok(Link::new(of, Cover::Asking(asking)))
     }
 
@@ -152,10 +150,9 @@ impl Link {
             }
             Cover::Asking(asking) => match asking.initiator.take(packet, now) {
                 // The request goes on with the cookie at once; it counts as one that is sent again.
-                Some(Told::Again) => asking.due = now,
-                Some(Told::Agreed(seal)) => {
-                    // Of a request that was sent several times nobody knows which was answered.
-                    let rtt = (asking.times == 1).then(|| now.since(asking.sent));
+                Some(Told::Again) => asking.opening.hurry(now),
+                Some(Told::Agreed(seal, number)) => {
+                    let rtt = asking.opening.round_trip(number.into(), now);
                     self.connection.agreed(rtt, true, now);
                     self.cover = Cover::Sealed(seal);
                 }
@@ -170,6 +167,7 @@ impl Link {
             Cover::Answered(answered) => {
                 if packet.len() == REQUEST && core(packet) == answered.request {
                     answered.owes = true;
+                    answer_to(&mut answered.reply, packet);
                 } else if let Some((_, plain)) = answered.seal.open(packet, now) {
                     self.connection.agreed(None, false, now);
                     self.connection.take(plain, 0, ecn, now);
@@ -238,16 +236,15 @@ impl Link {
             }
             _ if of.is_some_and(|(_, control)| !control) => None,
             Cover::Asking(asking) => {
-                if now < asking.due {
+                if now < asking.opening.due() {
                     return None;
                 }
-                if asking.times >= OPENS {
+                if asking.opening.is_over(now) {
                     self.cover = Cover::Failed;
                     return None;
                 }
                 let micros = (now.as_nanos() / 1000) as u32;
-                into.extend(asking.initiator.request(asking.times, micros));
-                (asking.times, asking.sent, asking.due) = (asking.times + 1, now, now + OPEN_AGAIN);
+                into.extend(asking.initiator.request(asking.opening.send(now), micros));
                 Some(Ecn::NotEct)
             }
             Cover::Answered(answered) => std::mem::take(&mut answered.owes).then(|| {
@@ -297,7 +294,7 @@ impl Endpoint for Link {
     fn open(&mut self, now: Time) {
         match &mut self.cover {
             Cover::Plain => self.connection.open(now),
-            Cover::Asking(asking) if asking.times == 0 => asking.due = now,
+            Cover::Asking(asking) if !asking.opening.has_begun() => asking.opening.hurry(now),
             _ => {}
         }
     }
@@ -317,7 +314,7 @@ impl Endpoint for Link {
     fn next_timer(&self) -> Time {
         match &self.cover {
             Cover::Plain | Cover::Sealed(_) => self.connection.next_timer(),
-            Cover::Asking(asking) => asking.due,
+            Cover::Asking(asking) => asking.opening.due(),
             Cover::Answered(answered) => answered.until,
             Cover::Waiting(_) | Cover::Failed => Time::NEVER,
         }

@@ -22,6 +22,7 @@ pub mod link;
 mod loss;
 mod marks;
 mod mtu;
+mod opening;
 mod outage;
 #[cfg(feature = "seal")]
 mod path;

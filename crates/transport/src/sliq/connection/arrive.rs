@@ -134,8 +134,8 @@ impl Connection {
     /// An acknowledgement. Answers `false` where it tells of what was never sent.
     fn take_ack(&mut self, ack: &Ack, largest: u64, difference: u32, now: Time) -> bool {
         let held = Span::from_micros(ack.delay.into());
-        if let Some((_, at)) = self.opened.filter(|(number, _)| *number == largest) {
-            self.rtt.take(now.since(at).saturating_sub(held), now);
+        if let Some(rtt) = self.opening.round_trip(largest, now) {
+            self.rtt.take(rtt.saturating_sub(held), now);
         }
         let mut news = [News::default(); 2];
         let (mut newest, mut bytes, overhead) = (None, 0, self.overhead);

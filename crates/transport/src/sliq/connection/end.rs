@@ -37,12 +37,24 @@ impl Connection {
                 }
             }
             (_, State::Closed) => return,
-            (_, State::Opening(_)) => {
-                self.establish(self.opened.map(|(_, at)| now.since(at)), now);
-            }
+            (_, State::Opening) => self.establish(self.opening_round_trip(rest, now), now),
             _ => {}
         }
         self.take_packet(header, rest, ecn, now);
+    }
+
+    /// The round trip of the request that the frames of a packet answer.
+    fn opening_round_trip(&self, mut frames: &[u8], now: Time) -> Option<Span> {
+        loop {
+            match Frame::read(frames)? {
+                (Frame::Ack(ack), _) => {
+                    let rtt = self.opening.round_trip(ack.largest.into(), now)?;
+                    return Some(rtt.saturating_sub(Span::from_micros(ack.delay.into())));
+                }
+                (Frame::Marks(_), after) => frames = after,
+                _ => return None,
+            }
+        }
     }
 
     /// Writes the next packet that leaves now, and answers its codepoint. `of` says that it is wanted only if it is this stream's, or the
@@ -84,7 +96,8 @@ impl Connection {
 impl Endpoint for Connection {
     fn open(&mut self, now: Time) {
         if self.state == State::Closed {
-            (self.state, self.handshake) = (State::Opening(0), now);
+            self.state = State::Opening;
+            self.opening.hurry(now);
         }
     }
 
@@ -109,7 +122,7 @@ impl Endpoint for Connection {
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
         let alive = self.asks_at().min(self.ends_at()).min(self.searches_at());
         let train = self.train.as_ref().map_or(Time::NEVER, Train::due);
-        [self.handshake, self.timeout, self.loss, self.pace, self.probe, acks, streams, alive, train]
+        [self.opening.due(), self.timeout, self.loss, self.pace, self.probe, acks, streams, alive, train]
             .into_iter()
             .min()
             .unwrap_or(Time::NEVER)

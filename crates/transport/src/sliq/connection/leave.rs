@@ -1,6 +1,6 @@
 //! What leaves a connection: what belongs to the connection itself first, then what is sent again, then what is new.
 
-use super::{Connection, HIGH_PER, OPEN_AGAIN, OPENS, State, micros};
+use super::{Connection, HIGH_PER, State, micros};
 use crate::Datagram;
 use crate::sliq::due;
 use crate::sliq::flight::{Flight, Leave};
@@ -57,16 +57,15 @@ impl Connection {
             self.put(Content::Nothing, 0, into, now);
             return true;
         }
-        if let State::Opening(times) = self.state {
-            if now < self.handshake {
+        if self.state == State::Opening {
+            if now < self.opening.due() {
                 return false;
             }
-            if times >= OPENS {
+            if self.opening.is_over(now) {
                 self.fail(None);
                 return false;
             }
-            self.opened = Some((self.log.next(), now));
-            (self.state, self.handshake) = (State::Opening(times + 1), now + OPEN_AGAIN);
+            self.opening.send(now);
             self.begin(Kind::Open, now);
             self.put(Content::Nothing, 0, into, now);
             return true;

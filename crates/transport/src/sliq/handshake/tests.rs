@@ -48,7 +48,7 @@ fn two_ends_that_know_each_other_agree() {
     assert_eq!(request.len(), REQUEST);
     let (reply, mut there) = agreed(both.responder.take(&request, b"address", false, NOW));
     assert!(reply.len() < REQUEST);
-    let Some(Told::Agreed(mut here)) = initiator.take(&reply, NOW) else { panic!("no agreement") };
+    let Some(Told::Agreed(mut here, _)) = initiator.take(&reply, NOW) else { panic!("no agreement") };
     let mut said = packet();
     assert!(here.seal(&mut said, NOW));
     assert_eq!(there.open(&mut said, NOW), Some((1, &mut packet()[..])));
@@ -58,12 +58,15 @@ fn two_ends_that_know_each_other_agree() {
 fn a_request_that_comes_again_is_answered_alike_and_another_with_its_stamp_not() {
     let mut both = both();
     let earlier = both.ask(4).request(0, 0);
-    let initiator = both.ask(5);
+    let mut initiator = both.ask(5);
     let (reply, _) = agreed(both.responder.take(&initiator.request(0, 0), b"a", false, NOW));
     let Answer::Reply(again) = both.responder.take(&initiator.request(1, 9), b"a", false, NOW) else {
         panic!("a second agreement")
     };
-    assert_eq!(again, reply);
+    // It tells which request it answers.
+    assert_eq!(Header::read(&again).map(|(header, _)| (header.number, header.timestamp)), Some((1, 9)));
+    assert_eq!(again[HEADER..], reply[HEADER..]);
+    assert!(matches!(initiator.take(&again, NOW), Some(Told::Agreed(_, 1))));
     assert!(is_nothing(both.responder.take(&both.ask(5).request(0, 0), b"a", false, NOW)));
     // One that was overtaken is no replay.
     agreed(both.responder.take(&earlier, b"a", false, NOW));
@@ -119,7 +122,7 @@ fn forged_and_truncated_packets_change_nothing() {
         assert!(initiator.take(&reply[..at], NOW).is_none());
     }
     assert!(initiator.take(&request, NOW).is_none(), "its own request came back");
-    assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(_))));
+    assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(..))));
 }
 
 #[test]
@@ -137,5 +140,5 @@ fn under_load_a_cookie_comes_before_any_key() {
     let late = NOW + COOKIE_TIME * 2;
     assert!(matches!(both.responder.take(&request, b"here", true, late), Answer::Reply(_)));
     let (reply, _) = agreed(both.responder.take(&request, b"here", true, NOW + COOKIE_TIME));
-    assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(_))));
+    assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(..))));
 }
