@@ -9,11 +9,20 @@ use serde::{Deserialize, Serialize};
 use weir_base::{Random, Time};
 
 /// Parameters of Reno.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Whether the first slow start ends early by HyStart++ (RFC 9406); Linux has it nowhere.
     pub hystart_plus_plus: bool,
+    /// Whether the window grows by all that an acknowledgement covers (RFC 3465), and not by one segment for each acknowledgement
+    /// as in RFC 5681, section 3.1, in Linux 2.4 and in BSDs of its time.
+    pub byte_counting: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { hystart_plus_plus: false, byte_counting: true }
+    }
 }
 
 /// The smallest threshold, in segments (RFC 5681, equation 4).
@@ -24,6 +33,7 @@ const MIN_THRESHOLD: u32 = 2;
 pub(crate) struct NewReno {
     window: Window,
     hystart: Option<HyStartPlusPlus>,
+    byte_counting: bool,
 }
 
 impl NewReno {
@@ -31,6 +41,7 @@ impl NewReno {
         NewReno {
             window: Window::new(start),
             hystart: config.hystart_plus_plus.then(|| HyStartPlusPlus::new(start)),
+            byte_counting: config.byte_counting,
         }
     }
 
@@ -57,6 +68,9 @@ impl crate::windowed::Windowed for NewReno {
             return;
         }
         let mut delivered = ack.delivered_segments;
+        if !self.byte_counting {
+            delivered = delivered.min(1);
+        }
         if self.window.in_slow_start() {
             delivered = match &mut self.hystart {
                 Some(hystart) => hystart.slow_start(&mut self.window, delivered),
@@ -102,6 +116,23 @@ mod tests {
             reno.on_ack(&ack(ms(0), reno.window.cwnd), &mut random);
             assert_eq!(reno.window().get(), expected * MSS.get());
         }
+    }
+
+    #[test]
+    fn without_byte_counting_an_acknowledgement_counts_once_whatever_it_covers() {
+        let config = Config { byte_counting: false, ..Config::default() };
+        let (mut reno, mut random) = (NewReno::new(&config, &start()), Random::stream(1, "reno"));
+        for _ in 0..5 {
+            reno.on_ack(&ack(ms(0), 2), &mut random);
+        }
+        assert_eq!(reno.window.cwnd, 15, "slow start: a segment for each of five acknowledgements");
+        reno.on_enter_recovery(&loss(ms(0)));
+        reno.on_exit_recovery(ms(1));
+        for _ in 0..7 {
+            assert_eq!(reno.window.cwnd, 7);
+            reno.on_ack(&ack(ms(2), 2), &mut random);
+        }
+        assert_eq!(reno.window.cwnd, 8, "after it: a segment for each seven");
     }
 
     #[test]

@@ -48,6 +48,23 @@ pub(crate) fn check_feedback(run: &Run) -> Result<(), EngineError> {
     }
 }
 
+/// Refuses what of TCP the kernel has no setting for.
+pub(crate) fn check_acknowledgements(run: &Run) -> Result<(), EngineError> {
+    for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
+        let asked = [
+            ("delayed_ack", settings.delayed_ack.is_some()),
+            ("limited_transmit", !settings.limited_transmit),
+        ];
+        if let Some((key, _)) = asked.iter().find(|(_, asked)| *asked) {
+            return Err(unable(
+                format!("group {}: Linux has no setting for what {key} asks of TCP", group.name),
+                "remove it, or use `--on sim`",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses cards that the kernel's shapers cannot be.
 pub(crate) fn check_cards(run: &Run) -> Result<(), EngineError> {
     card::unfit(run).map_or(Ok(()), |(what, help)| Err(EngineError::Unable { what, help }))

@@ -5,7 +5,8 @@ use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
 use crate::card;
 use crate::checks::{
-    check_buffers, check_cards, check_clocks, check_feedback, check_hosts, check_transports,
+    check_acknowledgements, check_buffers, check_cards, check_clocks, check_feedback, check_hosts,
+    check_transports,
 };
 use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
@@ -52,6 +53,7 @@ impl Engine for Live {
         weir_engine::check_traces(run)?;
         check_transports(run)?;
         check_feedback(run)?;
+        check_acknowledgements(run)?;
         check_cards(run)?;
         check_clocks(run)?;
         check_buffers(run)?;

@@ -38,6 +38,8 @@ const MOST_QUEUED: u32 = 100_000_000;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
 const RTO_MINS: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_secs(10);
+/// How long an acknowledgement may wait: less than half a second (RFC 9293, section 3.8.6.3).
+const ACK_DELAYS: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_millis(500);
 const FINEST_TICK: Span = Span::from_micros(1);
 const COARSEST_TICK: Span = Span::from_secs(1);
 /// A clock that is off by more than a tenth is none.
@@ -463,13 +465,18 @@ pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, settings: &Settings) 
     }
 }
 
-/// Checks a group's least retransmission timeout.
+/// Checks a group's least retransmission timeout, and how long acknowledgements may wait.
 pub(crate) fn timeouts(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
     if !RTO_MINS.contains(&settings.rto_min) {
         let message =
             format!("a retransmission timeout cannot have a least variance of {}", settings.rto_min);
         let help = format!("write from {} to {}", RTO_MINS.start(), RTO_MINS.end());
         reader.wrong(&["traffic", name, "rto_min"], message, help);
+    }
+    if let Some(delay) = settings.delayed_ack.filter(|delay| !ACK_DELAYS.contains(delay)) {
+        let message = format!("an acknowledgement cannot wait for {delay}");
+        let help = format!("write from {} to {}", ACK_DELAYS.start(), ACK_DELAYS.end());
+        reader.wrong(&["traffic", name, "delayed_ack"], message, help);
     }
 }
 

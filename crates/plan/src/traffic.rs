@@ -39,6 +39,13 @@ pub(crate) struct Traffic {
     pub(crate) sack: Option<bool>,
     /// Least of the variance in TCP's retransmission timeout, which is longer than it by a round trip; by default 200 ms, Linux's.
     pub(crate) rto_min: Option<Span>,
+    /// Whether TCP sends a new segment for each of the first two duplicate acknowledgements (RFC 3042); by default true, as
+    /// Linux does. On the simulator only.
+    pub(crate) limited_transmit: Option<bool>,
+    /// How long TCP's receivers hold the acknowledgement of a single segment back; every second segment is then acknowledged at once,
+    /// and none before that (RFC 5681, section 4.2). By default the delay adapts and acknowledgements are quick at first, as on
+    /// Linux. On the simulator only.
+    pub(crate) delayed_ack: Option<Span>,
     /// Which way the data flows.
     pub(crate) direction: Direction,
     /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card. By default each group
@@ -108,6 +115,8 @@ impl Default for Traffic {
             window_scaling: None,
             sack: None,
             rto_min: None,
+            limited_transmit: None,
+            delayed_ack: None,
             direction: Direction::Down,
             host: None,
             rtt: None,

@@ -26,6 +26,13 @@ pub struct Settings {
     /// Least of the variance in the retransmission timeout (Linux `tcp_rto_min_us`).
     #[serde(default = "rto_min", skip_serializing_if = "is_rto_min")]
     pub rto_min: Span,
+    /// Whether a duplicate acknowledgement lets a new segment go before recovery (RFC 3042).
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub limited_transmit: bool,
+    /// How long a receiver holds an acknowledgement of a single segment back; none is Linux's way, which adapts and has quick
+    /// acknowledgements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delayed_ack: Option<Span>,
     /// Send buffer as Linux's `tcp_wmem` (smallest, initial, largest): autotuned up to the largest.
     pub send_buffer: Buffer,
     /// Receive buffer as Linux's `tcp_rmem`.
@@ -42,13 +49,15 @@ pub struct Settings {
 
 impl Settings {
     /// The keys of a traffic group that make them up.
-    pub const KEYS: [&'static str; 11] = [
+    pub const KEYS: [&'static str; 13] = [
         "cc",
         "ecn",
         "feedback",
         "window_scaling",
         "sack",
         "rto_min",
+        "limited_transmit",
+        "delayed_ack",
         "pacing",
         "send_buffer",
         "receive_buffer",

@@ -69,3 +69,33 @@ fn lost_acknowledgements_cost_nothing() {
     let (info, _) = transfer(Script::default(), lost);
     assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (0, 0, 0));
 }
+
+/// How many segments leave before the 61st, which is lost, leaves again.
+fn sent_before_the_retransmission(limited_transmit: bool) -> usize {
+    let config = Config { sack: false, limited_transmit, ..config("newreno") };
+    let rate = Some(Rate::from_mbit_per_sec(10));
+    let mut pair = Pair::new(config, RTT, rate, dropping([60]), Script::default());
+    pair.transfer(400 * MSS, Span::from_secs(20));
+    let sent = pair.data_sent();
+    let again = sent.windows(2).position(|two| two[1].1 < two[0].1);
+    again.expect("the lost segment is sent again") + 1
+}
+
+#[test]
+fn limited_transmit_sends_a_segment_for_each_of_the_first_two_duplicates() {
+    assert_eq!(sent_before_the_retransmission(true), sent_before_the_retransmission(false) + 2);
+}
+
+#[test]
+fn with_a_fixed_delay_every_second_segment_is_acknowledged() {
+    let acknowledgements = |delayed_ack| {
+        let config = Config { sack: false, delayed_ack, ..config("newreno") };
+        let rate = Some(Rate::from_mbit_per_sec(10));
+        let mut pair = Pair::new(config, RTT, rate, Script::default(), Script::default());
+        pair.transfer(400 * MSS, Span::from_secs(20));
+        // All but the answer to the SYN.
+        pair.back.log.len() - 1
+    };
+    assert_eq!(acknowledgements(Some(Span::from_millis(100))), 200);
+    assert!(acknowledgements(None) >= 208, "sixteen at once, and one for two of the others");
+}

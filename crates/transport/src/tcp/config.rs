@@ -29,6 +29,11 @@ pub struct Config {
     pub sack: bool,
     /// Least of the variance in the retransmission timeout, so that the timeout is longer than it (Linux `tcp_rto_min_us`).
     pub rto_min: Span,
+    /// Whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
+    pub limited_transmit: bool,
+    /// How long the acknowledgement of a single segment is held back, with every second one acknowledged at once (RFC 5681, section
+    /// 4.2); none is Linux's delay, which adapts and has quick acknowledgements.
+    pub delayed_ack: Option<Span>,
     /// Whether to pace although the controller gives no rate: at 200 % of window over smoothed RTT in slow start, at
     /// 120 % after it (Linux `tcp_update_pacing_rate`).
     pub pacing: bool,
@@ -60,6 +65,8 @@ impl Config {
             window_scaling: true,
             sack: true,
             rto_min: crate::RTO_MIN,
+            limited_transmit: true,
+            delayed_ack: None,
             pacing: false,
             slow_start_after_idle: true,
             compress_sack: true,

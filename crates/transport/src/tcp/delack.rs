@@ -1,6 +1,7 @@
 //! When an acknowledgement leaves, as Linux decides it: at once for every second full segment, in quick mode, when a gap
 //! closes or a duplicate comes; thinned out while data is missing (`__tcp_ack_snd_check`); else after a delay that
-//! adapts to the arrivals (`tcp_event_data_recv`, `tcp_send_delayed_ack`).
+//! adapts to the arrivals (`tcp_event_data_recv`, `tcp_send_delayed_ack`). With a fixed delay it is RFC 5681's section 4.2 alone, as
+//! BSDs have it: every second segment, and no quick mode.
 
 use super::jiffies;
 use weir_base::{Span, Time};
@@ -48,6 +49,8 @@ pub(crate) struct DelayedAck {
     largest: u64,
     rto: u64,
     deadline: Time,
+    /// A delay that does not adapt, microseconds.
+    fixed: Option<u64>,
     compress: bool,
     compressed: u32,
     compress_deadline: Time,
@@ -56,7 +59,8 @@ pub(crate) struct DelayedAck {
 }
 
 impl DelayedAck {
-    pub(crate) fn new(compress: bool) -> DelayedAck {
+    /// A policy that thins duplicates out or does not, with a delay that is fixed or adapts.
+    pub(crate) fn new(compress: bool, fixed: Option<Span>) -> DelayedAck {
         DelayedAck {
             ato: 0,
             last_data: Time::ZERO,
@@ -69,6 +73,7 @@ impl DelayedAck {
             largest: 536,
             rto: super::rto::RTO_INITIAL,
             deadline: Time::NEVER,
+            fixed: fixed.map(Span::as_micros),
             compress,
             compressed: 0,
             compress_deadline: Time::NEVER,
@@ -113,6 +118,9 @@ impl DelayedAck {
     }
 
     fn quicken(&mut self, window: u64, most: u32) {
+        if self.fixed.is_some() {
+            return;
+        }
         let segments = (window / (2 * self.largest)) as u32;
         let segments = if segments == 0 { 2 } else { segments };
         self.quick = self.quick.max(segments.min(most));
@@ -162,7 +170,7 @@ impl DelayedAck {
 
     /// The application has read all that came in order: whether it acknowledges at once (`tcp_cleanup_rbuf`).
     pub(crate) fn after_read(&self, gaps: bool) -> bool {
-        self.scheduled && self.pushed && !self.interactive && !gaps
+        self.scheduled && self.pushed && !self.interactive && !gaps && self.fixed.is_none()
     }
 
     /// Holds a duplicate back if it may be.
@@ -203,9 +211,9 @@ impl DelayedAck {
         if wait > MIN {
             wait = wait.min(rtt.map_or(MAX, |rtt| jiffies::round_up(rtt).max(MIN)));
         }
-        let wait = wait.min(MAX);
+        let wait = self.fixed.unwrap_or(wait.min(MAX));
         if self.deadline != Time::NEVER && self.deadline <= now + Span::from_micros(wait / 4) {
-            return true;
+            return self.fixed.is_none();
         }
         // A timer that runs is never put off.
         self.deadline = self.deadline.min(jiffies::deadline(now, wait));
@@ -219,7 +227,7 @@ impl DelayedAck {
 
     /// The window has opened: the next acknowledgement is not delayed (`tcp_grow_window`).
     pub(crate) fn tell_opening(&mut self) {
-        self.quick |= 1;
+        self.quick |= u32::from(self.fixed.is_none());
     }
 
     /// Data leaves: in answer to what has just come, it carries the acknowledgement (`tcp_event_data_sent`).
@@ -287,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_first_sixteen_segments_are_acknowledged_one_by_one_then_every_second() {
-        let mut ack = DelayedAck::new(true);
+        let mut ack = DelayedAck::new(true, None);
         let mut pending = 0;
         let mut sent = Vec::new();
         for n in 0..24 {
@@ -303,8 +311,30 @@ mod tests {
     }
 
     #[test]
+    fn with_a_fixed_delay_every_second_segment_is_acknowledged_from_the_first_on() {
+        let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)));
+        let mut pending = 0;
+        let mut sent = Vec::new();
+        for n in 0..6 {
+            ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+            pending += 1448;
+            if leaves(&mut ack, pending, false) {
+                ack.on_ack_sent();
+                pending = 0;
+                sent.push(n);
+            }
+        }
+        assert_eq!(sent, [1, 3, 5]);
+        ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+        assert!(!leaves(&mut ack, 1448, false));
+        let late = ack.deadline();
+        assert!(late >= Time::ZERO + Span::from_millis(100) && late <= Time::ZERO + Span::from_millis(104));
+        assert!(ack.on_timer(late));
+    }
+
+    #[test]
     fn a_lone_segment_waits_40_ms() {
-        let mut ack = DelayedAck::new(true);
+        let mut ack = DelayedAck::new(true, None);
         ack.on_data(1448, 65_160, 220_000, Time::ZERO);
         ack.quick = 0;
         assert!(!leaves(&mut ack, 1448, false));
@@ -314,7 +344,7 @@ mod tests {
 
     #[test]
     fn three_duplicates_go_at_once_and_more_wait_a_twentieth_of_the_rtt() {
-        let mut ack = DelayedAck::new(true);
+        let mut ack = DelayedAck::new(true, None);
         let mut at_once = 0;
         for _ in 0..5 {
             ack.schedule();

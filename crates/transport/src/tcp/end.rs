@@ -44,6 +44,8 @@ impl Transport for Parameters {
                 window_scaling: settings.window_scaling,
                 sack: settings.sack,
                 rto_min: settings.rto_min,
+                limited_transmit: settings.limited_transmit,
+                delayed_ack: settings.delayed_ack,
                 pacing: settings.pacing,
                 send_buffer: buffer(settings.send_buffer),
                 receive_buffer: buffer(settings.receive_buffer),

@@ -63,7 +63,7 @@ impl Receiver {
             fin: None,
             unread: 0,
             reassembly: Reassembly::default(),
-            acks: DelayedAck::new(config.sack && config.compress_sack),
+            acks: DelayedAck::new(config.sack && config.compress_sack, config.delayed_ack),
             window: ReceiveWindow::new(config),
             window_is_told: false,
             clock: config.clock,

@@ -96,6 +96,8 @@ pub(crate) struct Sender {
     pub(crate) slow_start_after_idle: bool,
     /// Whether selective acknowledgements tell what has arrived.
     pub(crate) sack: bool,
+    /// Whether duplicates let new segments go before recovery (RFC 3042).
+    pub(crate) limited_transmit: bool,
     pub(crate) board: Scoreboard,
     /// First position not acknowledged, and next to be sent for the first time.
     pub(crate) una: u64,
@@ -176,6 +178,7 @@ impl Sender {
             initial_window: config.initial_window,
             slow_start_after_idle: config.slow_start_after_idle,
             sack: config.sack,
+            limited_transmit: config.limited_transmit,
             board: Scoreboard::new(config.mss),
             una: 1,
             next: 1,

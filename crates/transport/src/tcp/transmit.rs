@@ -61,12 +61,23 @@ impl Sender {
         refused
     }
 
+    /// Segments of the window that are taken: those in flight, and before recovery those that duplicates tell of too, unless each of
+    /// them lets a new one go (limited transmit, RFC 3042).
+    #[inline]
+    fn occupied(&self) -> u32 {
+        let in_flight = self.board.in_flight();
+        if self.limited_transmit || !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            return in_flight;
+        }
+        in_flight + self.board.sacked
+    }
+
     /// Whether [`Sender::poll`] would answer with data.
     fn would_send(&mut self, now: Time) -> bool {
         if self.written.endless {
             self.fill_buffer();
         }
-        let room = self.board.in_flight() < self.cwnd() && now >= self.new_data_ready_at();
+        let room = self.occupied() < self.cwnd() && now >= self.new_data_ready_at();
         let lost = self.rexmit == Rexmit::Lost && self.board.retrans < self.board.lost;
         let forced = matches!(self.forced, Forced::Head | Forced::ProbeOld | Forced::ProbeNew);
         forced || (room && (lost || self.next_fits()))
@@ -160,7 +171,7 @@ impl Sender {
 
     /// When the pacer lets something go that nothing else holds back.
     pub(crate) fn held_until(&self, ready: Time) -> Time {
-        let room = self.board.in_flight() < self.cwnd();
+        let room = self.occupied() < self.cwnd();
         let waiting = self.rexmit == Rexmit::Lost || self.next_fits() || self.written.endless;
         if room && waiting { ready } else { Time::NEVER }
     }
@@ -242,7 +253,7 @@ impl Sender {
             self.restart_after_idle(now);
         }
         if now < self.new_data_ready_at()
-            || self.board.in_flight() >= self.cwnd()
+            || self.occupied() >= self.cwnd()
             || self.next + u64::from(len) > self.window_end()
         {
             return None;

@@ -75,6 +75,8 @@ fn settings(cc: &str) -> Settings {
         window_scaling: true,
         sack: true,
         rto_min: weir_transport::RTO_MIN,
+        limited_transmit: true,
+        delayed_ack: None,
         send_buffer: buffer,
         receive_buffer: buffer,
         pacing: true,
