@@ -2,7 +2,7 @@
 /*
  * TCP Nice: the kernel form of crates/control/src/nice.rs. The kernel has no window below one segment: there the window stays, and
  * the socket's greatest pacing rate lets two segments leave each so many round trips (one in half that time where the window is
- * one, which the article allows). It is low by less than a byte a second. What is lost is then sent again at that pace too, where
+ * one, which the article allows). It is low by less than a byte a second. What is lost is then retransmitted at that pace too, where
  * the Rust form does not wait; and a connection that leaves Nice meanwhile keeps the rate.
  */
 #include "rounds.h"

@@ -249,7 +249,7 @@ pub enum Phase {
     Disorder,
     /// The window comes down after an ECN echo.
     Cwr,
-    /// Lost segments are being sent again.
+    /// Lost segments are being retransmitted.
     Recovery,
     /// After a timeout.
     Loss,

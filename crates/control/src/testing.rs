@@ -1,6 +1,6 @@
 //! What the controllers' tests share: acknowledgements made by hand, and an ideal path that drives a controller segment by
 //! segment: one bottleneck, one first-in-first-out buffer, acknowledgements that are neither lost nor delayed, an
-//! application that always has more. Lost segments are not sent again; newer data takes their place.
+//! application that always has more. Lost segments are not retransmitted; newer data takes their place.
 
 use crate::{
     Ack, Codepoint, Config, Congestion, Controller, Delivered, Phase, RateSample, Recovery, RttSample, Sent,

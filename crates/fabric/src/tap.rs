@@ -70,7 +70,7 @@ impl FlowCounters {
 struct Segment {
     /// Sequence number after its last byte.
     end: u32,
-    /// Whether it no longer gives a sample: sent again, or acknowledged selectively.
+    /// Whether it no longer gives a sample: retransmitted, or acknowledged selectively.
     done: bool,
     selectively: bool,
     sent: Time,

@@ -12,7 +12,7 @@ const INFINITE: u32 = 0x7fff_ffff;
 /// What a connection has sent more than once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmitted: u64,
     /// Of those, what the receiver had already (RFC 2883).
     pub unneeded: u64,
@@ -60,7 +60,7 @@ pub(crate) fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<Trans
         flow,
         cwnd: info.tcpi_snd_cwnd.into(),
         ssthresh: (info.tcpi_snd_ssthresh < INFINITE).then(|| info.tcpi_snd_ssthresh.into()),
-        // `tcp_packets_in_flight`: sent, minus what has left the network, plus what was sent again.
+        // `tcp_packets_in_flight`: sent, minus what has left the network, plus what was retransmitted.
         in_flight: f64::from(info.tcpi_unacked) - f64::from(info.tcpi_sacked) - f64::from(info.tcpi_lost)
             + f64::from(info.tcpi_retrans),
         srtt: micros(info.tcpi_rtt),

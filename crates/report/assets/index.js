@@ -62,7 +62,7 @@ weir.onLab((head, all) => {
       const wait = (run, what) => (group(run)[9] || []).find((one) => one[0] === what) || [];
       list.push({ who: name, about: Number.isInteger(over) ? `over link ${head.links[over]}` : "", group: name, ink: "g" + (i % 8), values: known([
         value("goodput", "goodput", "Mbit/s", (run) => group(run)[1], true), value("rtt", "RTT", "ms", (run) => (group(run)[2] || [])[0]),
-        value("resent", "retransmitted", "%", (run) => group(run)[3] || NaN),
+        value("retrans", "retransmitted", "%", (run) => group(run)[3] || NaN),
         value("completion", "completion p50", "s", (run) => (wait(run, "flows")[2] || [])[3]), value("completion-p99", "completion p99", "s", (run) => (wait(run, "flows")[2] || [])[5]),
         value("request", "request p50", "ms", (run) => (wait(run, "requests")[2] || [])[3]), value("request-p99", "request p99", "ms", (run) => (wait(run, "requests")[2] || [])[5]),
         value("on-time", "frames on time", "%", (run) => wait(run, "frames")[4])]) });

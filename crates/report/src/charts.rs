@@ -56,7 +56,7 @@ pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize, warmup: Opt
         source.rtt(),
         source.of_groups("window", "Congestion window, mean of the flows", "segments", "cwnd_segments"),
         source.fates(),
-        source.sent_again(),
+        source.retransmissions(),
         source.backlog(),
     ];
     // A plot of nothing is left out.
@@ -88,7 +88,7 @@ fn flows(info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
         charts.push(chart("flow-rtt", "Round-trip time, mean", "ms", source.flows("rtt_ms")));
     }
     charts.push(chart("flow-window", "Congestion window", "segments", source.flows("cwnd_segments")));
-    charts.push(source.resent("flow-again", source.flows("retransmissions")));
+    charts.push(source.retransmitted("flow-again", source.flows("retransmissions")));
     charts.extend(source.states());
     charts.retain(|chart| !chart.lines.is_empty());
     let (period_s, count) = (set.period.as_secs_f64(), set.count);
@@ -359,12 +359,12 @@ impl Source<'_> {
         }
     }
 
-    fn sent_again(&self) -> Chart {
-        self.resent("again", self.groups("retransmissions"))
+    fn retransmissions(&self) -> Chart {
+        self.retransmitted("again", self.groups("retransmissions"))
     }
 
     /// Retransmissions a second, of those that had any.
-    fn resent(&self, key: &str, lines: Vec<Option<Line>>) -> Chart {
+    fn retransmitted(&self, key: &str, lines: Vec<Option<Line>>) -> Chart {
         let lines: Vec<Option<Line>> =
             lines.into_iter().map(|line| line.map(|line| self.per_second(line))).collect();
         let lines = lines.into_iter().map(|line| line.filter(Line::happened)).collect();

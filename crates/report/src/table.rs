@@ -155,11 +155,12 @@ fn columns(summary: &Summary) -> Vec<Column> {
             Column::new("", "drop", "%", 6, of_run("drop_probability_percent")),
         ]);
     }
-    columns.push(Column::new("", "resent", "%", 3, |run| run.metrics.get("retransmission_percent").scalar()));
+    columns
+        .push(Column::new("", "retrans", "%", 3, |run| run.metrics.get("retransmission_percent").scalar()));
     // Nothing was marked in most labs: a column of nothing says nothing.
     let shows =
         |column: &Column| summary.runs.iter().any(|run| (column.of)(run).is_some_and(|value| value != 0.0));
-    columns.retain(|column| column.head != "mark" && column.head != "resent" || shows(column));
+    columns.retain(|column| column.head != "mark" && column.head != "retrans" || shows(column));
     columns.retain(|column| summary.runs.iter().any(|run| (column.of)(run).is_some()));
     columns
 }

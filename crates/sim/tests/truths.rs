@@ -115,7 +115,7 @@ fn ipv6_takes_twenty_bytes_more_of_each_packet() {
     );
     for (run, payload) in runs.iter().zip([1448.0, 1428.0]) {
         let goodput = number(run.groups[0].metrics.get("goodput_mbps"));
-        // The line is full; what was sent again is one packet in some hundreds.
+        // The line is full; what was retransmitted is one packet in some hundreds.
         assert!((goodput - 10.0 * payload / 1500.0).abs() < 0.05, "{goodput} with {payload}");
     }
 }

@@ -201,7 +201,7 @@ fn flows_get_a_flowshare_each_however_many_they_are() {
         sites.rates(20, |_| 1 << 20);
         let rates = sites.rates(60, |_| 1 << 20);
         let mean = rates.iter().sum::<f64>() / flows as f64;
-        // 2 % of what is sent is sent again, and a loss event may be more than one loss.
+        // 2 % of what is sent is retransmitted, and a loss event may be more than one loss.
         assert!((0.85..1.2).contains(&(mean / expected)), "{flows}: {mean} {expected}");
         assert!(rates.iter().all(|rate| (rate / mean - 1.0).abs() < 0.02), "{flows}: {rates:?}");
     }

@@ -172,7 +172,7 @@ impl Asked {
             "marked" => ("mark_probability_percent", ""),
             "goodput" => ("goodput_mbps", ""),
             "rtt" => ("rtt_ms", "mean"),
-            "resent" => ("retransmission_percent", ""),
+            "retrans" => ("retransmission_percent", ""),
             "completion" => ("completion_time_s", "p50"),
             "completion-p99" => ("completion_time_s", "p99"),
             "on-time" => ("frames_on_time_percent", ""),

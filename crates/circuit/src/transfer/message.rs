@@ -54,7 +54,7 @@ pub enum Message {
         /// Its digest.
         digest: Digest,
     },
-    /// A block did not have its digest and must be sent again.
+    /// A block did not have its digest and must be retransmitted.
     Again {
         /// Number of the file.
         file: u32,

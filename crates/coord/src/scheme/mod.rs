@@ -110,7 +110,7 @@ pub fn watched(flow: u8, address: u8) -> [Cell; 4] {
 }
 
 /// How much of a flow's data may wait or be unacknowledged (equation 6.2): 1.5 times what it sends in a round trip. The half
-/// is for data to be sent again. The source writes the rate of a flowshare even where the flow's own rate is another.
+/// is for data to be retransmitted. The source writes the rate of a flowshare even where the flow's own rate is another.
 pub fn send_buffer(rate: Rate, rtt: Span) -> Bytes {
     rate.bytes_in(rtt.scale(1.5))
 }

@@ -17,7 +17,7 @@ use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
 const CHUNK: usize = 1 << 16;
 /// A peer that says nothing for so long is gone.
 const SILENCE: Span = Span::from_secs(30);
-/// How long the receiver answers what is sent again after the end of the stream.
+/// How long the receiver answers what is retransmitted after the end of the stream.
 const LINGER: Span = Span::from_secs(1);
 /// How exactly packets leave.
 const GRAIN: Span = Span::from_micros(100);
@@ -42,7 +42,7 @@ pub struct Summary {
     pub bytes: u64,
     /// From the first packet to the last byte.
     pub took: Span,
-    /// Packets that were sent again.
+    /// Packets that were retransmitted.
     pub retransmitted: u64,
     /// The last reported rate of a flowshare, in Mbit/s; zero without reports.
     pub flowshare_mbps: f64,

@@ -1,9 +1,9 @@
-//! A flow of packets that leave at a rate, with nothing sent again: the endpoint that rate-based transports share. What gives the
+//! A flow of packets that leave at a rate, with nothing retransmitted: the endpoint that rate-based transports share. What gives the
 //! rate is a [`RateControl`] at the sender; what tells it how packets arrive is a [`Reporter`] at the receiver. Both ends have
 //! both, since either may send.
 //!
 //! The flow is a stream of bytes of which lost packets are missing. There is no handshake. The end of the stream is a packet of
-//! its own, which is sent again until a report says that it has arrived.
+//! its own, which is retransmitted until a report says that it has arrived.
 
 mod packet;
 mod source;
@@ -17,7 +17,7 @@ use weir_base::{Bytes, Ecn, Rate, Span, Time};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
-/// How long the end of the stream waits for a report before it is sent again, at least.
+/// How long the end of the stream waits for a report before it is retransmitted, at least.
 const END_TIMEOUT: Span = Span::from_millis(200);
 
 /// What a sender's rate follows.
@@ -67,7 +67,7 @@ pub(crate) struct Flow<S, R> {
     next: u64,
     /// When the last packet was to leave, and its length. The next one's time follows from the rate of then.
     left: Option<(Time, u32)>,
-    /// When the end of the stream is sent again.
+    /// When the end of the stream is retransmitted.
     end_again: Time,
     end_acknowledged: bool,
     /// The peer's end of the stream has arrived, and whether that is still to be said.

@@ -14,7 +14,7 @@ use weir_coord::scheme::Own;
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
-/// A SYN is sent again after this long.
+/// A SYN is retransmitted after this long.
 const SYN_TIMEOUT: Span = Span::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

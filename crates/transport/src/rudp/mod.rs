@@ -5,7 +5,7 @@
 //! Every transmission has a packet number of its own, which acknowledgements echo, so that a retransmission's acknowledgement is
 //! told from the original's. The source leaves open what follows; these are our readings. Each data packet is acknowledged at
 //! once. A transmission is lost when three later ones were echoed, or when its timeout (RFC 6298) has passed. What is lost is
-//! sent again before new data, within the same rate. The receiver takes whatever comes: the rate is the only limit.
+//! retransmitted before new data, within the same rate. The receiver takes whatever comes: the rate is the only limit.
 
 mod connection;
 mod content;

@@ -1,4 +1,4 @@
-//! What is to be sent: segments from the first unacknowledged one on, and which of them are to be sent again.
+//! What is to be sent: segments from the first unacknowledged one on, and which of them are to be retransmitted.
 
 use std::collections::VecDeque;
 use weir_base::{Span, Time};
@@ -20,7 +20,7 @@ struct Segment {
     /// Number of its last transmission and when that was.
     sent: Option<(u32, Time)>,
     acknowledged: bool,
-    /// Whether it waits to be sent again.
+    /// Whether it waits to be retransmitted.
     lost: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Sender {
     /// Number of the next transmission; those in `transmissions`, each with its segment, end before it.
     next: u32,
     transmissions: VecDeque<u32>,
-    /// Segments that wait to be sent again.
+    /// Segments that wait to be retransmitted.
     losses: u32,
     /// Smoothed round trip time and mean deviation, in seconds.
     rtt: Option<(f64, f64)>,
@@ -217,7 +217,7 @@ impl Sender {
         }
     }
 
-    /// A segment is to be sent again, if `number` (or any number) is its last transmission and it has not arrived.
+    /// A segment is to be retransmitted, if `number` (or any number) is its last transmission and it has not arrived.
     fn lose(&mut self, at: usize, number: Option<u32>) {
         let Some(segment) = self.segments.get_mut(at) else { return };
         let last = segment.sent.map(|(number, _)| number);
@@ -227,7 +227,7 @@ impl Sender {
         }
     }
 
-    /// The timeout has passed: the first segment is sent again, and all that left no later than it.
+    /// The timeout has passed: the first segment is retransmitted, and all that left no later than it.
     pub(crate) fn on_timer(&mut self, now: Time) {
         if now < self.timeout {
             return;

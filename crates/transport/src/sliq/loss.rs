@@ -14,7 +14,7 @@ const REMEMBERED: u64 = 1024;
 pub(crate) enum Content {
     /// Nothing that is acknowledged.
     Nothing,
-    /// A frame that is sent again as it is then.
+    /// A frame that is retransmitted as it is then.
     Control,
     /// A segment of a stream.
     Segment {

@@ -5,7 +5,7 @@
 use core::net::SocketAddr;
 use weir_base::{Span, Time};
 
-/// The number is sent again after this long, if packets still come from there.
+/// The number is retransmitted after this long, if packets still come from there.
 const AGAIN: Span = Span::from_millis(100);
 
 /// An address from which packets of the peer come, and which is not proved.

@@ -1,4 +1,4 @@
-//! The sending half of a stream: segments from the first that is not settled on, which of them are to be sent again, and how their
+//! The sending half of a stream: segments from the first that is not settled on, which of them are to be retransmitted, and how their
 //! delivery is seen to. A message that is longer than a segment is cut here, and put together by the receiving half.
 
 mod groups;
@@ -32,9 +32,9 @@ const GAP_WEIGHT: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It was not sent, or is not to be sent again before something becomes known.
+    /// It was not sent, or is not to be retransmitted before something becomes known.
     Waiting,
-    /// It is to be sent again.
+    /// It is to be retransmitted.
     Lost,
     /// It was acknowledged or given up.
     Settled,
@@ -76,7 +76,7 @@ pub(crate) enum Item {
     },
     /// A repair packet, and the round of its group.
     Repair(Repair, u8),
-    /// A part of a segment that is sent again, and which.
+    /// A part of a segment that is retransmitted, and which.
     Part(Part, u8),
 }
 
@@ -298,7 +298,7 @@ impl Outgoing {
         (self.full || self.sent < self.segments.len()) && self.sent < WINDOW && self.allowed.has_room()
     }
 
-    /// Whether something is to be sent again, or to repair what was sent.
+    /// Whether something is to be retransmitted, or to repair what was sent.
     pub(crate) fn has_again(&self) -> bool {
         !self.lost.is_empty() || self.groups.iter().any(Group::has_more)
     }
@@ -413,7 +413,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether a segment that is lost is not sent again.
+    /// Whether a segment that is lost is not retransmitted.
     fn gives_up(&self, segment: &Segment) -> bool {
         match self.delivery {
             // The end of a stream is reliable.
@@ -430,7 +430,7 @@ impl Outgoing {
         self.advance();
     }
 
-    /// A segment is to be sent again.
+    /// A segment is to be retransmitted.
     fn send_later(&mut self, at: usize) {
         let sequence = self.base.wrapping_add(at as u32);
         self.segments[at].state = State::Lost;

@@ -1,6 +1,6 @@
 //! A TCP connection: the handshake (RFC 9293, RFC 6298 section 5 for its timer), then a [`Sender`] and a [`Receiver`] joined by
 //! the segments that carry both their words. Simplified: simultaneous open and RST are left out, TIME-WAIT only answers what
-//! is sent again, and options are taken as agreed, since both ends are this code.
+//! is retransmitted, and options are taken as agreed, since both ends are this code.
 
 mod handshake;
 mod header;

@@ -74,7 +74,7 @@ impl Rack {
     /// A segment was delivered (`tcp_rack_advance`).
     pub(crate) fn advance(&mut self, now: u64, min_rtt: u64, resent: bool, sent_at: u64, end: u64) {
         let rtt = now.saturating_sub(sent_at);
-        // Faster than any round trip: the original was delivered, not what was sent again.
+        // Faster than any round trip: the original was delivered, not what was retransmitted.
         if resent && rtt < min_rtt {
             return;
         }

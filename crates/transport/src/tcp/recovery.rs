@@ -175,7 +175,7 @@ impl Sender {
         }
     }
 
-    /// Open, or Disorder while anything is SACKed, lost or sent again (`tcp_try_keep_open`).
+    /// Open, or Disorder while anything is SACKed, lost or retransmitted (`tcp_try_keep_open`).
     pub(crate) fn keep_open(&mut self) {
         let disorder = self.board.sacked + self.board.lost > 0 || self.retransmission_outstanding();
         let phase = if disorder { Phase::Disorder } else { Phase::Open };
@@ -185,7 +185,7 @@ impl Sender {
         }
     }
 
-    /// Whether a retransmission is in flight, or the oldest segment was ever sent again (`tcp_any_retrans_done`).
+    /// Whether a retransmission is in flight, or the oldest segment was ever retransmitted (`tcp_any_retrans_done`).
     fn retransmission_outstanding(&self) -> bool {
         self.board.retrans > 0
             || self.board.head().is_some_and(|head| head.has(super::scoreboard::EVER_RETRANS))

@@ -2,7 +2,7 @@
 //! that follow from them, and the list in order of transmission that RACK walks (`tsorted_sent_queue`). A second ring of bits
 //! says which segments are lost and wait for retransmission, so that the next one is found without a scan of the window.
 //!
-//! While nothing is SACKed, lost or sent again, the order of transmission is that of the ring, and the list is not kept: it
+//! While nothing is SACKed, lost or retransmitted, the order of transmission is that of the ring, and the list is not kept: it
 //! is linked when something first disturbs it, and left again when all that was out then is gone.
 
 /// Marks of a segment.
@@ -57,7 +57,7 @@ impl Sent {
 #[derive(Debug, Clone)]
 pub(crate) struct Scoreboard {
     slots: Vec<Sent>,
-    /// One bit a slot: lost and not sent again.
+    /// One bit a slot: lost and not retransmitted.
     waiting: Vec<u64>,
     mask: usize,
     first: u64,
@@ -240,7 +240,7 @@ impl Scoreboard {
         self.first += 1;
     }
 
-    /// Whether nothing outstanding is SACKed, lost or was sent again: all segments differ in nothing but their places and times.
+    /// Whether nothing outstanding is SACKed, lost or was retransmitted: all segments differ in nothing but their places and times.
     pub(crate) fn is_plain(&self) -> bool {
         self.in_order && self.lost == 0
     }
@@ -361,7 +361,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment that is lost and not sent again.
+    /// The first segment that is lost and not retransmitted.
     pub(crate) fn next_waiting(&mut self) -> Option<u64> {
         let mut number = self.hint.max(self.first);
         while number < self.next {
@@ -411,7 +411,7 @@ impl Scoreboard {
         }
         self.number_of(self.get(number).next)
     }
-    /// Takes a segment off the list in order of transmission until it is sent again.
+    /// Takes a segment off the list in order of transmission until it is retransmitted.
     pub(crate) fn leave_list(&mut self, number: u64) {
         self.disturb();
         let slot = self.slot(number);

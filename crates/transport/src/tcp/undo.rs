@@ -21,7 +21,7 @@ impl Undo {
         self.retrans = (retrans > 0).then_some(retrans);
     }
 
-    /// A segment is sent again.
+    /// A segment is retransmitted.
     pub(crate) fn on_retransmit(&mut self, tick: u32) {
         self.stamp.get_or_insert(tick);
         self.retrans = Some(self.retrans.unwrap_or(0) + 1);

@@ -62,7 +62,7 @@ fn nobody_there_is_given_up() {
 
 #[test]
 fn repair_packets_bring_messages_in_time_where_there_is_no_time_to_ask_again() {
-    // 30 ms one way: within 40 ms nothing can be sent again. A fifth of the packets is lost.
+    // 30 ms one way: within 40 ms nothing can be retransmitted. A fifth of the packets is lost.
     let transport = r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "60 ms", "target": 0.99, "queue": "16 MiB" } }"#;
     let mut pair = Pair::new(transport, FIXED, true, path(0.2, 30), 3);
     messages(&mut pair, 8_000, 1000);

@@ -32,7 +32,7 @@ const AHEAD: usize = 8;
 /// A connection's send buffer holds, beside what the window needs, what the circuit carries in this time: for so long this host may do
 /// something else.
 const ABSENCE: Span = Span::from_millis(200);
-/// How often a block is sent again before the path is given up.
+/// How often a block is retransmitted before the path is given up.
 const ATTEMPTS: u32 = 5;
 
 /// What is sent under a name: a file, or bytes from memory.
@@ -281,7 +281,7 @@ impl Sender {
         Ok(stored.into_values().collect())
     }
 
-    /// The next block to send, and whether it is sent again. Waits for one that is asked for again; none when the transfer has ended.
+    /// The next block to send, and whether it is retransmitted. Waits for one that is asked for again; none when the transfer has ended.
     fn next(&self) -> Option<(usize, u64, bool)> {
         let mut work = guard(&self.work);
         loop {

@@ -25,7 +25,7 @@ pub(crate) struct Group {
     /// Segments that have arrived, a bit each, and repair packets.
     arrived: u32,
     repairs: u8,
-    /// Segments that are to be sent again, a bit each, and repair packets to be sent.
+    /// Segments that are to be retransmitted, a bit each, and repair packets to be sent.
     again: u32,
     coded: u8,
     next_repair: u8,

@@ -54,7 +54,7 @@ pub struct Goal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Source packets alone, sent again as long as there is time.
+    /// Source packets alone, retransmitted as long as there is time.
     PureArq,
     /// Source and repair packets, in several rounds.
     CodedArq,

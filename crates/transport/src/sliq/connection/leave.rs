@@ -1,4 +1,4 @@
-//! What leaves a connection: what belongs to the connection itself first, then what is sent again, then what is new.
+//! What leaves a connection: what belongs to the connection itself first, then what is retransmitted, then what is new.
 
 use super::{Connection, HIGH_PER, State, micros};
 use crate::Datagram;
@@ -221,7 +221,7 @@ impl Connection {
         None
     }
 
-    /// The next packet of a stream, if a controller takes it: what is sent again before what is new. `of` says that it is wanted only if
+    /// The next packet of a stream, if a controller takes it: what is retransmitted before what is new. `of` says that it is wanted only if
     /// it is this stream's. Answers its codepoint.
     pub(super) fn data(&mut self, into: &mut Datagram, of: Option<u8>, now: Time) -> Option<Ecn> {
         self.latest = now;

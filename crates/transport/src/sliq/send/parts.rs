@@ -80,7 +80,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends a segment again that is lost: whole, or its next part.
+    /// Retransmits a segment that is lost: whole, or its next part.
     pub(super) fn send_again(&mut self, at: usize) -> Option<Item> {
         let (payload, part_length) = (self.payload, self.base_payload);
         let segment = &mut self.segments[at];

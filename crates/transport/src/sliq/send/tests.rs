@@ -109,7 +109,7 @@ fn a_segment_that_is_lost_again_goes_before_later_ones() {
     outgoing.write(1000, &[], Time::ZERO);
     sent(&mut outgoing);
     (0..10).for_each(|sequence| outgoing.lost(sequence, 0));
-    let Some(Item::Data { data, .. }) = outgoing.next(Time::ZERO) else { panic!("nothing is sent again") };
+    let Some(Item::Data { data, .. }) = outgoing.next(Time::ZERO) else { panic!("nothing is retransmitted") };
     outgoing.lost(data.sequence, 0);
     assert_eq!(sent(&mut outgoing), (0..10).collect::<Vec<_>>());
 }

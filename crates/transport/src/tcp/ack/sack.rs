@@ -64,7 +64,7 @@ impl Sender {
             effects.dsack_of_probe = true;
         }
         self.dsacked += segments;
-        // More duplicates than were sent again: the network made them.
+        // More duplicates than were retransmitted: the network made them.
         if self.dsacked > self.counters.retransmitted {
             return false;
         }
