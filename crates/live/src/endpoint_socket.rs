@@ -1,6 +1,7 @@
 //! An endpoint of a transport that the kernel does not have, over a UDP socket. What it sends are whole
 //! packets: zeros that the simulator counts are bytes here.
 
+use crate::clock::Clock;
 use crate::udp::{Buffers, UdpPort};
 use rustix::event::epoll::EventFlags;
 use std::io;
@@ -18,6 +19,8 @@ pub(crate) struct EndpointSocket {
     peer: SocketAddr,
     pub(crate) socket: EndSocket,
     body: Body,
+    /// The latest time that the endpoint was told when it sent.
+    latest: Time,
     /// What the epoll instance was asked to tell of it.
     pub(crate) watched: EventFlags,
     /// What was told so far as events.
@@ -31,7 +34,8 @@ impl EndpointSocket {
     pub(crate) fn new(port: UdpPort, peer: SocketAddr, socket: EndSocket) -> EndpointSocket {
         let body = Body::Datagram(Datagram::default());
         let watched = EventFlags::empty();
-        EndpointSocket { port, peer, socket, body, watched, told: Counts::default(), armed: Time::NEVER }
+        let (latest, told, armed) = (Time::ZERO, Counts::default(), Time::NEVER);
+        EndpointSocket { port, peer, socket, body, latest, watched, told, armed }
     }
 
     /// The endpoint.
@@ -43,13 +47,13 @@ impl EndpointSocket {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn receive(&mut self, buffers: &mut Buffers, now: Time) -> io::Result<()> {
-        let EndpointSocket { port, peer, socket, body, .. } = self;
+    pub(crate) fn receive(&mut self, buffers: &mut Buffers, clock: &Clock) -> io::Result<()> {
+        let EndpointSocket { port, peer, socket, body, latest, .. } = self;
         for _ in 0..TURNS {
-            let more = port.receive(buffers, &mut |from, ecn, packet| {
-                if from == *peer {
+            let more = port.receive(buffers, clock, *latest, &mut |arrival, packet| {
+                if arrival.from == *peer {
                     body.datagram_mut().set(packet, packet.len() as u32);
-                    socket.end.receive(body, ecn, now);
+                    socket.end.receive(body, arrival.ecn, arrival.at);
                 }
             })?;
             if !more {
@@ -63,11 +67,13 @@ impl EndpointSocket {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn flush(&mut self, now: Time) -> io::Result<bool> {
-        let EndpointSocket { port, peer, socket, body, .. } = self;
+    pub(crate) fn flush(&mut self, clock: &Clock) -> io::Result<bool> {
+        let EndpointSocket { port, peer, socket, body, latest, .. } = self;
         let mut sent = false;
         port.send(*peer, &mut |into| {
-            let ecn = socket.end.transmit(body, now)?;
+            // A packet leaves when those before it are with the kernel.
+            *latest = clock.now();
+            let ecn = socket.end.transmit(body, *latest)?;
             body.datagram_mut().append_to(into);
             sent = true;
             Some(ecn)

@@ -2,7 +2,7 @@
 //! the connections that it carries. One thread drives them: packets in, times, applications, packets out, and then it sleeps.
 
 use crate::clock::Clock;
-use crate::udp::{Buffers, UdpPort};
+use crate::udp::{Arrival, Buffers, UdpPort};
 use rustix::event::PollFlags;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -70,10 +70,13 @@ pub fn drive(
 ) -> io::Result<()> {
     let mut buffers = Buffers::default();
     let mut blocked: Vec<usize> = Vec::new();
+    let mut latest = Time::ZERO;
     loop {
         for _ in 0..TURNS {
-            let now = clock.now();
-            if !port.receive(&mut buffers, &mut |from, ecn, packet| host.receive(from, packet, ecn, now))? {
+            let mut take = |arrival: Arrival, packet: &mut [u8]| {
+                host.receive(arrival.from, packet, arrival.ecn, arrival.at);
+            };
+            if !port.receive(&mut buffers, &clock.0, latest, &mut take)? {
                 break;
             }
         }
@@ -84,6 +87,7 @@ pub fn drive(
         }
         blocked.drain(..).for_each(|number| host.look_at(number));
         look_at_all(port, host, application, &clock, &mut blocked)?;
+        latest = clock.now();
         if application.is_done() && !port.is_blocked() {
             return Ok(());
         }

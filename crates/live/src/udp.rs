@@ -1,7 +1,7 @@
 //! A UDP socket that sends and receives several packets in a call, by `quinn-udp`: segmentation offload (GSO), what was joined on
 //! receipt (GRO), and ECN codepoints. All buffers are there from the beginning.
 
-use crate::clock::timespec_of;
+use crate::clock::{Clock, timespec_of};
 use crate::option;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -10,7 +10,7 @@ use rustix::net::sockopt;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use weir_base::{Ecn, Span};
+use weir_base::{Ecn, Span, Time};
 
 /// Largest payload of a UDP datagram over IPv4 (RFC 768, RFC 791), and so of several that are handed over at once.
 const LARGEST: usize = 65_507;
@@ -29,6 +29,8 @@ pub struct UdpPort {
     batch: Batch,
     /// A packet that begins the next batch, while the one before is sent.
     last: Vec<u8>,
+    /// When the newest packet was received.
+    latest: Time,
 }
 
 /// Packets to one peer that are sent in one call: all of the same length, but for the last, which may be shorter.
@@ -37,6 +39,17 @@ struct Batch {
     bytes: Vec<u8>,
     segment: usize,
     to: Option<(SocketAddr, Ecn)>,
+}
+
+/// What is known of a packet that has arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    /// Who has sent it.
+    pub(crate) from: SocketAddr,
+    /// Its codepoint.
+    pub(crate) ecn: Ecn,
+    /// When the kernel has received it. How long its reader took to wake up is no part of a round trip.
+    pub(crate) at: Time,
 }
 
 /// What packets are received in.
@@ -65,7 +78,7 @@ impl UdpPort {
         let state = UdpSocketState::new((&socket).into())?;
         let most = if offload { state.max_gso_segments() } else { 1 };
         let at = socket.local_addr()?;
-        Ok(UdpPort { socket, state, at, most, batch: Batch::default(), last: Vec::new() })
+        Ok(UdpPort { socket, state, at, most, batch: Batch::default(), last: Vec::new(), latest: Time::ZERO })
     }
 
     /// Its own address.
@@ -91,14 +104,17 @@ impl UdpPort {
         self.batch.to.is_some()
     }
 
-    /// Hands over packets that have arrived, from whom each came and with which codepoint. Answers whether there may be more.
+    /// Hands over packets that have arrived. None counts as received before `since`, the latest time that its reader knows of. Answers
+    /// whether there may be more.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         buffers: &mut Buffers,
-        to: &mut dyn FnMut(SocketAddr, Ecn, &mut [u8]),
+        clock: &Clock,
+        since: Time,
+        to: &mut dyn FnMut(Arrival, &mut [u8]),
     ) -> io::Result<bool> {
         let mut slices = buffers.bytes.chunks_mut(BUFFER).map(IoSliceMut::new);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
@@ -112,14 +128,17 @@ impl UdpPort {
             }
             Err(error) => return Err(error),
         };
+        let (stamps, now) = (clock.stamps(), clock.now());
         for (slice, about) in slices.iter_mut().zip(&buffers.about[..count]) {
+            let at = about.timestamp.map_or(now, |stamp| stamps.time(stamp.as_nanos() as u64));
+            self.latest = at.clamp(self.latest.max(since).min(now), now);
             let ecn = about.ecn.map_or(Ecn::NotEct, |ecn| match ecn {
                 EcnCodepoint::Ect0 => Ecn::Ect0,
                 EcnCodepoint::Ect1 => Ecn::Ect1,
                 EcnCodepoint::Ce => Ecn::Ce,
             });
             for packet in slice[..about.len].chunks_mut(about.stride.max(1)) {
-                to(about.addr, ecn, packet);
+                to(Arrival { from: about.addr, ecn, at: self.latest }, packet);
             }
         }
         Ok(true)

@@ -14,9 +14,8 @@ const ENDS: [End; 2] = [End::Sender, End::Receiver];
 impl Apps<'_> {
     /// Hands an endpoint the packets that have arrived for it.
     pub(super) fn receive(&mut self, flow: usize, end: End) {
-        let now = self.shared.clock.now();
         let Some(FlowSocket::Endpoint(socket)) = self.flows[flow].sockets.end(end) else { return };
-        let received = socket.receive(&mut self.buffers, now);
+        let received = socket.receive(&mut self.buffers, &self.shared.clock);
         if let Err(error) = received {
             self.fail(flow, "receive", &error);
         }
@@ -72,7 +71,7 @@ impl Apps<'_> {
         for end in ENDS {
             let now = self.shared.clock.now();
             let Some(FlowSocket::Endpoint(socket)) = self.flows[flow].sockets.end(end) else { continue };
-            let sent: io::Result<bool> = socket.flush(now);
+            let sent: io::Result<bool> = socket.flush(&self.shared.clock);
             let due = socket.endpoint().next_timer();
             if due < socket.armed {
                 socket.armed = due;

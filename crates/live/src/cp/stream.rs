@@ -2,7 +2,7 @@
 //! way report. One thread: packets in, times, the application's bytes, packets out, and then it sleeps.
 
 use crate::clock::Clock;
-use crate::udp::{Buffers, UdpPort};
+use crate::udp::{Arrival, Buffers, UdpPort};
 use rustix::event::PollFlags;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -172,6 +172,8 @@ struct Driver {
     /// When the first and the last packet of the peer came; the start before that, at the end that opens the stream.
     began: Option<Time>,
     heard: Time,
+    /// The latest time that the endpoint was told when it sent.
+    latest: Time,
     bytes: u64,
     body: Body,
 }
@@ -190,6 +192,7 @@ impl Driver {
             clock,
             began: ends.peer.map(|_| clock.now()),
             heard: clock.now(),
+            latest: Time::ZERO,
             bytes: 0,
             body: Body::Datagram(Datagram::default()),
         })
@@ -197,22 +200,21 @@ impl Driver {
 
     /// Takes all packets that have arrived, and the times that have come.
     fn turn(&mut self) -> io::Result<()> {
-        let Driver { port, buffers, peer, endpoint, clock, began, heard, body, .. } = self;
-        let mut take = |from, ecn, packet: &mut [u8]| {
+        let Driver { port, buffers, peer, endpoint, clock, began, heard, latest, body, .. } = self;
+        let mut take = |Arrival { from, ecn, at }: Arrival, packet: &mut [u8]| {
             if peer.is_some_and(|peer| peer != from) {
                 return;
             }
-            let now = clock.now();
             body.datagram_mut().set(packet, packet.len() as u32);
-            endpoint.receive(body, ecn, now);
+            endpoint.receive(body, ecn, at);
             // Whoever opens the stream is the peer.
             if endpoint.is_open() || peer.is_some() {
                 *peer = Some(from);
-                began.get_or_insert(now);
-                *heard = now;
+                began.get_or_insert(at);
+                *heard = at;
             }
         };
-        while port.receive(buffers, &mut take)? {}
+        while port.receive(buffers, clock, *latest, &mut take)? {}
         let now = clock.now();
         if endpoint.next_timer() <= now {
             endpoint.on_timer(now);
@@ -223,9 +225,10 @@ impl Driver {
     /// Sends all that is due.
     fn flush(&mut self) -> io::Result<()> {
         let Some(peer) = self.peer else { return Ok(()) };
-        let Driver { port, endpoint, clock, body, .. } = self;
+        let Driver { port, endpoint, clock, latest, body, .. } = self;
         port.send(peer, &mut |into| {
-            let ecn = endpoint.transmit(body, clock.now())?;
+            *latest = clock.now();
+            let ecn = endpoint.transmit(body, *latest)?;
             body.datagram_mut().append_to(into);
             Some(ecn)
         })?;
