@@ -42,6 +42,9 @@ macro_rules! registry {
             /// What this registry lists, in one word.
             pub const WHAT: &'static str = $what;
 
+            /// Every member's name and its aliases.
+            pub const NAMES: &'static [(&'static str, &'static [&'static str])] = &[$(($name, &[$($alias),*]),)+];
+
             /// The member's name, as the registry writes it.
             pub fn name(&self) -> &'static str {
                 match self { $($Config::$Variant(_) => $name,)+ }

@@ -8,7 +8,6 @@ use crate::file::File;
 use crate::tree::{Entry, Item, Node, Table};
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
-use weir_base::Named;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let mut schema = schemars::schema_for!(File).to_value();
@@ -42,40 +41,46 @@ pub fn schema() -> Value {
 struct Registry {
     /// What it lists, as the schema calls it too.
     what: &'static str,
-    members: Vec<Named>,
+    /// Its members' names, each with its aliases.
+    names: &'static [(&'static str, &'static [&'static str])],
     /// Keys that stand beside `kind` and the parameters in a lab file, and are read apart.
     beside: &'static [&'static str],
     check: fn(&str, Value) -> Result<(), String>,
 }
 
-static REGISTRIES: LazyLock<[Registry; 4]> = LazyLock::new(|| {
-    [
-        Registry {
-            what: weir_control::Config::WHAT,
-            members: weir_control::Config::members(),
-            beside: &[],
-            check: |name, parameters| weir_control::Config::with_parameters(name, parameters).map(drop),
-        },
-        Registry {
-            what: weir_queue::Config::WHAT,
-            members: weir_queue::Config::members(),
-            beside: &[],
-            check: |name, parameters| weir_queue::Config::with_parameters(name, parameters).map(drop),
-        },
-        Registry {
-            what: weir_workload::Config::WHAT,
-            members: weir_workload::Config::members(),
-            beside: &[],
-            check: |name, parameters| weir_workload::Config::with_parameters(name, parameters).map(drop),
-        },
-        Registry {
-            what: weir_station::Config::WHAT,
-            members: weir_station::Config::members(),
-            beside: <crate::station::Place as crate::reader::Beside>::OWN,
-            check: |name, parameters| weir_station::Config::with_parameters(name, parameters).map(drop),
-        },
-    ]
-});
+impl Registry {
+    /// Whether a key of a member's table is one of its parameters.
+    fn is_parameter(&self, key: &str) -> bool {
+        key != "kind" && !self.beside.contains(&key)
+    }
+}
+
+const REGISTRIES: [Registry; 4] = [
+    Registry {
+        what: weir_control::Config::WHAT,
+        names: weir_control::Config::NAMES,
+        beside: &[],
+        check: |name, parameters| weir_control::Config::with_parameters(name, parameters).map(drop),
+    },
+    Registry {
+        what: weir_queue::Config::WHAT,
+        names: weir_queue::Config::NAMES,
+        beside: &[],
+        check: |name, parameters| weir_queue::Config::with_parameters(name, parameters).map(drop),
+    },
+    Registry {
+        what: weir_workload::Config::WHAT,
+        names: weir_workload::Config::NAMES,
+        beside: &[],
+        check: |name, parameters| weir_workload::Config::with_parameters(name, parameters).map(drop),
+    },
+    Registry {
+        what: weir_station::Config::WHAT,
+        names: weir_station::Config::NAMES,
+        beside: <crate::station::Place as crate::reader::Beside>::OWN,
+        check: |name, parameters| weir_station::Config::with_parameters(name, parameters).map(drop),
+    },
+];
 
 /// Everything in the lab that the schema does not know: keys, and members of registries with their parameters.
 pub(crate) fn check(root: &Table) -> Vec<Fault> {
@@ -186,60 +191,65 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
         Item::Table(table) => (table.get("kind"), table),
         _ => (None, &empty),
     };
-    let members = &registry.members;
-    let names = || members.iter().map(|member| member.name);
+    let names = || registry.names.iter().map(|(name, _)| *name);
     let Some((kind, name)) = kind.and_then(|kind| Some((kind, kind.as_str()?))) else {
         let message = format!("a {what} is its name, or a table with its `kind` and parameters");
-        let help = format!("write for example \"{0}\" or {{ kind = \"{0}\" }}", members[0].name);
+        let help = format!("write for example \"{0}\" or {{ kind = \"{0}\" }}", registry.names[0].0);
         return faults.push(Fault::new(node.origin, message, help));
     };
-    let Some(member) = members.iter().find(|member| member.name == name || member.aliases.contains(&name))
-    else {
-        let aliases = members.iter().flat_map(|member| member.aliases.iter().copied());
+    let is_named = |(known, aliases): &&(&str, &[&str])| *known == name || aliases.contains(&name);
+    let Some(&(name, _)) = registry.names.iter().find(is_named) else {
+        let aliases = registry.names.iter().flat_map(|(_, aliases)| aliases.iter().copied());
         let help = match crate::diagnostic::nearest(name, names().chain(aliases)) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("there is {}", crate::diagnostic::listed(names())),
         };
         return faults.push(Fault::new(kind.origin, format!("unknown {what} \"{name}\""), help));
     };
-    let is_parameter =
-        |(key, _): &(&String, &Entry)| *key != "kind" && !registry.beside.contains(&key.as_str());
+    let is_parameter = |(key, _): &(&String, &Entry)| registry.is_parameter(key);
     let parameters = table.0.iter().filter(is_parameter);
     let parameters = parameters.map(|(key, Entry { value, .. })| (key.clone(), value.to_json())).collect();
-    let whole = (registry.check)(member.name, Value::Object(parameters));
+    let whole = (registry.check)(name, Value::Object(parameters));
     if whole.is_ok() {
         return;
     }
+    let properties = parameters_of(registry, name);
     let before = faults.len();
     for (key, Entry { named, value }) in table.0.iter().filter(is_parameter) {
-        let properties = member.parameters.get("properties").and_then(Value::as_object);
-        let Some(property) = properties.and_then(|properties| properties.get(key)) else {
-            let help = suggest(key, properties.into_iter().flat_map(|all| all.keys().map(String::as_str)));
-            faults.push(Fault::new(
-                *named,
-                format!("{what} \"{}\" has no parameter `{key}`", member.name),
-                help,
-            ));
+        let Some((_, property)) = properties.clone().find(|(parameter, _)| *parameter == key) else {
+            let help = suggest(key, properties.clone().map(|(parameter, _)| parameter.as_str()));
+            faults.push(Fault::new(*named, format!("{what} \"{name}\" has no parameter `{key}`"), help));
             continue;
         };
         let alone = Map::from_iter([(key.clone(), value.to_json())]);
-        if let Err(text) = (registry.check)(member.name, Value::Object(alone)) {
-            faults.push(parameter_fault(registry, member, &text, property).at(value.origin));
+        if let Err(text) = (registry.check)(name, Value::Object(alone)) {
+            faults.push(parameter_fault(registry, name, &text, property).at(value.origin));
         }
     }
     if faults.len() == before
         && let Err(text) = whole
     {
         let property = Value::Null;
-        faults.push(parameter_fault(registry, member, &text, &property).at(node.origin));
+        faults.push(parameter_fault(registry, name, &text, &property).at(node.origin));
     }
 }
 
-fn parameter_fault(registry: &Registry, member: &Named, text: &str, property: &Value) -> Fault {
-    let text = text.strip_prefix(&format!("{} {}: ", registry.what, member.name)).unwrap_or(text);
+/// The parameters of a member, each with its schema.
+fn parameters_of(
+    registry: &Registry,
+    member: &str,
+) -> impl Iterator<Item = (&'static String, &'static Value)> + Clone {
+    let schema: &'static Value = &SCHEMA["$defs"][registry.what];
+    let form = schema["anyOf"].as_array().into_iter().flatten().find(|form| form["title"] == member);
+    let properties = form.and_then(|form| form["properties"].as_object());
+    properties.into_iter().flatten().filter(|(key, _)| registry.is_parameter(key))
+}
+
+fn parameter_fault(registry: &Registry, member: &str, text: &str, property: &Value) -> Fault {
+    let text = text.strip_prefix(&format!("{} {member}: ", registry.what)).unwrap_or(text);
     let mut fault = <Fault as serde::de::Error>::custom(text);
     let described = property["description"].as_str().map(|text| text.replace('\n', " "));
-    fault.help.get_or_insert(described.unwrap_or_else(|| format!("see `weir describe {}`", member.name)));
+    fault.help.get_or_insert(described.unwrap_or_else(|| format!("see `weir describe {member}`")));
     fault
 }
 
@@ -249,9 +259,15 @@ mod tests {
 
     #[test]
     fn the_schema_holds_every_member_of_every_registry_with_its_parameters() {
-        for registry in REGISTRIES.iter() {
+        let members = [
+            weir_control::Config::members(),
+            weir_queue::Config::members(),
+            weir_workload::Config::members(),
+            weir_station::Config::members(),
+        ];
+        for (registry, members) in REGISTRIES.iter().zip(members) {
             let forms = schema()["$defs"][registry.what]["anyOf"].as_array().unwrap().clone();
-            for member in &registry.members {
+            for member in members {
                 let form = forms.iter().find(|form| form["title"] == member.name).unwrap();
                 let parameters = member.parameters.get("properties").and_then(Value::as_object);
                 for name in parameters.into_iter().flat_map(Map::keys) {

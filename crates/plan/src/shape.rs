@@ -130,7 +130,9 @@ impl JsonSchema for Star {
 /// The schema of a section with a link's keys beside its own; no others.
 fn beside_link<T: Beside>(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = T::json_schema(generator);
-    let link = Bottleneck::json_schema(generator).to_value();
+    // A link's own schema is made once, as a definition.
+    generator.subschema_for::<Bottleneck>();
+    let link = &generator.definitions()[&*Bottleneck::schema_name()];
     let own = schema.ensure_object();
     if let (Some(properties), Some(more)) =
         (own.get_mut("properties").and_then(|p| p.as_object_mut()), link["properties"].as_object())
