@@ -18,7 +18,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use weir_plan::Run;
-use weir_record::seal;
+use weir_record::{seal, to_json};
 
 /// A folder that takes results, and the right to write into it.
 #[derive(Debug)]
@@ -194,8 +194,8 @@ impl ResultFolder {
     pub fn commit(&self, file: &RunFile) -> Result<PathBuf, FolderError> {
         let path = self.folder_of(&file.engine, &file.run);
         let draft = place::draft(&path);
-        let text = serde_json::to_string_pretty(file).map_err(io::Error::other).map_err(at(&draft))?;
-        seal(&draft, DESCRIPTION, (text + "\n").as_bytes())?;
+        let text = to_json(file).map_err(io::Error::other).map_err(at(&draft))?;
+        seal(&draft, DESCRIPTION, &text)?;
         place::replace(&draft, &path)?;
         Ok(path)
     }

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary};
+use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, to_json};
 
 /// A folder that holds results.
 #[derive(Debug)]
@@ -353,8 +353,8 @@ impl Results {
     /// The file cannot be written.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), ResultsError> {
         let path = self.path.join("summary.json");
-        let text = serde_json::to_string_pretty(summary).map_err(std::io::Error::other).map_err(at(&path))?;
-        Ok(write_below(&self.path, "summary.json", (text + "\n").as_bytes()).map_err(at(&path))?)
+        let text = to_json(summary).map_err(std::io::Error::other).map_err(at(&path))?;
+        Ok(write_below(&self.path, "summary.json", &text).map_err(at(&path))?)
     }
 }
 

@@ -13,6 +13,7 @@ mod error;
 mod export;
 mod gathered;
 mod info;
+mod json;
 mod metrics;
 mod packed;
 mod reader;
@@ -36,6 +37,7 @@ pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
 pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RouteInfo, RunInfo, StationInfo, WindowInfo};
+pub use json::to_json;
 pub use metrics::{
     Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, SETTLING_TOLERANCE, Value, View, Window,
     metric,

@@ -7,6 +7,7 @@ use crate::records::Records;
 use crate::types::Component;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use weir_base::{Ecn, Span, Time};
 
 /// A lab's runs and their metrics.
@@ -217,25 +218,29 @@ impl RunSummary {
     /// The values that their metrics cannot have: each is an error of weir's own, and a reason not to trust the run.
     fn outside(&self, view: &View<'_>, info: &RunInfo) -> Vec<String> {
         let mut found = Vec::new();
-        let mut look = |what: String, metrics: &Metrics, carried: Option<f64>| {
+        let mut look = |what: fmt::Arguments<'_>, metrics: &Metrics, carried: Option<f64>| {
             found.extend(metrics.outside(carried).map(|outside| format!("{ERROR}: {outside}, of {what}")));
         };
         let all: Vec<usize> = (0..info.flows.len()).collect();
-        look("the run".into(), &self.metrics, view.carried(&all, Level::Run));
+        look(format_args!("the run"), &self.metrics, view.carried(&all, Level::Run));
         for (number, group) in self.groups.iter().enumerate() {
             let carried = view.carried(&view.members(number), Level::Group);
-            look(format!("group {}", group.name), &group.metrics, carried);
+            look(format_args!("group {}", group.name), &group.metrics, carried);
         }
         for (flow, number) in self.flows.iter().zip(single_flows(info)) {
-            look(format!("flow {}", flow.name), &flow.metrics, view.carried(&[number], Level::Flow));
+            look(format_args!("flow {}", flow.name), &flow.metrics, view.carried(&[number], Level::Flow));
         }
         for pair in &self.pairs {
-            look(format!("groups {} and {}", pair.group, pair.to), &pair.metrics, None);
+            look(format_args!("groups {} and {}", pair.group, pair.to), &pair.metrics, None);
         }
         for queue in &self.queues {
-            look(format!("link {}", queue.link), &queue.metrics, None);
+            look(format_args!("link {}", queue.link), &queue.metrics, None);
             for class in &queue.classes {
-                look(format!("{} packets at link {}", class.class.name(), queue.link), &class.metrics, None);
+                look(
+                    format_args!("{} packets at link {}", class.class.name(), queue.link),
+                    &class.metrics,
+                    None,
+                );
             }
         }
         found

@@ -8,6 +8,7 @@
 
 use crate::error::RecordError;
 use crate::gathered::Gathered;
+use crate::json::to_json;
 use crate::records::Records;
 use crate::sum::{Sum, read_file};
 use crate::table::{Batch, Column, Kind, Values, rows_in_group};
@@ -73,8 +74,7 @@ impl Manifest {
     /// Writes it, last of all.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), RecordError> {
         let path = folder.join(MANIFEST);
-        let mut text = serde_json::to_vec_pretty(self).map_err(|e| RecordError::corrupt(&path, e))?;
-        text.push(b'\n');
+        let text = to_json(self).map_err(|e| RecordError::corrupt(&path, e))?;
         std::fs::write(&path, text).map_err(RecordError::io(&path))
     }
 }

@@ -89,8 +89,8 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
         None => folder_below(&args.folder, "export"),
     };
     let out = out.map_err(|error| cannot(&error))?;
-    let text = serde_json::to_string_pretty(&summary).map_err(|error| cannot(&error))?;
-    write_below(&out, "summary.json", (text + "\n").as_bytes()).map_err(|error| cannot(&error))?;
+    let text = weir_record::to_json(&summary).map_err(|error| cannot(&error))?;
+    write_below(&out, "summary.json", &text).map_err(|error| cannot(&error))?;
     let tidy = folder_below(&out, "tidy").map_err(|error| cannot(&error))?;
     let files = weir_record::export_tidy(&summary, &tidy).map_err(|error| cannot(&error))?;
     results.export(&out)?;

@@ -92,7 +92,7 @@ impl View<'_> {
     /// group's way at its fastest, since the first flow began, as what waits in a queue or for a segment before it when the
     /// window begins is read in it. None where a way has no such link, or packets may arrive twice.
     pub(crate) fn carried(&self, members: &[usize], level: super::Level) -> Option<f64> {
-        let flows = Flows { view: self, members, level };
+        let flows = Flows::new(self, members, level);
         let (from, to) = flows.life()?;
         let begun = flows.each().map(|flow| flow.started).min()?;
         let mut rates: Vec<(u32, Rate)> = Vec::new();

@@ -29,6 +29,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
 use weir_base::Ecn;
 
@@ -194,7 +195,30 @@ pub(crate) struct Flows<'a> {
     view: &'a View<'a>,
     members: &'a [usize],
     level: Level,
+    /// Their goodput of each second, once one of the metrics that are made of it has asked for it.
+    goodputs_by_second: OnceCell<Vec<Option<f64>>>,
 }
+
+impl<'a> Flows<'a> {
+    fn new(view: &'a View<'a>, members: &'a [usize], level: Level) -> Flows<'a> {
+        Flows { view, members, level, goodputs_by_second: OnceCell::new() }
+    }
+}
+
+/// Whether each metric is taken of a level: known when weir is built, as it is asked for each of thousands of flows.
+const TAKEN: [[bool; METRICS.len()]; Level::Pair as usize + 1] = {
+    let mut taken = [[false; METRICS.len()]; Level::Pair as usize + 1];
+    let mut number = 0;
+    while number < METRICS.len() {
+        let (levels, mut place) = (METRICS[number].of, 0);
+        while place < levels.len() {
+            taken[levels[place] as usize][number] = true;
+            place += 1;
+        }
+        number += 1;
+    }
+    taken
+};
 
 /// The metric of this name.
 pub fn metric(name: &str) -> Option<&'static Metric> {
@@ -202,10 +226,13 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 }
 
 fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
-    let of_level = METRICS.iter().filter(|metric| metric.of.contains(&level));
     // Of ten thousand flows each has its own: they are gathered where there is room for all, and take what they need.
     let mut values = Vec::with_capacity(METRICS.len());
-    values.extend(of_level.filter_map(|m| Some((Cow::Borrowed(m.name), value(&m.formula)?.rounded()))));
+    for (metric, _) in METRICS.iter().zip(&TAKEN[level as usize]).filter(|(_, taken)| **taken) {
+        if let Some(value) = value(&metric.formula) {
+            values.push((Cow::Borrowed(metric.name), value.rounded()));
+        }
+    }
     values.shrink_to_fit();
     Metrics(values)
 }
@@ -232,7 +259,7 @@ impl View<'_> {
     /// Metrics of the run as a whole.
     pub fn of_run(&self) -> Metrics {
         let all: Vec<usize> = (0..self.flows.len()).collect();
-        let flows = Flows { view: self, members: &all, level: Level::Run };
+        let flows = Flows::new(self, &all, Level::Run);
         let bottleneck =
             self.info.bottleneck.map(|link| link as usize).filter(|&link| link < self.links.len());
         compute(Level::Run, |formula| match (formula, bottleneck) {
@@ -252,21 +279,22 @@ impl View<'_> {
 
     /// Metrics of a flow; empty when there is no such flow.
     pub fn of_flow(&self, flow: usize) -> Metrics {
-        let flows = Flows { view: self, members: &[flow], level: Level::Flow };
+        let alone = [flow];
+        let flows = Flows::new(self, &alone, Level::Flow);
         compute(Level::Flow, |formula| if flow < self.flows.len() { of_flows(formula, &flows) } else { None })
     }
 
     /// Metrics of a group.
     pub fn of_group(&self, group: usize) -> Metrics {
         let members = self.members(group);
-        let flows = Flows { view: self, members: &members, level: Level::Group };
+        let flows = Flows::new(self, &members, Level::Group);
         compute(Level::Group, |formula| of_flows(formula, &flows))
     }
 
     /// Metrics of one group relative to another.
     pub fn of_pair(&self, group: usize, other: usize) -> Metrics {
         let members = [self.members(group), self.members(other)];
-        let [a, b] = members.each_ref().map(|members| Flows { view: self, members, level: Level::Group });
+        let [a, b] = members.each_ref().map(|members| Flows::new(self, members, Level::Group));
         compute(Level::Pair, |formula| match formula {
             Formula::Pair(f) => Some(f(&a, &b)),
             _ => None,

@@ -2,7 +2,7 @@
 //! the sample periods that end in it, counted from the window's begin; a rest of less than a second is left out.
 
 use super::value::{Value, mbps, percent, ratio};
-use super::view::Sum;
+use super::view::{Sum, Window};
 use super::{Domain, Flows, Formula, Level, Metric, Queue};
 use weir_base::Span;
 
@@ -34,7 +34,11 @@ impl Queue<'_> {
 
 impl Flows<'_> {
     /// Goodput of each second, in Mbit/s; nothing where nothing is known of what their applications read.
-    fn goodput_by_second(&self) -> Means {
+    fn goodput_by_second(&self) -> &Means {
+        self.goodputs_by_second.get_or_init(|| self.means_of_goodput())
+    }
+
+    fn means_of_goodput(&self) -> Means {
         let mut bytes = vec![0; self.view.seconds.len()];
         for (second, read) in self.each().flat_map(|flow| &flow.seconds) {
             if let Some(bytes) = bytes.get_mut(*second) {
@@ -47,11 +51,12 @@ impl Flows<'_> {
     }
 
     /// The same without the seconds in which none of them was active all the time.
-    fn active_goodput_by_second(&self) -> Means {
-        let Some((from, to)) = self.life() else { return Means::new() };
+    fn active_goodput_by_second(&self) -> impl Iterator<Item = Option<f64>> {
+        let life = self.life();
+        let whole =
+            move |second: &Window| life.is_some_and(|(from, to)| from <= second.from && second.to <= to);
         let seconds = self.view.seconds.iter().zip(self.goodput_by_second());
-        let whole = seconds.filter(|(second, _)| from <= second.from && second.to <= to);
-        whole.map(|(_, goodput)| goodput).collect()
+        seconds.filter(move |(second, _)| whole(second)).map(|(_, goodput)| *goodput)
     }
 
     /// Mean RTT of each second, in milliseconds.
@@ -79,7 +84,7 @@ impl Flows<'_> {
 }
 
 /// The least of the means.
-fn least(means: Means) -> Value {
+fn least(means: impl IntoIterator<Item = Option<f64>>) -> Value {
     Value::from(means.into_iter().flatten().reduce(f64::min))
 }
 
@@ -111,7 +116,7 @@ impl Flows<'_> {
     /// The seconds from the begin of a named window until goodput is back.
     fn recovery(&self) -> Option<f64> {
         let view = self.view;
-        let aim = last_third(&self.goodput_by_second()).filter(|_| view.is_part && self.read())?;
+        let aim = last_third(self.goodput_by_second()).filter(|_| view.is_part && self.read())?;
         let mut periods: Vec<_> = self.each().flat_map(|flow| flow.periods.iter().copied()).collect();
         periods.sort_unstable();
         let sample = view.info.sample.as_nanos().max(1);
@@ -158,7 +163,7 @@ pub(super) const GOODPUT_FIRST: Metric = Metric {
     source: "F. Alali 2016 (cross-layer thesis), section 3.3.2: the start apart from what follows",
     domain: Domain::NotNegative,
     bound: None,
-    formula: Formula::Flows(|f| Value::from(f.active_goodput_by_second().into_iter().next().flatten())),
+    formula: Formula::Flows(|f| Value::from(f.active_goodput_by_second().next().flatten())),
 };
 
 /// The worst second of a queue.
@@ -210,7 +215,7 @@ pub(super) const SETTLING: Metric = Metric {
     source: "control theory's settling time, on one-second means",
     domain: Domain::NotNegative,
     bound: None,
-    formula: Formula::Flows(|f| f.view.settling_time(&f.goodput_by_second())),
+    formula: Formula::Flows(|f| f.view.settling_time(f.goodput_by_second())),
 };
 
 /// How long traffic takes to come back.

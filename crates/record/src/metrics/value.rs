@@ -57,9 +57,12 @@ impl Distribution {
     /// Of some numbers; none when there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Distribution> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
-        let rank = |p: f64| (libm::ceil(p * count as f64) as usize).clamp(1, count.max(1));
+        if count == 0 {
+            return None;
+        }
+        sorted.sort_by(f64::total_cmp);
+        let rank = |p: f64| (libm::ceil(p * count as f64) as usize).clamp(1, count);
         let at = |p| sorted.get(rank(p) - 1).copied();
         let mean = sorted.iter().sum::<f64>() / count as f64;
         Some(Distribution {
