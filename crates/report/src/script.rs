@@ -175,11 +175,18 @@ fn push_values(values: impl Iterator<Item = Option<f64>>, script: &mut String) {
     }
 }
 
+/// A text as JSON has it.
+fn quoted(text: &str) -> String {
+    // A text can always be written.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
 fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut String) {
-    let head = json!({ "k": chart.key, "t": chart.title, "u": chart.unit, "note": chart.note }).to_string();
-    let _ = write!(script, "\n{},\"lines\":[", head.trim_end_matches('}'));
+    let [key, title, unit] = [&chart.key, &chart.title, &chart.unit].map(|text| quoted(text));
+    let note = chart.note.as_deref().map_or("null".into(), quoted);
+    let _ = write!(script, "\n{{\"k\":{key},\"t\":{title},\"u\":{unit},\"note\":{note},\"lines\":[");
     for line in &chart.lines {
-        let (name, ink) = (json!(line.name), ink(line.ink, run, colours));
+        let (name, ink) = (quoted(&line.name), ink(line.ink, run, colours));
         let [thin, off, cap] = [line.thin, line.hidden, line.bound].map(u8::from);
         let _ = write!(
             script,
@@ -190,7 +197,7 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
     }
     script.push_str("],\"d\":[");
     for spread in &chart.spreads {
-        let (name, ink) = (json!(spread.name), ink(spread.ink, run, colours));
+        let (name, ink) = (quoted(&spread.name), ink(spread.ink, run, colours));
         let limit = json!(spread.limit);
         let _ = write!(
             script,
