@@ -8,6 +8,7 @@ mod connection;
 mod domain;
 mod ensemble;
 mod message;
+mod point;
 mod queue;
 mod rate;
 mod second;
@@ -108,6 +109,8 @@ pub const METRICS: &[Metric] = &[
     ensemble::DELAY,
     ensemble::PER_SECOND,
     ensemble::JITTER,
+    point::LOSSES_CONSIDERED,
+    point::LOSS_EVENT_INTERVAL,
     second::GOODPUT_FIRST,
     second::GOODPUT_WORST,
     second::QUEUE_DELAY_WORST,
@@ -177,6 +180,8 @@ pub(crate) enum Formula {
     Flows(fn(&Flows<'_>) -> Value),
     /// From what some flows' applications or transports tell; left out where it is undefined, as most tell nothing.
     Messages(fn(&Flows<'_>) -> Value),
+    /// From what all stations tell; left out where it is undefined, as most tell nothing.
+    Stations(fn(&View<'_>) -> Value),
     /// From two groups.
     Pair(fn(&Flows<'_>, &Flows<'_>) -> Value),
 }
@@ -242,7 +247,7 @@ fn of_flows(formula: &Formula, flows: &Flows<'_>) -> Option<Value> {
     match formula {
         Formula::Flows(f) => Some(f(flows)),
         Formula::Messages(f) => Some(f(flows)).filter(|value| *value != Value::Undefined),
-        Formula::Queue(_) | Formula::State(_) | Formula::Pair(_) => None,
+        Formula::Queue(_) | Formula::State(_) | Formula::Stations(_) | Formula::Pair(_) => None,
     }
 }
 
@@ -251,7 +256,7 @@ fn of_queue(formula: &Formula, queue: &Queue<'_>) -> Option<Value> {
     match formula {
         Formula::Queue(f) => Some(f(queue)),
         Formula::State(f) => Some(f(queue)).filter(|value| *value != Value::Undefined),
-        Formula::Flows(_) | Formula::Messages(_) | Formula::Pair(_) => None,
+        Formula::Flows(_) | Formula::Messages(_) | Formula::Stations(_) | Formula::Pair(_) => None,
     }
 }
 
@@ -265,6 +270,7 @@ impl View<'_> {
         compute(Level::Run, |formula| match (formula, bottleneck) {
             (Formula::Queue(_), None) => Some(Value::Undefined),
             (Formula::Queue(_) | Formula::State(_), Some(link)) => of_queue(formula, &self.queue(link, None)),
+            (Formula::Stations(f), _) => Some(f(self)).filter(|value| *value != Value::Undefined),
             (other, _) => of_flows(other, &flows),
         })
     }

@@ -1,4 +1,4 @@
-//! What queues and transports tell of themselves and metrics are made of: by which names, and how it is added up in a window.
+//! What queues, transports and aggregation points tell of themselves and metrics are made of: by which names, and how it is added up in a window.
 
 use super::View;
 use crate::records::Records;
@@ -60,6 +60,22 @@ impl FlowCounter {
     ];
 }
 
+/// What aggregation points tell of their estimates and metrics are made of; where a point has one application, which is what the
+/// names say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PointState {
+    /// How many losses its estimator has learned of.
+    LossesConsidered,
+    /// TFRC's loss event rate; zero before there was a loss.
+    LossEventRate,
+}
+
+impl PointState {
+    /// All of them, with the names that points give them.
+    pub(super) const ALL: [(PointState, &str); 2] =
+        [(PointState::LossesConsidered, "losses_considered"), (PointState::LossEventRate, "loss_event_rate")];
+}
+
 /// What transports call the efficiency of their newest plan, 0 to 1.
 const PLANNED: &str = "plan_efficiency";
 /// What transports call their estimate of the path's rate.
@@ -73,14 +89,14 @@ pub(crate) const MODES: [(&str, &str); 3] = [
 ];
 
 impl View<'_> {
-    /// Adds what queues and transports tell of themselves.
+    /// Adds what queues, transports and stations tell of themselves.
     pub(super) fn add_told(&mut self, records: &Records) {
         let end = self.window.to;
         for sample in records.states.iter().filter(|sample| sample.at <= end) {
             match sample.of {
                 Component::Queue(link) => self.add_queue_state(link, sample),
                 Component::Controller(flow) => self.add_flow_state(flow, sample),
-                Component::Station(_) => {}
+                Component::Station(station) => self.add_point_state(station, sample),
             }
         }
     }
@@ -91,6 +107,18 @@ impl View<'_> {
         };
         if let Some((state, _)) = QueueState::ALL.iter().find(|(_, name)| **name == *sample.name) {
             link.states[*state as usize].push(sample.value);
+        }
+    }
+
+    fn add_point_state(&mut self, station: u32, sample: &StateSample<Arc<str>>) {
+        let Some(point) = self.points.get_mut(station as usize) else { return };
+        let Some((state, _)) = PointState::ALL.iter().find(|(_, name)| **name == *sample.name) else {
+            return;
+        };
+        let state = &mut point[*state as usize];
+        match self.window.holds(sample.at) {
+            true => state.within.push(sample.value),
+            false => state.before = sample.value,
         }
     }
 

@@ -7,7 +7,7 @@
 //! data's arrival when that is later: what was under way when it stopped is received after that.
 
 use super::SETTLING_TOLERANCE;
-use super::told::{FlowCounter, QueueState};
+use super::told::{FlowCounter, PointState, QueueState};
 use super::value::mbps;
 use crate::info::{RunInfo, WindowInfo};
 use crate::records::Records;
@@ -106,6 +106,8 @@ pub struct View<'a> {
     pub(super) tolerance: f64,
     pub(super) links: Vec<LinkView>,
     pub(super) flows: Vec<FlowView>,
+    /// What each station told of itself, by [`PointState`].
+    pub(super) points: Vec<[PointView; PointState::ALL.len()]>,
     /// RTTs of each group.
     pub(super) rtts: Vec<Histogram>,
     /// Of each group, for each second: how many RTTs, and their sum in nanoseconds.
@@ -138,6 +140,15 @@ pub(super) struct LinkView {
     last_sample: Time,
     /// What the queue told of itself, by [`QueueState`], a value a period.
     pub(super) states: [Vec<f64>; QueueState::ALL.len()],
+}
+
+/// What a station told of itself under one name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PointView {
+    /// The last value until the window's begin.
+    pub(super) before: f64,
+    /// The values in it, one a sample period.
+    pub(super) within: Vec<f64>,
 }
 
 /// A flow in the window.
@@ -277,6 +288,7 @@ impl<'a> View<'a> {
             tolerance,
             links: vec![link; info.links.len()],
             flows: vec![FlowView::default(); info.flows.len()],
+            points: vec![Default::default(); info.stations.len()],
             rtts: vec![Histogram::new(); info.groups.len()],
             rtt_seconds: vec![vec![Sum::default(); seconds.len()]; info.groups.len()],
             read_bytes: 0,

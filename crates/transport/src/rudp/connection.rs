@@ -109,6 +109,12 @@ impl Connection {
         self.guide.send_buffer(self.packet, self.sender.rtt()).get()
     }
 
+    /// Full packets in a round trip at the present rate; none before one is known.
+    fn window(&self) -> u64 {
+        let bytes = self.sender.rtt().map_or(Bytes::ZERO, |rtt| self.guide.rate().bytes_in(rtt));
+        bytes.get().div_ceil(self.packet.into())
+    }
+
     /// The next paced packet, if one is due.
     fn paced(&mut self, datagram: &mut Datagram, now: Time) -> bool {
         if self.state != State::Open || now < self.pacer.due(self.guide.rate()) {
@@ -122,7 +128,7 @@ impl Connection {
         };
         self.put(header, sent.at, sent.length, datagram, now);
         let length = self.ip_header + UDP_HEADER + datagram.payload();
-        self.pacer.leaves(length, self.guide.rate(), now);
+        self.pacer.leaves(length, self.window(), self.guide.rate(), now);
         true
     }
 }
@@ -256,12 +262,10 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return None;
         }
-        let rtt = self.sender.rtt();
-        let window = rtt.map_or(Bytes::ZERO, |rtt| self.guide.rate().bytes_in(rtt));
         Some(Sample {
-            cwnd: window.get().div_ceil(self.packet.into()) as u32,
+            cwnd: self.window() as u32,
             ssthresh: None,
-            srtt: rtt,
+            srtt: self.sender.rtt(),
             min_rtt: None,
             rto: self.sender.patience(),
             in_flight: self.sender.in_flight(),

@@ -54,6 +54,11 @@ pub struct Parameters {
     #[serde(deserialize_with = "jitter")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
+    /// How many packets leave together, with a gap as long as all of theirs behind them; at most half of those that a round trip
+    /// takes. TCP with delayed acknowledgements sends two.
+    #[serde(deserialize_with = "burst")]
+    #[schemars(range(min = 1, max = 64))]
+    pub burst: u32,
 }
 
 impl Default for Parameters {
@@ -67,6 +72,7 @@ impl Default for Parameters {
             urgent: false,
             buffer_by_flowshare: false,
             jitter: 0.0,
+            burst: 1,
         }
     }
 }
@@ -92,7 +98,7 @@ pub fn carrier(
 ) -> Box<dyn Endpoint> {
     let guide = Guide::new(parameters, identity);
     let random = Random::stream_of(identity.epoch.into(), "pacer", identity.flow.into());
-    let pacer = Pacer::new(parameters.jitter, random);
+    let pacer = Pacer::new(parameters.jitter, parameters.burst, random);
     Box::new(Connection::new(guide, pacer, packet, ip_header, Ecn::NotEct).carrying())
 }
 
@@ -109,6 +115,10 @@ fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>,
 
 fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     within(deserializer, 0.0..=1.0)
+}
+
+fn burst<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    within(deserializer, 1..=64)
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
@@ -130,7 +140,8 @@ impl Transport for Parameters {
             let flow = (setup.flow % FLOWS as u64) as u8;
             let guide = Guide::new(self, &Identity { flow, key: None, epoch: 0 });
             let packet = setup.mtu.get() as u32;
-            let pacer = Pacer::new(self.jitter, Random::stream_of(setup.seed, "pacer", setup.flow));
+            let pacer =
+                Pacer::new(self.jitter, self.burst, Random::stream_of(setup.seed, "pacer", setup.flow));
             End::Other(Box::new(Connection::new(guide, pacer, packet, setup.ip_header, setup.ecn)))
         })
     }

@@ -3,32 +3,50 @@
 //! The flows of an application all follow one rate, so that packets that once left together keep leaving together, and a full
 //! queue drops more of them than of packets that come one by one (phase effects; Floyd and Jacobson, "On Traffic Phase Effects in
 //! Packet-Switched Gateways", 1992). With `jitter` each gap is drawn from around its length, which keeps the rate and ends the phases.
+//!
+//! A full queue also drops more of packets that come in pairs than of single ones. TCP sends two segments for each delayed
+//! acknowledgement (RFC 5681, section 4.2). With `burst` so many packets leave together and the gap behind them is theirs, so that a
+//! flow loses as much as a flow of TCP does beside it; at most half a window, since TCP waits for an acknowledgement between them.
 
 use weir_base::{Bytes, Random, Rate, Span, Time};
 
 /// The clock of a flow's packets.
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    /// When the last packet was to leave, its length, and by what the gap behind it is longer or shorter.
+    /// When the last packets were to leave, their length together, and by what the gap behind them is longer or shorter.
     left: Option<(Time, u32, f64)>,
+    /// Packets that may still leave with the last one.
+    together: u32,
     jitter: f64,
+    burst: u32,
     random: Random,
 }
 
 impl Pacer {
-    /// A pacer that draws each gap from this part of its length below it to as much above it.
-    pub(crate) fn new(jitter: f64, random: Random) -> Pacer {
-        Pacer { left: None, jitter, random }
+    /// A pacer that draws each gap from this part of its length below it to as much above it, and lets so many packets leave together.
+    pub(crate) fn new(jitter: f64, burst: u32, random: Random) -> Pacer {
+        Pacer { left: None, together: 0, jitter, burst, random }
     }
 
     /// When the next packet may leave at this rate; at once before the first.
     pub(crate) fn due(&self, rate: Rate) -> Time {
-        self.left.map_or(Time::ZERO, |(at, length, factor)| at + gap(length, rate).scale(factor))
+        self.left.map_or(Time::ZERO, |(at, length, factor)| match self.together {
+            0 => at + gap(length, rate).scale(factor),
+            _ => at,
+        })
     }
 
-    /// A packet of this length leaves now, at or after the time that is due.
-    pub(crate) fn leaves(&mut self, length: u32, rate: Rate, now: Time) {
+    /// A packet of this length leaves now, at or after the time that is due. `window` is how many packets a round trip takes.
+    pub(crate) fn leaves(&mut self, length: u32, window: u64, rate: Rate, now: Time) {
+        if let (Some((at, before, factor)), 1..) = (self.left, self.together) {
+            self.together -= 1;
+            if now.since(at) <= gap(length, rate) {
+                self.left = Some((at, before + length, factor));
+                return;
+            }
+        }
         let due = self.due(rate);
+        self.together = self.burst.min((window / 2) as u32).saturating_sub(1);
         // A sender that is late by less than a gap makes up for it; one that was idle does not.
         let at = if self.left.is_some() && now.since(due) <= gap(length, rate) { due } else { now };
         let factor =
@@ -48,11 +66,11 @@ mod tests {
     /// When each of so many packets of 1,250 bytes leaves at 10 Mbit/s: one in a millisecond.
     fn departures(jitter: f64, packets: usize) -> Vec<u64> {
         let rate = Rate::from_mbit_per_sec(10);
-        let mut pacer = Pacer::new(jitter, Random::stream(1, "pacer"));
+        let mut pacer = Pacer::new(jitter, 1, Random::stream(1, "pacer"));
         let mut times = Vec::new();
         for _ in 0..packets {
             let due = pacer.due(rate);
-            pacer.leaves(1250, rate, due);
+            pacer.leaves(1250, 10, rate, due);
             times.push(due.as_nanos());
         }
         times
@@ -74,14 +92,42 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_leaves_together_and_its_gap_is_that_of_all_its_packets() {
+        let rate = Rate::from_mbit_per_sec(10);
+        let departures = |window| {
+            let mut pacer = Pacer::new(0.0, 2, Random::stream(1, "pacer"));
+            let times = (0..5).map(|_| {
+                let due = pacer.due(rate);
+                pacer.leaves(1250, window, rate, due);
+                due.as_nanos() / 1_000_000
+            });
+            times.collect::<Vec<_>>()
+        };
+        assert_eq!(departures(4), [0, 0, 2, 2, 4]);
+        assert_eq!(departures(3), [0, 1, 2, 3, 4], "half a window is one packet");
+    }
+
+    #[test]
+    fn what_was_to_leave_with_a_packet_and_comes_late_begins_anew() {
+        let rate = Rate::from_mbit_per_sec(10);
+        let at = |micros: u64| Time::from_nanos(micros * 1000);
+        let mut pacer = Pacer::new(0.0, 2, Random::stream(1, "pacer"));
+        pacer.leaves(1250, 9, rate, at(0));
+        for due in [at(5000), at(7000)] {
+            pacer.leaves(1250, 9, rate, at(5000));
+            assert_eq!(pacer.due(rate), due);
+        }
+    }
+
+    #[test]
     fn a_late_sender_makes_up_for_less_than_a_gap() {
         let rate = Rate::from_mbit_per_sec(10);
         let at = |micros: u64| Time::from_nanos(micros * 1000);
-        let mut pacer = Pacer::new(0.0, Random::stream(1, "pacer"));
-        pacer.leaves(1250, rate, at(0));
-        pacer.leaves(1250, rate, at(1900));
+        let mut pacer = Pacer::new(0.0, 1, Random::stream(1, "pacer"));
+        pacer.leaves(1250, 10, rate, at(0));
+        pacer.leaves(1250, 10, rate, at(1900));
         assert_eq!(pacer.due(rate), at(2000));
-        pacer.leaves(1250, rate, at(5000));
+        pacer.leaves(1250, 10, rate, at(5000));
         assert_eq!(pacer.due(rate), at(6000));
     }
 }
