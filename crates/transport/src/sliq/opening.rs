@@ -47,6 +47,7 @@ impl Opening {
     }
 
     /// Whether a request has left.
+    #[cfg(feature = "seal")]
     pub(super) fn has_begun(&self) -> bool {
         !self.sent.is_empty()
     }

@@ -265,12 +265,10 @@ impl Connection {
         });
         self.flights.iter_mut().for_each(|flight| flight.set_cap(cap));
         let (Some(rate), Some(longest)) = (self.pacing_rate(now), self.rtt.largest()) else { return };
-        let path = PathNow {
-            per: self.per.rate(),
-            rtt: self.rtt.patience().min(longest),
-            owd: self.delay.longest().unwrap_or(longest / 2),
-            rate,
-        };
+        let (rtt, owd) = (self.rtt.patience().min(longest), self.delay.longest().unwrap_or(longest / 2));
+        let least =
+            (self.rtt.smallest().unwrap_or(rtt), self.delay.smallest_rtt().map_or(owd, |rtt| rtt / 2));
+        let path = PathNow { per: self.per.rate(), rtt, owd, least, rate };
         self.outgoing.values_mut().for_each(|stream| stream.set_path(path));
         if self.flights.iter().any(Flight::keeps_queues_short) {
             self.suspend(&path, now);
@@ -283,9 +281,7 @@ impl Connection {
         if !self.flights.iter().any(fills) {
             return;
         }
-        let (Some(rtt), Some(owd)) = (self.rtt.smallest(), self.delay.smallest_rtt()) else { return };
-        let empty = PathNow { rtt, owd: owd / 2, ..*path };
-        if self.outgoing.values_mut().any(|stream| stream.is_hindered(path, &empty)) {
+        if self.outgoing.values_mut().any(|stream| stream.is_hindered(path)) {
             self.flights
                 .iter_mut()
                 .filter(|flight| fills(flight))

@@ -10,6 +10,8 @@ use weir_base::{Bytes, Rate, Span, Time};
 const HINDERED: f64 = 0.02;
 /// A stream is behind when its packets have waited for longer than this part of its deadline to be sent.
 const BEHIND: u64 = 4;
+/// A plan may send this part of the packets that the path carries; one that would send more is made as if nothing waited on the path.
+const MOST_LOAD: f64 = 0.75;
 /// A round waits for what is not yet known for this part of the time that the plan leaves, shared among its rounds: an acknowledgement that is
 /// lost is made up for by the next. The rest is for what estimates of the path are wrong by.
 const SPARE: u64 = 2;
@@ -25,8 +27,18 @@ pub(crate) struct PathNow {
     pub(crate) rtt: Span,
     /// The longest one-way delay.
     pub(crate) owd: Span,
+    /// The smallest round trip and one-way delay: those of an empty queue.
+    pub(crate) least: (Span, Span),
     /// The rate at which packets leave.
     pub(crate) rate: Rate,
+}
+
+impl PathNow {
+    /// The path as it is when nothing waits on it.
+    fn empty(&self) -> PathNow {
+        let (rtt, owd) = self.least;
+        PathNow { rtt, owd, ..*self }
+    }
 }
 
 impl Outgoing {
@@ -41,8 +53,8 @@ impl Outgoing {
     }
 
     /// Whether the stream is in use, and an empty queue on the path would let it keep its deadline, or with fewer packets.
-    pub(crate) fn is_hindered(&mut self, path: &PathNow, empty: &PathNow) -> bool {
-        let (now, better) = (self.channel_of(path), self.channel_of(empty));
+    pub(crate) fn is_hindered(&mut self, path: &PathNow) -> bool {
+        let (now, better) = (self.channel_of(path), self.channel_of(&path.empty()));
         let Some(planner) = self.planner.as_mut().filter(|_| !self.segments.is_empty()) else { return false };
         let Some(better) = planner.plan(&better, Span::ZERO).filter(|plan| plan.reaches_target) else {
             return false;
@@ -52,7 +64,7 @@ impl Outgoing {
     }
 
     fn channel_of(&self, path: &PathNow) -> Channel {
-        let PathNow { per, rtt, owd, rate } = *path;
+        let PathNow { per, rtt, owd, rate, .. } = *path;
         let length = self.length.value().unwrap_or(self.payload.into());
         let packet_time = rate.time_to_send(Bytes::new(length as u64));
         let gap = if self.full { Span::ZERO } else { self.gap() };
@@ -93,15 +105,21 @@ impl Outgoing {
     /// A segment that leaves for the first time joins a group.
     pub(super) fn join_group(&mut self, at: usize, now: Time) {
         let channel = self.channel();
+        let empty = self.path.map(|path| self.channel_of(&path.empty()));
         let Some(planner) = &mut self.planner else { return };
         if self.groups.back().is_none_or(Group::is_closed) {
             let handed = self.segments[at].handed;
             let waited = now.since(handed);
             let plan = channel.and_then(|channel| {
-                let plan = planner.plan(&channel, waited)?;
+                let mut plan = planner.plan(&channel, waited)?;
                 // What waits for too long waits since more is sent than the path carries. Repair packets would prolong that.
                 let behind = waited > planner.deadline() / BEHIND && !self.full;
                 let packets = channel.gap.as_secs_f64() / channel.packet_time.as_secs_f64();
+                // A plan that fills the path keeps the queue for which it was made.
+                if !self.full && plan.plan.sent > packets * MOST_LOAD {
+                    let drains = empty.and_then(|empty| planner.plan(&empty, Span::ZERO));
+                    plan = drains.filter(|drains| drains.plan.sent < plan.plan.sent).unwrap_or(plan);
+                }
                 (!behind || (plan.reaches_target && plan.plan.sent < packets)).then_some(plan)
             });
             self.newest.clone_from(&plan);
