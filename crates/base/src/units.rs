@@ -249,11 +249,12 @@ impl Kind {
         }
         let mut shortest = Written { whole: value, thousandths: 0, unit: base };
         for (unit, size) in self.units {
-            let thousandths = u128::from(value) * 1000;
-            if value < *size || thousandths % u128::from(*size) != 0 {
+            // No unit is so large that a thousand times a part of it overflows.
+            let (whole, thousandths) = (value / size, value % size * 1000);
+            if whole == 0 || thousandths % size != 0 {
                 continue;
             }
-            let (whole, thousandths) = (value / size, (thousandths / u128::from(*size) % 1000) as u32);
+            let thousandths = (thousandths / size) as u32;
             let written = Written { whole, thousandths, unit };
             if written.length() < shortest.length() {
                 shortest = written;

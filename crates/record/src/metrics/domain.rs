@@ -24,7 +24,7 @@ const ROUNDING: f64 = 1e-3;
 
 impl Domain {
     /// Whether this value is in it; `carried` is the most for [`Domain::Carried`], in Mbit/s.
-    fn holds(self, value: Value, carried: Option<f64>) -> bool {
+    fn holds(self, value: &Value, carried: Option<f64>) -> bool {
         let (least, most) = match self {
             Domain::NotNegative => (0.0, f64::INFINITY),
             Domain::Fraction => (0.0, 1.0),
@@ -33,7 +33,7 @@ impl Domain {
             Domain::Carried => (0.0, carried.map_or(f64::INFINITY, |most| most * (1.0 + ROUNDING))),
         };
         let holds = |number: f64| (least..=most).contains(&number);
-        match value {
+        match *value {
             Value::Undefined | Value::Count(0) => true,
             Value::Count(count) => holds(count as f64),
             Value::Number(number) => holds(number),
@@ -80,9 +80,10 @@ impl Metrics {
     pub(crate) fn outside(&self, carried: Option<f64>) -> impl Iterator<Item = Outside> {
         // Both are in the registry's order.
         let mut known = METRICS.iter();
-        self.iter().filter_map(move |(name, value)| {
-            let metric = known.find(|metric| metric.name == name)?;
-            (!metric.domain.holds(value, carried)).then_some(Outside { metric, value })
+        let defined = self.0.iter().filter(|(_, value)| !matches!(value, Value::Undefined));
+        defined.filter_map(move |(name, value)| {
+            let metric = known.find(|metric| metric.name == *name)?;
+            (!metric.domain.holds(value, carried)).then_some(Outside { metric, value: *value })
         })
     }
 }
