@@ -141,13 +141,13 @@ const POWERS: [f64; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e1
 
 /// A positive value rounded to four significant digits: `(digits, places)` for `digits / 10^places`. None out of the range
 /// from a ten-millionth to a million.
-fn four_digits(value: f64) -> Option<(u64, usize)> {
+fn four_digits(value: f64) -> Option<(u32, usize)> {
     if !(1e-7..1e6).contains(&value) {
         return None;
     }
     // The places that leave four digits before the point; more than four for values above ten thousand.
     let places = POWERS.iter().position(|power| value * power >= 1e3).unwrap_or(POWERS.len() - 1);
-    let digits = (value * POWERS[places] + 0.5) as u64;
+    let digits = (value * POWERS[places] + 0.5) as u32;
     match digits {
         100_000.. => Some(((digits_of(value, 1e2)) * 100, 0)),
         10_001.. => Some((digits_of(value, 1e1) * 10, 0)),
@@ -156,31 +156,29 @@ fn four_digits(value: f64) -> Option<(u64, usize)> {
 }
 
 /// A value in so many units, rounded.
-fn digits_of(value: f64, unit: f64) -> u64 {
-    (value / unit + 0.5) as u64
+fn digits_of(value: f64, unit: f64) -> u32 {
+    (value / unit + 0.5) as u32
 }
 
 /// Appends `digits / 10^places` without zeros that say nothing.
-fn push_decimal(mut digits: u64, mut places: usize, out: &mut String) {
+fn push_decimal(mut digits: u32, mut places: usize, out: &mut String) {
     while places > 0 && digits.is_multiple_of(10) {
         (digits, places) = (digits / 10, places - 1);
     }
-    // From the last digit on: at most ten places, the point, and eight digits before it.
-    let mut text = [b'0'; 20];
-    let mut first = text.len();
-    for place in 0.. {
-        if place > places && digits == 0 {
-            break;
-        }
-        if place == places && places > 0 {
-            first -= 1;
-            text[first] = b'.';
-        }
-        first -= 1;
-        text[first] = b'0' + (digits % 10) as u8;
-        digits /= 10;
+    let mut buffer = itoa::Buffer::new();
+    let text = buffer.format(digits);
+    let whole = text.len().saturating_sub(places);
+    if whole == 0 {
+        out.push_str("0.");
+        (text.len()..places).for_each(|_| out.push('0'));
+        return out.push_str(text);
     }
-    out.push_str(std::str::from_utf8(&text[first..]).unwrap_or_default());
+    let (whole, rest) = text.split_at(whole);
+    out.push_str(whole);
+    if places > 0 {
+        out.push('.');
+        out.push_str(rest);
+    }
 }
 
 #[cfg(test)]
