@@ -156,6 +156,9 @@ pub struct Link {
     /// Probability that a packet arrives damaged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupt: f64,
+    /// Longest IP packet that arrives; longer ones are lost, and nobody is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Bytes>,
     /// When it begins to send nothing, ascending and apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
@@ -231,6 +234,9 @@ pub struct Change {
     /// New probability that a packet arrives damaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<f64>,
+    /// New length of the longest packet that arrives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Bytes>,
     /// New parameters of its queue, of the same kind; what waits stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<weir_queue::Config>,
@@ -251,6 +257,7 @@ impl Link {
             jitter: None,
             duplicate: 0.0,
             corrupt: 0.0,
+            largest: None,
             outages: Vec::new(),
             overhead: Bytes::ZERO,
             mtu: MTU,

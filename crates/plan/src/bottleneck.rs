@@ -10,8 +10,8 @@ use weir_fabric::{Outage, Wifi};
 
 /// A link in both directions: the dumbbell's bottleneck, or one of a chain. A value for each direction is written
 /// `{ down = .., up = .. }`. Written plainly, what the link is (rate, wifi, delay, queue, overhead) holds both ways; what it
-/// does to packets beside (loss, jitter, duplicate, corrupt, outage, drop, reorder, schedule) holds for `down`, the way of the
-/// data.
+/// does to packets beside (loss, largest, jitter, duplicate, corrupt, outage, drop, reorder, schedule) holds for `down`, the way
+/// of the data.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bottleneck {
@@ -30,6 +30,9 @@ pub(crate) struct Bottleneck {
     /// Which packets are lost on the way: each with a probability, 0.01 or "1 %", or in bursts, `{ mean = "1 %", burst = 5 }`.
     /// Plain: down only.
     pub(crate) loss: Option<Ways<Losses>>,
+    /// Longest IP packet that arrives. Longer ones are lost and nobody is told, as on a path that carries less than its ends know of.
+    /// Plain: down only.
+    pub(crate) largest: Option<Ways<Bytes>>,
     /// Delay that is drawn for each packet on top of the propagation delay: "5 ms" for a uniform one below that, or a table.
     /// Packets keep their order unless it says `reorder = true`. Plain: down only.
     pub(crate) jitter: Option<Ways<Jitters>>,
@@ -48,7 +51,7 @@ pub(crate) struct Bottleneck {
     pub(crate) overhead: Option<Ways<Bytes>>,
     /// Largest IP packet that it carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths carry.
     pub(crate) mtu: Option<Bytes>,
-    /// Changes of rate, delay, loss, jitter, duplication, corruption or queue over time. Plain: down only.
+    /// Changes of rate, delay, loss, the longest packet, jitter, duplication, corruption or queue over time. Plain: down only.
     pub(crate) schedule: Option<Ways<Vec<Change>>>,
 }
 
@@ -74,6 +77,8 @@ pub(crate) struct Change {
     pub(crate) delay: Option<Span>,
     /// New loss.
     pub(crate) loss: Option<Losses>,
+    /// New length of the longest IP packet that arrives.
+    pub(crate) largest: Option<Bytes>,
     /// New jitter.
     pub(crate) jitter: Option<Jitters>,
     /// New probability that a packet arrives twice.

@@ -75,6 +75,7 @@ pub(crate) fn directions(
     let mut queues = link.queue.map_or([None, None], Ways::both);
     let overheads = link.overhead.map_or([None; 2], Ways::both);
     let losses = link.loss.map_or([None; 2], Ways::down_only);
+    let largest = link.largest.map_or([None; 2], Ways::down_only);
     let jitters = link.jitter.map_or([None; 2], Ways::down_only);
     let duplicates = link.duplicate.map_or([None; 2], Ways::down_only);
     let corruptions = link.corrupt.map_or([None; 2], Ways::down_only);
@@ -110,6 +111,7 @@ pub(crate) fn directions(
             jitter: jitters[side].map(|Jitters(jitter)| jitter),
             duplicate: duplicates[side].map_or(0.0, |Probability(p)| p),
             corrupt: corruptions[side].map_or(0.0, |Probability(p)| p),
+            largest: largest[side],
             outages: outages_of(outages[side].take().unwrap_or_default()),
             // Mahimahi's opportunities count what a TUN device puts before each packet.
             overhead: overheads[side].unwrap_or(if opportunities { TUN_HEADER } else { Bytes::ZERO }),
@@ -168,6 +170,7 @@ fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<weir_fabric::Cha
             trace: trace.flatten(),
             delay: change.delay,
             loss: change.loss.map(|Losses(loss)| loss),
+            largest: change.largest,
             jitter: change.jitter.map(|Jitters(jitter)| jitter),
             duplicate: change.duplicate.map(|Probability(p)| p),
             corrupt: change.corrupt.map(|Probability(p)| p),

@@ -128,6 +128,9 @@ pub(crate) fn link(reader: &mut Reader<'_>, path: &[&str], way: &str, link: &Lin
     check("schedule", &mut |reader, path| schedule(reader, path, link));
     check("queue", &mut |reader, path| queue(reader, path, &link.queue, link.mtu));
     mtu(reader, &[path, &["mtu"]].concat(), link.mtu);
+    if let Some(largest) = link.largest {
+        mtu(reader, &[path, &["largest"]].concat(), largest);
+    }
 }
 
 /// Checks the largest packet of a link or host.
@@ -173,8 +176,12 @@ fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
             rate(reader, path, new);
         }
         delay(reader, path, change.delay.unwrap_or(Span::ZERO));
+        if let Some(largest) = change.largest {
+            mtu(reader, path, largest);
+        }
         if *change == (Change { at: change.at, ..Change::default() }) {
-            let help = "add rate, delay, loss, jitter, duplicate, corrupt or queue, or remove the entry";
+            let help =
+                "add rate, delay, loss, largest, jitter, duplicate, corrupt or queue, or remove the entry";
             reader.wrong(path, format!("nothing changes at {}", change.at), help);
         }
     }

@@ -203,8 +203,8 @@ impl Node {
 
 /// What a link does to packets beside carrying them: given plainly it holds for the direction down alone, whereas what a
 /// link is (rate, delay, queue, overhead) holds for both.
-const DISTURBANCES: [&str; 8] =
-    ["loss", "jitter", "duplicate", "corrupt", "outage", "drop", "reorder", "schedule"];
+const DISTURBANCES: [&str; 9] =
+    ["loss", "largest", "jitter", "duplicate", "corrupt", "outage", "drop", "reorder", "schedule"];
 
 /// What may be a plain value or a table without a `kind`: a path into it takes the table instead of the value.
 const SHORTHANDS: [&str; 3] = ["rate", "loss", "jitter"];

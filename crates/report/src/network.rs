@@ -99,9 +99,10 @@ fn words<'a, I: Iterator<Item = &'a Link>>(link: &Link, others: impl Fn() -> I) 
         same(queue(link), others().map(queue), "queue"),
     ];
     let jitter = |link: &Link| link.jitter.is_some();
-    let marks: [Mark; 6] = [
+    let marks: [Mark; 7] = [
         ("loss", |link| json(&link.loss).as_f64() != Some(0.0)),
         ("802.11 contention", |link| link.wifi.is_some()),
+        ("loss of long packets", |link| link.largest.is_some()),
         ("duplicates", |link| link.duplicate > 0.0),
         ("damage", |link| link.corrupt > 0.0),
         ("scripted drops", |link| !link.drop.is_empty()),

@@ -1,4 +1,4 @@
-//! What a link does to packets on their way: losing, doubling, damaging and delaying them. A plain link has none of this
+//! What a link does to packets on their way: losing them, at random or those that are too long, doubling, damaging and delaying them. A plain link has none of this
 //! and pays one look for it. Each has a random stream of its own, so that one never changes what another draws.
 
 use super::{Around, Link, PacketEvent};
@@ -6,11 +6,13 @@ use crate::config;
 use crate::jitter::Jitter;
 use crate::loss::Losses;
 use crate::wire::Wire;
-use weir_base::{Random, Time};
+use weir_base::{Bytes, Random, Time};
 
 #[derive(Debug)]
 pub(super) struct Impairments {
     losses: Losses,
+    /// Longest IP packet that arrives.
+    largest: Option<Bytes>,
     duplicate: f64,
     duplicates: Random,
     corrupt: f64,
@@ -23,11 +25,13 @@ impl Impairments {
     /// What this link needs, at once or later; none for a plain one.
     pub(super) fn new(index: usize, config: &config::Link, seed: u64) -> Option<Box<Impairments>> {
         let at_once = !config.loss.is_none()
+            || config.largest.is_some()
             || config.duplicate > 0.0
             || config.corrupt > 0.0
             || config.jitter.is_some_and(|jitter| !jitter.is_none());
         let changes = |change: &config::Change| {
             change.loss.is_some()
+                || change.largest.is_some()
                 || change.duplicate.is_some()
                 || change.corrupt.is_some()
                 || change.jitter.is_some()
@@ -38,6 +42,7 @@ impl Impairments {
         let stream = |name: &str| Random::stream_of(seed, name, index as u64);
         Some(Box::new(Impairments {
             losses: Losses::new(config.loss, stream("loss")),
+            largest: config.largest,
             duplicate: config.duplicate,
             duplicates: stream("duplicate"),
             corrupt: config.corrupt,
@@ -56,6 +61,7 @@ impl Impairments {
         if let Some(loss) = change.loss {
             self.losses.change(loss);
         }
+        self.largest = change.largest.or(self.largest);
         self.duplicate = change.duplicate.unwrap_or(self.duplicate);
         self.corrupt = change.corrupt.unwrap_or(self.corrupt);
         self.jitter = change.jitter.unwrap_or(self.jitter);
@@ -66,7 +72,9 @@ impl<P: Wire> Link<P> {
     /// Puts a packet on its way at `leaves`, with whatever happens to it there.
     pub(super) fn send_off_impaired(&mut self, packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
-        if impairments.losses.next() {
+        let too_long =
+            impairments.largest.is_some_and(|largest| u64::from(packet.wire_length()) > largest.get());
+        if impairments.losses.next() || too_long {
             return self.lose(packet, now, around);
         }
         self.books.counters.forwarded += 1;

@@ -319,6 +319,22 @@ fn damaged_packets_reach_their_host_and_do_not_count_as_delivered() {
     assert_eq!(fabric.take_flow(0).received_packets, 20_000 - damaged, "the tap sees what TCP sees");
 }
 
+#[test]
+fn packets_that_are_too_long_are_lost_from_when_the_schedule_says() {
+    let long = u64::from(datagram(1, 2).wire_length());
+    let change = |ms, largest| Change {
+        at: Span::from_millis(ms),
+        largest: Some(Bytes::new(largest)),
+        ..Change::default()
+    };
+    let config = link(|link| link.schedule = vec![change(60, long - 1), change(120, long)]);
+    let (_, fabric) = saturate(&config, 50, Time::NEVER);
+    let totals = balance(&fabric);
+    assert_eq!((totals.lost, totals.delivered), (10, 40));
+    let (_, fabric) = saturate(&link(|link| link.largest = Some(Bytes::new(long - 1))), 50, Time::NEVER);
+    assert_eq!(balance(&fabric).lost, 50);
+}
+
 /// A burst over a fast link with this jitter: numbers in order of arrival, and times.
 fn jittered(jitter: Jitter) -> Vec<(u64, Time)> {
     let config = link(|link| {
