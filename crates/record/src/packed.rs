@@ -37,25 +37,21 @@ fn write_varint(mut value: u128, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits. What fits into 63 bits, as all
-/// times do, is put together as such.
+/// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits. Most have one byte.
+#[inline]
 fn read_varint(bytes: &mut &[u8]) -> Option<u128> {
-    let mut value = 0u64;
-    for shift in (0..63).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value.into());
+    match bytes.split_first()? {
+        (&byte, rest) if byte < 0x80 => {
+            *bytes = rest;
+            Some(byte.into())
         }
+        _ => read_long_varint(bytes),
     }
-    read_high_bits(value.into(), bytes)
 }
 
-/// The rest of an integer whose first 63 bits are these.
-#[cold]
-fn read_high_bits(mut value: u128, bytes: &mut &[u8]) -> Option<u128> {
-    for shift in (63..128).step_by(7) {
+fn read_long_varint(bytes: &mut &[u8]) -> Option<u128> {
+    let mut value = 0;
+    for shift in (0..128).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
         let part = u128::from(byte & 0x7f);
@@ -70,28 +66,12 @@ fn read_high_bits(mut value: u128, bytes: &mut &[u8]) -> Option<u128> {
     None
 }
 
-/// Takes one integer below 2^32 off the front; none if there is none, or a larger one. Nearly all have one byte or two.
-#[inline]
-fn read_small(bytes: &mut &[u8]) -> Option<u32> {
-    match **bytes {
-        [only, ref rest @ ..] if only < 0x80 => {
-            *bytes = rest;
-            Some(only.into())
-        }
-        [low, high, ref rest @ ..] if high < 0x80 => {
-            *bytes = rest;
-            Some(u32::from(low & 0x7f) | u32::from(high) << 7)
-        }
-        _ => u32::try_from(read_varint(bytes)?).ok(),
-    }
-}
-
 /// The (bucket, count) pairs of checked bytes.
 fn pairs(mut bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     let mut bucket = 0u32;
     std::iter::from_fn(move || {
-        bucket = bucket.checked_add(read_small(&mut bytes)?)?;
-        Some((bucket, read_small(&mut bytes)?))
+        bucket = bucket.checked_add(u32::try_from(read_varint(&mut bytes)?).ok()?)?;
+        Some((bucket, u32::try_from(read_varint(&mut bytes)?).ok()?))
     })
 }
 
@@ -102,12 +82,12 @@ impl PackedHistogram {
         let sum = read_varint(&mut bytes)?;
         let min = u64::try_from(read_varint(&mut bytes)?).ok()?;
         let max = u64::try_from(read_varint(&mut bytes)?).ok()?;
-        let (mut rest, mut bucket, mut count) = (bytes, 0u32, 0u64);
+        let (mut rest, mut bucket, mut count) = (bytes, 0u128, 0u64);
         while !rest.is_empty() {
-            let gap = read_small(&mut rest)?;
-            let in_bucket = read_small(&mut rest)?;
+            let gap = read_varint(&mut rest)?;
+            let in_bucket = u32::try_from(read_varint(&mut rest)?).ok()?;
             bucket = bucket.checked_add(gap)?;
-            if bucket >= Histogram::BUCKETS || in_bucket == 0 || (gap == 0 && count > 0) {
+            if bucket >= u128::from(Histogram::BUCKETS) || in_bucket == 0 || (gap == 0 && count > 0) {
                 return None;
             }
             count += u64::from(in_bucket);
