@@ -1,5 +1,6 @@
-//! What a link does to packets on their way: losing them, at random or those that are too long, doubling, damaging and delaying them. A plain link has none of this
-//! and pays one look for it. Each has a random stream of its own, so that one never changes what another draws.
+//! What a link does to packets on their way: losing them, at random or where they are too long, doubling, damaging and delaying
+//! them. A plain link has none of this and pays one look for it. Each has a random stream of its own, so that one never changes
+//! what another draws.
 
 use super::{Around, Link, PacketEvent};
 use crate::config;
