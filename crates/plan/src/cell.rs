@@ -379,9 +379,7 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
         sender_clock: traffic.sender_clock.unwrap_or_default(),
         receiver_clock: traffic.receiver_clock.unwrap_or_default(),
     };
-    limits::buffers(reader, name, &settings);
-    limits::timeouts(reader, name, &settings);
-    limits::clocks(reader, name, &settings);
+    limits::settings(reader, name, &settings);
     settings
 }
 

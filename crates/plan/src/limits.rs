@@ -1,6 +1,9 @@
 //! What a value may be beside its type: bounds that no real network passes, and settings that contradict each other.
 
+mod settings;
 mod wifi;
+
+pub(crate) use settings::settings;
 
 use crate::each::Times;
 use crate::link::LONGEST_DELAY;
@@ -12,7 +15,7 @@ use std::collections::HashSet;
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::{Change, Link, Outage};
 use weir_queue::Limit;
-use weir_transport::{Buffer, Settings};
+use weir_transport::Settings;
 use weir_workload::Role;
 
 const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);
@@ -30,20 +33,9 @@ const SMALLEST_MTU: Bytes = Bytes::new(576);
 /// What every link that carries IPv6 must carry (RFC 8200, section 5).
 const SMALLEST_MTU_V6: Bytes = Bytes::new(1280);
 const LARGEST_OVERHEAD: Bytes = Bytes::new(1500);
-/// About what Linux can be told: `tcp_wmem` and `tcp_rmem` are numbers of 32 bits with a sign.
-const LARGEST_BUFFER: Bytes = Bytes::new(2047 << 20);
-/// What a segment of 1500 bytes takes of a socket buffer in Linux (skb overhead included), with room to spare.
-const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
 const MOST_QUEUED: u32 = 100_000_000;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
-const RTO_MINS: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_secs(10);
-/// How long an acknowledgement may wait: less than half a second (RFC 9293, section 3.8.6.3).
-const ACK_DELAYS: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_millis(500);
-const FINEST_TICK: Span = Span::from_micros(1);
-const COARSEST_TICK: Span = Span::from_secs(1);
-/// A clock that is off by more than a tenth is none.
-const MOST_SKEW: u32 = 100_000;
 
 /// Checks `[run]`; answers the warm-up.
 pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
@@ -448,58 +440,5 @@ fn datagrams(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
         let message = format!("an IP packet with UDP cannot be {packet} long");
         let help = format!("write from {smallest} to {mtu}, headers included");
         reader.wrong(&["traffic", name, "workload", "packet"], message, help);
-    }
-}
-
-/// Checks a group's socket buffers.
-pub(crate) fn buffers(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
-    for (key, Buffer { min, initial, max }) in
-        [("send_buffer", settings.send_buffer), ("receive_buffer", settings.receive_buffer)]
-    {
-        let path = ["traffic", name, key];
-        if max < SMALLEST_BUFFER || max > LARGEST_BUFFER || min == Bytes::ZERO {
-            let message =
-                format!("a socket buffer cannot hold {}", if min == Bytes::ZERO { min } else { max });
-            reader.wrong(&path, message, format!("write from {SMALLEST_BUFFER} to {LARGEST_BUFFER}"));
-        } else if !(min <= initial && initial <= max) {
-            let message = format!("the buffer's {min}, {initial} and {max} are not in order");
-            reader.wrong(
-                &path,
-                message,
-                "min is at most initial, initial at most max; what is left out is Linux's default",
-            );
-        }
-    }
-}
-
-/// Checks a group's least retransmission timeout, and how long acknowledgements may wait.
-pub(crate) fn timeouts(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
-    if !RTO_MINS.contains(&settings.rto_min) {
-        let message =
-            format!("a retransmission timeout cannot have a least variance of {}", settings.rto_min);
-        let help = format!("write from {} to {}", RTO_MINS.start(), RTO_MINS.end());
-        reader.wrong(&["traffic", name, "rto_min"], message, help);
-    }
-    if let Some(delay) = settings.delayed_ack.filter(|delay| !ACK_DELAYS.contains(delay)) {
-        let message = format!("an acknowledgement cannot wait for {delay}");
-        let help = format!("write from {} to {}", ACK_DELAYS.start(), ACK_DELAYS.end());
-        reader.wrong(&["traffic", name, "delayed_ack"], message, help);
-    }
-}
-
-/// Checks the clocks of a group's hosts.
-pub(crate) fn clocks(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
-    for (key, clock) in [("sender_clock", settings.sender_clock), ("receiver_clock", settings.receiver_clock)]
-    {
-        if clock.tick < FINEST_TICK || clock.tick > COARSEST_TICK {
-            let message = format!("a clock does not count in ticks of {}", clock.tick);
-            let help = format!("write from {FINEST_TICK} to {COARSEST_TICK}");
-            reader.wrong(&["traffic", name, key, "tick"], message, help);
-        }
-        if clock.skew_ppm.unsigned_abs() > MOST_SKEW {
-            let message = format!("a clock cannot be off by {} millionths", clock.skew_ppm);
-            let help = format!("write from -{MOST_SKEW} to {MOST_SKEW}");
-            reader.wrong(&["traffic", name, key, "skew_ppm"], message, help);
-        }
     }
 }
