@@ -21,7 +21,7 @@ const PROLOGUE: &[u8] = b"weir sliq 1";
 pub const REQUEST: usize = 1200;
 /// Length of a cookie; one of zeros is none.
 const COOKIE: usize = 16;
-/// Where the part of a request begins that is the same when it is sent again.
+/// Where the part of a request begins that is the same when it is retransmitted.
 pub(super) const CORE: usize = HEADER + COOKIE;
 /// A cookie counts for this long, and as long again.
 const COOKIE_TIME: Span = Span::from_secs(120);
@@ -121,7 +121,7 @@ pub struct Initiator {
 
 /// What an answer means.
 pub enum Told {
-    /// The request is to be sent again: it now carries a cookie.
+    /// The request is to be retransmitted: it now carries a cookie.
     Again,
     /// The ends have agreed, by an answer to the request with this number.
     Agreed(Box<Seal>, u32),

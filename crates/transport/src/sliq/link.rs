@@ -59,7 +59,7 @@ impl Answered {
     }
 }
 
-/// What a request is but for its header and its cookie, which differ when it is sent again.
+/// What a request is but for its header and its cookie, which differ when it is retransmitted.
 fn core(request: &[u8]) -> &[u8] {
     request.get(super::handshake::CORE..).unwrap_or_default()
 }
@@ -149,7 +149,7 @@ impl Link {
                 }
             }
             Cover::Asking(asking) => match asking.initiator.take(packet, now) {
-                // The request goes on with the cookie at once; it counts as one that is sent again.
+                // The request goes on with the cookie at once; it counts as one that is retransmitted.
                 Some(Told::Again) => asking.opening.hurry(now),
                 Some(Told::Agreed(seal, number)) => {
                     let rtt = asking.opening.round_trip(number.into(), now);

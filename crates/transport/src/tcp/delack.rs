@@ -293,38 +293,32 @@ mod tests {
         ack.is_due(unacknowledged) || ack.check(check, Time::ZERO)
     }
 
-    #[test]
-    fn the_first_sixteen_segments_are_acknowledged_one_by_one_then_every_second() {
-        let mut ack = DelayedAck::new(true, None);
+    /// Which of so many full segments, which come one by one, are acknowledged at once.
+    fn acknowledged(ack: &mut DelayedAck, segments: u32) -> Vec<u32> {
         let mut pending = 0;
         let mut sent = Vec::new();
-        for n in 0..24 {
+        for n in 0..segments {
             ack.on_data(1448, 65_160, 220_000, Time::ZERO);
             pending += 1448;
-            if leaves(&mut ack, pending, false) {
+            if leaves(ack, pending, false) {
                 ack.on_ack_sent();
                 pending = 0;
                 sent.push(n);
             }
         }
-        assert_eq!(sent, (0..16).chain([17, 19, 21, 23]).collect::<Vec<_>>());
+        sent
+    }
+
+    #[test]
+    fn the_first_sixteen_segments_are_acknowledged_one_by_one_then_every_second() {
+        let mut ack = DelayedAck::new(true, None);
+        assert_eq!(acknowledged(&mut ack, 24), (0..16).chain([17, 19, 21, 23]).collect::<Vec<_>>());
     }
 
     #[test]
     fn with_a_fixed_delay_every_second_segment_is_acknowledged_from_the_first_on() {
         let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)));
-        let mut pending = 0;
-        let mut sent = Vec::new();
-        for n in 0..6 {
-            ack.on_data(1448, 65_160, 220_000, Time::ZERO);
-            pending += 1448;
-            if leaves(&mut ack, pending, false) {
-                ack.on_ack_sent();
-                pending = 0;
-                sent.push(n);
-            }
-        }
-        assert_eq!(sent, [1, 3, 5]);
+        assert_eq!(acknowledged(&mut ack, 6), [1, 3, 5]);
         ack.on_data(1448, 65_160, 220_000, Time::ZERO);
         assert!(!leaves(&mut ack, 1448, false));
         let late = ack.deadline();
