@@ -25,6 +25,11 @@ pub fn write_document(
     let title = format!("# {}", cell(study));
     let (opening, remarks) = parts(about.unwrap_or(&title));
     let mut page = format!("{opening}\n");
+    let mut claims: Vec<(&Reproduced, usize, &Judged)> = labs
+        .iter()
+        .flat_map(|lab| lab.claims.iter().enumerate().map(move |(n, judged)| (lab, n, judged)))
+        .collect();
+    claims.sort_by_key(|(_, _, claim)| rank(claim));
     let engines = engines(labs);
     page += "\n## What holds\n\n";
     if let [_, _, ..] = engines[..] {
@@ -36,17 +41,15 @@ pub fn write_document(
         let _ = writeln!(page, "{}", Score::of(labs).sentence());
     }
     page += "A row holds when all that it claims does; of a claim about several cells the one that is farthest off is shown.\n\n";
+    if claims.iter().any(|(_, _, judged)| judged.verdict == ClaimVerdict::NotMeasured) {
+        page += "What no valid run measured is neither held nor failed.\n\n";
+    }
     let several = engines.len() > 1;
     let (on, rule) = if several { (" on |", "---|") } else { ("", "") };
     let _ = writeln!(
         page,
         "| row | claim | cell | study |{on} measured | verdict | where the study says it |\n|---|---|---|---|{rule}---|---|---|"
     );
-    let mut claims: Vec<(&Reproduced, usize, &Judged)> = labs
-        .iter()
-        .flat_map(|lab| lab.claims.iter().enumerate().map(move |(n, judged)| (lab, n, judged)))
-        .collect();
-    claims.sort_by_key(|(_, _, claim)| rank(claim));
     for (_, _, judged) in &claims {
         page += &row(judged, several);
     }
@@ -125,7 +128,7 @@ fn row(judged: &Judged, several: bool) -> String {
     let said = Said::of(judged);
     let name = judged.claim.row.as_deref().unwrap_or_default();
     let verdict = match judged.verdict {
-        ClaimVerdict::Holds => "holds".to_owned(),
+        quiet @ (ClaimVerdict::Holds | ClaimVerdict::NotMeasured) => quiet.name().to_owned(),
         other => format!("**{}**", other.name()),
     };
     let what = what(&judged.claim);

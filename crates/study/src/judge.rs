@@ -2,6 +2,8 @@
 //! only where it holds in each of them; the cell that is farthest off speaks for it.
 
 mod cells;
+#[cfg(test)]
+mod tests;
 
 use crate::claim::{Claim, Expected, Order, Over};
 use cells::{CellValue, Table};
@@ -9,30 +11,28 @@ use serde::Serialize;
 use weir_record::{Param, RunSummary, Summary};
 
 /// What a claim comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
-    /// The measured value is as expected, in every cell.
+    /// The measured value is as expected, in every cell that was measured.
     Holds,
-    /// It is not, or nothing was measured.
-    Fails,
-    /// It is not, for a reason that the claim gives; counted apart.
+    /// No valid run measured what the claim is about; counted apart.
+    NotMeasured,
+    /// The value is not as expected, for a reason that the claim gives; counted apart.
     Differs,
+    /// It is not as expected, or valid runs have no such value.
+    Fails,
 }
 
 impl ClaimVerdict {
     /// As a person says it.
     pub fn name(self) -> &'static str {
-        ["holds", "fails", "differs"][self as usize]
+        ["holds", "not measured", "differs", "fails"][self as usize]
     }
 
-    /// Of several that hold together or not at all.
+    /// Of several that hold together or not at all: that of the worst. What is known not to hold outweighs what is not known.
     pub fn all(verdicts: impl IntoIterator<Item = ClaimVerdict>) -> ClaimVerdict {
-        verdicts.into_iter().fold(ClaimVerdict::Holds, |all, one| match (all, one) {
-            (ClaimVerdict::Fails, _) | (_, ClaimVerdict::Fails) => ClaimVerdict::Fails,
-            (ClaimVerdict::Differs, _) | (_, ClaimVerdict::Differs) => ClaimVerdict::Differs,
-            _ => ClaimVerdict::Holds,
-        })
+        verdicts.into_iter().max().unwrap_or(ClaimVerdict::Holds)
     }
 }
 
@@ -55,12 +55,14 @@ pub struct Judged {
     pub standing: Option<Standing>,
     /// What the cell that speaks chose on each level.
     pub cell: Vec<Param>,
-    /// All cells that the claim is about, in the order of the tree; of a bound that is passed along a level, all cells along
-    /// it, each with the metric's own value.
+    /// All measured cells that the claim is about, in the order of the tree; of a bound that is passed along a level, all
+    /// cells along it, each with the metric's own value.
     #[serde(skip)]
     pub points: Vec<Point>,
-    /// How many cells the claim is about.
+    /// How many measured cells the claim is about.
     pub cells: usize,
+    /// How many more it is about that no valid run measured.
+    pub unmeasured: usize,
     /// How many sound repeats that cell has, of several cells the one that has fewest.
     pub repeats: usize,
     /// What it comes to.
@@ -81,22 +83,39 @@ pub struct Point {
 pub struct Standing {
     /// Labels in the order that is claimed, with what was measured.
     pub values: Vec<(String, Option<f64>)>,
-    /// How many pairs the claim tells apart.
+    /// How many pairs the claim tells apart, of those that were measured.
     pub pairs: usize,
     /// Those that do not stand as claimed, the one that should be smaller first.
     pub wrong: Vec<(String, String)>,
+    /// How many pairs more have a cell that no valid run measured.
+    pub unmeasured: usize,
 }
 
 impl Standing {
-    fn new(order: &Order, value: impl Fn(&str) -> Option<f64>) -> Standing {
-        let right = |(less, more): (&str, &str)| value(less).zip(value(more)).is_some_and(|(a, b)| a < b);
-        let wrong = order.pairs().filter(|pair| !right(*pair)).map(|(a, b)| (a.into(), b.into())).collect();
+    fn new(
+        order: &Order,
+        value: impl Fn(&str) -> Option<f64>,
+        is_measured: impl Fn(&str) -> bool,
+    ) -> Standing {
+        let (measured, open): (Vec<_>, Vec<_>) =
+            order.pairs().partition(|(less, more)| is_measured(less) && is_measured(more));
+        let right = |(less, more): &(&str, &str)| value(less).zip(value(more)).is_some_and(|(a, b)| a < b);
+        let wrong = measured.iter().filter(|pair| !right(pair)).map(|(a, b)| ((*a).into(), (*b).into()));
         let values = order.labels().map(|label| (label.to_owned(), value(label))).collect();
-        Standing { values, pairs: order.pairs().count(), wrong }
+        Standing { values, pairs: measured.len(), wrong: wrong.collect(), unmeasured: open.len() }
+    }
+
+    fn verdict(&self) -> ClaimVerdict {
+        match (self.wrong.len(), self.unmeasured) {
+            (0, 0) => ClaimVerdict::Holds,
+            (0, _) => ClaimVerdict::NotMeasured,
+            _ => ClaimVerdict::Fails,
+        }
     }
 }
 
-/// Judges all claims on each engine that has runs, in the order of the lab. Invalid runs tell nothing.
+/// Judges all claims on each engine that has runs, in the order of the lab. Invalid runs tell nothing: what only they measured
+/// was not measured.
 pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
     let mut engines: Vec<&str> = Vec::new();
     for run in &summary.runs {
@@ -105,7 +124,7 @@ pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
         }
     }
     let runs = |engine: &str| -> Vec<&RunSummary> {
-        summary.runs.iter().filter(|run| run.engine == engine && run.invalid.is_empty()).collect()
+        summary.runs.iter().filter(|run| run.engine == engine).collect()
     };
     let runs: Vec<(&str, Vec<&RunSummary>)> = engines.iter().map(|engine| (*engine, runs(engine))).collect();
     claims
@@ -116,7 +135,8 @@ pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
 
 fn judge_one(claim: &Claim, engine: &str, runs: &[&RunSummary]) -> Judged {
     let table = Table::new(claim, runs);
-    let cells = table.cells();
+    let (cells, unmeasured): (Vec<_>, Vec<_>) = table.cells().into_iter().partition(|cell| cell.is_measured);
+    let points = table.points().filter(|cell| cell.is_measured);
     let mut judged = Judged {
         claim: claim.clone(),
         engine: engine.into(),
@@ -124,19 +144,21 @@ fn judge_one(claim: &Claim, engine: &str, runs: &[&RunSummary]) -> Judged {
         interval: None,
         standing: None,
         cell: vec![],
-        points: table.points().map(|cell| Point { cell: cell.params.to_vec(), value: cell.value }).collect(),
+        points: points.map(|cell| Point { cell: cell.params.to_vec(), value: cell.value }).collect(),
         cells: cells.len(),
+        unmeasured: unmeasured.len(),
         repeats: cells.iter().map(|cell| cell.repeats).min().unwrap_or(0),
-        verdict: ClaimVerdict::Fails,
+        verdict: ClaimVerdict::NotMeasured,
     };
-    let holds = match &claim.expected {
+    let verdict = match &claim.expected {
         Expected::Order { by, order } => judge_order(&mut judged, by, order, &cells),
+        // A mean is of all its cells; of single ones those that were measured can speak.
+        _ if judged.unmeasured > 0 && (cells.is_empty() || claim.over == Over::Mean) => return judged,
         _ => judge_value(&mut judged, &cells),
     };
-    judged.verdict = match (holds, &claim.differs) {
-        (true, _) => ClaimVerdict::Holds,
-        (false, Some(_)) => ClaimVerdict::Differs,
-        (false, None) => ClaimVerdict::Fails,
+    judged.verdict = match (verdict, &claim.differs) {
+        (ClaimVerdict::Fails, Some(_)) => ClaimVerdict::Differs,
+        (verdict, _) => verdict,
     };
     judged
 }
@@ -153,7 +175,7 @@ fn off(expected: &Expected, value: f64) -> f64 {
     }
 }
 
-fn judge_value(judged: &mut Judged, cells: &[CellValue<'_>]) -> bool {
+fn judge_value(judged: &mut Judged, cells: &[CellValue<'_>]) -> ClaimVerdict {
     // A cell without a value is farther off than any other.
     let off = |value: Option<f64>| value.map_or(f64::INFINITY, |value| off(&judged.claim.expected, value));
     let measured = match judged.claim.over {
@@ -167,10 +189,10 @@ fn judge_value(judged: &mut Judged, cells: &[CellValue<'_>]) -> bool {
         }
     };
     judged.measured = measured;
-    off(measured) <= 0.0
+    if off(measured) <= 0.0 { ClaimVerdict::Holds } else { ClaimVerdict::Fails }
 }
 
-fn judge_order(judged: &mut Judged, by: &str, order: &Order, cells: &[CellValue<'_>]) -> bool {
+fn judge_order(judged: &mut Judged, by: &str, order: &Order, cells: &[CellValue<'_>]) -> ClaimVerdict {
     let at = |cell: &CellValue<'_>, label: &str| {
         cell.params.iter().any(|param| param.level == by && param.value == label)
     };
@@ -193,257 +215,18 @@ fn judge_order(judged: &mut Judged, by: &str, order: &Order, cells: &[CellValue<
     };
     let standings = places.into_iter().map(|(place, there)| {
         let value = |label: &str| mean(there.iter().filter(|cell| at(cell, label)).map(|cell| cell.value));
-        (place, Standing::new(order, value))
+        let is_measured = |label: &str| there.iter().any(|cell| at(cell, label));
+        (place, Standing::new(order, value, is_measured))
     });
-    let worst = standings.max_by_key(|(_, standing)| standing.wrong.len());
-    let holds = worst.as_ref().is_some_and(|(_, standing)| standing.wrong.is_empty());
-    if let Some((place, standing)) = worst {
-        (judged.cell, judged.standing) = (place, Some(standing));
-    }
-    holds
+    let worst = standings.max_by_key(|(_, standing)| (standing.wrong.len(), standing.unmeasured));
+    let Some((place, standing)) = worst else { return ClaimVerdict::NotMeasured };
+    let verdict = standing.verdict();
+    (judged.cell, judged.standing) = (place, Some(standing));
+    verdict
 }
 
 /// The mean of some values; none if there is none, or one of them is missing.
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Option<Vec<f64>> = values.collect();
     values.filter(|values| !values.is_empty()).map(|values| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::claim::{Against, Along, Relation, Repeats, Tolerance};
-    use weir_base::Ecn;
-    use weir_record::Statistic;
-    use weir_record::Value;
-
-    /// Two cells of two repeats: utilisation 90 and 92, then 96 and 97; the last run is invalid.
-    fn summary() -> Summary {
-        let run = |engine: &str, label: &str, used: f64| RunSummary {
-            engine: engine.into(),
-            params: vec![Param { level: "queue".into(), value: label.into() }],
-            metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
-            ..RunSummary::default()
-        };
-        let mut runs =
-            vec![run("sim", "a", 90.0), run("sim", "a", 92.0), run("sim", "b", 96.0), run("sim", "b", 40.0)];
-        runs[3].invalid = vec!["stalls".into()];
-        Summary { runs, ..Summary::default() }
-    }
-
-    fn claim(value: f64, tolerance: Tolerance, cell: Option<&str>) -> Claim {
-        Claim {
-            row: None,
-            metric: "utilisation_percent".into(),
-            of: vec![],
-            class: None,
-            window: None,
-            statistic: Statistic::Mean,
-            cells: cell.map(|label| ("queue".into(), vec![label.into()])).into_iter().collect(),
-            repeats: Repeats::Mean,
-            against: None,
-            along: None,
-            over: Over::Each,
-            expected: Expected::Near { value, tolerance },
-            source: "here".into(),
-            differs: None,
-        }
-    }
-
-    fn verdict(claim: Claim) -> (ClaimVerdict, Option<f64>) {
-        let judged = judge(&[claim], &summary());
-        assert_eq!(judged.len(), 1, "one row a claim");
-        (judged[0].verdict, judged[0].measured)
-    }
-
-    #[test]
-    fn a_claim_holds_up_to_its_tolerance() {
-        use ClaimVerdict::{Fails, Holds};
-        assert_eq!(verdict(claim(90.0, Tolerance::Absolute(1.0), Some("a"))), (Holds, Some(91.0)));
-        assert_eq!(verdict(claim(90.0, Tolerance::Absolute(0.9), Some("a"))), (Fails, Some(91.0)));
-        assert_eq!(verdict(claim(96.0, Tolerance::Share(0.0), Some("b"))), (Holds, Some(96.0)));
-        assert_eq!(verdict(claim(100.0, Tolerance::Share(0.09), Some("a"))), (Holds, Some(91.0)));
-    }
-
-    #[test]
-    fn of_several_cells_the_farthest_speaks() {
-        let judged = judge(&[claim(96.0, Tolerance::Absolute(1.0), None)], &summary());
-        assert_eq!((judged[0].measured, judged[0].cells, judged[0].repeats), (Some(91.0), 2, 2));
-        assert_eq!(judged[0].cell[0].value, "a");
-        assert_eq!(judged[0].verdict, ClaimVerdict::Fails);
-    }
-
-    #[test]
-    fn a_reason_is_counted_apart_and_only_where_it_is_needed() {
-        let reason = |value| Claim {
-            differs: Some("docs/why.md".into()),
-            ..claim(value, Tolerance::Absolute(1.0), Some("a"))
-        };
-        assert_eq!(verdict(reason(91.0)).0, ClaimVerdict::Holds);
-        assert_eq!(verdict(reason(80.0)).0, ClaimVerdict::Differs);
-    }
-
-    #[test]
-    fn what_was_not_measured_fails() {
-        let nothing = Claim { metric: "rate_ratio".into(), ..claim(1.0, Tolerance::Absolute(9.0), None) };
-        assert_eq!(verdict(nothing), (ClaimVerdict::Fails, None));
-        let percentile = Claim { statistic: Statistic::P99, ..claim(91.0, Tolerance::Absolute(9.0), None) };
-        assert_eq!(verdict(percentile), (ClaimVerdict::Fails, None), "a number has no percentiles");
-    }
-
-    #[test]
-    fn bounds_hold_as_they_are_and_what_is_outside_speaks_first() {
-        let within = |at_least, at_most| Claim {
-            expected: Expected::Within { at_least, at_most },
-            ..claim(0.0, Tolerance::Absolute(0.0), None)
-        };
-        assert_eq!(verdict(within(Some(91.0), Some(96.5))), (ClaimVerdict::Holds, Some(91.0)));
-        assert_eq!(verdict(within(Some(91.5), None)), (ClaimVerdict::Fails, Some(91.0)));
-        assert_eq!(verdict(within(None, Some(95.0))), (ClaimVerdict::Fails, Some(96.0)));
-    }
-
-    #[test]
-    fn a_cell_is_held_against_another_and_never_against_itself() {
-        let against = |relation, value| Claim {
-            against: Some(Against {
-                cells: [("queue".into(), "a".into())].into_iter().collect(),
-                of: None,
-                class: None,
-                window: None,
-                relation,
-            }),
-            ..claim(value, Tolerance::Absolute(1e-9), None)
-        };
-        // 96 against 91.
-        assert_eq!(verdict(against(Relation::Difference, 5.0)), (ClaimVerdict::Holds, Some(5.0)));
-        assert_eq!(verdict(against(Relation::Ratio, 96.0 / 91.0)).0, ClaimVerdict::Holds);
-        assert_eq!(verdict(against(Relation::Change, 500.0 / 91.0)).0, ClaimVerdict::Holds);
-        let judged = judge(&[against(Relation::Change, 0.0)], &summary());
-        assert_eq!((judged[0].cells, judged[0].cell[0].value.as_str()), (1, "b"));
-    }
-
-    #[test]
-    fn a_claim_may_be_about_where_a_bound_is_passed() {
-        let run = |rate: &str, used: f64| RunSummary {
-            engine: "sim".into(),
-            params: vec![Param { level: "rate".into(), value: rate.into() }],
-            metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
-            ..RunSummary::default()
-        };
-        let runs = vec![run("5 Mbit/s", 10.0), run("7.5 Mbit/s", 60.0), run("10 Mbit/s", 90.0)];
-        let summary = Summary { runs, ..Summary::default() };
-        let at = |above, below| {
-            let along = Some(Along { level: "rate".into(), above, below });
-            let claim = Claim { along, ..claim(7.5, Tolerance::Absolute(0.1), None) };
-            let judged = judge(&[claim], &summary).remove(0);
-            (judged.verdict, judged.measured)
-        };
-        assert_eq!(at(Some(50.0), None), (ClaimVerdict::Holds, Some(7.5)));
-        assert_eq!(at(None, Some(50.0)), (ClaimVerdict::Fails, Some(5.0)));
-        assert_eq!(at(Some(95.0), None), (ClaimVerdict::Fails, None), "it is passed nowhere");
-    }
-
-    #[test]
-    fn a_claim_may_be_about_the_packets_of_one_codepoint_and_about_two_groups_either_way() {
-        use weir_record::{ClassSummary, PairSummary, QueueSummary};
-        let drops = |percent| [("drop_probability_percent", Value::Number(percent))].into_iter().collect();
-        let class = |class, percent| ClassSummary { class, metrics: drops(percent) };
-        let run = RunSummary {
-            engine: "sim".into(),
-            queues: vec![QueueSummary {
-                link: "down".into(),
-                queue: "pie".into(),
-                carries: vec![],
-                metrics: drops(3.0),
-                classes: vec![class(Ecn::NotEct, 4.0), class(Ecn::Ect1, 1.0)],
-            }],
-            pairs: vec![PairSummary {
-                group: "a".into(),
-                to: "b".into(),
-                metrics: [("rate_ratio", Value::Number(4.0))].into_iter().collect(),
-            }],
-            ..RunSummary::default()
-        };
-        let summary = Summary { runs: vec![run], ..Summary::default() };
-        let measured = |claim: Claim| judge(&[claim], &summary)[0].measured;
-        let of_class = |class| Claim {
-            metric: "drop_probability_percent".into(),
-            class: Some(class),
-            ..claim(0.0, Tolerance::Absolute(9.0), None)
-        };
-        assert_eq!(measured(of_class(Ecn::Ect1)), Some(1.0));
-        assert_eq!(measured(of_class(Ecn::Ect0)), None);
-        let against = Against {
-            cells: Default::default(),
-            of: None,
-            class: Some(Ecn::NotEct),
-            window: None,
-            relation: Relation::Ratio,
-        };
-        assert_eq!(measured(Claim { against: Some(against), ..of_class(Ecn::Ect1) }), Some(0.25));
-        let ratio = |of: [&str; 2]| Claim {
-            metric: "rate_ratio".into(),
-            of: of.map(String::from).into(),
-            ..claim(0.0, Tolerance::Absolute(9.0), None)
-        };
-        assert_eq!((measured(ratio(["a", "b"])), measured(ratio(["b", "a"]))), (Some(4.0), Some(0.25)));
-    }
-
-    #[test]
-    fn a_claim_may_be_about_a_window_and_relative_to_another() {
-        use weir_record::WindowSummary;
-        let window = |name: &str, used: f64| WindowSummary {
-            name: name.into(),
-            metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
-            ..WindowSummary::default()
-        };
-        let mut summary = summary();
-        summary.runs.truncate(1);
-        summary.runs[0].windows = vec![window("before", 80.0), window("outage", 20.0)];
-        let measured = |in_window: Option<&str>, against: Option<&str>| {
-            let against = against.map(|name| Against {
-                cells: Default::default(),
-                of: None,
-                class: None,
-                window: Some(name.into()),
-                relation: Relation::Ratio,
-            });
-            let window = in_window.map(String::from);
-            let claim = Claim { window, against, ..claim(0.0, Tolerance::Absolute(0.0), None) };
-            judge(&[claim], &summary)[0].measured
-        };
-        assert_eq!(measured(None, None), Some(90.0));
-        assert_eq!(measured(Some("outage"), None), Some(20.0));
-        assert_eq!(measured(Some("outage"), Some("before")), Some(0.25));
-        assert_eq!(measured(Some("after"), None), None);
-    }
-
-    #[test]
-    fn several_cells_may_count_by_their_mean() {
-        let mean = Claim { over: Over::Mean, ..claim(93.5, Tolerance::Absolute(0.0), None) };
-        assert_eq!(verdict(mean), (ClaimVerdict::Holds, Some(93.5)));
-    }
-
-    #[test]
-    fn an_order_holds_where_every_pair_that_it_tells_apart_stands_so() {
-        let place = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect::<Vec<_>>();
-        let order = |places: &[&[&str]], falling| Claim {
-            expected: Expected::Order {
-                by: "queue".into(),
-                order: Order { places: places.iter().map(|labels| place(labels)).collect(), falling },
-            },
-            ..claim(0.0, Tolerance::Absolute(0.0), None)
-        };
-        let judged = |claim| judge(&[claim], &summary()).remove(0);
-        assert_eq!(judged(order(&[&["a"], &["b"]], false)).verdict, ClaimVerdict::Holds);
-        assert_eq!(judged(order(&[&["b"], &["a"]], true)).verdict, ClaimVerdict::Holds);
-        assert_eq!(judged(order(&[&["a", "b"]], true)).verdict, ClaimVerdict::Holds);
-        let wrong = judged(order(&[&["a"], &["b"]], true));
-        assert_eq!(wrong.verdict, ClaimVerdict::Fails);
-        let standing = wrong.standing.unwrap();
-        assert_eq!(standing.values, [("a".into(), Some(91.0)), ("b".into(), Some(96.0))]);
-        assert_eq!((standing.pairs, standing.wrong), (1, vec![("b".into(), "a".into())]));
-        let missing = judged(order(&[&["a"], &["c"]], false));
-        assert_eq!(missing.verdict, ClaimVerdict::Fails, "what was not measured stands nowhere");
-    }
 }

@@ -19,8 +19,9 @@ pub fn write_claims(folder: &Path, labs: &[Reproduced]) -> Result<(), ReportErro
     let score = Score::of(labs);
     let mut body = figures(&[
         ("Hold", Some(score.holds.to_string()), "within their tolerance".into()),
-        ("Fail", Some(score.fails.to_string()), "outside it, or not measured".into()),
+        ("Fail", Some(score.fails.to_string()), "outside it".into()),
         ("Differ", Some(score.differs.to_string()), "for a reason that is given".into()),
+        ("Not measured", Some(score.not_measured.to_string()), "by any valid run".into()),
     ]);
     for lab in labs {
         let title = lab.title.as_ref().map_or(String::new(), |title| format!(": {}", escape(title)));
@@ -83,7 +84,7 @@ fn claims_of(lab: &Reproduced) -> String {
         let class = match judged.verdict {
             ClaimVerdict::Holds => "agree",
             ClaimVerdict::Fails => "differ",
-            ClaimVerdict::Differs => "cannot-tell",
+            ClaimVerdict::Differs | ClaimVerdict::NotMeasured => "cannot-tell",
         };
         let wrapped = |text: &str| Cell::html(format!("<span class=\"wrap\">{}</span>", escape(text)));
         let figure = |text: &str| match judged.standing {

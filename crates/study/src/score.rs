@@ -20,8 +20,8 @@ pub struct Reproduced {
     pub claims: Vec<Judged>,
 }
 
-/// How many rows hold, fail and differ for a reason. A row is a claim, or all claims of a study that name the same row, on
-/// one engine.
+/// How many rows hold, fail, differ for a reason, and were not measured. A row is a claim, or all claims of a study that name
+/// the same row, on one engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Score {
     /// Rows that hold.
@@ -30,7 +30,9 @@ pub struct Score {
     pub fails: usize,
     /// Rows that differ for reasons that their claims give.
     pub differs: usize,
-    /// All numbers and orders that were judged.
+    /// Rows of which something was not measured, and all else holds.
+    pub not_measured: usize,
+    /// All numbers and orders that were measured.
     pub numbers: usize,
     /// Of those, how many hold.
     pub numbers_hold: usize,
@@ -48,7 +50,7 @@ impl Score {
             }
         }
         let each = || alone.iter().chain(named.values().flatten());
-        let numbers = each().count();
+        let numbers = each().filter(|verdict| **verdict != ClaimVerdict::NotMeasured).count();
         let numbers_hold = each().filter(|verdict| **verdict == ClaimVerdict::Holds).count();
         alone.extend(named.into_values().map(ClaimVerdict::all));
         let of = |verdict| alone.iter().filter(|other| **other == verdict).count();
@@ -56,6 +58,7 @@ impl Score {
             holds: of(ClaimVerdict::Holds),
             fails: of(ClaimVerdict::Fails),
             differs: of(ClaimVerdict::Differs),
+            not_measured: of(ClaimVerdict::NotMeasured),
             numbers,
             numbers_hold,
         }
@@ -65,7 +68,8 @@ impl Score {
     pub fn sentence(self) -> String {
         let all = self.holds + self.fails + self.differs;
         let mut text = match (self.holds, all) {
-            (_, 0) => return "No claim was judged.".into(),
+            (_, 0) if self.not_measured == 0 => return "No claim was judged.".into(),
+            (_, 0) => "No claim was judged".into(),
             (holds, all) if holds == all => format!("All {all} claims hold"),
             (holds, all) => format!("{holds} of {all} claims hold"),
         };
@@ -79,6 +83,11 @@ impl Score {
                 self.differs,
                 if self.differs == 1 { "s" } else { "" }
             );
+        }
+        match self.not_measured {
+            0 => {}
+            1 => text += "; 1 was not measured",
+            many => _ = write!(text, "; {many} were not measured"),
         }
         text.push('.');
         if self.numbers > all {

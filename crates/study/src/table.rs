@@ -31,7 +31,7 @@ pub fn claims_table(labs: &[Reproduced], width: usize) -> String {
         };
         let (published, measured) = (widest(|said| &said.published, 9), widest(|said| &said.measured, 8));
         let (published, measured) = (published.min(WIDEST), measured.min(WIDEST));
-        let fixed = 2 + 6 + published + 2 + measured + 2 + 8;
+        let fixed = 2 + 6 + published + 2 + measured + 2 + 12;
         let what = widest(|said| &said.what, 5).min(width.saturating_sub(fixed).max(16));
         let _ = writeln!(
             text,

@@ -30,6 +30,7 @@ fn lab() -> Reproduced {
         standing: None,
         cell: vec![Param { level: "queue".into(), value: "<PIE>".into() }],
         cells: 2,
+        unmeasured: 0,
         repeats: 3,
         verdict,
     };
@@ -77,6 +78,48 @@ fn claims_of_a_row_hold_together_or_not_at_all() {
     assert_eq!(rows([Some("H1"), Some("H1"), None]), [0, 1, 1]);
     assert_eq!(rows([Some("H1"), Some("H2"), Some("H1")]), [0, 1, 1]);
     assert_eq!(rows([Some("H1"), Some("H1"), Some("H1")]), [0, 1, 0]);
+}
+
+#[test]
+fn what_was_not_measured_is_counted_apart_from_what_was() {
+    let score = |verdicts: [ClaimVerdict; 3], row: Option<&str>| {
+        let mut lab = lab();
+        for (judged, verdict) in lab.claims.iter_mut().zip(verdicts) {
+            (judged.verdict, judged.claim.row) = (verdict, row.map(String::from));
+        }
+        Score::of(&[lab])
+    };
+    use ClaimVerdict::{Differs, Fails, Holds, NotMeasured};
+    let told = score([Holds, NotMeasured, Fails], None);
+    assert_eq!((told.holds, told.fails, told.not_measured, told.numbers), (1, 1, 1, 2));
+    assert_eq!(told.sentence(), "1 of 2 claims hold, 1 fails; 1 was not measured.");
+    assert_eq!(score([NotMeasured; 3], None).sentence(), "No claim was judged; 3 were not measured.");
+    // A row holds only if all of it does, and what is known not to hold outweighs what is not known.
+    let row = |verdicts| {
+        let Score { holds, differs, fails, not_measured, .. } = score(verdicts, Some("H1"));
+        [holds, differs, fails, not_measured]
+    };
+    assert_eq!(row([Holds, NotMeasured, Holds]), [0, 0, 0, 1]);
+    assert_eq!(row([Holds, NotMeasured, Differs]), [0, 1, 0, 0]);
+    assert_eq!(row([Fails, NotMeasured, Differs]), [0, 0, 1, 0]);
+}
+
+#[test]
+fn the_document_says_what_was_not_measured() {
+    let mut lab = lab();
+    lab.claims.truncate(1);
+    let (measured, verdict) = (None, ClaimVerdict::NotMeasured);
+    lab.claims[0] = Judged { measured, verdict, cells: 0, unmeasured: 2, ..lab.claims[0].clone() };
+    let partly =
+        Judged { measured: Some(14.0), verdict: ClaimVerdict::Holds, cells: 1, ..lab.claims[0].clone() };
+    lab.claims.push(partly);
+    let folder = tempfile::tempdir().unwrap();
+    write_document(folder.path(), "textbook-live", None, &[lab]).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("textbook-live.md")).unwrap();
+    assert!(page.contains("All 1 claims hold; 1 was not measured.\n"), "{page}");
+    assert!(page.contains("What no valid run measured is neither held nor failed."), "{page}");
+    assert!(page.contains("| – | not measured | RFC 8033"), "{page}");
+    assert!(page.contains("farthest of 1 measured cells of 3: queue &lt;PIE&gt;"), "{page}");
 }
 
 #[test]
@@ -139,6 +182,7 @@ fn an_order_is_told_with_what_was_measured_and_what_stands_otherwise() {
         values: values.map(|(label, value)| (label.into(), Some(value))).to_vec(),
         pairs: 2,
         wrong: vec![("b".into(), "c".into())],
+        unmeasured: 0,
     });
     let text = claims_table(&[lab], 120);
     assert!(text.contains("a ~ b < c"), "{text}");

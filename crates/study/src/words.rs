@@ -22,15 +22,25 @@ impl Said {
         let claim = &judged.claim;
         let farthest: Vec<String> =
             judged.cell.iter().map(|param| chosen(&param.level, &param.value)).collect();
-        let cell = match (judged.cells, claim.over, &judged.standing) {
+        let cell = match (judged.cells, judged.unmeasured, claim.over, &judged.standing) {
             (0, ..) => asked(claim),
-            (1, ..) => farthest.join(" · "),
-            (many, Over::Mean, _) => format!("mean of {many} cells"),
-            (_, _, Some(_)) => farthest.join(" · "),
-            (many, ..) => format!("farthest of {many} cells: {}", farthest.join(" · ")),
+            (_, _, _, Some(_)) | (1, 0, ..) => farthest.join(" · "),
+            (many, 0, Over::Mean, _) => format!("mean of {many} cells"),
+            // Without one of its cells there is no mean.
+            (_, _, Over::Mean, _) => asked(claim),
+            (many, 0, ..) => format!("farthest of {many} cells: {}", farthest.join(" · ")),
+            (many, open, ..) => {
+                format!("farthest of {many} measured cells of {}: {}", many + open, farthest.join(" · "))
+            }
         };
         let measured = match &judged.standing {
-            Some(Standing { pairs, wrong, .. }) => format!("{} of {pairs} pairs", pairs - wrong.len()),
+            Some(Standing { pairs, wrong, unmeasured, .. }) => {
+                let right = pairs - wrong.len();
+                match unmeasured {
+                    0 => format!("{right} of {pairs} pairs"),
+                    open => format!("{right} of {pairs} pairs, {open} not measured"),
+                }
+            }
             None => judged.measured.map_or_else(|| "–".into(), exact),
         };
         let standing = judged.standing.as_ref().map(standing_text).unwrap_or_default();

@@ -248,10 +248,10 @@ Examples:
 
 A study is a folder in `labs` with a profile.toml, which its labs extend; [[expect]] in a lab states what was published.
 Labs that claim nothing run only with --full, or when they are named; with --on live those alone that have [live], if any has.
-Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives). Claims that name the same row hold \
-together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md (live \
+Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives), not measured (no valid run). Claims \
+that name the same row hold together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md (live \
 STUDY-live.md) has it with pictures of the claims, between the opening and the sections of about.md in the study's folder.
-Exit status: 0 no claim fails; 1 some do, or a run failed; 2 bad input; 130 interrupted.")]
+Exit status: 0 no claim fails; 1 some fail or were not measured, or a run failed; 2 bad input; 130 interrupted.")]
 pub(crate) struct ReproduceArgs {
     /// A study, or one of its labs; everything if left out
     #[arg(value_name = "STUDY[/LAB]")]

@@ -108,7 +108,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let full = if args.full { "" } else { "--full runs all that the labs have.  " };
         print(&format!("\n{full}{}\n", out.join("index.html").display()))?;
     }
-    if score.fails > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
+    if score.fails + score.not_measured > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
 }
 
 /// A lab of a study, with what it claims.

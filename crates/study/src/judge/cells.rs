@@ -9,8 +9,10 @@ use weir_record::{Param, RunSummary, Taken};
 pub(super) struct CellValue<'a> {
     /// What it chose on each level.
     pub(super) params: &'a [Param],
-    /// The value that the claim speaks of; none where it was not measured.
+    /// The value that the claim speaks of; none where it was not measured, or valid runs have no such value.
     pub(super) value: Option<f64>,
+    /// Whether it has a valid run, and what it is held against has one too.
+    pub(super) is_measured: bool,
     /// Where the median lies.
     pub(super) interval: Option<(f64, f64)>,
     /// How many sound repeats it has.
@@ -25,7 +27,7 @@ pub(super) struct Table<'a> {
     other: Vec<Repeated<'a>>,
 }
 
-/// A cell and the values of its repeats.
+/// A cell and the values of its valid repeats.
 struct Repeated<'a> {
     params: &'a [Param],
     values: Vec<Option<f64>>,
@@ -63,6 +65,7 @@ impl<'a> Table<'a> {
 
     fn cell(&self, cell: &Repeated<'a>) -> Option<CellValue<'a>> {
         let joined = join(self.claim.repeats, &cell.values);
+        let mut is_measured = !cell.values.is_empty();
         let (value, interval) = match &self.claim.against {
             None if self.claim.repeats == Repeats::Median => (joined, median_interval(&cell.values)),
             None => (joined, None),
@@ -73,16 +76,17 @@ impl<'a> Table<'a> {
                     return None;
                 }
                 let other = self.other.iter().find(|other| other.params == there);
+                is_measured &= other.is_none_or(|other| !other.values.is_empty());
                 let other = other.and_then(|other| join(self.claim.repeats, &other.values));
                 (joined.zip(other).and_then(|(value, other)| relate(against.relation, value, other)), None)
             }
         };
-        Some(CellValue { params: cell.params, value, interval, repeats: cell.values.len() })
+        Some(CellValue { params: cell.params, value, is_measured, interval, repeats: cell.values.len() })
     }
 }
 
 /// Of cells that differ along the level alone, the first at which the bound is passed, with the number of its label for a
-/// value; where none has passed it, the first of all without a value.
+/// value; where none has passed it, the first of all without a value, and unmeasured if one of them is: it may have passed.
 fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec<CellValue<'a>> {
     let mut found: Vec<(Vec<&Param>, CellValue<'a>)> = Vec::new();
     for cell in cells {
@@ -94,6 +98,7 @@ fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec
             Some((_, first)) if first.value.is_none() && value.is_some() => {
                 *first = CellValue { value, ..cell }
             }
+            Some((_, first)) if first.value.is_none() => first.is_measured &= cell.is_measured,
             Some(_) => {}
             None => found.push((place, CellValue { value, ..cell })),
         }
@@ -101,15 +106,16 @@ fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec
     found.into_iter().map(|(_, cell)| cell).collect()
 }
 
-/// Each cell once, in the order of the runs, with the values of its repeats.
+/// Each cell once, in the order of the runs, with the values of its valid repeats.
 fn repeated<'a>(claim: &Claim, taken: Taken<'_>, runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
     let mut cells: Vec<Repeated<'a>> = Vec::new();
     for run in runs {
-        let value = run.value(&claim.metric, taken, claim.statistic);
         // Repeats of a cell follow each other.
-        match cells.last_mut() {
-            Some(cell) if *cell.params == run.params => cell.values.push(value),
-            _ => cells.push(Repeated { params: &run.params, values: vec![value] }),
+        if cells.last().is_none_or(|cell| *cell.params != run.params) {
+            cells.push(Repeated { params: &run.params, values: vec![] });
+        }
+        if let (Some(cell), true) = (cells.last_mut(), run.invalid.is_empty()) {
+            cell.values.push(run.value(&claim.metric, taken, claim.statistic));
         }
     }
     cells
