@@ -53,6 +53,7 @@ pub(crate) fn check_acknowledgements(run: &Run) -> Result<(), EngineError> {
     for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
         let asked = [
             ("delayed_ack", settings.delayed_ack.is_some()),
+            ("window_updates", settings.window_updates),
             ("limited_transmit", !settings.limited_transmit),
         ];
         if let Some((key, _)) = asked.iter().find(|(_, asked)| *asked) {

@@ -373,6 +373,7 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
         rto_min: traffic.rto_min.unwrap_or(weir_transport::RTO_MIN),
         limited_transmit: traffic.limited_transmit.unwrap_or(true),
         delayed_ack: traffic.delayed_ack,
+        window_updates: traffic.window_updates.unwrap_or(false),
         send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
         receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
         pacing: traffic.pacing.unwrap_or(false),

@@ -46,6 +46,9 @@ pub(crate) struct Traffic {
     /// and none before that (RFC 5681, section 4.2). By default the delay adapts and acknowledgements are quick at first, as on
     /// Linux. On the simulator only.
     pub(crate) delayed_ack: Option<Span>,
+    /// Whether receivers with such a delay acknowledge also when the application has read two segments beyond the window that was
+    /// told, as FreeBSD 4 does: two acknowledgements for three segments. By default false. On the simulator only.
+    pub(crate) window_updates: Option<bool>,
     /// Which way the data flows.
     pub(crate) direction: Direction,
     /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card. By default each group
@@ -117,6 +120,7 @@ impl Default for Traffic {
             rto_min: None,
             limited_transmit: None,
             delayed_ack: None,
+            window_updates: None,
             direction: Direction::Down,
             host: None,
             rtt: None,

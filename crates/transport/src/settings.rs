@@ -33,6 +33,9 @@ pub struct Settings {
     /// acknowledgements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<Span>,
+    /// Whether such a receiver acknowledges also when two segments were read beyond the window that was told (FreeBSD 4).
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub window_updates: bool,
     /// Send buffer as Linux's `tcp_wmem` (smallest, initial, largest): autotuned up to the largest.
     pub send_buffer: Buffer,
     /// Receive buffer as Linux's `tcp_rmem`.
@@ -49,7 +52,7 @@ pub struct Settings {
 
 impl Settings {
     /// The keys of a traffic group that make them up.
-    pub const KEYS: [&'static str; 13] = [
+    pub const KEYS: [&'static str; 14] = [
         "cc",
         "ecn",
         "feedback",
@@ -58,6 +61,7 @@ impl Settings {
         "rto_min",
         "limited_transmit",
         "delayed_ack",
+        "window_updates",
         "pacing",
         "send_buffer",
         "receive_buffer",
@@ -72,6 +76,10 @@ fn yes() -> bool {
 
 fn is_yes(value: &bool) -> bool {
     *value
+}
+
+fn is_no(value: &bool) -> bool {
+    !*value
 }
 
 fn rto_min() -> Span {

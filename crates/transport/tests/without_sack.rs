@@ -88,14 +88,16 @@ fn limited_transmit_sends_a_segment_for_each_of_the_first_two_duplicates() {
 
 #[test]
 fn with_a_fixed_delay_every_second_segment_is_acknowledged() {
-    let acknowledgements = |delayed_ack| {
-        let config = Config { sack: false, delayed_ack, ..config("newreno") };
+    let acknowledgements = |delayed_ack, window_updates| {
+        let config = Config { sack: false, delayed_ack, window_updates, ..config("newreno") };
         let rate = Some(Rate::from_mbit_per_sec(10));
         let mut pair = Pair::new(config, RTT, rate, Script::default(), Script::default());
         pair.transfer(400 * MSS, Span::from_secs(20));
         // All but the answer to the SYN.
         pair.back.log.len() - 1
     };
-    assert_eq!(acknowledgements(Some(Span::from_millis(100))), 200);
-    assert!(acknowledgements(None) >= 208, "sixteen at once, and one for two of the others");
+    let delay = Some(Span::from_millis(100));
+    assert_eq!(acknowledgements(delay, false), 200);
+    assert_eq!(acknowledgements(delay, true), 267, "two for three segments, and one for the last");
+    assert!(acknowledgements(None, false) >= 208, "sixteen at once, and one for two of the others");
 }

@@ -58,6 +58,11 @@ fn timeouts(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
         let help = format!("write from {} to {}", ACK_DELAYS.start(), ACK_DELAYS.end());
         reader.wrong(&["traffic", name, "delayed_ack"], message, help);
     }
+    if settings.window_updates && settings.delayed_ack.is_none() {
+        let message = "Linux's receivers acknowledge by a rule of their own, which has no window updates";
+        let help = "write delayed_ack beside it (\"100 ms\" is FreeBSD's)";
+        reader.wrong(&["traffic", name, "window_updates"], message, help);
+    }
 }
 
 /// Checks the clocks of a group's hosts.

@@ -320,7 +320,10 @@ impl Writer {
         self.maybe(0.15, |_| "sack = false".into());
         self.maybe(0.1, |w| format!("rto_min = '{} ms'", 5 + w.random.below(1500)));
         self.maybe(0.1, |_| "limited_transmit = false".into());
-        self.maybe(0.1, |w| format!("delayed_ack = '{} ms'", 1 + w.random.below(500)));
+        self.maybe(0.1, |w| {
+            let updates = w.pick(&["", "\nwindow_updates = true"]);
+            format!("delayed_ack = '{} ms'{updates}", 1 + w.random.below(500))
+        });
         self.maybe(0.2, |_| "pacing = true".into());
         self.maybe(0.2, |w| format!("send_buffer = '{} B'", 5000 + w.random.below(500_000)));
         self.maybe(0.2, |w| format!("receive_buffer = '{} B'", 5000 + w.random.below(500_000)));

@@ -34,6 +34,9 @@ pub struct Config {
     /// How long the acknowledgement of a single segment is held back, with every second one acknowledged at once (RFC 5681, section
     /// 4.2); none is Linux's delay, which adapts and has quick acknowledgements.
     pub delayed_ack: Option<Span>,
+    /// Whether, with such a delay, what the application reads is acknowledged once the window is two segments wider than was told
+    /// (FreeBSD 4, `tcp_output.c`): two acknowledgements for three segments.
+    pub window_updates: bool,
     /// Whether to pace although the controller gives no rate: at 200 % of window over smoothed RTT in slow start, at
     /// 120 % after it (Linux `tcp_update_pacing_rate`).
     pub pacing: bool,
@@ -67,6 +70,7 @@ impl Config {
             rto_min: crate::RTO_MIN,
             limited_transmit: true,
             delayed_ack: None,
+            window_updates: false,
             pacing: false,
             slow_start_after_idle: true,
             compress_sack: true,

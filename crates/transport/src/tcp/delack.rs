@@ -1,7 +1,10 @@
 //! When an acknowledgement leaves, as Linux decides it: at once for every second full segment, in quick mode, when a gap
 //! closes or a duplicate comes; thinned out while data is missing (`__tcp_ack_snd_check`); else after a delay that
 //! adapts to the arrivals (`tcp_event_data_recv`, `tcp_send_delayed_ack`). With a fixed delay it is RFC 5681's section 4.2 alone, as
-//! BSDs have it: every second segment, and no quick mode.
+//! BSDs have it: every second segment, and no quick mode. BSDs tell of the window too, once the application has read two segments
+//! beyond the one that they told last (`tcp_output.c` of FreeBSD 4). The acknowledgement of a second segment leaves before that
+//! segment is read, so it tells of one segment less, and the third segment is acknowledged as soon as it is read: two
+//! acknowledgements for three segments.
 
 use super::jiffies;
 use weir_base::{Span, Time};
@@ -51,6 +54,10 @@ pub(crate) struct DelayedAck {
     deadline: Time,
     /// A delay that does not adapt, microseconds.
     fixed: Option<u64>,
+    /// Whether the window is told of once two segments were read.
+    window_updates: bool,
+    /// Bytes that the application had not read when the window was told last.
+    unread: u64,
     compress: bool,
     compressed: u32,
     compress_deadline: Time,
@@ -59,8 +66,9 @@ pub(crate) struct DelayedAck {
 }
 
 impl DelayedAck {
-    /// A policy that thins duplicates out or does not, with a delay that is fixed or adapts.
-    pub(crate) fn new(compress: bool, fixed: Option<Span>) -> DelayedAck {
+    /// A policy that thins duplicates out or does not, with a delay that is fixed or adapts. With `window_updates` the window is told
+    /// of once two segments were read.
+    pub(crate) fn new(compress: bool, fixed: Option<Span>, window_updates: bool) -> DelayedAck {
         DelayedAck {
             ato: 0,
             last_data: Time::ZERO,
@@ -74,6 +82,8 @@ impl DelayedAck {
             rto: super::rto::RTO_INITIAL,
             deadline: Time::NEVER,
             fixed: fixed.map(Span::as_micros),
+            window_updates,
+            unread: 0,
             compress,
             compressed: 0,
             compress_deadline: Time::NEVER,
@@ -168,9 +178,14 @@ impl DelayedAck {
         self.pushed = true;
     }
 
-    /// The application has read all that came in order: whether it acknowledges at once (`tcp_cleanup_rbuf`).
-    pub(crate) fn after_read(&self, gaps: bool) -> bool {
-        self.scheduled && self.pushed && !self.interactive && !gaps && self.fixed.is_none()
+    /// The application has read all that came in order, of which no acknowledgement has told so many bytes: whether that is
+    /// acknowledged at once (`tcp_cleanup_rbuf`; of BSDs `tcp_usr_rcvd`).
+    pub(crate) fn after_read(&self, unacknowledged: u64, gaps: bool) -> bool {
+        if self.fixed.is_some() {
+            let opened = self.unread + unacknowledged;
+            return self.window_updates && unacknowledged > 0 && opened >= 2 * self.largest;
+        }
+        self.scheduled && self.pushed && !self.interactive && !gaps
     }
 
     /// Holds a duplicate back if it may be.
@@ -238,8 +253,9 @@ impl DelayedAck {
         }
     }
 
-    /// An acknowledgement left, alone or with data (`tcp_event_ack_sent`).
-    pub(crate) fn on_ack_sent(&mut self) {
+    /// An acknowledgement left, alone or with data (`tcp_event_ack_sent`), when so many bytes were not read.
+    pub(crate) fn on_ack_sent(&mut self, unread: u64) {
+        self.unread = unread;
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -301,7 +317,7 @@ mod tests {
             ack.on_data(1448, 65_160, 220_000, Time::ZERO);
             pending += 1448;
             if leaves(ack, pending, false) {
-                ack.on_ack_sent();
+                ack.on_ack_sent(0);
                 pending = 0;
                 sent.push(n);
             }
@@ -311,13 +327,13 @@ mod tests {
 
     #[test]
     fn the_first_sixteen_segments_are_acknowledged_one_by_one_then_every_second() {
-        let mut ack = DelayedAck::new(true, None);
+        let mut ack = DelayedAck::new(true, None, false);
         assert_eq!(acknowledged(&mut ack, 24), (0..16).chain([17, 19, 21, 23]).collect::<Vec<_>>());
     }
 
     #[test]
     fn with_a_fixed_delay_every_second_segment_is_acknowledged_from_the_first_on() {
-        let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)));
+        let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)), false);
         assert_eq!(acknowledged(&mut ack, 6), [1, 3, 5]);
         ack.on_data(1448, 65_160, 220_000, Time::ZERO);
         assert!(!leaves(&mut ack, 1448, false));
@@ -327,8 +343,28 @@ mod tests {
     }
 
     #[test]
+    fn with_window_updates_two_of_three_segments_are_acknowledged() {
+        // FreeBSD 4: the second one at once, when the first is read and it is not; the third when it is read, since the window is
+        // then two segments wider than was told.
+        let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)), true);
+        let (mut pending, mut at_once, mut after_read) = (0, vec![], vec![]);
+        for n in 1..=9 {
+            ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+            pending += 1448;
+            let (due, unread) = (leaves(&mut ack, pending, false), 1448);
+            if due || ack.after_read(pending, false) {
+                ack.on_ack_sent(if due { unread } else { 0 });
+                pending = 0;
+                if due { at_once.push(n) } else { after_read.push(n) }
+            }
+        }
+        assert_eq!((at_once, after_read), (vec![2, 5, 8], vec![3, 6, 9]));
+        assert!(!ack.after_read(0, false), "what is read without new data is not told of");
+    }
+
+    #[test]
     fn a_lone_segment_waits_40_ms() {
-        let mut ack = DelayedAck::new(true, None);
+        let mut ack = DelayedAck::new(true, None, false);
         ack.on_data(1448, 65_160, 220_000, Time::ZERO);
         ack.quick = 0;
         assert!(!leaves(&mut ack, 1448, false));
@@ -338,12 +374,12 @@ mod tests {
 
     #[test]
     fn three_duplicates_go_at_once_and_more_wait_a_twentieth_of_the_rtt() {
-        let mut ack = DelayedAck::new(true, None);
+        let mut ack = DelayedAck::new(true, None, false);
         let mut at_once = 0;
         for _ in 0..5 {
             ack.schedule();
             if leaves(&mut ack, 0, true) {
-                ack.on_ack_sent();
+                ack.on_ack_sent(0);
                 at_once += 1;
             }
         }

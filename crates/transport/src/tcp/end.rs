@@ -46,6 +46,7 @@ impl Transport for Parameters {
                 rto_min: settings.rto_min,
                 limited_transmit: settings.limited_transmit,
                 delayed_ack: settings.delayed_ack,
+                window_updates: settings.window_updates,
                 pacing: settings.pacing,
                 send_buffer: buffer(settings.send_buffer),
                 receive_buffer: buffer(settings.receive_buffer),

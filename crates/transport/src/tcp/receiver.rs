@@ -19,6 +19,8 @@ pub(crate) struct Receiver {
     /// Position that the FIN takes.
     fin: Option<u64>,
     unread: u64,
+    /// What of it was not read when the acknowledgement that is due became so.
+    unread_when_due: u64,
     pub(crate) reassembly: Reassembly,
     pub(crate) acks: DelayedAck,
     pub(crate) window: ReceiveWindow,
@@ -62,8 +64,13 @@ impl Receiver {
             told: 1,
             fin: None,
             unread: 0,
+            unread_when_due: 0,
             reassembly: Reassembly::default(),
-            acks: DelayedAck::new(config.sack && config.compress_sack, config.delayed_ack),
+            acks: DelayedAck::new(
+                config.sack && config.compress_sack,
+                config.delayed_ack,
+                config.window_updates,
+            ),
             window: ReceiveWindow::new(config),
             window_is_told: false,
             clock: config.clock,
@@ -127,7 +134,12 @@ impl Receiver {
         if data.start < self.next && (data.push || data.len < self.acks.largest()) {
             self.acks.see_push();
         }
-        self.ack_due |= self.acks.is_due(self.next - self.told) || self.leaves_anyway(rtt, now);
+        if self.acks.is_due(self.next - self.told) {
+            self.ack_due = true;
+            self.unread_when_due = self.unread;
+        } else {
+            self.ack_due |= self.leaves_anyway(rtt, now);
+        }
     }
 
     /// Whether an acknowledgement that is not due at once leaves nevertheless.
@@ -135,7 +147,7 @@ impl Receiver {
     fn leaves_anyway(&mut self, rtt: Option<u64>, now: Time) -> bool {
         let gaps = !self.reassembly.is_empty();
         let check = Check { received_to: self.next, gaps, rtt, least_rtt8: self.least_rtt8(rtt) };
-        self.acks.check(check, now) || self.acks.after_read(gaps)
+        self.acks.check(check, now) || self.acks.after_read(self.next - self.told, gaps)
     }
 
     #[inline(always)]
@@ -264,7 +276,7 @@ impl Receiver {
     pub(crate) fn on_ack_sent(&mut self) {
         self.told = self.next;
         self.ack_due = false;
-        self.acks.on_ack_sent();
+        self.acks.on_ack_sent(std::mem::take(&mut self.unread_when_due));
     }
 
     /// Whether the next segment would say the same as the one that has just left, if nothing came in between.

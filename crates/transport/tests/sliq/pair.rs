@@ -77,6 +77,7 @@ fn settings(cc: &str) -> Settings {
         rto_min: weir_transport::RTO_MIN,
         limited_transmit: true,
         delayed_ack: None,
+        window_updates: false,
         send_buffer: buffer,
         receive_buffer: buffer,
         pacing: true,
