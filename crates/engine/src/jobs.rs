@@ -164,7 +164,7 @@ impl Session<'_> {
             self.progress.tick();
         };
         let work = || {
-            let mut records = Gathered::new();
+            let mut records = Records::default();
             while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.cancel.load(Ordering::Relaxed) || self.broken().is_some() {
                     break;
@@ -203,7 +203,7 @@ impl Session<'_> {
     }
 
     /// Runs one cell, again where it fails, and tells of it. A thread's runs are gathered in `room`, one after the other.
-    fn cell(&self, place: usize, room: &mut Gathered) {
+    fn cell(&self, place: usize, room: &mut Records) {
         let mut attempt = 0;
         let result = loop {
             match self.attempt(place, room) {
@@ -233,7 +233,7 @@ impl Session<'_> {
         }
     }
 
-    fn attempt(&self, place: usize, room: &mut Gathered) -> Result<Outcome, EngineError> {
+    fn attempt(&self, place: usize, room: &mut Records) -> Result<Outcome, EngineError> {
         match &self.shards {
             Some(shards) => self.for_shard(place, shards, room),
             None => self.for_folder(place),
@@ -241,15 +241,15 @@ impl Session<'_> {
     }
 
     /// Runs a cell whose records go to its shard.
-    fn for_shard(&self, place: usize, shards: &Shards, room: &mut Gathered) -> Result<Outcome, EngineError> {
+    fn for_shard(&self, place: usize, shards: &Shards, room: &mut Records) -> Result<Outcome, EngineError> {
         let cell = &self.cells[place];
         room.clear();
         let outcome = guarded(|| self.drive(place, room, None, None))?;
         let file = self.folder.describe(cell.engine.name(), cell.run, outcome.clone());
         // Its records are not on disk yet.
         let finished = FinishedRun::new(cell.number, file.clone(), Place::Folder(PathBuf::new()));
-        self.progress.recorded(&finished, &room.records());
-        shards.finished(place, file, room.clone()).map_err(|error| {
+        self.progress.recorded(&finished, room);
+        shards.finished(place, file, Gathered::from(&*room)).map_err(|error| {
             let reason = error.to_string();
             self.noted(Err(error));
             EngineError::Failed(reason)

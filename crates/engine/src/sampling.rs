@@ -50,7 +50,10 @@ impl Sampler {
         for group in 0..self.groups {
             let rtts = fabric.group_rtts(group);
             if rtts.count() > 0 {
-                recorder.rtt(&RttSample { at: now, group: group as u32, rtt: rtts.clone() });
+                // It is lent to the sample: it has thousands of buckets.
+                let sample = RttSample { at: now, group: group as u32, rtt: std::mem::take(rtts) };
+                recorder.rtt(&sample);
+                *rtts = sample.rtt;
                 rtts.clear();
             }
         }
@@ -84,7 +87,9 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
         backlog_bytes: backlog.bytes,
     });
     for (class, delay) in fabric.delays(link) {
-        recorder.delay(&DelaySample { at: now, link: number, class, delay: delay.clone() });
+        let sample = DelaySample { at: now, link: number, class, delay: std::mem::take(delay) };
+        recorder.delay(&sample);
+        *delay = sample.delay;
         delay.clear();
     }
     fabric.queue_state(link, now, &mut |name, value| {

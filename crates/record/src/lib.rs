@@ -1,8 +1,8 @@
 //! Records: what engines write and every number is computed from; their Parquet files; and the registry of metrics.
 //!
-//! An engine hands its records to a [`Recorder`]: a [`ParquetRecorder`] writes them to a run's folder, [`Gathered`] keeps
-//! them until a [shard](write_shard) of several runs is written, [`Records`] are what is read back. With a [`RunInfo`] beside them, a [`View`] adds them up over a window of time, [`METRICS`] are
-//! computed from that, and [`RunSummary`] is what `summary.json` says of a run. [`series()`] gives the same over time,
+//! An engine hands its records to a [`Recorder`]: [`Records`] keep them in memory, a [`ParquetRecorder`] writes them to a run's folder
+//! too. [`Gathered`] are a run's records by column, until a [shard](write_shard) of several runs is written. What is read back are
+//! [`Records`] again. With a [`RunInfo`] beside them, a [`View`] adds them up over a window of time, [`METRICS`] are computed from that, and [`RunSummary`] is what `summary.json` says of a run. [`series()`] gives the same over time,
 //! [`spreads`] the distributions,
 //! [`compare::compare`] holds two results against each other, [`export`] writes tables that other tools read.
 #![forbid(unsafe_code)]
@@ -45,7 +45,7 @@ pub use metrics::{
 pub use packed::PackedHistogram;
 pub use records::Records;
 pub use seal::{read_sealed, read_shard_sealed, seal};
-pub use series::{Series, SeriesSet, Subject, flow_series, series};
+pub use series::{Series, SeriesSet, Subject, Values, flow_series, series};
 pub use shard::{read_shard, write_shard};
 pub use spread::{SHARES, Spread, spreads};
 pub use sum::Sealed;

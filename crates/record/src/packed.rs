@@ -15,26 +15,25 @@ pub struct PackedHistogram {
     pairs: Box<[u8]>,
 }
 
-/// Appends a histogram as bytes; one that has counted nothing is no bytes.
-pub(crate) fn pack(histogram: &Histogram, out: &mut Vec<u8>) {
-    let (Some(min), Some(max)) = (histogram.min(), histogram.max()) else { return };
-    write_varint(histogram.sum(), out);
-    write_varint(min.as_nanos().into(), out);
-    write_varint(max.as_nanos().into(), out);
-    let mut last = 0;
-    for (bucket, count) in histogram.buckets() {
-        write_varint((bucket - last).into(), out);
-        write_varint(count.into(), out);
-        last = bucket;
-    }
-}
-
-fn write_varint(mut value: u128, out: &mut Vec<u8>) {
+fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+fn write_long_varint(mut value: u128, out: &mut Vec<u8>) {
+    while value > u64::MAX.into() {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    write_varint(value as u64, out);
+}
+
+/// The bytes that an integer takes.
+fn length_of_varint(value: u32) -> usize {
+    ((u32::BITS - (value | 1).leading_zeros()) as usize).div_ceil(7)
 }
 
 /// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits. Most have one byte.
@@ -104,9 +103,9 @@ impl PackedHistogram {
 
     /// The bytes that [`PackedHistogram::from_bytes`] reads.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        write_varint(self.sum, out);
-        write_varint(self.min.as_nanos().into(), out);
-        write_varint(self.max.as_nanos().into(), out);
+        write_long_varint(self.sum, out);
+        write_varint(self.min.as_nanos(), out);
+        write_varint(self.max.as_nanos(), out);
         out.extend_from_slice(&self.pairs);
     }
 
@@ -149,15 +148,26 @@ impl PackedHistogram {
 impl From<&Histogram> for PackedHistogram {
     /// One that has counted nothing becomes one that has counted nothing.
     fn from(histogram: &Histogram) -> PackedHistogram {
-        let mut bytes = Vec::new();
-        pack(histogram, &mut bytes);
-        PackedHistogram::from_bytes(&bytes).unwrap_or(PackedHistogram {
-            sum: 0,
-            min: Span::ZERO,
-            max: Span::ZERO,
-            count: 0,
-            pairs: Box::new([]),
-        })
+        let gaps = || {
+            histogram
+                .buckets()
+                .scan(0, |last, (bucket, count)| Some((bucket - std::mem::replace(last, bucket), count)))
+        };
+        // They are kept by the hundred: no byte too many is asked for.
+        let length = gaps().map(|(gap, count)| length_of_varint(gap) + length_of_varint(count)).sum();
+        let (mut pairs, mut all) = (Vec::with_capacity(length), 0);
+        for (gap, count) in gaps() {
+            write_varint(gap.into(), &mut pairs);
+            write_varint(count.into(), &mut pairs);
+            all += u64::from(count);
+        }
+        PackedHistogram {
+            sum: histogram.sum(),
+            min: histogram.min().unwrap_or_default(),
+            max: histogram.max().unwrap_or_default(),
+            count: all,
+            pairs: pairs.into(),
+        }
     }
 }
 
@@ -198,7 +208,7 @@ mod tests {
         let mut histogram = Histogram::new();
         [5, 5, 1000].iter().for_each(|&s| histogram.record(Span::from_nanos(s)));
         let mut bytes = Vec::new();
-        pack(&histogram, &mut bytes);
+        PackedHistogram::from(&histogram).write(&mut bytes);
         // Sum 1010, smallest 5, largest 1000, bucket 5 twice, then the bucket of 1000 (octave 4 of 64, place 61) once.
         let bucket_of_1000 = (4u32 << 6) + 61;
         let gap = bucket_of_1000 - 5;

@@ -1,8 +1,7 @@
-//! A run's records in memory: read back from disk, or gathered directly (it is a [`Recorder`] itself, for tests and for
-//! runs that nobody keeps).
+//! A run's records in memory: gathered from an engine, or read back from disk.
 
 use crate::packed::PackedHistogram;
-use crate::table::Batch;
+use crate::table::{Batch, place_of};
 use crate::tables::Table;
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
@@ -31,22 +30,75 @@ pub struct Records {
     pub messages: Vec<Message>,
     /// Packets at links; read only when asked for, since there may be millions.
     pub packets: Vec<PacketRecord>,
+    /// The names of states that were recorded.
+    pub(crate) names: Names,
+}
+
+/// The names of states, which are shared by all records of a state. They say nothing that the records do not.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    all: Vec<Arc<str>>,
+    last: usize,
+}
+
+impl PartialEq for Names {
+    fn eq(&self, _: &Names) -> bool {
+        true
+    }
+}
+
+/// Does something with the rows of a table, whichever it is: `of_table!(table, |rows| rows.len(), &records)`.
+macro_rules! of_table {
+    ($table:expr, |$rows:ident| $do:expr, $($records:tt)+) => {
+        match $table {
+            Table::Links => { let $rows = $($records)+.links; $do }
+            Table::Delays => { let $rows = $($records)+.delays; $do }
+            Table::Flows => { let $rows = $($records)+.flows; $do }
+            Table::Rtts => { let $rows = $($records)+.rtts; $do }
+            Table::Transport => { let $rows = $($records)+.transport; $do }
+            Table::States => { let $rows = $($records)+.states; $do }
+            Table::Events => { let $rows = $($records)+.events; $do }
+            Table::Messages => { let $rows = $($records)+.messages; $do }
+            Table::Packets => { let $rows = $($records)+.packets; $do }
+        }
+    };
 }
 
 impl Records {
+    /// Removes all records and keeps the room that they took: one run after another is gathered without asking for memory.
+    pub fn clear(&mut self) {
+        for table in Table::ALL {
+            of_table!(table, |rows| rows.clear(), &mut self);
+        }
+        self.names = Names::default();
+    }
+
+    /// Removes so many records of a table at the begin, and keeps room for as many.
+    pub(crate) fn forget(&mut self, table: Table, count: usize) {
+        of_table!(
+            table,
+            |rows| {
+                rows.drain(..count);
+                rows.shrink_to(count);
+            },
+            &mut self
+        );
+    }
+
+    /// How many records of a table there are.
+    #[inline]
+    pub(crate) fn count(&self, table: Table) -> usize {
+        of_table!(table, |rows| rows.len(), &self)
+    }
+
+    /// The records of a table by column, without so many at the begin.
+    pub(crate) fn batch(&self, table: Table, from: usize) -> Batch {
+        of_table!(table, |rows| Batch::of_records(&rows[from..]), &self)
+    }
+
     /// Adds the rows of a batch of this table, in their order.
     pub(crate) fn append(&mut self, table: Table, batch: &Batch) -> Result<(), String> {
-        match table {
-            Table::Links => batch.load(&mut self.links),
-            Table::Delays => batch.load(&mut self.delays),
-            Table::Flows => batch.load(&mut self.flows),
-            Table::Rtts => batch.load(&mut self.rtts),
-            Table::Transport => batch.load(&mut self.transport),
-            Table::States => batch.load(&mut self.states),
-            Table::Events => batch.load(&mut self.events),
-            Table::Messages => batch.load(&mut self.messages),
-            Table::Packets => batch.load(&mut self.packets),
-        }
+        of_table!(table, |rows| batch.load(rows), &mut self)
     }
 }
 
@@ -70,7 +122,9 @@ impl Recorder for Records {
     }
     fn state(&mut self, sample: &StateSample<&str>) {
         let StateSample { at, of, name, value } = *sample;
-        self.states.push(StateSample { at, of, name: name.into(), value });
+        let Names { all, last } = &mut self.names;
+        *last = place_of(all, *last, name);
+        self.states.push(StateSample { at, of, name: all[*last].clone(), value });
     }
     fn event(&mut self, event: &FlowEvent) {
         self.events.push(*event);

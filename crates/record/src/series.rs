@@ -31,8 +31,11 @@ pub struct Series {
     /// What it is of.
     pub of: Subject,
     /// One value for each point; none where there was nothing to measure.
-    pub values: Vec<Option<f64>>,
+    pub values: Values,
 }
+
+/// The values of a series, which a plot of it shares.
+pub type Values = Arc<[Option<f64>]>;
 
 /// What a series is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,8 +58,8 @@ pub enum Subject {
 
 impl SeriesSet {
     /// The values of one series.
-    pub fn get(&self, name: &str, of: Subject) -> Option<&[Option<f64>]> {
-        self.series.iter().find(|s| s.name == name && s.of == of).map(|s| &s.values[..])
+    pub fn get(&self, name: &str, of: Subject) -> Option<&Values> {
+        self.series.iter().find(|s| s.of == of && s.name == name).map(|s| &s.values)
     }
 }
 
@@ -79,23 +82,22 @@ pub fn series(info: &RunInfo, records: &Records, points: usize) -> SeriesSet {
 pub fn flow_series(info: &RunInfo, records: &Records, flows: &[u32], points: usize) -> SeriesSet {
     let grid = Grid::new(info, records, points);
     let mut out = SeriesSet { period: grid.period(), count: grid.count(), series: Vec::new() };
-    let mut samples: Vec<Vec<&FlowSample>> = vec![Vec::new(); flows.len()];
+    let mut points: Vec<Points<'_, FlowSample>> = flows.iter().map(|_| grid.points()).collect();
     for sample in &records.flows {
         if let Ok(place) = flows.binary_search(&sample.flow) {
-            samples[place].push(sample);
+            grid.join(&mut points[place], sample.at, sample, FlowSample::merge);
         }
     }
-    let mut windows: Vec<Timed> = vec![Vec::new(); flows.len()];
+    let mut windows: Vec<Means> = flows.iter().map(|_| grid.means()).collect();
     for sample in &records.transport {
         if let Ok(place) = flows.binary_search(&sample.flow) {
-            windows[place].push((sample.at, sample.cwnd));
+            windows[place].add(&grid, sample.at, sample.cwnd);
         }
     }
-    for ((&flow, samples), windows) in flows.iter().zip(samples).zip(windows) {
-        let points = grid.flows(samples.into_iter());
+    for ((&flow, points), windows) in flows.iter().zip(points).zip(windows) {
         rates(&grid, &points, Subject::Flow(flow), &mut out.series);
-        let rtt = values(&grid, &points, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64));
-        for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", grid.means(windows.into_iter()))] {
+        let rtt = flow_values(&grid, &points, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64));
+        for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", windows.values())] {
             out.series.push(Series { name: name.into(), of: Subject::Flow(flow), values });
         }
     }
@@ -152,48 +154,61 @@ impl Grid {
         self.covered.len()
     }
 
+    /// No records by point.
+    fn points<'r, T>(&self) -> Points<'r, T> {
+        std::iter::repeat_with(|| None).take(self.count()).collect()
+    }
+
+    /// Adds a record to those of its point.
+    fn join<'r, T: Clone>(
+        &self,
+        points: &mut Points<'r, T>,
+        at: Time,
+        record: &'r T,
+        merge: impl Fn(&mut T, &T),
+    ) {
+        let Some(point) = points.get_mut(self.point(at)) else { return };
+        *point = Some(match point.take() {
+            None => Merged::One(record),
+            Some(Merged::One(first)) => {
+                let mut sum = Box::new(first.clone());
+                merge(&mut sum, record);
+                Merged::Several(sum)
+            }
+            Some(Merged::Several(mut sum)) => {
+                merge(&mut sum, record);
+                Merged::Several(sum)
+            }
+        });
+    }
+
     /// Records by point, merged where several fall into one.
     fn gather<'r, T: Clone + 'r>(
         &self,
         records: impl Iterator<Item = &'r T>,
         at: impl Fn(&T) -> Time,
         merge: impl Fn(&mut T, &T),
-    ) -> Vec<Option<T>> {
-        let mut points = vec![None; self.count()];
-        for record in records {
-            match points.get_mut(self.point(at(record))) {
-                Some(Some(sum)) => merge(sum, record),
-                Some(empty) => *empty = Some(record.clone()),
-                None => {}
-            }
-        }
+    ) -> Points<'r, T> {
+        let mut points = self.points();
+        records.for_each(|record| self.join(&mut points, at(record), record, &merge));
         points
     }
 
-    /// Flows' counters by point. Where there is no record, nothing happened.
-    fn flows<'r>(&self, samples: impl Iterator<Item = &'r FlowSample>) -> Vec<Option<FlowSample>> {
-        let points = self.gather(samples, |sample| sample.at, FlowSample::merge);
-        points.into_iter().map(|point| point.or_else(|| Some(FlowSample::default()))).collect()
+    /// Means of nothing yet.
+    fn means(&self) -> Means {
+        Means(vec![(0.0, 0.0); self.count()])
     }
 
     /// Means of what falls into each point.
-    fn means(&self, values: impl Iterator<Item = (Time, f64)>) -> Vec<Option<f64>> {
-        let mut sums = vec![(0.0, 0.0); self.count()];
-        for (at, value) in values {
-            if let Some((sum, count)) = sums.get_mut(self.point(at)) {
-                *sum += value;
-                *count += 1.0;
-            }
-        }
-        sums.into_iter().map(|(sum, count)| ratio(sum, count)).collect()
+    fn means_of(&self, values: impl Iterator<Item = (Time, f64)>) -> Values {
+        let mut means = self.means();
+        values.for_each(|(at, value)| means.add(self, at, value));
+        means.values()
     }
 
     /// Mean and 99th percentile, in milliseconds, of histograms that come in the order of their times. Nearly always there is one a
     /// point, which need not be merged with others.
-    fn delays<'r>(
-        &self,
-        histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
-    ) -> [Vec<Option<f64>>; 2] {
+    fn delays<'r>(&self, histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>) -> [Values; 2] {
         let [mut means, mut p99s] = [vec![None; self.count()], vec![None; self.count()]];
         let mut merged = Histogram::new();
         let counted = histograms.filter(|(_, histogram)| histogram.count() > 0);
@@ -213,34 +228,90 @@ impl Grid {
                 p99s[point] = Some(p99.unwrap_or_else(|| first.percentile(0.99)).as_millis_f64());
             }
         }
-        [means, p99s]
+        [means.into(), p99s.into()]
+    }
+}
+
+/// The records of each point; nearly always there is one at most.
+type Points<'r, T> = Vec<Option<Merged<'r, T>>>;
+
+/// The records of a point as one.
+enum Merged<'r, T> {
+    One(&'r T),
+    Several(Box<T>),
+}
+
+impl<T> std::ops::Deref for Merged<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        match self {
+            Merged::One(record) => record,
+            Merged::Several(sum) => sum,
+        }
+    }
+}
+
+/// For each point, the sum of what falls into it and how much that is.
+struct Means(Vec<(f64, f64)>);
+
+impl Means {
+    fn add(&mut self, grid: &Grid, at: Time, value: f64) {
+        if let Some((sum, count)) = self.0.get_mut(grid.point(at)) {
+            *sum += value;
+            *count += 1.0;
+        }
+    }
+
+    fn values(&self) -> Values {
+        self.0.iter().map(|&(sum, count)| ratio(sum, count)).collect()
     }
 }
 
 /// Turns gathered records into values, given the time that each point covers.
-fn values<T>(grid: &Grid, points: &[Option<T>], of: impl Fn(&T, Span) -> Option<f64>) -> Vec<Option<f64>> {
-    points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_ref()?, covered)).collect()
+fn values<T>(grid: &Grid, points: &Points<'_, T>, of: impl Fn(&T, Span) -> Option<f64>) -> Values {
+    points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_deref()?, covered)).collect()
+}
+
+/// The same of flows' counters: where there is no record, nothing happened.
+fn flow_values(
+    grid: &Grid,
+    points: &Points<'_, FlowSample>,
+    of: impl Fn(&FlowSample, Span) -> Option<f64>,
+) -> Values {
+    let nothing = FlowSample::default();
+    let of = |(point, &covered): (&Option<Merged<'_, FlowSample>>, &Span)| {
+        of(point.as_deref().unwrap_or(&nothing), covered)
+    };
+    points.iter().zip(&grid.covered).map(of).collect()
 }
 
 fn link_series(grid: &Grid, records: &Records, link: u32, out: &mut Vec<Series>) {
     let samples = records.links.iter().filter(|sample| sample.link == link);
     let points = grid.gather(samples, |sample| sample.at, LinkSample::merge);
+    let classes: Vec<Ecn> = classes(&points).collect();
     let mut add = |name: &'static str, of, values| out.push(Series { name: name.into(), of, values });
-    let mut counted = |of, count: &dyn Fn(&[u64; 4]) -> u64| {
-        add("link_throughput_mbps", of, values(grid, &points, |s, time| mbps(count(&s.sent_bytes), time)));
-        add("dropped_packets", of, values(grid, &points, |s, _| Some(count(&s.dropped) as f64)));
-        add("marked_packets", of, values(grid, &points, |s, _| Some(count(&s.marked) as f64)));
-        add(
-            "drop_probability_percent",
-            of,
-            values(grid, &points, |s, _| percent(count(&s.dropped), count(&s.settled()))),
-        );
+    let counted = |count: &dyn Fn(&[u64; 4]) -> u64| {
+        [
+            ("link_throughput_mbps", values(grid, &points, |s, time| mbps(count(&s.sent_bytes), time))),
+            ("dropped_packets", values(grid, &points, |s, _| Some(count(&s.dropped) as f64))),
+            ("marked_packets", values(grid, &points, |s, _| Some(count(&s.marked) as f64))),
+            (
+                "drop_probability_percent",
+                values(grid, &points, |s, _| percent(count(&s.dropped), count(&s.settled()))),
+            ),
+        ]
     };
-    counted(Subject::Link(link), &|by_class| by_class.iter().sum());
-    for class in classes(&points) {
-        counted(Subject::Class(link, class), &|by_class| by_class[class as usize]);
-    }
     let whole = Subject::Link(link);
+    let of_all = counted(&|by_class| by_class.iter().sum());
+    for &class in &classes {
+        // Where there is one class, it is all.
+        let of_class = match classes[..] {
+            [_] => of_all.clone(),
+            _ => counted(&|by_class| by_class[class as usize]),
+        };
+        of_class.into_iter().for_each(|(name, values)| add(name, Subject::Class(link, class), values));
+    }
+    of_all.into_iter().for_each(|(name, values)| add(name, whole, values));
     let utilisation = |s: &LinkSample, _| percent(s.sent_bytes.iter().sum(), s.capacity.get());
     add("utilisation_percent", whole, values(grid, &points, utilisation));
     add("link_capacity_mbps", whole, values(grid, &points, |s, time| mbps(s.capacity.get(), time)));
@@ -248,23 +319,22 @@ fn link_series(grid: &Grid, records: &Records, link: u32, out: &mut Vec<Series>)
     add("link_lost_packets", whole, values(grid, &points, |s, _| Some(s.lost as f64)));
     let delays: Vec<_> = records.delays.iter().filter(|sample| sample.link == link).collect();
     let of_all = grid.delays(delays.iter().map(|sample| (sample.at, &sample.delay)));
-    let mut add_delays = |of, [mean, p99]: [Vec<Option<f64>>; 2]| {
-        add("queue_delay_ms", of, mean);
-        add("queue_delay_p99_ms", of, p99);
-    };
-    add_delays(whole, of_all.clone());
-    for class in classes(&points) {
+    for class in classes {
         let of_class = delays.iter().filter(|sample| sample.class == class);
-        let of_class = match of_class.clone().count() == delays.len() {
+        let [mean, p99] = match of_class.clone().count() == delays.len() {
             true => of_all.clone(),
             false => grid.delays(of_class.map(|sample| (sample.at, &sample.delay))),
         };
-        add_delays(Subject::Class(link, class), of_class);
+        add("queue_delay_ms", Subject::Class(link, class), mean);
+        add("queue_delay_p99_ms", Subject::Class(link, class), p99);
     }
+    let [mean, p99] = of_all;
+    add("queue_delay_ms", whole, mean);
+    add("queue_delay_p99_ms", whole, p99);
 }
 
 /// The codepoints with which anything arrived.
-fn classes(points: &[Option<LinkSample>]) -> impl Iterator<Item = Ecn> + '_ {
+fn classes<'a>(points: &'a Points<'_, LinkSample>) -> impl Iterator<Item = Ecn> + 'a {
     let arrived = |class: Ecn| points.iter().flatten().any(|sample| sample.arrived[class as usize] > 0);
     CODEPOINTS.into_iter().filter(move |&class| arrived(class))
 }
@@ -273,11 +343,12 @@ fn group_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Se
     let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group);
     for group in 0..info.groups.len() as u32 {
         let samples = records.flows.iter().filter(|sample| group_of(sample.flow) == Some(group));
-        rates(grid, &grid.flows(samples), Subject::Group(group), out);
+        let points = grid.gather(samples, |sample| sample.at, FlowSample::merge);
+        rates(grid, &points, Subject::Group(group), out);
         let rtts = records.rtts.iter().filter(|sample| sample.group == group);
         let [mean, p99] = grid.delays(rtts.map(|sample| (sample.at, &sample.rtt)));
         let windows = records.transport.iter().filter(|sample| group_of(sample.flow) == Some(group));
-        let windows = grid.means(windows.map(|sample| (sample.at, sample.cwnd)));
+        let windows = grid.means_of(windows.map(|sample| (sample.at, sample.cwnd)));
         for (name, values) in [("rtt_ms", mean), ("rtt_p99_ms", p99), ("cwnd_segments", windows)] {
             out.push(Series { name: name.into(), of: Subject::Group(group), values });
         }
@@ -333,25 +404,22 @@ fn message_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<
     ];
     for (group, of) in (0..).zip(gathered) {
         for (name, values) in NAMES.into_iter().zip(of).filter(|(_, values)| !values.is_empty()) {
-            let values = grid.means(values.into_iter());
+            let values = grid.means_of(values.into_iter());
             out.push(Series { name: name.into(), of: Subject::Group(group), values });
         }
     }
 }
 
-fn rates(grid: &Grid, points: &[Option<FlowSample>], of: Subject, out: &mut Vec<Series>) {
+fn rates(grid: &Grid, points: &Points<'_, FlowSample>, of: Subject, out: &mut Vec<Series>) {
     let mut add = |name: &'static str, values| out.push(Series { name: name.into(), of, values });
-    add("goodput_mbps", values(grid, points, |s, time| mbps(s.read_bytes, time)));
-    add("throughput_mbps", values(grid, points, |s, time| mbps(s.received_bytes, time)));
-    add("retransmissions", values(grid, points, |s, _| Some(s.retransmitted as f64)));
+    add("goodput_mbps", flow_values(grid, points, |s, time| mbps(s.read_bytes, time)));
+    add("throughput_mbps", flow_values(grid, points, |s, time| mbps(s.received_bytes, time)));
+    add("retransmissions", flow_values(grid, points, |s, _| Some(s.retransmitted as f64)));
 }
-
-/// Values and their times.
-type Timed = Vec<(Time, f64)>;
 
 /// The internal states of the components that are wanted.
 fn state_series(grid: &Grid, records: &Records, wanted: impl Fn(Component) -> bool, out: &mut Vec<Series>) {
-    let mut states: Vec<(Component, &Arc<str>, Timed)> = Vec::new();
+    let mut states: Vec<(Component, &Arc<str>, Means)> = Vec::new();
     // Each period brings the same states in the same order, so nearly all are found where they are looked for first.
     let mut next = 0;
     for state in records.states.iter().filter(|state| wanted(state.of)) {
@@ -361,25 +429,26 @@ fn state_series(grid: &Grid, records: &Records, wanted: impl Fn(Component) -> bo
         let found = match states.get(next) {
             Some(known) if same(known) => next,
             _ => states.iter().position(same).unwrap_or_else(|| {
-                states.push((state.of, &state.name, Vec::new()));
+                states.push((state.of, &state.name, grid.means()));
                 states.len() - 1
             }),
         };
-        states[found].2.push((state.at, state.value));
+        if state.value.is_finite() {
+            states[found].2.add(grid, state.at, state.value);
+        }
         next = if found + 1 == states.len() { 0 } else { found + 1 };
     }
-    let mut states: Vec<(Subject, &str, Timed)> = states
+    let mut states: Vec<(Subject, &str, Means)> = states
         .into_iter()
-        .map(|(of, name, values)| match of {
-            Component::Queue(link) => (Subject::QueueState(link), &**name, values),
-            Component::Controller(flow) => (Subject::ControllerState(flow), &**name, values),
-            Component::Station(station) => (Subject::StationState(station), &**name, values),
+        .map(|(of, name, means)| match of {
+            Component::Queue(link) => (Subject::QueueState(link), &**name, means),
+            Component::Controller(flow) => (Subject::ControllerState(flow), &**name, means),
+            Component::Station(station) => (Subject::StationState(station), &**name, means),
         })
         .collect();
     states.sort_by_key(|&(of, name, _)| (of, name));
-    for (of, name, values) in states {
-        let values = grid.means(values.into_iter().filter(|(_, value)| value.is_finite()));
-        out.push(Series { name: name.to_string().into(), of, values });
+    for (of, name, means) in states {
+        out.push(Series { name: name.to_string().into(), of, values: means.values() });
     }
 }
 

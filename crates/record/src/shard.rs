@@ -99,13 +99,11 @@ fn split(rows: &Batch, table: Table, runs: &mut [Gathered]) -> Result<(), String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{busy_records, replay};
+    use crate::testing::busy_records;
     use crate::{RecordError, Records};
 
     fn gathered(records: &Records) -> Gathered {
-        let mut gathered = Gathered::new();
-        replay(records, &mut gathered);
-        gathered
+        Gathered::from(records)
     }
 
     /// Three runs: one of all records, one without any, one of events alone.

@@ -1,11 +1,11 @@
 //! Columns: how the fields of a record become columns of a table, and how they come back. A [`Batch`] holds some rows of
 //! one table, column by column, with nothing allocated per row; the writer, the reader and the export all work on batches.
 
-use crate::packed::{self, PackedHistogram};
+use crate::packed::PackedHistogram;
 use crate::types::{Component, FlowEventKind, MessageFate, MessageKind};
 use std::ops::Range;
 use std::sync::Arc;
-use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
+use weir_base::{Bytes, CODEPOINTS, Ecn, Rate, Span, Time};
 use weir_fabric::PacketEvent;
 
 /// A column of a table.
@@ -75,24 +75,6 @@ impl Values {
 }
 
 impl Values {
-    /// Removes all values and keeps the room that they took.
-    fn clear(&mut self) {
-        match self {
-            Values::Integer(values) => values.clear(),
-            Values::OptionalInteger(values) => values.clear(),
-            Values::Real(values) => values.clear(),
-            Values::OptionalReal(values) => values.clear(),
-            Values::Name(codes, names) => {
-                codes.clear();
-                names.clear();
-            }
-            Values::Histogram(bytes, ends) => {
-                bytes.clear();
-                ends.clear();
-            }
-        }
-    }
-
     /// Appends some rows of another column of the same kind; false when it is of another.
     pub(crate) fn append(&mut self, from: &Values, rows: Range<usize>) -> bool {
         match (self, from) {
@@ -119,6 +101,17 @@ impl Values {
     }
 }
 
+/// The place of a name among those met so far, after the name at `last`. Records name the same few things in the same order again
+/// and again, so that it is nearly always the same name or the next.
+pub(crate) fn place_of(names: &mut Vec<Arc<str>>, last: usize, name: &str) -> usize {
+    let is = |place: &usize| names.get(*place).is_some_and(|known| **known == *name);
+    let found = [last, last + 1].into_iter().find(is);
+    found.or_else(|| names.iter().position(|known| **known == *name)).unwrap_or_else(|| {
+        names.push(name.into());
+        names.len() - 1
+    })
+}
+
 /// The place of a name among those met so far.
 fn code_of(names: &mut Vec<Arc<str>>, name: &Arc<str>) -> u32 {
     let found = names.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -140,12 +133,19 @@ pub(crate) struct Batch {
 impl Batch {
     /// No rows yet.
     pub(crate) fn new(columns: &[Column]) -> Batch {
-        Batch::with_room(columns, 0)
+        Batch::with_room(columns.iter().map(|column| column.kind), 0)
     }
 
     /// No rows yet, but room for so many.
-    pub(crate) fn with_room(columns: &[Column], rows: usize) -> Batch {
-        Batch { columns: columns.iter().map(|c| Values::new(c.kind, rows)).collect(), rows: 0, next: 0 }
+    pub(crate) fn with_room(kinds: impl Iterator<Item = Kind>, rows: usize) -> Batch {
+        Batch { columns: kinds.map(|kind| Values::new(kind, rows)).collect(), rows: 0, next: 0 }
+    }
+
+    /// These records, by column.
+    pub(crate) fn of_records<T: Store>(records: &[T]) -> Batch {
+        let mut batch = Batch::with_room(T::kinds(), records.len());
+        records.iter().for_each(|record| batch.push(record));
+        batch
     }
 
     /// These columns, of so many rows each.
@@ -153,15 +153,9 @@ impl Batch {
         Batch { columns, rows, next: 0 }
     }
 
-    /// Removes all rows and keeps the room that they took.
-    pub(crate) fn clear(&mut self) {
-        self.columns.iter_mut().for_each(Values::clear);
-        (self.rows, self.next) = (0, 0);
-    }
-
     /// Appends a record.
     #[inline]
-    pub(crate) fn push(&mut self, record: &impl Store) {
+    fn push(&mut self, record: &impl Store) {
         record.put(self);
         debug_assert_eq!(self.next, self.columns.len(), "a record puts one value in each column");
         self.next = 0;
@@ -210,12 +204,8 @@ impl Batch {
     #[inline]
     fn name(&mut self, name: &str) {
         if let Values::Name(codes, names) = self.column() {
-            // Few names, nearly always the same pointer: a search from the front is quicker than a hash.
-            let code = names.iter().position(|n| **n == *name).unwrap_or_else(|| {
-                names.push(name.into());
-                names.len() - 1
-            });
-            codes.push(code as u32);
+            let last = codes.last().map_or(0, |&code| code as usize);
+            codes.push(place_of(names, last, name) as u32);
         }
     }
     #[inline]
@@ -251,6 +241,8 @@ pub(crate) fn exported_names(column: &Column) -> Vec<String> {
 pub(crate) trait Store {
     /// The columns of each field, and what it holds.
     fn fields() -> Vec<(Vec<Column>, &'static str)>;
+    /// What each column holds.
+    fn kinds() -> impl Iterator<Item = Kind>;
     /// Puts one value into each column.
     fn put(&self, batch: &mut Batch);
 }
@@ -317,6 +309,8 @@ impl<'a> Row<'a> {
 
 /// A field of a record: which columns it takes, and how.
 pub(crate) trait Field {
+    /// What its columns hold.
+    const KINDS: &'static [Kind];
     fn columns(name: &str, out: &mut Vec<Column>);
     fn put(&self, batch: &mut Batch);
 }
@@ -330,6 +324,7 @@ pub(crate) trait GetField: Sized {
 macro_rules! field {
     ($type:ty, $kind:ident, |$value:ident, $batch:ident| $put:expr, |$row:ident| $get:expr) => {
         impl Field for $type {
+            const KINDS: &'static [Kind] = &[Kind::$kind];
             fn columns(name: &str, out: &mut Vec<Column>) {
                 out.push(Column { name: name.into(), kind: Kind::$kind });
             }
@@ -401,26 +396,9 @@ field!(
     }
 );
 
-impl Field for Histogram {
-    fn columns(name: &str, out: &mut Vec<Column>) {
-        PackedHistogram::columns(name, out);
-    }
-    fn put(&self, batch: &mut Batch) {
-        batch.histogram(|out| packed::pack(self, out));
-    }
-}
-
-impl Field for &str {
-    fn columns(name: &str, out: &mut Vec<Column>) {
-        <Arc<str>>::columns(name, out);
-    }
-    fn put(&self, batch: &mut Batch) {
-        batch.name(self);
-    }
-}
-
 /// A counter by codepoint takes four columns: `arrived_packets_not_ect`, `..._ect1`, `..._ect0`, `..._ce`.
 impl Field for [u64; 4] {
+    const KINDS: &'static [Kind] = &[Kind::Integer; 4];
     fn columns(name: &str, out: &mut Vec<Column>) {
         for codepoint in CODEPOINTS {
             out.push(Column {
@@ -443,6 +421,7 @@ impl GetField for [u64; 4] {
 
 /// Drops by their reason take three columns: `dropped_packets_full`, `..._signal`, `..._overload`.
 impl Field for [u64; 3] {
+    const KINDS: &'static [Kind] = &[Kind::Integer; 3];
     fn columns(name: &str, out: &mut Vec<Column>) {
         for reason in ["full", "signal", "overload"] {
             out.push(Column { name: format!("{name}_{reason}"), kind: Kind::Integer });
@@ -462,6 +441,7 @@ impl GetField for [u64; 3] {
 
 /// A component takes two columns: what it is, and the index of its link or the number of its flow.
 impl Field for Component {
+    const KINDS: &'static [Kind] = &[Kind::Name, Kind::Integer];
     fn columns(name: &str, out: &mut Vec<Column>) {
         out.push(Column { name: name.into(), kind: Kind::Name });
         out.push(Column { name: format!("{name}_index"), kind: Kind::Integer });

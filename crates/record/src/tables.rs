@@ -77,11 +77,11 @@ impl Table {
     fn fields(self) -> Vec<(Vec<Column>, &'static str)> {
         match self {
             Table::Links => LinkSample::fields(),
-            Table::Delays => <DelaySample>::fields(),
+            Table::Delays => <DelaySample<PackedHistogram>>::fields(),
             Table::Flows => FlowSample::fields(),
-            Table::Rtts => <RttSample>::fields(),
+            Table::Rtts => <RttSample<PackedHistogram>>::fields(),
             Table::Transport => TransportSample::fields(),
-            Table::States => <StateSample<&str>>::fields(),
+            Table::States => <StateSample<Arc<str>>>::fields(),
             Table::Events => FlowEvent::fields(),
             Table::Messages => Message::fields(),
             Table::Packets => PacketRecord::fields(),
@@ -132,8 +132,7 @@ impl Rows {
 }
 
 /// `table!(Record { field: type = "column": "what it holds", ... })`; a field of several columns appends to the name. A record that is
-/// written as one type and read back as another names both: `table!(Record<Written, Read> { ... })`. `..part: Type { ... }` is a field
-/// whose own fields are columns.
+/// generic names what it is kept with: `table!(Record<Kept> { ... })`. `..part: Type { ... }` is a field whose own fields are columns.
 macro_rules! table {
     (@store $Record:ty { $($($path:ident).+: $type:ty = $column:literal: $what:literal),+ $(,)? }) => {
         impl Store for $Record {
@@ -145,6 +144,9 @@ macro_rules! table {
                     fields.push((columns, $what));
                 })+
                 fields
+            }
+            fn kinds() -> impl Iterator<Item = Kind> {
+                [$(<$type as Field>::KINDS),+].into_iter().flatten().copied()
             }
             #[inline]
             fn put(&self, batch: &mut Batch) {
@@ -183,10 +185,9 @@ macro_rules! table {
         table!(@store $Record $fields);
         table!(@load $Record, $Record $fields);
     };
-    ($Record:ident<$Written:ty, $Read:ty> $fields:tt) => {
-        table!(@store $Record<$Written> $fields);
-        table!(@store $Record<$Read> $fields);
-        table!(@load $Record, $Record<$Read> $fields);
+    ($Record:ident<$Kept:ty> $fields:tt) => {
+        table!(@store $Record<$Kept> $fields);
+        table!(@load $Record, $Record<$Kept> $fields);
     };
 }
 
@@ -211,7 +212,7 @@ table!(LinkSample {
     backlog_bytes: weir_base::Bytes = "backlog_bytes": "Their bytes.",
 });
 
-table!(DelaySample<weir_base::Histogram, PackedHistogram> {
+table!(DelaySample<PackedHistogram> {
     at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run.",
     link: u32 = "link": "The link: its place in the list of links in run.json.",
     class: weir_base::Ecn = "class": "Codepoint of the packets on arrival at the queue.",
@@ -240,7 +241,7 @@ table!(FlowSample {
     read_bytes: u64 = "read_bytes": "Bytes that the receiving application read.",
 });
 
-table!(RttSample<weir_base::Histogram, PackedHistogram> {
+table!(RttSample<PackedHistogram> {
     at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run.",
     group: u32 = "group": "The traffic group: its place in the list of groups in run.json.",
     rtt: PackedHistogram = "rtt_ns_histogram": "RTTs of all flows of the group in the period, of segments sent once.",
@@ -261,7 +262,7 @@ table!(TransportSample {
     timeouts: Option<u64> = "timeouts_total": "Retransmission timeouts since the start, where known.",
 });
 
-table!(StateSample<&str, Arc<str>> {
+table!(StateSample<Arc<str>> {
     at: weir_base::Time = "at_ns": "When the state was read, from the start of the run.",
     of: crate::Component = "component": "Whose state it is: the queue of a link, or the controller of a flow, with its place in run.json.",
     name: Arc<str> = "name": "The state's name, with the unit.",

@@ -1,13 +1,12 @@
-//! Records into Parquet, one file a table, in a run's folder. Rows gather in column batches; a full batch goes to a
-//! writing thread as one row group, so a long run neither waits for the disk nor keeps its records in memory. A short
-//! run never starts the thread.
+//! Records into Parquet, one file a table, in a run's folder. As soon as there are enough of a table for a row group, they go to a
+//! writing thread by column, so a long run does not wait for the disk; only one that is very long does not keep its records in memory.
+//! A short run never starts the thread.
 //!
 //! Integers are delta-packed and everything is compressed with Snappy. Nothing in the files depends on when or where they
 //! were written. `records.json` comes last: it lists each table with its rows, length and checksum (XXH64), so a run
 //! without it was not finished, and a file that does not match it is not read.
 
 use crate::error::RecordError;
-use crate::gathered::Gathered;
 use crate::json::to_json;
 use crate::records::Records;
 use crate::sum::{Sum, read_file};
@@ -99,10 +98,15 @@ const BATCHES_KEPT: usize = 32;
 #[derive(Debug)]
 pub struct ParquetRecorder {
     folder: PathBuf,
-    rows: Gathered,
+    /// The records so far, unless they are too many to keep: then those that were not handed over.
+    records: Records,
+    /// Rows of a row group.
     limits: [usize; Table::ALL.len()],
-    /// What was handed over so far, unless it is too much to keep.
-    handed_over: Option<Vec<(Table, Arc<Batch>)>>,
+    /// Of the records in memory, how many of each table were handed over.
+    handed_over: [usize; Table::ALL.len()],
+    /// Batches that were handed over, and whether all records so far are in memory.
+    batches: usize,
+    is_whole: bool,
     thread: Option<WritingThread>,
     /// Why there is no such thread, though one is needed.
     refused: Option<io::Error>,
@@ -110,7 +114,7 @@ pub struct ParquetRecorder {
 
 #[derive(Debug)]
 struct WritingThread {
-    batches: SyncSender<(Table, Arc<Batch>)>,
+    batches: SyncSender<(Table, Batch)>,
     handle: JoinHandle<Result<Manifest, RecordError>>,
 }
 
@@ -133,9 +137,11 @@ impl ParquetRecorder {
         let limits = Table::ALL.map(|table| rows_in_group(&table.columns()));
         Ok(ParquetRecorder {
             folder: folder.into(),
-            rows: Gathered::new(),
+            records: Records::default(),
             limits,
-            handed_over: Some(vec![]),
+            handed_over: [0; Table::ALL.len()],
+            batches: 0,
+            is_whole: true,
             thread: None,
             refused: None,
         })
@@ -146,53 +152,55 @@ impl ParquetRecorder {
     ///
     /// # Errors
     /// The first thing that went wrong since the start.
-    pub fn finish(self) -> Result<Option<Records>, RecordError> {
+    pub fn finish(mut self) -> Result<Option<Records>, RecordError> {
         if let Some(error) = self.refused {
             return Err(RecordError::io(&self.folder)(error));
         }
-        let left = Table::ALL.into_iter().zip(self.rows.batches).filter(|(_, batch)| batch.rows > 0);
-        let left: Vec<_> = left.map(|(table, batch)| (table, Arc::new(batch))).collect();
+        let left = |table: &Table| self.records.count(*table) > self.handed_over[*table as usize];
+        let left = Table::ALL.into_iter().filter(left);
+        let left = left.map(|table| (table, self.records.batch(table, self.handed_over[table as usize])));
         let manifest = match self.thread {
             None => {
                 let mut files = TableFiles::new(self.folder.clone(), Rows::OfOneRun);
-                for (table, batch) in &left {
-                    files.write(*table, batch)?;
+                for (table, batch) in left {
+                    files.write(table, &batch)?;
                 }
                 files.close()?
             }
             Some(thread) => {
-                for batch in &left {
+                for batch in left {
                     // A thread that is gone says why when it is joined.
-                    let _ = thread.batches.send(batch.clone());
+                    let _ = thread.batches.send(batch);
                 }
                 drop(thread.batches);
                 thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?
             }
         };
         manifest.write(&self.folder)?;
-        let Some(batches) = self.handed_over else { return Ok(None) };
-        let mut records = Records::default();
-        for (table, batch) in batches.into_iter().chain(left) {
-            if Table::BUT_PACKETS.contains(&table) {
-                records.append(table, &batch).map_err(|what| RecordError::corrupt(&self.folder, what))?;
-            }
-        }
-        Ok(Some(records))
+        self.records.packets.clear();
+        Ok(self.is_whole.then_some(self.records))
     }
 
     #[inline]
     fn pushed(&mut self, table: Table) {
-        if self.rows.batches[table as usize].rows >= self.limits[table as usize] {
+        let left = self.records.count(table) - self.handed_over[table as usize];
+        if left >= self.limits[table as usize] {
             self.hand_over(table);
         }
     }
 
     #[cold]
     fn hand_over(&mut self, table: Table) {
-        let full = Arc::new(self.rows.take(table));
-        if table != Table::Packets {
-            self.handed_over = self.handed_over.take().filter(|batches| batches.len() < BATCHES_KEPT);
-            self.handed_over.iter_mut().for_each(|batches| batches.push((table, full.clone())));
+        let full = self.records.batch(table, self.handed_over[table as usize]);
+        self.handed_over[table as usize] = self.records.count(table);
+        if table == Table::Packets {
+            self.forget(table);
+        } else {
+            self.batches += 1;
+            self.is_whole &= self.batches <= BATCHES_KEPT;
+        }
+        if !self.is_whole {
+            Table::ALL.into_iter().for_each(|table| self.forget(table));
         }
         if self.thread.is_none() && self.refused.is_none() {
             match WritingThread::start(self.folder.clone()) {
@@ -205,11 +213,17 @@ impl ParquetRecorder {
             let _ = thread.batches.send((table, full));
         }
     }
+
+    /// Removes the records of a table that were handed over.
+    fn forget(&mut self, table: Table) {
+        let handed_over = std::mem::take(&mut self.handed_over[table as usize]);
+        self.records.forget(table, handed_over);
+    }
 }
 
 impl WritingThread {
     fn start(folder: PathBuf) -> io::Result<WritingThread> {
-        let (batches, waiting) = sync_channel::<(Table, Arc<Batch>)>(BATCHES_WAITING);
+        let (batches, waiting) = sync_channel::<(Table, Batch)>(BATCHES_WAITING);
         let handle = std::thread::Builder::new().name("weir-records".into()).spawn(move || {
             let mut files = TableFiles::new(folder, Rows::OfOneRun);
             for (table, batch) in waiting {
@@ -223,39 +237,39 @@ impl WritingThread {
 
 impl Recorder for ParquetRecorder {
     fn link(&mut self, sample: &LinkSample) {
-        self.rows.link(sample);
+        self.records.link(sample);
         self.pushed(Table::Links);
     }
     fn delay(&mut self, sample: &DelaySample) {
-        self.rows.delay(sample);
+        self.records.delay(sample);
         self.pushed(Table::Delays);
     }
     fn flow(&mut self, sample: &FlowSample) {
-        self.rows.flow(sample);
+        self.records.flow(sample);
         self.pushed(Table::Flows);
     }
     fn rtt(&mut self, sample: &RttSample) {
-        self.rows.rtt(sample);
+        self.records.rtt(sample);
         self.pushed(Table::Rtts);
     }
     fn transport(&mut self, sample: &TransportSample) {
-        self.rows.transport(sample);
+        self.records.transport(sample);
         self.pushed(Table::Transport);
     }
     fn state(&mut self, sample: &StateSample<&str>) {
-        self.rows.state(sample);
+        self.records.state(sample);
         self.pushed(Table::States);
     }
     fn event(&mut self, event: &FlowEvent) {
-        self.rows.event(event);
+        self.records.event(event);
         self.pushed(Table::Events);
     }
     fn message(&mut self, message: &Message) {
-        self.rows.message(message);
+        self.records.message(message);
         self.pushed(Table::Messages);
     }
     fn packet(&mut self, packet: &PacketRecord) {
-        self.rows.packet(packet);
+        self.records.packet(packet);
         self.pushed(Table::Packets);
     }
 }

@@ -125,7 +125,7 @@ impl Line {
     }
     /// With every value changed.
     fn map(mut self, change: impl Fn(f64) -> f64) -> Line {
-        self.values.iter_mut().for_each(|value| *value = value.map(&change));
+        self.values = self.values.iter().map(|value| value.map(&change)).collect();
         self
     }
     /// Whether it has a value other than zero.
@@ -137,7 +137,7 @@ impl Line {
 impl Source<'_> {
     /// A series as a line; none when nothing was measured.
     fn line(&self, series: &str, of: Subject, name: &str, ink: Ink) -> Option<Line> {
-        let values = self.set.get(series, of)?.to_vec();
+        let values = self.set.get(series, of)?.clone();
         let measured = values.iter().any(Option::is_some);
         measured.then(|| Line { name: name.into(), ink, thin: false, hidden: false, bound: false, values })
     }

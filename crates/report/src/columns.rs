@@ -3,69 +3,106 @@
 
 use crate::number::rounded;
 use crate::tables::class_name;
-use serde_json::{Value as Json, json};
-use std::fmt::Write;
-use weir_record::{METRICS, Metric, Metrics, RunSummary, Summary, Value};
+use serde::Serialize;
+use serde_json::json;
+use std::borrow::Cow;
+use weir_record::{METRICS, Metrics, RunSummary, Summary, Value};
 
 /// What a column is of: the kind, and its name; none of a run.
-type Of = (&'static str, String);
+type Of<'a> = (&'static str, Cow<'a, str>);
 
 /// `report/metrics.js`: values stand in the order of the summary's runs, which is that of the lab's table.
-pub(crate) fn script(summary: &Summary) -> String {
-    let mut found: Vec<Of> = vec![];
-    for run in &summary.runs {
-        for (of, _) in parts(run) {
-            if !found.contains(&of) {
-                found.push(of);
-            }
+pub(crate) fn script(summary: &Summary) -> Vec<u8> {
+    let mut found: Vec<(Of<'_>, Columns)> = vec![];
+    for (run, summary) in summary.runs.iter().enumerate() {
+        for (of, metrics) in parts(summary) {
+            let known = found.iter().position(|(known, _)| *known == of).unwrap_or_else(|| {
+                found.push((of, METRICS.iter().map(|_| Column::default()).collect()));
+                found.len() - 1
+            });
+            add(&mut found[known].1, run, metrics);
         }
     }
-    let mut script = String::from("weir.metrics([\n");
-    for (of, name) in &found {
-        let own: Vec<Option<&Metrics>> = summary.runs.iter().map(|run| part(run, of, name)).collect();
-        for metric in METRICS {
-            if let Some(column) = column(metric, of, name, &own) {
-                let _ = writeln!(script, "{column},");
-            }
+    let mut script = b"weir.metrics([\n".to_vec();
+    for ((of, name), columns) in found {
+        for (metric, mut column) in METRICS.iter().zip(columns).filter(|(_, column)| column.runs > 0) {
+            let (title, unit) = (metric.title, metric.unit);
+            let head = json!({ "m": metric.name, "title": title, "unit": unit, "of": of, "name": name });
+            let head = head.to_string();
+            script.extend(head.trim_end_matches('}').bytes());
+            column.skip_to(summary.runs.len());
+            script.extend(b",\"v\":[");
+            script.extend(&column.values[1..]);
+            script.extend(b"]},\n");
         }
     }
-    script + "]);\n"
+    script.extend(b"]);\n");
+    script
 }
 
 /// What a run has metrics of.
-fn parts(run: &RunSummary) -> Vec<(Of, &Metrics)> {
-    let mut parts = vec![(("run", String::new()), &run.metrics)];
+fn parts(run: &RunSummary) -> Vec<(Of<'_>, &Metrics)> {
+    let mut parts: Vec<(Of<'_>, &Metrics)> = vec![(("run", "".into()), &run.metrics)];
     for queue in &run.queues {
-        parts.push((("link", queue.link.clone()), &queue.metrics));
+        parts.push((("link", queue.link.as_str().into()), &queue.metrics));
         for class in &queue.classes {
             let name = format!("{} {}", queue.link, class_name(class.class.name()));
-            parts.push((("class", name), &class.metrics));
+            parts.push((("class", name.into()), &class.metrics));
         }
     }
-    parts.extend(run.groups.iter().map(|group| (("group", group.name.clone()), &group.metrics)));
+    parts.extend(run.groups.iter().map(|group| (("group", group.name.as_str().into()), &group.metrics)));
     parts
 }
 
-fn part<'a>(run: &'a RunSummary, of: &str, name: &str) -> Option<&'a Metrics> {
-    let own = parts(run).into_iter().find(|((kind, own), _)| *kind == of && own == name);
-    own.map(|(_, metrics)| metrics)
+/// A column for each metric of the registry; one of which nothing was measured stays empty.
+type Columns = Vec<Column>;
+
+/// The values of a metric, run by run, as JSON with a comma before each.
+#[derive(Default)]
+struct Column {
+    values: Vec<u8>,
+    /// Runs so far.
+    runs: usize,
 }
 
-/// A column; none where nothing was measured.
-fn column(metric: &Metric, of: &str, name: &str, runs: &[Option<&Metrics>]) -> Option<Json> {
-    let value = |run: &Option<&Metrics>| match run.map_or(Value::Undefined, |run| run.get(metric.name)) {
-        Value::Undefined => Json::Null,
-        Value::Count(count) => json!(count),
-        Value::Number(number) => json!(rounded(number, 6)),
-        Value::Distribution(d) => {
-            json!([d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6)))
+impl Column {
+    /// The runs before this one that it has no value of have none.
+    fn skip_to(&mut self, run: usize) {
+        (self.runs..run).for_each(|_| self.values.extend(b",null"));
+        self.runs = run;
+    }
+}
+
+/// Adds the metrics of a part of this run. They stand in the registry's order, so that each is looked for after the one before.
+fn add(columns: &mut Columns, run: usize, metrics: &Metrics) {
+    let mut next = 0;
+    for (name, value) in metrics.iter() {
+        let after = (next..METRICS.len()).chain(0..next).find(|place| METRICS[*place].name == name);
+        let Some(place) = after.filter(|place| columns[*place].runs <= run) else { continue };
+        next = place + 1;
+        let column = &mut columns[place];
+        if value == Value::Undefined {
+            continue;
         }
-    };
-    let values: Vec<Json> = runs.iter().map(value).collect();
-    let any = values.iter().any(|value| !value.is_null());
-    any.then(|| {
-        json!({ "m": metric.name, "title": metric.title, "unit": metric.unit, "of": of, "name": name, "v": values })
-    })
+        column.skip_to(run);
+        column.runs += 1;
+        column.values.push(b',');
+        match value {
+            Value::Undefined => {}
+            Value::Count(count) => push(&count, &mut column.values),
+            Value::Number(number) => push(&rounded(number, 6), &mut column.values),
+            Value::Distribution(d) => {
+                let six = [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6));
+                push(&six, &mut column.values);
+            }
+        }
+    }
+}
+
+/// Appends numbers as JSON.
+fn push(numbers: &impl Serialize, out: &mut Vec<u8>) {
+    // They can always be written, and so can memory.
+    let _ = serde_json::to_writer(out, numbers);
 }
 
 #[cfg(test)]
@@ -91,7 +128,7 @@ mod tests {
             planned_runs: 2,
             runs: vec![run(Some(1.5)), run(None)],
         };
-        let script = script(&summary);
+        let script = String::from_utf8(script(&summary)).unwrap();
         assert!(script.contains("\"m\":\"goodput_mbps\"") && script.contains("\"v\":[1.5,null]"), "{script}");
         assert_eq!(script.matches("\"m\":").count(), 1);
     }

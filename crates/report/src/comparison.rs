@@ -73,7 +73,7 @@ pub fn write_comparison(
         planned_runs: summaries.len(),
         runs: summaries,
     };
-    out.write("report/metrics.js", columns::script(&summary).as_bytes())?;
+    out.write("report/metrics.js", &columns::script(&summary))?;
     write_pages(&out, &lab, &series)?;
     out.write("index.html", Pages::new(&lab).comparison("", judged).as_bytes())
 }

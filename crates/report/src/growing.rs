@@ -128,7 +128,7 @@ impl Growing {
             series.add(&self.out, numbers, text)
         };
         results.each(wanted, text)?;
-        self.out.write("report/metrics.js", columns::script(summary).as_bytes())?;
+        self.out.write("report/metrics.js", &columns::script(summary))?;
         write_pages(&self.out, &lab, &series)
     }
 }

@@ -380,7 +380,7 @@ pub struct Line {
     /// Whether it is no measurement but what bounds others, as a link's capacity does: drawn dotted.
     pub bound: bool,
     /// Its values, one for each point of the grid; none where nothing was measured.
-    pub values: Vec<Option<f64>>,
+    pub values: weir_record::Values,
 }
 
 /// What a line's colour tells.

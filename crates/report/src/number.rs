@@ -161,7 +161,37 @@ fn digits_of(value: f64, unit: f64) -> u32 {
 }
 
 /// Appends `digits / 10^places` without zeros that say nothing.
-fn push_decimal(mut digits: u32, mut places: usize, out: &mut String) {
+fn push_decimal(digits: u32, places: usize, out: &mut String) {
+    match digits {
+        1000..10_000 => push_four(digits, places, out),
+        _ => push_any(digits, places, out),
+    }
+}
+
+/// The same of four digits, which nearly all are: they are put in their places and appended at once.
+fn push_four(digits: u32, places: usize, out: &mut String) {
+    let figures = [digits / 1000, digits / 100 % 10, digits / 10 % 10, digits % 10].map(|d| b'0' + d as u8);
+    let told = figures.iter().rposition(|figure| *figure != b'0').map_or(0, |last| last + 1);
+    // Zero, the point, and zeros before the digits: there are at most ten places.
+    let mut text = [b'0'; 12];
+    let length = match 4usize.checked_sub(places) {
+        None | Some(0) => {
+            text[1] = b'.';
+            text[places - 2..places + 2].copy_from_slice(&figures);
+            places - 2 + told
+        }
+        Some(whole) => {
+            text[..whole].copy_from_slice(&figures[..whole]);
+            text[whole] = b'.';
+            text[whole + 1..5].copy_from_slice(&figures[whole..]);
+            if told > whole { told + 1 } else { whole }
+        }
+    };
+    // Figures and a point are text.
+    out.push_str(std::str::from_utf8(&text[..length]).unwrap_or_default());
+}
+
+fn push_any(mut digits: u32, mut places: usize, out: &mut String) {
     while places > 0 && digits.is_multiple_of(10) {
         (digits, places) = (digits / 10, places - 1);
     }

@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weir_engine::{Engine, Watch};
 use weir_plan::{Lab, Run};
-use weir_record::{Gathered, write_shard};
+use weir_record::{Gathered, Records, write_shard};
 use weir_sim::Simulator;
 
 type Failure = Box<dyn std::error::Error>;
@@ -45,7 +45,8 @@ fn main() -> Result<(), Failure> {
     let shards = Path::new(&out).with_extension("shards");
     let alone = |_: usize, runs: &[Run]| runs.iter().try_for_each(|run| simulate(run).map(drop));
     let kept = |number: usize, runs: &[Run]| {
-        let records = runs.iter().map(simulate).collect::<Result<Vec<_>, _>>()?;
+        let records = runs.iter().map(|run| Ok(Gathered::from(&simulate(run)?)));
+        let records = records.collect::<Result<Vec<_>, String>>()?;
         let records: Vec<&Gathered> = records.iter().collect();
         write_shard(&shards.join(number.to_string()), &records).map_err(|error| error.to_string())
     };
@@ -101,9 +102,9 @@ fn row(what: &str, of: &Median, whole: &Median) {
 }
 
 /// Simulates a run.
-fn simulate(run: &Run) -> Result<Gathered, String> {
+fn simulate(run: &Run) -> Result<Records, String> {
     let watch = Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
-    let mut records = Gathered::new();
+    let mut records = Records::default();
     Simulator.run(run, &mut records, &watch).map_err(|error| error.to_string())?;
     Ok(records)
 }

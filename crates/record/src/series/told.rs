@@ -1,7 +1,7 @@
 //! What the connections of each group tell of themselves, over time: what they take the path's rate for, and how streams with a deadline are
 //! protected.
 
-use super::{Grid, Series, Subject};
+use super::{Grid, Series, Subject, Values};
 use crate::info::RunInfo;
 use crate::metrics::ratio;
 use crate::metrics::told::{ESTIMATE, MODES};
@@ -38,13 +38,13 @@ pub(super) fn told_series(grid: &Grid, info: &RunInfo, records: &Records, out: &
         }
     }
     for (group, of) in (0..).zip(told) {
-        let mut add = |name: &'static str, values: Vec<Option<f64>>| {
+        let mut add = |name: &'static str, values: Values| {
             if !values.is_empty() {
                 out.push(Series { name: name.into(), of: Subject::Group(group), values });
             }
         };
         if !of.estimates.is_empty() {
-            add("capacity_estimate_mbps", grid.means(of.estimates.into_iter()));
+            add("capacity_estimate_mbps", grid.means_of(of.estimates.into_iter()));
         }
         for (mode, (_, part)) in MODES.iter().enumerate() {
             let share = |point: &[f64; MODES.len()]| ratio(100.0 * point[mode], point.iter().sum());
@@ -77,7 +77,7 @@ mod tests {
             }
         }
         let set = series(&info, &records, 600);
-        let of = |name| set.get(name, Subject::Group(1)).unwrap();
+        let of = |name| &**set.get(name, Subject::Group(1)).unwrap();
         assert_eq!(of("pure_arq_percent"), [Some(100.0), Some(75.0), None]);
         assert_eq!(of("fec_percent"), [Some(0.0), Some(25.0), None]);
         assert_eq!(of("capacity_estimate_mbps"), [Some(8.0); 3]);
