@@ -11,9 +11,11 @@ use weir_base::Time;
 /// A queue of at most 2^b sources, over 2^(64-b) nanoseconds: with a thousand sources half a year, with a million 4.8 hours.
 #[derive(Debug, Clone)]
 pub struct EventQueue {
-    /// The heap, then at least four keys of `u64::MAX`, so that the four children of a node can always be read.
+    /// The heap, then at least four keys of [`NOTHING`], so that the four children of a node can always be read.
     keys: Vec<u64>,
     len: usize,
+    /// The soonest event's key, as it stands at the root; [`NOTHING`] when there is none.
+    soonest: u64,
     source_bits: u32,
     /// The bits of a key that are the source's number.
     source_mask: u64,
@@ -22,14 +24,17 @@ pub struct EventQueue {
 }
 
 const ARITY: usize = 4;
+/// No event's key: its time would lie beyond the horizon.
+const NOTHING: u64 = u64::MAX;
 
 impl EventQueue {
     /// A queue for sources `0..sources`.
     pub fn new(sources: usize) -> EventQueue {
         let source_bits = usize::BITS - sources.max(2).saturating_sub(1).leading_zeros();
         EventQueue {
-            keys: vec![u64::MAX; ARITY + 1],
+            keys: vec![NOTHING; ARITY + 1],
             len: 0,
+            soonest: NOTHING,
             source_bits,
             source_mask: (1 << source_bits) - 1,
             passed: 0,
@@ -60,7 +65,7 @@ impl EventQueue {
     /// The soonest event: its time, or [`Time::NEVER`] when there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        if self.len == 0 { Time::NEVER } else { Time::from_nanos(self.keys[0] >> self.source_bits) }
+        if self.soonest == NOTHING { Time::NEVER } else { Time::from_nanos(self.soonest >> self.source_bits) }
     }
 
     /// All events, in no order: time and source.
@@ -82,7 +87,7 @@ impl EventQueue {
     /// The soonest event: time and source.
     #[inline]
     pub fn peek(&self) -> Option<(Time, usize)> {
-        (self.len > 0).then(|| self.event(self.keys[0]))
+        (self.soonest != NOTHING).then(|| self.event(self.soonest))
     }
 
     /// Adds an event. A source may be in the queue more than once.
@@ -92,7 +97,7 @@ impl EventQueue {
         let mut hole = self.len;
         self.len += 1;
         if self.len + ARITY > self.keys.len() {
-            self.keys.resize((self.len + ARITY) * 2, u64::MAX);
+            self.keys.resize((self.len + ARITY) * 2, NOTHING);
         }
         while hole > 0 {
             let parent = (hole - 1) / ARITY;
@@ -103,6 +108,7 @@ impl EventQueue {
             hole = parent;
         }
         self.keys[hole] = key;
+        self.soonest = self.soonest.min(key);
     }
 
     /// Takes the soonest event off.
@@ -111,26 +117,23 @@ impl EventQueue {
         if self.len == 0 {
             return;
         }
-        self.passed();
+        self.passed = self.soonest;
         self.len -= 1;
-        let last = std::mem::replace(&mut self.keys[self.len], u64::MAX);
+        let last = std::mem::replace(&mut self.keys[self.len], NOTHING);
         if self.len > 0 {
             self.sift_down(last);
+        } else {
+            self.soonest = NOTHING;
         }
     }
 
     /// Puts another event in the place of the soonest one: a pop and a push in one.
     #[inline(always)]
     pub fn replace(&mut self, at: Time, source: usize) {
+        debug_assert!(self.len > 0, "nothing to replace");
         let key = self.key(at, source);
-        self.passed();
+        self.passed = self.soonest;
         self.sift_down(key);
-    }
-
-    /// The soonest event goes.
-    #[inline]
-    fn passed(&mut self) {
-        self.passed = self.keys[0];
     }
 
     /// Puts a key in the place of the root, and down to where it belongs.
@@ -141,10 +144,10 @@ impl EventQueue {
         let [root, children @ ..] = top;
         let (least, at) = least_of(children);
         if least >= key {
-            *root = key;
+            (*root, self.soonest) = (key, key);
             return;
         }
-        *root = least;
+        (*root, self.soonest) = (least, least);
         let (mut hole, mut first) = (1 + at, (1 + at) * ARITY + 1);
         while first < self.len {
             let Some(children) = self.keys.get(first..).and_then(|keys| keys.first_chunk()) else { break };

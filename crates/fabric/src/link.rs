@@ -267,15 +267,19 @@ impl<P: Wire> Link<P> {
         if self.instrumented {
             around.show(self.index, &packet, PacketEvent::Arrived, now);
         }
+        let idle = !self.armed && now >= self.free_at && self.pacing.is_none();
+        debug_assert!(!idle || self.queue.backlog().packets == 0, "what waits has an event");
         let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
+        if idle {
+            let packet = self.queue.pass(packet, now, &mut ledger)?;
+            self.send(packet, now, around);
+            return None;
+        }
         self.queue.enqueue(packet, now, &mut ledger);
         if self.armed {
             return None;
         }
-        if self.pacing.is_some() {
-            return self.taken_in(now, around);
-        }
-        if now >= self.free_at { self.transmit(now, around) } else { self.arm() }
+        if self.pacing.is_some() { self.taken_in(now, around) } else { self.arm() }
     }
 
     #[inline]
@@ -288,7 +292,15 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         self.armed = false;
-        let (packet, bytes) = self.begin(now, around)?;
+        let packet = self.take_out(now, around)?;
+        self.send(packet, now, around);
+        if self.queue.backlog().packets > 0 { self.arm() } else { None }
+    }
+
+    /// Sends a packet from now on.
+    #[inline(always)]
+    fn send(&mut self, packet: P, now: Time, around: &mut Around<P>) {
+        let bytes = self.begin(&packet, now, around);
         if bytes != self.last_sent.0 {
             let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
             self.last_sent = (bytes, busy);
@@ -297,14 +309,18 @@ impl<P: Wire> Link<P> {
         self.books.counters.busy += busy;
         self.free_at = now + busy;
         self.send_off(packet, self.free_at, now, around);
-        if self.queue.backlog().packets > 0 { self.arm() } else { None }
     }
 
-    /// Takes the next packet out of the queue, to be sent from now on; also its bytes, overhead included.
+    /// Takes the next packet out of the queue, to be sent from now on.
     #[inline(always)]
-    fn begin(&mut self, now: Time, around: &mut Around<P>) -> Option<(P, u64)> {
+    fn take_out(&mut self, now: Time, around: &mut Around<P>) -> Option<P> {
         let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
-        let packet = self.queue.dequeue(now, &mut ledger)?;
+        self.queue.dequeue(now, &mut ledger)
+    }
+
+    /// Notes that a packet is being sent from now on. Answers its bytes, overhead included.
+    #[inline(always)]
+    fn begin(&mut self, packet: &P, now: Time, around: &mut Around<P>) -> u64 {
         if let Some(left) = &mut self.books.card {
             left.push_back((packet.flow(), packet.wire_length(), now));
         }
@@ -318,9 +334,9 @@ impl<P: Wire> Link<P> {
         }
         if self.instrumented {
             self.delays[class].record(now.since(packet.arrived()));
-            around.show(self.index, &packet, PacketEvent::Sent, now);
+            around.show(self.index, packet, PacketEvent::Sent, now);
         }
-        Some((packet, bytes))
+        bytes
     }
 
     /// Puts a packet on its way at `leaves`.

@@ -44,6 +44,12 @@ pub trait Queue<P: Packet> {
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>);
     /// The next packet to send, if there is one; what is dropped on the way goes to `fate`.
     fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P>;
+    /// A packet arrives at the empty queue of a link that is free, and is sent at once unless it is dropped: [`Queue::enqueue`] and
+    /// [`Queue::dequeue`] in one.
+    fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        self.enqueue(packet, now, fate);
+        self.dequeue(now, fate)
+    }
     /// Runs every periodic step that is due; [`Queue::enqueue`] and [`Queue::dequeue`] call it themselves.
     fn update(&mut self, now: Time) {
         let _ = now;
@@ -224,6 +230,16 @@ mod apart {
     ) -> Option<P> {
         queue.dequeue(now, fate)
     }
+
+    #[inline(never)]
+    pub(super) fn pass<P: Packet, Q: Queue<P>>(
+        queue: &mut Q,
+        packet: P,
+        now: Time,
+        fate: &mut dyn Fate<P>,
+    ) -> Option<P> {
+        queue.pass(packet, now, fate)
+    }
 }
 
 /// Declares the registry: the configuration enum, the enum that dispatches per packet, and how one makes the other.
@@ -266,6 +282,10 @@ macro_rules! queues {
             #[inline(always)]
             fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
                 match self { $(Discipline::$Variant(queue) => apart::dequeue(queue, now, fate),)+ }
+            }
+            #[inline(always)]
+            fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+                match self { $(Discipline::$Variant(queue) => apart::pass(queue, packet, now, fate),)+ }
             }
             fn update(&mut self, now: Time) {
                 match self { $(Discipline::$Variant(queue) => Queue::<P>::update(queue, now),)+ }

@@ -299,16 +299,22 @@ impl<P: Packet> Pie<P> {
             random,
         }
     }
+
+    /// Gives a packet that arrives back, marked if it is to carry a signal, or drops it.
+    #[inline]
+    fn admit(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        self.update(now);
+        if !self.room.fits(self.backlog, packet.wire_length()) {
+            self.law.refuse(&mut self.variables, packet, DropReason::Full, now, fate);
+            return None;
+        }
+        self.law.admit(&mut self.variables, self.backlog, packet, &mut self.random, now, fate)
+    }
 }
 
 impl<P: Packet> Queue<P> for Pie<P> {
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
-        self.update(now);
-        if !self.room.fits(self.backlog, packet.wire_length()) {
-            return self.law.refuse(&mut self.variables, packet, DropReason::Full, now, fate);
-        }
-        let (law, variables) = (&self.law, &mut self.variables);
-        if let Some(packet) = law.admit(variables, self.backlog, packet, &mut self.random, now, fate) {
+        if let Some(packet) = self.admit(packet, now, fate) {
             self.backlog.add(&packet);
             self.packets.push_back(packet);
         }
@@ -319,6 +325,12 @@ impl<P: Packet> Queue<P> for Pie<P> {
         let packet = self.packets.pop_front()?;
         self.backlog.remove(&packet);
         self.law.left(&mut self.variables, &packet, self.packets.is_empty(), now);
+        Some(packet)
+    }
+
+    fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        let packet = self.admit(packet, now, fate)?;
+        self.law.left(&mut self.variables, &packet, true, now);
         Some(packet)
     }
 

@@ -141,6 +141,41 @@ fn watch(name: &str, config: &Config, steps: &[Step], most: Option<u32>) {
     assert_eq!(watched.queue.backlog(), crate::Backlog::default(), "{name}");
 }
 
+/// Of two queues with the same traffic one lets packets that find it empty pass, the other takes them in and gives them out.
+fn passes_as_through(name: &str, config: &Config, steps: &[Step]) {
+    let mut queues = [(); 2].map(|()| (build(config), TestFate::default(), vec![]));
+    if !queues[0].0.is_work_conserving() {
+        return;
+    }
+    let mut now = Time::ZERO;
+    for (number, step) in (0..).zip(steps) {
+        now += step.gap;
+        for (index, (queue, fate, sent)) in queues.iter_mut().enumerate() {
+            let Some((flow, ecn, length)) = step.packet else {
+                sent.extend(queue.dequeue(now, fate));
+                continue;
+            };
+            let mut packet = TestPacket { flow, number, ..TestPacket::new(length, ecn) };
+            packet.arrive(now);
+            // Every second packet that finds it empty finds the link free, too.
+            if queue.backlog().packets > 0 || number % 2 == 0 {
+                queue.enqueue(packet, now, fate);
+            } else if index == 0 {
+                sent.extend(queue.pass(packet, now, fate));
+            } else {
+                queue.enqueue(packet, now, fate);
+                sent.extend(queue.dequeue(now, fate));
+            }
+        }
+        let [passed, through] = queues.each_ref().map(|(queue, fate, sent)| {
+            let mut state = vec![];
+            queue.state(&mut |value, is| state.push((value.to_string(), is)));
+            (queue.backlog(), state, fate.dropped, fate.marked, sent.clone())
+        });
+        assert_eq!(passed, through, "{name}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -157,6 +192,13 @@ proptest! {
             if let Some(config) = limited(&config, &Limit::Packets(limit).to_string()) {
                 watch(&name, &config, &steps, Some(limit));
             }
+        }
+    }
+
+    #[test]
+    fn a_packet_that_passes_leaves_the_queue_as_if_it_had_gone_through(steps in steps()) {
+        for (name, config) in configs() {
+            passes_as_through(&name, &config, &steps);
         }
     }
 }

@@ -59,6 +59,15 @@ impl<P: Packet> Queue<P> for TailDrop<P> {
         Some(packet)
     }
 
+    #[inline]
+    fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        if self.room.fits(self.backlog, packet.wire_length()) {
+            return Some(packet);
+        }
+        fate.dropped(packet, DropReason::Full, now);
+        None
+    }
+
     fn takes(&self, _: FlowId, length: u32) -> bool {
         self.room.fits(self.backlog, length)
     }

@@ -11,16 +11,12 @@ const UDP_HEADER: u64 = 8;
 
 /// A flow at work.
 pub(crate) struct Flow {
-    /// Where packets of its two ends come from and go to.
-    addresses: [FlowAddress; 2],
+    /// How packets of its two ends leave.
+    outlets: [Outlet; 2],
     /// The application that drives it: its place among the world's.
     pub(crate) application: u32,
     /// Whether the application is to be asked when an end has moved, for each of the two.
     pub(crate) asks: [bool; 2],
-    /// Whether its packets are datagrams.
-    pub(crate) datagrams: bool,
-    /// Whether the network itself sends its datagrams, at the very times asked for.
-    pub(crate) exact: bool,
     /// Whether it is one of many that were drawn: its connection is dropped when it is complete.
     pub(crate) drawn: bool,
     /// The card of its sending host, and what of the flow waits in it.
@@ -36,9 +32,10 @@ pub(crate) struct Flow {
 /// How packets of one of a flow's ends leave its host.
 #[derive(Clone, Copy)]
 pub(crate) struct Outlet {
+    /// Where they come from and go to.
     pub(crate) address: FlowAddress,
     pub(crate) datagrams: bool,
-    /// Whether each leaves at the very time at which it is sent.
+    /// Whether the network itself sends them, each at the very time asked for.
     pub(crate) exact: bool,
     /// Whether it is the receiving end, which mostly sends one packet at a time.
     pub(crate) answers: bool,
@@ -64,18 +61,17 @@ impl Flow {
         let group = &run.groups[run.flows[number].group];
         let exact = group.workload.role().datagrams().is_some_and(|datagrams| datagrams.exact);
         let Pair { from, to, .. } = run.pair(number);
-        let address = |from: usize, to: usize| FlowAddress {
-            flow: number as u32,
-            from: from as u16,
-            to: to as u16,
-            ip: group.ip,
+        let datagrams = group.tcp().is_none();
+        let outlet = |from: usize, to: usize, answers: bool| Outlet {
+            address: FlowAddress { flow: number as u32, from: from as u16, to: to as u16, ip: group.ip },
+            datagrams,
+            exact,
+            answers,
         };
         Flow {
-            addresses: [address(from, to), address(to, from)],
+            outlets: [outlet(from, to, false), outlet(to, from, true)],
             application: application as u32,
             asks: [false; 2],
-            datagrams: group.tcp().is_none(),
-            exact,
             drawn: group.workload.has_random_arrivals(),
             card: run.network.nodes[from].card.map(InCard::new),
             ends: None,
@@ -86,14 +82,14 @@ impl Flow {
 
     /// The flow begins: it gets its two ends.
     pub(crate) fn begin(&mut self, run: &Run, number: usize) {
-        let headers = u64::from(self.addresses[0].ip.header()) + UDP_HEADER;
+        let headers = u64::from(self.outlets[0].address.ip.header()) + UDP_HEADER;
         let ends = run.ends(number).map(|ends| ends.map(|end| EndSocket::new(end, headers)));
         self.ends = ends.map(Box::new);
     }
 
     /// The flow begins as one more stream of the connection of another.
     pub(crate) fn join(&mut self, run: &Run, number: usize, other: &mut Flow) {
-        let headers = u64::from(self.addresses[0].ip.header()) + UDP_HEADER;
+        let headers = u64::from(self.outlets[0].address.ip.header()) + UDP_HEADER;
         let ends = other.ends.as_mut().map(|ends| ends.each_mut().map(|socket| &mut socket.end));
         let ends = ends.and_then(|ends| run.join(number, ends));
         self.ends = ends.map(|ends| Box::new(ends.map(|end| EndSocket::new(end, headers))));
@@ -107,26 +103,25 @@ impl Flow {
     /// Which of its ends is at this host.
     #[inline]
     pub(crate) fn end_at(&self, host: usize) -> End {
-        if host == usize::from(self.addresses[0].from) { End::Sender } else { End::Receiver }
+        if host == usize::from(self.outlets[0].address.from) { End::Sender } else { End::Receiver }
     }
 
-    /// How packets of one of its ends leave, unless by a card.
+    /// How packets of one of its ends leave.
     #[inline]
-    pub(crate) fn outlet(&self, end: End) -> Option<Outlet> {
-        let Flow { datagrams, exact, .. } = *self;
-        let by_card = self.card.is_some() && end == End::Sender;
-        (!by_card).then_some(Outlet {
-            address: self.address(end),
-            datagrams,
-            exact,
-            answers: end == End::Receiver,
-        })
+    pub(crate) fn outlet(&self, end: End) -> Outlet {
+        self.outlets[end as usize]
     }
 
-    /// Where packets of one of its ends come from and go to.
+    /// Whether packets of one of its ends leave by a card.
     #[inline]
-    pub(crate) fn address(&self, end: End) -> FlowAddress {
-        self.addresses[end as usize]
+    pub(crate) fn has_card(&self, end: End) -> bool {
+        end == End::Sender && self.card.is_some()
+    }
+
+    /// One of its ends, and how its packets leave.
+    #[inline]
+    pub(crate) fn end_and_outlet(&mut self, end: End) -> Option<(&mut weir_transport::End, &Outlet)> {
+        Some((&mut self.ends.as_mut()?[end as usize].end, &self.outlets[end as usize]))
     }
 
     #[inline]

@@ -6,10 +6,12 @@
 
 mod sampling;
 mod shared;
+mod turn;
 
 use crate::flow::{Ends, Flow, Outlet};
 use crate::packet::{Pool, SimPacket};
 use std::ops::Range;
+use turn::{News, transmit, turn};
 use weir_base::{FlowId, Packet, Time};
 use weir_engine::{EngineError, Outcome, PacketLog, Sampler, Watch, observer, record_counts, record_notice};
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
@@ -313,32 +315,28 @@ impl<'a> World<'a> {
     #[inline(always)]
     fn flush_one(&mut self, number: usize, end: End, now: Time) {
         let mut flow = &mut self.flows[number];
-        if flow.card.is_some() && end == End::Sender {
+        let has_card = flow.has_card(end);
+        if has_card {
             self.transmit_by_card(number, now);
             flow = &mut self.flows[number];
         }
         let (told, drawn) = (flow.told, flow.drawn);
-        let outlet = flow.outlet(end);
-        let Some(endpoint) = flow.end(end) else { return };
-        // Of the two ends the receiving one mostly has nothing to send.
-        if let Some(outlet) = outlet.filter(|_| end == End::Sender || !endpoint.is_quiet()) {
-            transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now);
-        }
-        let due = endpoint.next_timer();
-        if end == End::Receiver {
-            if endpoint.finished() {
-                return self.ended(number, now);
-            }
-        } else {
-            let counts = endpoint.counts();
-            if counts != told {
-                self.tell_events(number, counts, now);
-            }
+        let Some((endpoint, outlet)) = flow.end_and_outlet(end) else { return };
+        let outlet = (!has_card).then_some(outlet);
+        // TCP, which nearly all are, is told apart once.
+        let turn = match endpoint {
+            weir_transport::End::Tcp(tcp) => turn(tcp, end, outlet, &mut self.pool, &mut self.fabric, now),
+            other => turn(other, end, outlet, &mut self.pool, &mut self.fabric, now),
+        };
+        match turn.news {
+            News::Finished => return self.ended(number, now),
+            News::Counts(counts) if counts != told => self.tell_events(number, counts, now),
+            News::Counts(_) | News::Nothing => {}
         }
         if drawn {
             self.give_back(number, now);
         }
-        self.arm(number, end as usize, due);
+        self.arm(number, end as usize, turn.due);
     }
 
     /// Everything that the sender had has arrived.
@@ -351,11 +349,8 @@ impl<'a> World<'a> {
             application.on_end(flow, End::Receiver, true, now, &mut Ends(&mut self.flows[all]), tell)
         };
         self.learn_cares(self.flows[number].application as usize);
-        if closes {
-            let flow = &mut self.flows[number];
-            if let (Some(outlet), Some(endpoint)) = (flow.outlet(End::Receiver), flow.end(End::Receiver)) {
-                transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now);
-            }
+        if closes && let Some((endpoint, outlet)) = self.flows[number].end_and_outlet(End::Receiver) {
+            transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now);
         }
         if self.flows[number].drawn {
             self.give_back(number, now);
@@ -378,7 +373,7 @@ impl<'a> World<'a> {
     /// may wait in it.
     fn transmit_by_card(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
-        let (address, datagrams) = (flow.address(End::Sender), flow.datagrams);
+        let Outlet { address, datagrams, .. } = flow.outlet(End::Sender);
         let (from, to) = (usize::from(address.from), usize::from(address.to));
         let mtu = self.run.mtu(number).get() as u32;
         loop {
@@ -428,33 +423,6 @@ impl<'a> World<'a> {
         if due < self.armed[source] {
             self.armed[source] = due;
             self.timers.push(due, source);
-        }
-    }
-}
-
-/// Hands every packet that an end wants to send to the fabric.
-#[inline(never)]
-fn transmit(
-    endpoint: &mut weir_transport::End,
-    outlet: Outlet,
-    pool: &mut Pool,
-    fabric: &mut Fabric<SimPacket>,
-    now: Time,
-) {
-    let Outlet { address, datagrams, exact, answers } = outlet;
-    loop {
-        let mut packet = pool.take(datagrams, fabric);
-        let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
-            return pool.take_back(packet);
-        };
-        packet.address(ecn, address);
-        if exact {
-            fabric.inject_exact(address.from.into(), packet, now);
-        } else {
-            fabric.inject(address.from.into(), packet, now);
-        }
-        if answers && endpoint.is_quiet() {
-            return;
         }
     }
 }

@@ -316,8 +316,14 @@ impl<P: Wire> Link<P> {
         if pacing.radio.is_some() { self.send_aggregate(now, around) } else { self.send_one(now, around) }
     }
 
-    fn take_carried(&mut self) -> Option<(P, u64)> {
-        self.pacing.as_mut()?.carried.take()
+    /// The packet that is sent next, and what of its bytes is left to send: one that was begun before, or the next of the queue.
+    fn next_out(&mut self, now: Time, around: &mut Around<P>) -> Option<(P, u64)> {
+        if let Some(begun) = self.pacing.as_mut()?.carried.take() {
+            return Some(begun);
+        }
+        let packet = self.take_out(now, around)?;
+        let bytes = self.begin(&packet, now, around);
+        Some((packet, bytes))
     }
 
     /// Uses the opportunity of this moment for as many packets as its bytes suffice for.
@@ -327,7 +333,7 @@ impl<P: Wire> Link<P> {
         self.count_idle(now);
         let mut room = OPPORTUNITY.get();
         while room > 0 {
-            let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, around)) else {
+            let Some((packet, left)) = self.next_out(now, around) else {
                 break;
             };
             if left <= room {
@@ -347,7 +353,7 @@ impl<P: Wire> Link<P> {
     /// Sends one packet at the rate of a trace in steps, or at the link's own.
     fn send_one(&mut self, now: Time, around: &mut Around<P>) {
         self.count_idle(now);
-        let Some((packet, left)) = self.take_carried().or_else(|| self.begin(now, around)) else { return };
+        let Some((packet, left)) = self.next_out(now, around) else { return };
         let Some(pacing) = &mut self.pacing else { return };
         let bytes = Bytes::new(left);
         let done = match &pacing.trace {
@@ -388,7 +394,7 @@ impl<P: Wire> Link<P> {
         let mut aggregate = Aggregate::default();
         let mut sent_bytes = [0; 4];
         while aggregate.takes(longest, &wifi, rate) {
-            let Some((packet, bytes)) = self.take_carried().or_else(|| self.begin(now, around)) else {
+            let Some((packet, bytes)) = self.next_out(now, around) else {
                 break;
             };
             aggregate.add(bytes);

@@ -1,9 +1,8 @@
 //! Connections that several flows share.
 
 use super::World;
-use crate::flow::Outlet;
+use super::turn::transmit_one;
 use weir_base::Time;
-use weir_transport::Endpoint;
 use weir_workload::End;
 
 impl World<'_> {
@@ -41,19 +40,11 @@ impl World<'_> {
     /// Hands the next packet to the fabric if it is this flow's; answers whether it is.
     fn transmit_one(&mut self, number: usize, end: End, now: Time) -> bool {
         let flow = &mut self.flows[number];
-        let Some(Outlet { address, datagrams, exact, .. }) = flow.outlet(end) else { return false };
-        let Some(endpoint) = flow.end(end) else { return false };
-        let mut packet = self.pool.take(datagrams, &mut self.fabric);
-        let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
-            self.pool.take_back(packet);
+        if flow.has_card(end) {
             return false;
-        };
-        packet.address(ecn, address);
-        if exact {
-            self.fabric.inject_exact(address.from.into(), packet, now);
-        } else {
-            self.fabric.inject(address.from.into(), packet, now);
         }
-        true
+        flow.end_and_outlet(end).is_some_and(|(endpoint, outlet)| {
+            transmit_one(endpoint, outlet, &mut self.pool, &mut self.fabric, now)
+        })
     }
 }

@@ -221,7 +221,12 @@ impl Segment {
     }
 
     /// Bytes of the IPv4 packet that carries it.
+    #[inline]
     pub fn packet_len(&self) -> u32 {
+        if self.sack.count | self.counters.form == 0 && !self.flags.has(Flags::SYN) {
+            // As nearly all are.
+            return HEADERS + TIMESTAMPS + u32::from(self.len);
+        }
         let options =
             if self.flags.has(Flags::SYN) { SYN_OPTIONS } else { self.options_len() + self.counters.len() };
         HEADERS + options + u32::from(self.len)
