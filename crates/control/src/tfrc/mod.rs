@@ -5,7 +5,9 @@
 mod equation;
 mod gaps;
 mod intervals;
+mod recent;
 
 pub use equation::{LONGEST_GAP, initial_window, loss_event_rate_of, throughput};
 pub use gaps::{Gaps, Losses};
 pub use intervals::LossIntervals;
+pub use recent::recent_throughput;

@@ -9,7 +9,7 @@ mod rap;
 mod tfrc;
 
 pub use rap::Config as RapConfig;
-pub use tfrc::{Config as TfrcConfig, Variant};
+pub use tfrc::{Config as TfrcConfig, Tcp, Variant};
 
 use weir_base::{Span, Time};
 

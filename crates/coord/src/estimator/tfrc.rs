@@ -9,7 +9,9 @@
 use super::{Conditions, Event};
 use serde::{Deserialize, Serialize};
 use weir_base::Rate;
-use weir_control::tfrc::{self, LONGEST_GAP, LossIntervals, initial_window, loss_event_rate_of};
+use weir_control::tfrc::{
+    LONGEST_GAP, LossIntervals, initial_window, loss_event_rate_of, recent_throughput, throughput,
+};
 
 /// Which reading of the estimator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -21,12 +23,24 @@ pub enum Variant {
     Dissertation,
 }
 
+/// The TCP of which the equation gives the throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tcp {
+    /// Reno, which waits for a timeout where fewer than three later packets follow a lost one (RFC 5348, section 3.1).
+    Reno,
+    /// With SACK and RACK, which wait for one only where a whole recovery is lost (RFC 8985).
+    Rack,
+}
+
 /// Parameters of the estimator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Which reading of the estimator.
     pub variant: Variant,
+    /// The TCP of which the equation gives the throughput. `packets_acked` and `timeout_rtts` are Reno's.
+    pub tcp: Tcp,
     /// Packets that one acknowledgement of the TCP in the equation covers (`b`).
     #[schemars(range(min = 1, max = 2))]
     pub packets_acked: u32,
@@ -43,10 +57,22 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             variant: Variant::Rfc5348,
+            tcp: Tcp::Reno,
             packets_acked: 1,
             timeout_rtts: 4.0,
             discounting: true,
             default_rate: Rate::from_mbit_per_sec(1),
+        }
+    }
+}
+
+impl Config {
+    /// Bytes a second at this loss event rate.
+    fn throughput(&self, conditions: &Conditions, p: f64) -> f64 {
+        let Conditions { size, rtt, .. } = *conditions;
+        match self.tcp {
+            Tcp::Reno => throughput(size, rtt, p, self.packets_acked.into(), self.timeout_rtts),
+            Tcp::Rack => recent_throughput(size, rtt, p),
         }
     }
 }
@@ -74,12 +100,8 @@ impl Tfrc {
     /// Packets were lost.
     pub fn lost(&mut self, event: &Event, conditions: &Conditions) {
         // The interval before the first loss is the one that explains the rate until then (RFC 5348, section 6.3.1).
-        let Config { packets_acked, timeout_rtts, .. } = self.config;
-        let first = || {
-            let Conditions { size, rtt, receiving, .. } = *conditions;
-            let equation = |p| tfrc::throughput(size, rtt, p, packets_acked.into(), timeout_rtts);
-            1.0 / loss_event_rate_of(receiving, equation)
-        };
+        let config = &self.config;
+        let first = || 1.0 / loss_event_rate_of(conditions.receiving, |p| config.throughput(conditions, p));
         self.history.lost(event.sequence, event.count, event.at, conditions.rtt, first);
     }
 
@@ -87,8 +109,7 @@ impl Tfrc {
     #[inline]
     pub fn rate(&self, conditions: &Conditions) -> f64 {
         let Conditions { rtt, size, receiving, .. } = *conditions;
-        let Config { packets_acked, timeout_rtts, .. } = self.config;
-        let equation = |p| tfrc::throughput(size, rtt, p, packets_acked.into(), timeout_rtts);
+        let equation = |p| self.config.throughput(conditions, p);
         let received = || (initial_window(size) / rtt.as_secs_f64()).max(2.0 * receiving);
         let rate = match (self.history.loss_event_rate(), self.config.variant) {
             (None, Variant::Rfc5348) => received(),
@@ -132,6 +153,18 @@ mod tests {
         let tfrc = after(Config::default(), &[500], 328_010.0);
         let p = tfrc.history.loss_event_rate().unwrap();
         assert!((p / 0.01 - 1.0).abs() < 0.002, "{p}");
+    }
+
+    #[test]
+    fn where_windows_are_small_a_tcp_that_repairs_them_has_more() {
+        let rate = |tcp, apart: u64| {
+            let losses: Vec<u64> = (0..12).map(|n| n * apart).collect();
+            let timeout_rtts = 2.0;
+            after(Config { tcp, timeout_rtts, ..Config::default() }, &losses, 1e9).rate(&conditions(50, 1e9))
+        };
+        // They are within 4 % of each other at one loss in 100 packets; at one in 6 the newer TCP has 1.66 times as much.
+        assert!((rate(Tcp::Rack, 100) / rate(Tcp::Reno, 100) - 1.0).abs() < 0.05);
+        assert!(rate(Tcp::Rack, 6) / rate(Tcp::Reno, 6) > 1.5);
     }
 
     #[test]

@@ -115,6 +115,12 @@ impl Connection {
         bytes.get().div_ceil(self.packet.into())
     }
 
+    /// How many packets may leave together. All but one of a window, since TCP waits for an acknowledgement between them. One while
+    /// something that was lost has not arrived: TCP's receiver then acknowledges each segment (RFC 5681, section 4.2).
+    fn together(&self) -> u64 {
+        if self.sender.is_recovering() { 1 } else { self.window().saturating_sub(1) }
+    }
+
     /// The next paced packet, if one is due.
     fn paced(&mut self, datagram: &mut Datagram, now: Time) -> bool {
         if self.state != State::Open || now < self.pacer.due(self.guide.rate()) {
@@ -128,7 +134,7 @@ impl Connection {
         };
         self.put(header, sent.at, sent.length, datagram, now);
         let length = self.ip_header + UDP_HEADER + datagram.payload();
-        self.pacer.leaves(length, self.window(), self.guide.rate(), now);
+        self.pacer.leaves(length, self.together(), self.guide.rate(), now);
         true
     }
 }

@@ -54,8 +54,8 @@ pub struct Parameters {
     #[serde(deserialize_with = "jitter")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
-    /// How many packets leave together, with a gap as long as all of theirs behind them; at most half of those that a round trip
-    /// takes. TCP with delayed acknowledgements sends two.
+    /// How many packets leave together, with a gap as long as all of theirs behind them; at most all but one of those that a round
+    /// trip takes, and one at a time while a loss is repaired. TCP with delayed acknowledgements sends two.
     #[serde(deserialize_with = "burst")]
     #[schemars(range(min = 1, max = 64))]
     pub burst: u32,

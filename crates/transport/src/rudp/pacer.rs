@@ -6,7 +6,7 @@
 //!
 //! A full queue also drops more of packets that come in pairs than of single ones. TCP sends two segments for each delayed
 //! acknowledgement (RFC 5681, section 4.2). With `burst` so many packets leave together and the gap behind them is theirs, so that a
-//! flow loses as much as a flow of TCP does beside it; at most half a window, since TCP waits for an acknowledgement between them.
+//! flow loses about as much as a flow of TCP does beside it; fewer where TCP would send fewer.
 
 use weir_base::{Bytes, Random, Rate, Span, Time};
 
@@ -36,8 +36,8 @@ impl Pacer {
         })
     }
 
-    /// A packet of this length leaves now, at or after the time that is due. `window` is how many packets a round trip takes.
-    pub(crate) fn leaves(&mut self, length: u32, window: u64, rate: Rate, now: Time) {
+    /// A packet of this length leaves now, at or after the time that is due. `most` is how many may leave together at present.
+    pub(crate) fn leaves(&mut self, length: u32, most: u64, rate: Rate, now: Time) {
         if let (Some((at, before, factor)), 1..) = (self.left, self.together) {
             self.together -= 1;
             if now.since(at) <= gap(length, rate) {
@@ -46,7 +46,7 @@ impl Pacer {
             }
         }
         let due = self.due(rate);
-        self.together = self.burst.min((window / 2) as u32).saturating_sub(1);
+        self.together = most.min(self.burst.into()).saturating_sub(1) as u32;
         // A sender that is late by less than a gap makes up for it; one that was idle does not.
         let at = if self.left.is_some() && now.since(due) <= gap(length, rate) { due } else { now };
         let factor =
@@ -94,17 +94,18 @@ mod tests {
     #[test]
     fn a_burst_leaves_together_and_its_gap_is_that_of_all_its_packets() {
         let rate = Rate::from_mbit_per_sec(10);
-        let departures = |window| {
+        let departures = |most| {
             let mut pacer = Pacer::new(0.0, 2, Random::stream(1, "pacer"));
             let times = (0..5).map(|_| {
                 let due = pacer.due(rate);
-                pacer.leaves(1250, window, rate, due);
+                pacer.leaves(1250, most, rate, due);
                 due.as_nanos() / 1_000_000
             });
             times.collect::<Vec<_>>()
         };
-        assert_eq!(departures(4), [0, 0, 2, 2, 4]);
-        assert_eq!(departures(3), [0, 1, 2, 3, 4], "half a window is one packet");
+        assert_eq!(departures(2), [0, 0, 2, 2, 4]);
+        assert_eq!(departures(9), [0, 0, 2, 2, 4]);
+        assert_eq!(departures(1), [0, 1, 2, 3, 4]);
     }
 
     #[test]

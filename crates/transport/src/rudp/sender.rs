@@ -22,6 +22,8 @@ struct Segment {
     acknowledged: bool,
     /// Whether it waits to be retransmitted.
     lost: bool,
+    /// Whether it was ever lost.
+    was_lost: bool,
 }
 
 /// What a transmission carries.
@@ -54,8 +56,9 @@ pub(crate) struct Sender {
     /// Number of the next transmission; those in `transmissions`, each with its segment, end before it.
     next: u32,
     transmissions: VecDeque<u32>,
-    /// Segments that wait to be retransmitted.
+    /// Segments that wait to be retransmitted, and those that were lost and are not acknowledged.
     losses: u32,
+    unrepaired: u32,
     /// Smoothed round trip time and mean deviation, in seconds.
     rtt: Option<(f64, f64)>,
     /// Timeouts in a row.
@@ -81,6 +84,7 @@ impl Sender {
             next: 0,
             transmissions: VecDeque::new(),
             losses: 0,
+            unrepaired: 0,
             rtt: None,
             backoff: 0,
             timeout: Time::NEVER,
@@ -152,6 +156,7 @@ impl Sender {
                     sent: None,
                     acknowledged: false,
                     lost: false,
+                    was_lost: false,
                 });
                 self.segments.len() - 1
             }
@@ -212,6 +217,7 @@ impl Sender {
         if !segment.acknowledged {
             segment.acknowledged = true;
             self.losses -= u32::from(std::mem::take(&mut segment.lost));
+            self.unrepaired -= u32::from(segment.was_lost);
             self.outstanding -= u64::from(segment.length);
             self.acknowledged += u64::from(segment.length);
         }
@@ -222,9 +228,15 @@ impl Sender {
         let Some(segment) = self.segments.get_mut(at) else { return };
         let last = segment.sent.map(|(number, _)| number);
         if !segment.acknowledged && !segment.lost && last.is_some() && (number.is_none() || number == last) {
-            segment.lost = true;
+            self.unrepaired += u32::from(!segment.was_lost);
+            (segment.lost, segment.was_lost) = (true, true);
             self.losses += 1;
         }
+    }
+
+    /// Whether something that was lost is not acknowledged yet.
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.unrepaired > 0
     }
 
     /// The timeout has passed: the first segment is retransmitted, and all that left no later than it.
@@ -313,11 +325,13 @@ mod tests {
         sender.acknowledged(2, 0, ms(51));
         assert!(!sender.has_more());
         sender.acknowledged(3, 0, ms(52));
+        assert!(sender.is_recovering());
         let again = Transmission { number: 5, sequence: 0, length: 100, at: 0, fin: false };
         assert_eq!(sender.transmit(ms(53)), Some(again));
+        assert!(sender.is_recovering(), "until it has arrived");
         // The echo of the retransmission brings the acknowledgement of all four, and a sample of its own.
         sender.acknowledged(5, 4, ms(103));
-        assert_eq!((sender.held(), sender.retransmitted), (100, 1));
+        assert_eq!((sender.held(), sender.retransmitted, sender.is_recovering()), (100, 1, false));
         assert_eq!(sender.first, 4);
     }
 
@@ -340,7 +354,11 @@ mod tests {
         assert_eq!(again, [0, 1, 2, 3, 4]);
         // A late echo of the first transmission still counts for its segment.
         sender.acknowledged(0, 1, ms(1002));
-        assert_eq!(sender.held(), 400);
+        assert_eq!((sender.held(), sender.is_recovering()), (400, true));
+        // What is lost once more and acknowledged all at once leaves nothing to repair.
+        sender.on_timer(ms(9000));
+        sender.acknowledged(9, 5, ms(9001));
+        assert_eq!((sender.held(), sender.has_more(), sender.is_recovering()), (0, false, false));
     }
 
     #[test]
