@@ -80,6 +80,11 @@ impl Connection {
         Connection { content: Some(Content::default()), ..self }
     }
 
+    /// The same, with messages that each begin with a packet of their own.
+    pub(crate) fn with_messages_apart(self) -> Connection {
+        Connection { sender: self.sender.with_messages_apart(), ..self }
+    }
+
     fn own(&self) -> Own {
         Own {
             frame: Bytes::new(self.frame),

@@ -59,6 +59,8 @@ pub struct Parameters {
     #[serde(deserialize_with = "burst")]
     #[schemars(range(min = 1, max = 64))]
     pub burst: u32,
+    /// Whether each message, a frame of an ensemble, begins with a packet of its own. Otherwise a packet is filled up with the next one.
+    pub messages_apart: bool,
 }
 
 impl Default for Parameters {
@@ -73,6 +75,7 @@ impl Default for Parameters {
             buffer_by_flowshare: false,
             jitter: 0.0,
             burst: 1,
+            messages_apart: false,
         }
     }
 }
@@ -142,7 +145,12 @@ impl Transport for Parameters {
             let packet = setup.mtu.get() as u32;
             let pacer =
                 Pacer::new(self.jitter, self.burst, Random::stream_of(setup.seed, "pacer", setup.flow));
-            End::Other(Box::new(Connection::new(guide, pacer, packet, setup.ip_header, setup.ecn)))
+            let connection = Connection::new(guide, pacer, packet, setup.ip_header, setup.ecn);
+            End::Other(Box::new(if self.messages_apart {
+                connection.with_messages_apart()
+            } else {
+                connection
+            }))
         })
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Sender {
     /// Written bytes that are in no segment, and where they begin in the stream.
     waiting: u64,
     next_at: u64,
+    /// Where the messages among them end in the stream, if no segment is to hold parts of two; the last one may go on.
+    ends: Option<VecDeque<u64>>,
     /// Bytes in segments that are not acknowledged.
     outstanding: u64,
     closed: bool,
@@ -78,6 +80,7 @@ impl Sender {
             segments: VecDeque::new(),
             waiting: 0,
             next_at: 0,
+            ends: None,
             outstanding: 0,
             closed: false,
             fin: Fin::NotSent,
@@ -94,12 +97,40 @@ impl Sender {
         }
     }
 
-    /// Takes bytes as far as no more than `threshold` are written and not acknowledged; answers how many.
+    /// The same, with segments that hold parts of one message alone.
+    pub(crate) fn with_messages_apart(self) -> Sender {
+        Sender { ends: Some(VecDeque::new()), ..self }
+    }
+
+    /// Takes bytes of a message as far as no more than `threshold` are written and not acknowledged; answers how many. Where messages
+    /// are kept apart, one that does not fit is taken in full segments.
     pub(crate) fn write(&mut self, bytes: u64, threshold: u64) -> u64 {
         let room = if self.closed { 0 } else { threshold.saturating_sub(self.held()) };
-        let taken = bytes.min(room);
+        let mut taken = bytes.min(room);
+        if let Some(ends) = &mut self.ends {
+            if (1..=room).contains(&bytes) {
+                ends.push_back(self.next_at + self.waiting + bytes);
+            } else {
+                taken -= taken % u64::from(self.payload);
+            }
+        }
         self.waiting += taken;
         taken
+    }
+
+    /// Takes the bytes of the next segment from those that wait: how many they are.
+    fn cut(&mut self) -> u32 {
+        let mut length = self.waiting.min(self.payload.into());
+        if let Some(ends) = &mut self.ends
+            && let Some(left) = ends.front().map(|end| end - self.next_at).filter(|left| *left <= length)
+        {
+            ends.pop_front();
+            length = left;
+        }
+        self.waiting -= length;
+        self.outstanding += length;
+        self.next_at += length;
+        length as u32
     }
 
     /// Where the first segment that is not acknowledged begins in the stream.
@@ -143,12 +174,8 @@ impl Sender {
                 if fin {
                     self.fin = Fin::Sent;
                 }
-                let length = self.waiting.min(self.payload.into());
-                self.waiting -= length;
-                self.outstanding += length;
-                let length = length as u32;
                 let at = self.next_at;
-                self.next_at += u64::from(length);
+                let length = self.cut();
                 self.segments.push_back(Segment {
                     length,
                     at,
@@ -368,6 +395,21 @@ mod tests {
         assert_eq!(sender.write(1000, 700), 0);
         sender.acknowledged(2, 3, ms(50));
         assert_eq!(sender.write(1000, 700), 300);
+    }
+
+    #[test]
+    fn messages_that_are_kept_apart_share_no_segment() {
+        let mut sender = Sender::new(100).with_messages_apart();
+        assert_eq!([sender.write(250, 400), sender.write(0, 400), sender.write(120, 400)], [250, 0, 120]);
+        let lengths = |sender: &mut Sender| -> Vec<u32> {
+            std::iter::from_fn(|| sender.transmit(ms(1))).map(|sent| sent.length).collect()
+        };
+        assert_eq!(lengths(&mut sender), [100, 100, 50, 100, 20]);
+        assert_eq!([sender.write(300, 620), sender.write(100, 620)], [200, 0], "250 bytes of room, then 50");
+        sender.acknowledged(2, 3, ms(50));
+        assert_eq!(sender.write(100, 620), 100, "what was left of it");
+        assert_eq!(sender.write(70, 620), 70);
+        assert_eq!(lengths(&mut sender), [100, 100, 100, 70]);
     }
 
     #[test]
