@@ -167,6 +167,11 @@ impl ResultFolder {
         self.found.runs.get(&cell_id(engine, &run.id)).map(|(_, place)| place)
     }
 
+    /// The runs that were there when it was opened.
+    pub(crate) fn found(&self) -> &Found {
+        &self.found
+    }
+
     /// What is known of a run that has just ended.
     pub fn describe(&self, engine: &str, run: &Run, outcome: Outcome) -> RunFile {
         let (id, build) = (cell_id(engine, &run.id), self.build.clone());

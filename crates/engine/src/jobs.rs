@@ -7,13 +7,13 @@ use crate::error::FolderError;
 use crate::folder::ResultFolder;
 use crate::place::Place;
 use crate::results::FinishedRun;
-use crate::run_file::cell_id;
+use crate::run_file::{RunFile, cell_id};
 use crate::shards::{self, Shards};
 use crate::{Engine, EngineError, Outcome, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_plan::Run;
 use weir_record::{Gathered, ParquetRecorder, Recorder, Records};
@@ -54,8 +54,8 @@ impl Default for Jobs<'_> {
 /// What has come of a tree of runs.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Runs done now.
-    pub done: usize,
+    /// The runs done now, as they ended.
+    pub finished: Vec<FinishedRun>,
     /// Runs that were there already.
     pub kept: usize,
     /// Runs that failed at first and were done when tried again.
@@ -127,10 +127,10 @@ pub fn run_all(
     if let Some(shards) = &session.shards {
         session.noted(shards.save(true));
     }
-    if let Some(error) = session.broken.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+    if let Some(error) = session.broken.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
-    let mut tally = session.tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut tally = session.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     tally.cancelled = cancel.load(Ordering::Relaxed);
     tally.failed.sort();
     Ok(tally)
@@ -217,23 +217,23 @@ impl Session<'_> {
         if let (Err(_), Some(shards)) = (&result, &self.shards) {
             self.noted(shards.given_up(place));
         }
-        let mut tally = self.tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match &result {
-            Ok(_) => {
-                tally.done += 1;
-                tally.retried += usize::from(attempt > 0);
-            }
-            Err(EngineError::Cancelled) => return,
-            Err(error) => tally.failed.push((cell_id(cell.engine.name(), &cell.run.id), error.to_string())),
-        }
-        drop(tally);
+        let tally = || self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
-            Ok(outcome) => self.progress.ended(place, Ok(&outcome)),
-            Err(error) => self.progress.ended(place, Err(&error.to_string())),
+            Ok(run) => {
+                self.progress.ended(place, Ok(&run.file.outcome));
+                tally().retried += usize::from(attempt > 0);
+                tally().finished.push(run);
+            }
+            Err(EngineError::Cancelled) => {}
+            Err(error) => {
+                let reason = error.to_string();
+                self.progress.ended(place, Err(&reason));
+                tally().failed.push((cell_id(cell.engine.name(), &cell.run.id), reason));
+            }
         }
     }
 
-    fn attempt(&self, place: usize, room: &mut Records) -> Result<Outcome, EngineError> {
+    fn attempt(&self, place: usize, room: &mut Records) -> Result<FinishedRun, EngineError> {
         match &self.shards {
             Some(shards) => self.for_shard(place, shards, room),
             None => self.for_folder(place),
@@ -241,24 +241,28 @@ impl Session<'_> {
     }
 
     /// Runs a cell whose records go to its shard.
-    fn for_shard(&self, place: usize, shards: &Shards, room: &mut Records) -> Result<Outcome, EngineError> {
-        let cell = &self.cells[place];
+    fn for_shard(
+        &self,
+        place: usize,
+        shards: &Shards,
+        room: &mut Records,
+    ) -> Result<FinishedRun, EngineError> {
         room.clear();
         let outcome = guarded(|| self.drive(place, room, None, None))?;
-        let file = self.folder.describe(cell.engine.name(), cell.run, outcome.clone());
+        let file = self.describe(place, outcome);
+        let finished = FinishedRun::new(self.cells[place].number, Arc::clone(&file), shards.place_of(place));
         // Its records are not on disk yet.
-        let finished = FinishedRun::new(cell.number, file.clone(), Place::Folder(PathBuf::new()));
         self.progress.recorded(&finished, room);
         shards.finished(place, file, Gathered::from(&*room)).map_err(|error| {
             let reason = error.to_string();
             self.noted(Err(error));
             EngineError::Failed(reason)
         })?;
-        Ok(outcome)
+        Ok(finished)
     }
 
     /// Runs a cell whose records have a folder of their own.
-    fn for_folder(&self, place: usize) -> Result<Outcome, EngineError> {
+    fn for_folder(&self, place: usize) -> Result<FinishedRun, EngineError> {
         let Cell { engine, run, number, .. } = self.cells[place];
         let engine = engine.name();
         let path = self.folder.begin(engine, run).map_err(failed)?;
@@ -274,12 +278,19 @@ impl Session<'_> {
             Ok(outcome)
         });
         let outcome = outcome.inspect_err(|_| self.folder.abandon(engine, run))?;
-        let file = self.folder.describe(engine, run, outcome.clone());
+        let file = self.describe(place, outcome);
         let path = self.folder.commit(&file).map_err(failed)?;
+        let finished = FinishedRun::new(number, file, Place::Folder(path));
         if let Some(records) = records {
-            self.progress.recorded(&FinishedRun::new(number, file, Place::Folder(path)), &records);
+            self.progress.recorded(&finished, &records);
         }
-        Ok(outcome)
+        Ok(finished)
+    }
+
+    /// What is known of the run of a cell that has just ended.
+    fn describe(&self, place: usize, outcome: Outcome) -> Arc<RunFile> {
+        let Cell { engine, run, .. } = self.cells[place];
+        Arc::new(self.folder.describe(engine.name(), run, outcome))
     }
 
     fn drive(
@@ -302,7 +313,7 @@ impl Session<'_> {
     }
 
     fn broken(&self) -> MutexGuard<'_, Option<FolderError>> {
-        self.broken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the first reason why results cannot be written.

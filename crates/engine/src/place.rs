@@ -47,7 +47,7 @@ impl Place {
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// The finished runs, by id.
-    pub(crate) runs: HashMap<String, (RunFile, Place)>,
+    pub(crate) runs: HashMap<String, (Arc<RunFile>, Place)>,
     /// The folders that cannot be read, and why, by name.
     pub(crate) faults: Vec<(String, RecordError)>,
     /// How many runs are described by files without a checksum: those of an older weir.
@@ -82,7 +82,7 @@ pub(crate) fn find(runs: &Path) -> io::Result<Found> {
                 found.unchecked += if checked { 0 } else { runs.len() };
                 for (file, place) in runs {
                     let path = place.folder().to_owned();
-                    if let Some((other, _)) = found.runs.insert(file.id.clone(), (file, place)) {
+                    if let Some((other, _)) = found.runs.insert(file.id.clone(), (file.into(), place)) {
                         let what = format!("the run {} stands in another folder too", other.id);
                         found.faults.push((name.clone(), RecordError::Corrupt { path, what }));
                     }

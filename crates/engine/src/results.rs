@@ -4,19 +4,19 @@ use crate::ENGINES;
 use crate::below::{folder_below, write_below};
 use crate::cores::on_all_cores;
 use crate::error::{FolderError, at};
-use crate::folder::{enter, is_results, only_staged};
+use crate::folder::{ResultFolder, enter, is_results, only_staged};
 use crate::lock::Lock;
-use crate::place::{self, Place, ShardRun};
+use crate::place::{self, Found, Place, ShardRun};
 use crate::rerun::{current, unfinished};
 use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, to_json};
+use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, View, to_json};
 
 /// A folder that holds results.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub struct FinishedRun {
     /// Where its records are.
     pub place: Place,
     /// What `run.json` says.
-    pub file: RunFile,
+    pub file: Arc<RunFile>,
     /// The run, described for metrics.
     pub info: RunInfo,
 }
@@ -142,16 +142,44 @@ impl Results {
         if !found.faults.is_empty() {
             return Err(FolderError::from(found.faults.swap_remove(0).1).into());
         }
+        Results::of_runs(path, lab, &found, vec![])
+    }
+
+    /// The results of a session of this lab: the runs that it has finished, and those that were in the folder before. Nothing is read.
+    ///
+    /// # Errors
+    /// A run was there that is not of the lab.
+    pub fn of_session(
+        folder: &ResultFolder,
+        lab: Lab,
+        finished: Vec<FinishedRun>,
+    ) -> Result<Results, ResultsError> {
+        Results::of_runs(folder.path(), lab, folder.found(), finished)
+    }
+
+    /// Puts runs in the order of the tree: those that were found in a folder, and those that were finished since.
+    fn of_runs(
+        path: &Path,
+        lab: Lab,
+        found: &Found,
+        finished: Vec<FinishedRun>,
+    ) -> Result<Results, ResultsError> {
+        let mut left: HashMap<&str, _> = found.runs.iter().map(|(id, run)| (id.as_str(), run)).collect();
+        let mut finished: HashMap<String, FinishedRun> =
+            finished.into_iter().map(|run| (run.file.id.clone(), run)).collect();
         let mut runs = vec![];
         for (number, id) in lab.ids().enumerate() {
             for engine in ENGINES {
-                if let Some((file, place)) = found.runs.remove(&cell_id(engine, &id)) {
-                    runs.push(FinishedRun::new(number, file, place));
-                }
+                let id = cell_id(engine, &id);
+                let before = left.remove(id.as_str());
+                let before =
+                    before.map(|(file, place)| FinishedRun::new(number, Arc::clone(file), place.clone()));
+                runs.extend(finished.remove(&id).or(before));
             }
         }
-        if let Some((id, (_, place))) = found.runs.into_iter().min_by(|a, b| a.0.cmp(&b.0)) {
-            return Err(ResultsError::Stranger { folder: place.folder().display().to_string(), id });
+        if let Some((id, (_, place))) = left.into_iter().min_by_key(|(id, _)| *id) {
+            let folder = place.folder().display().to_string();
+            return Err(ResultsError::Stranger { folder, id: id.into() });
         }
         Ok(Results { path: path.to_owned(), lab, runs, unchecked: found.unchecked })
     }
@@ -317,7 +345,7 @@ impl Results {
         let finished = &self.runs[run];
         let path = finished.place.folder().to_owned();
         match read {
-            Some(read) if read.file == finished.file => each(run, Some(&read.records)),
+            Some(read) if read.file == *finished.file => each(run, Some(&read.records)),
             Some(_) => {
                 let what = format!("the run {} was replaced while it was read", finished.file.id);
                 Err(finished.unread(RecordError::Corrupt { path, what }).into())
@@ -379,7 +407,7 @@ enum Unit<'a> {
 }
 
 impl FinishedRun {
-    pub(crate) fn new(number: usize, file: RunFile, place: Place) -> FinishedRun {
+    pub(crate) fn new(number: usize, file: Arc<RunFile>, place: Place) -> FinishedRun {
         let info = crate::run_info(&file.engine, &file.run);
         FinishedRun { number, place, file, info }
     }
@@ -406,7 +434,12 @@ impl FinishedRun {
 
     /// The run's metrics, from its records.
     pub fn summarise(&self, records: &Records, warmup: Option<Span>) -> RunSummary {
-        let mut summary = RunSummary::new(&self.info, records, warmup);
+        self.summary(&View::after(warmup.unwrap_or(self.info.warmup), &self.info, records), records)
+    }
+
+    /// The same where the run's records are added up already.
+    pub fn summary(&self, view: &View<'_>, records: &Records) -> RunSummary {
+        let mut summary = RunSummary::of(view, records);
         summary.warnings.clone_from(&self.file.outcome.warnings);
         summary.invalid.extend_from_slice(&self.file.outcome.invalid);
         summary

@@ -9,8 +9,8 @@ use crate::folder::ResultFolder;
 use crate::place::{Place, read_shard, replace_shard};
 use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use weir_plan::Run;
 use weir_record::Gathered;
@@ -58,11 +58,11 @@ pub(crate) struct Shards {
 }
 
 struct Shard {
-    folder: PathBuf,
+    folder: Arc<Path>,
     /// Runs that are still to end.
     waiting: usize,
     /// The finished runs, by the place of their cells.
-    runs: BTreeMap<usize, (RunFile, Gathered)>,
+    runs: BTreeMap<usize, (Arc<RunFile>, Gathered)>,
     /// What is on disk and was not read yet: the places of its runs' cells, by id.
     before: HashMap<String, usize>,
     /// Since when a finished run waits to be written.
@@ -83,7 +83,7 @@ impl Shards {
                 *shard = shards.len();
                 let name = format!("{engine}-{:04}", *count / size);
                 shards.push(Mutex::new(Shard {
-                    folder: folder.path().join("runs").join(name),
+                    folder: folder.path().join("runs").join(name).into(),
                     waiting: 0,
                     runs: BTreeMap::new(),
                     before: HashMap::new(),
@@ -121,8 +121,18 @@ impl Shards {
         self.shards[self.of[place]].lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// Where the records of a run are that is finished.
+    pub(crate) fn place_of(&self, place: usize) -> Place {
+        Place::Shard(Arc::clone(&self.shard(place).folder))
+    }
+
     /// A run is finished: its shard takes it, and is written if it was the last.
-    pub(crate) fn finished(&self, place: usize, file: RunFile, records: Gathered) -> Result<(), FolderError> {
+    pub(crate) fn finished(
+        &self,
+        place: usize,
+        file: Arc<RunFile>,
+        records: Gathered,
+    ) -> Result<(), FolderError> {
         let mut shard = self.shard(place);
         shard.look_back()?;
         shard.runs.insert(place, (file, records));
@@ -156,7 +166,7 @@ impl Shard {
         }
         for run in read_shard(&self.folder)? {
             if let Some(place) = before.get(&run.file.id) {
-                self.runs.entry(*place).or_insert((run.file, run.records));
+                self.runs.entry(*place).or_insert((run.file.into(), run.records));
             }
         }
         Ok(())
@@ -176,7 +186,7 @@ impl Shard {
     }
 
     fn write(&mut self) -> Result<(), FolderError> {
-        let runs: Vec<_> = self.runs.values().map(|(file, records)| (file, records)).collect();
+        let runs: Vec<_> = self.runs.values().map(|(file, records)| (&**file, records)).collect();
         replace_shard(&self.folder, &runs)?;
         self.unsaved = None;
         Ok(())

@@ -20,7 +20,7 @@ fn live_runs_have_the_machine_for_themselves_unless_told_otherwise() {
         let out = tempfile::tempdir().unwrap();
         let engine = MadeUp { alone: true, waits_for: 2, ..MadeUp::default() };
         let tally = run(&engine, &lab, out.path(), &Jobs { threads: 4, live, ..Jobs::default() }, everything);
-        assert_eq!(tally.done, 4);
+        assert_eq!(tally.finished.len(), 4);
         engine.under_way.into_inner().unwrap()[1]
     };
     assert_eq!((most_at_once(1), most_at_once(2)), (1, 2));
@@ -32,7 +32,7 @@ fn up_to_two_hundred_runs_have_a_folder_each_and_more_share_shards_of_64() {
     for (runs, folders, first) in [(MOST_FOLDERS, 200, "sim-r1"), (MOST_FOLDERS + 1, 4, "sim-0000")] {
         let out = place.path().join(runs.to_string());
         let tally = run(&MadeUp::default(), &lab(runs), &out, &Jobs::default(), everything);
-        assert_eq!((tally.done, tally.failed.len()), (runs, 0));
+        assert_eq!((tally.finished.len(), tally.failed.len()), (runs, 0));
         assert_eq!(std::fs::read_dir(out.join("runs")).unwrap().count(), folders);
         assert!(out.join("runs").join(first).is_dir());
         assert_eq!(used(&out), expected(1..=runs as u32));
@@ -63,7 +63,7 @@ fn an_interrupted_tree_of_shards_keeps_every_finished_run_and_ends_as_if_never_i
     assert_eq!(used(&out), expected(1..=100), "64 in the first shard, 36 in the second");
     let engine = MadeUp::default();
     let tally = run(&engine, &lab(300), &out, &Jobs::default(), everything);
-    assert_eq!((tally.kept, tally.done, engine.begun.into_inner()), (100, 200, 200));
+    assert_eq!((tally.kept, tally.finished.len(), engine.begun.into_inner()), (100, 200, 200));
     assert!(files(&out) == files(&whole));
 }
 
@@ -92,7 +92,7 @@ fn a_run_whose_command_fails_is_not_tried_again() {
     let engine = MadeUp { commands: vec!["r2".into()], ..MadeUp::default() };
     let jobs = Jobs { retries: 5, ..Jobs::default() };
     let tally = run(&engine, &lab(3), place.path(), &jobs, everything);
-    assert_eq!((tally.done, tally.retried), (2, 0));
+    assert_eq!((tally.finished.len(), tally.retried), (2, 0));
     assert_eq!(tally.failed, [("sim-r2".to_owned(), "ended with status 3".to_owned())]);
     assert_eq!(engine.begun.into_inner(), 3);
 }
@@ -132,14 +132,14 @@ fn a_run_that_fails_is_tried_again_and_then_told_and_harms_no_other() {
             ..MadeUp::default()
         };
         let tally = run(&engine, &lab(runs), place.path(), &Jobs::default(), everything);
-        assert_eq!((tally.done, tally.retried), (runs - 1, 2), "r2 and r4 at the second attempt");
+        assert_eq!((tally.finished.len(), tally.retried), (runs - 1, 2), "r2 and r4 at the second attempt");
         assert_eq!(tally.failed, [("sim-r3".to_owned(), "made to fail".to_owned())]);
         assert_eq!(engine.begun.load(Ordering::Relaxed), runs + 3);
         let without_r3 = (1..=runs as u32).filter(|repeat| *repeat != 3);
         assert_eq!(used(place.path()), expected(without_r3));
         // The same again runs what is missing.
         let tally = run(&engine, &lab(runs), place.path(), &Jobs::default(), everything);
-        assert_eq!((tally.kept, tally.done), (runs - 1, 1));
+        assert_eq!((tally.kept, tally.finished.len()), (runs - 1, 1));
     }
 }
 
@@ -149,7 +149,7 @@ fn without_retries_a_panic_is_a_failure_that_says_what_it_said() {
     let engine = MadeUp { panics: Mutex::new(vec!["r1".into()]), ..MadeUp::default() };
     let tally = run(&engine, &lab(2), place.path(), &Jobs { retries: 0, ..Jobs::default() }, everything);
     assert_eq!(tally.failed, [("sim-r1".to_owned(), "weir itself failed: made to panic".to_owned())]);
-    assert_eq!(tally.done, 1);
+    assert_eq!(tally.finished.len(), 1);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn some_runs_can_be_run_again_and_the_others_stay() {
         let before = files(place.path());
         let engine = MadeUp::default();
         let tally = rerun(&engine, &lab(runs), place.path(), &[1, 2]);
-        assert_eq!((tally.done, tally.kept, engine.begun.into_inner()), (2, runs - 2, 2));
+        assert_eq!((tally.finished.len(), tally.kept, engine.begun.into_inner()), (2, runs - 2, 2));
         assert!(files(place.path()) == before, "one seed, one result");
     }
 }

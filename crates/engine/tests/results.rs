@@ -48,7 +48,7 @@ fn an_interrupted_rerun_leaves_the_older_set_and_goes_on_with_the_same_command()
         assert_eq!(rerun(&engine, &lab(runs), &out, &[]).kept, 3);
         let engine = MadeUp { more: 7, ..MadeUp::default() };
         let tally = rerun(&engine, &lab(runs), &out, &[]);
-        assert_eq!((tally.kept, tally.done), (3, runs - 3));
+        assert_eq!((tally.kept, tally.finished.len()), (3, runs - 3));
         assert_eq!(used(&out), busier(runs, |_| true));
         notes_are_there(&out);
         assert!(!out.join(".weir-rerun").exists());
@@ -66,14 +66,14 @@ fn a_rerun_of_some_runs_ends_with_those_new_and_the_others_as_they_were() {
         assert_eq!(used(&out), expected(1..=runs as u32));
         let engine = MadeUp { more: 7, ..MadeUp::default() };
         let tally = rerun(&engine, &lab(runs), &out, &[2, 3]);
-        assert_eq!((tally.done, tally.kept), (1, runs - 1), "one of the two had ended before");
+        assert_eq!((tally.finished.len(), tally.kept), (1, runs - 1), "one of the two had ended before");
         assert_eq!(used(&out), busier(runs, |repeat| [2, 3].contains(&repeat)));
         notes_are_there(&out);
         // A rerun that asks for something else does not take over what another one has finished.
         let engine = MadeUp { cancel_at: 2, ..MadeUp::default() };
         assert!(rerun(&engine, &lab(runs), &out, &[4, 5]).cancelled);
         let tally = rerun(&MadeUp::default(), &lab(runs), &out, &[4, 5, 6]);
-        assert_eq!((tally.done, tally.kept), (3, runs - 3));
+        assert_eq!((tally.finished.len(), tally.kept), (3, runs - 3));
     }
 }
 
@@ -85,7 +85,7 @@ fn a_rerun_that_fails_leaves_the_older_set_and_tries_again() {
     assert_eq!(rerun(&engine, &lab(3), place.path(), &[]).failed.len(), 1);
     assert_eq!(used(place.path()), expected(1..=3));
     let engine = MadeUp { more: 7, ..MadeUp::default() };
-    assert_eq!(rerun(&engine, &lab(3), place.path(), &[]).done, 1);
+    assert_eq!(rerun(&engine, &lab(3), place.path(), &[]).finished.len(), 1);
     assert_eq!(used(place.path()), busier(3, |_| true));
 }
 
@@ -110,7 +110,7 @@ fn a_rerun_is_the_way_out_of_a_damaged_set() {
         let description = description.iter().find(|path| path.is_file()).unwrap();
         fs::write(description, "").unwrap();
         assert!(ResultFolder::open(place.path(), lab(runs).source(), "build").is_err());
-        assert_eq!(rerun(&MadeUp::default(), &lab(runs), place.path(), &[]).done, runs);
+        assert_eq!(rerun(&MadeUp::default(), &lab(runs), place.path(), &[]).finished.len(), runs);
         assert_eq!(used(place.path()).len(), runs);
     }
 }

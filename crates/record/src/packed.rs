@@ -31,11 +31,6 @@ fn write_long_varint(mut value: u128, out: &mut Vec<u8>) {
     write_varint(value as u64, out);
 }
 
-/// The bytes that an integer takes.
-fn length_of_varint(value: u32) -> usize {
-    ((u32::BITS - (value | 1).leading_zeros()) as usize).div_ceil(7)
-}
-
 /// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits. Most have one byte.
 #[inline]
 fn read_varint(bytes: &mut &[u8]) -> Option<u128> {
@@ -69,8 +64,16 @@ fn read_long_varint(bytes: &mut &[u8]) -> Option<u128> {
 fn pairs(mut bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     let mut bucket = 0u32;
     std::iter::from_fn(move || {
-        bucket = bucket.checked_add(u32::try_from(read_varint(&mut bytes)?).ok()?)?;
-        Some((bucket, u32::try_from(read_varint(&mut bytes)?).ok()?))
+        let (gap, count) = match bytes {
+            // Most of both have one byte.
+            [gap, count, rest @ ..] if (gap | count) & 0x80 == 0 => {
+                bytes = rest;
+                (u32::from(*gap), u32::from(*count))
+            }
+            _ => (read_varint(&mut bytes)?.try_into().ok()?, read_varint(&mut bytes)?.try_into().ok()?),
+        };
+        bucket = bucket.checked_add(gap)?;
+        Some((bucket, count))
     })
 }
 
@@ -145,29 +148,31 @@ impl PackedHistogram {
     }
 }
 
-impl From<&Histogram> for PackedHistogram {
-    /// One that has counted nothing becomes one that has counted nothing.
-    fn from(histogram: &Histogram) -> PackedHistogram {
-        let gaps = || {
-            histogram
-                .buckets()
-                .scan(0, |last, (bucket, count)| Some((bucket - std::mem::replace(last, bucket), count)))
-        };
-        // They are kept by the hundred: no byte too many is asked for.
-        let length = gaps().map(|(gap, count)| length_of_varint(gap) + length_of_varint(count)).sum();
-        let (mut pairs, mut all) = (Vec::with_capacity(length), 0);
-        for (gap, count) in gaps() {
-            write_varint(gap.into(), &mut pairs);
-            write_varint(count.into(), &mut pairs);
+impl PackedHistogram {
+    /// A histogram, packed in `room`, which is cleared. One that has counted nothing becomes one that has counted nothing.
+    pub(crate) fn pack(histogram: &Histogram, room: &mut Vec<u8>) -> PackedHistogram {
+        room.clear();
+        let (mut last, mut all) = (0, 0);
+        for (bucket, count) in histogram.buckets() {
+            write_varint((bucket - last).into(), room);
+            write_varint(count.into(), room);
             all += u64::from(count);
+            last = bucket;
         }
         PackedHistogram {
             sum: histogram.sum(),
             min: histogram.min().unwrap_or_default(),
             max: histogram.max().unwrap_or_default(),
             count: all,
-            pairs: pairs.into(),
+            pairs: room.as_slice().into(),
         }
+    }
+}
+
+impl From<&Histogram> for PackedHistogram {
+    /// One that has counted nothing becomes one that has counted nothing.
+    fn from(histogram: &Histogram) -> PackedHistogram {
+        PackedHistogram::pack(histogram, &mut Vec::new())
     }
 }
 

@@ -30,19 +30,23 @@ pub struct Records {
     pub messages: Vec<Message>,
     /// Packets at links; read only when asked for, since there may be millions.
     pub packets: Vec<PacketRecord>,
-    /// The names of states that were recorded.
-    pub(crate) names: Names,
+    /// What recording needs.
+    pub(crate) desk: Desk,
 }
 
-/// The names of states, which are shared by all records of a state. They say nothing that the records do not.
+/// What recording needs and says nothing that the records do not.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Names {
-    all: Vec<Arc<str>>,
+pub(crate) struct Desk {
+    /// The names of the states so far, which are shared by all records of a state.
+    names: Vec<Arc<str>>,
+    /// The place of the last state's.
     last: usize,
+    /// Where histograms are packed.
+    packing: Vec<u8>,
 }
 
-impl PartialEq for Names {
-    fn eq(&self, _: &Names) -> bool {
+impl PartialEq for Desk {
+    fn eq(&self, _: &Desk) -> bool {
         true
     }
 }
@@ -70,7 +74,7 @@ impl Records {
         for table in Table::ALL {
             of_table!(table, |rows| rows.clear(), &mut self);
         }
-        self.names = Names::default();
+        self.desk.names.clear();
     }
 
     /// Removes so many records of a table at the begin, and keeps room for as many.
@@ -108,23 +112,25 @@ impl Recorder for Records {
     }
     fn delay(&mut self, sample: &DelaySample) {
         let DelaySample { at, link, class, ref delay } = *sample;
-        self.delays.push(DelaySample { at, link, class, delay: delay.into() });
+        let delay = PackedHistogram::pack(delay, &mut self.desk.packing);
+        self.delays.push(DelaySample { at, link, class, delay });
     }
     fn flow(&mut self, sample: &FlowSample) {
         self.flows.push(sample.clone());
     }
     fn rtt(&mut self, sample: &RttSample) {
         let RttSample { at, group, ref rtt } = *sample;
-        self.rtts.push(RttSample { at, group, rtt: rtt.into() });
+        let rtt = PackedHistogram::pack(rtt, &mut self.desk.packing);
+        self.rtts.push(RttSample { at, group, rtt });
     }
     fn transport(&mut self, sample: &TransportSample) {
         self.transport.push(*sample);
     }
     fn state(&mut self, sample: &StateSample<&str>) {
         let StateSample { at, of, name, value } = *sample;
-        let Names { all, last } = &mut self.names;
-        *last = place_of(all, *last, name);
-        self.states.push(StateSample { at, of, name: all[*last].clone(), value });
+        let Desk { names, last, .. } = &mut self.desk;
+        *last = place_of(names, *last, name);
+        self.states.push(StateSample { at, of, name: names[*last].clone(), value });
     }
     fn event(&mut self, event: &FlowEvent) {
         self.events.push(*event);

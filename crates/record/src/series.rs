@@ -9,6 +9,7 @@ use crate::packed::PackedHistogram;
 use crate::records::Records;
 use crate::types::{Component, FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
 
@@ -113,18 +114,22 @@ struct Grid {
     step: u64,
     /// For each point, the time that its records cover.
     covered: Vec<Span>,
+    /// The last time that was looked for, and its point: records come by time, so that most have the time of the one before.
+    last: Cell<(Time, usize)>,
 }
 
 impl Grid {
     fn new(info: &RunInfo, records: &Records, most: usize) -> Grid {
         let links = records.links.iter().map(|sample| sample.at);
-        let ends: Vec<Time> = links.chain(records.flows.iter().map(|sample| sample.at)).collect();
+        let mut ends: Vec<Time> = links.chain(records.flows.iter().map(|sample| sample.at)).collect();
+        ends.dedup();
         let last = ends.iter().max().copied().unwrap_or(Time::ZERO);
         // Without a period in the description, the whole run is one point.
         let sample = if info.sample.is_zero() { last.since(Time::ZERO) } else { info.sample };
-        let mut grid = Grid { sample, step: 1, covered: Vec::new() };
+        let mut grid = Grid { sample, step: 1, covered: Vec::new(), last: Cell::default() };
         let periods = if ends.is_empty() { 0 } else { grid.point(last) + 1 };
         grid.step = periods.div_ceil(most.max(1)).max(1) as u64;
+        grid.last = Cell::default();
         let mut last_of_point = vec![Time::ZERO; periods.div_ceil(grid.step as usize)];
         for at in ends {
             let point = grid.point(at);
@@ -140,10 +145,16 @@ impl Grid {
 
     /// The point of a period that ends at `at`, within half a period.
     fn point(&self, at: Time) -> usize {
+        let (last, point) = self.last.get();
+        if last == at {
+            return point;
+        }
         let sample = self.sample.as_nanos().max(1);
         let period =
             (at.as_nanos() / sample + u64::from(at.as_nanos() % sample >= sample.div_ceil(2))).max(1) - 1;
-        (period / self.step) as usize
+        let point = (period / self.step) as usize;
+        self.last.set((at, point));
+        point
     }
 
     fn period(&self) -> Span {

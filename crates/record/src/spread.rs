@@ -2,8 +2,7 @@
 //! distribution is drawn from.
 
 use crate::info::RunInfo;
-use crate::metrics::Window;
-use crate::packed::PackedHistogram;
+use crate::metrics::{View, Window};
 use crate::records::Records;
 use crate::series::Subject;
 use crate::types::{FlowEventKind, MessageKind};
@@ -32,37 +31,25 @@ pub struct Spread {
     pub values: Vec<f64>,
 }
 
-/// The distributions of a run, after its own warm-up or another: of queue delay at each link and class, and of each group's
-/// RTTs, completions, requests, frames, echoes and ensembles, where there were any.
-pub fn spreads(info: &RunInfo, records: &Records, warmup: Option<Span>) -> Vec<Spread> {
-    let window = Window::after(warmup.unwrap_or(info.warmup), info, records);
+/// The distributions of a run in a window: of queue delay at each link and class, and of each group's RTTs, completions, requests, frames,
+/// echoes and ensembles, where there were any.
+pub fn spreads(view: &View<'_>, records: &Records) -> Vec<Spread> {
+    let info = view.info;
     let mut out = Vec::new();
-    for (link, _) in (0..).zip(&info.links).filter(|(_, link)| link.instrumented) {
-        let mut whole = Histogram::new();
-        for class in CODEPOINTS {
-            let samples = records
-                .delays
-                .iter()
-                .filter(|sample| sample.link == link && sample.class == class && window.holds(sample.at));
-            let own = gathered(samples.map(|sample| &sample.delay));
-            out.extend(of_times("queue_delay_ms", Subject::Class(link, class), &own));
-            whole.merge(&own);
+    for (link, own) in (0..).zip(&view.links) {
+        if !info.links[link as usize].instrumented {
+            continue;
         }
-        out.extend(of_times("queue_delay_ms", Subject::Link(link), &whole));
+        for class in CODEPOINTS {
+            out.extend(of_times("queue_delay_ms", Subject::Class(link, class), &own.delay[class as usize]));
+        }
+        out.extend(of_times("queue_delay_ms", Subject::Link(link), &view.delay(link as usize, None)));
     }
-    for group in 0..info.groups.len() as u32 {
-        let samples = records.rtts.iter().filter(|sample| sample.group == group && window.holds(sample.at));
-        let own = gathered(samples.map(|sample| &sample.rtt));
-        out.extend(of_times("rtt_ms", Subject::Group(group), &own));
+    for (group, own) in (0..).zip(&view.rtts) {
+        out.extend(of_times("rtt_ms", Subject::Group(group), own));
     }
-    waits(info, records, window, &mut out);
+    waits(info, records, view.window(), &mut out);
     out
-}
-
-fn gathered<'r>(histograms: impl Iterator<Item = &'r PackedHistogram>) -> Histogram {
-    let mut all = Histogram::new();
-    histograms.for_each(|histogram| histogram.add_to(&mut all));
-    all
 }
 
 fn of_times(name: &'static str, of: Subject, times: &Histogram) -> Option<Spread> {
@@ -156,7 +143,7 @@ mod tests {
     fn a_distribution_has_the_percentiles_of_its_metric() {
         let (info, records) = (info(), busy_records());
         let summary = RunSummary::new(&info, &records, None);
-        let delay = spreads(&info, &records, None);
+        let delay = spreads(&View::after(info.warmup, &info, &records), &records);
         let delay = delay.iter().find(|spread| spread.of == Subject::Link(0)).unwrap();
         assert!(METRICS.iter().any(|metric| metric.name == delay.name));
         let Value::Distribution(known) = summary.queues[0].metrics.get("queue_delay_ms") else { panic!() };
@@ -173,10 +160,11 @@ mod tests {
     fn the_warm_up_is_cut_off_and_nothing_is_said_of_nothing() {
         let (info, records) = (info(), busy_records());
         let count = |warmup| {
-            let all = spreads(&info, &records, warmup);
+            let all = spreads(&View::after(warmup, &info, &records), &records);
             all.iter().find(|spread| spread.of == Subject::Link(0)).map_or(0, |spread| spread.count)
         };
-        assert!(count(Some(Span::from_secs(2))) < count(None));
-        assert_eq!(spreads(&info, &Records::default(), None), []);
+        assert!(count(Span::from_secs(2)) < count(info.warmup));
+        let nothing = Records::default();
+        assert_eq!(spreads(&View::after(info.warmup, &info, &nothing), &nothing), []);
     }
 }

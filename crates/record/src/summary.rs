@@ -190,8 +190,12 @@ pub struct StationSummary {
 impl RunSummary {
     /// Computes all metrics of a run, after its own warm-up or another. A value that its metric cannot have makes the run invalid.
     pub fn new(info: &RunInfo, records: &Records, warmup: Option<Span>) -> RunSummary {
-        let warmup = warmup.unwrap_or(info.warmup);
-        let view = View::after(warmup, info, records);
+        RunSummary::of(&View::after(warmup.unwrap_or(info.warmup), info, records), records)
+    }
+
+    /// The same of a run that is seen already.
+    pub fn of(view: &View<'_>, records: &Records) -> RunSummary {
+        let info = view.info;
         let windows = info.windows.iter().map(|part| window_summary(part, info, records));
         let mut summary = RunSummary {
             id: info.id.clone(),
@@ -200,18 +204,18 @@ impl RunSummary {
             repeat: info.repeat,
             params: info.params.clone(),
             duration_s: info.duration.as_secs_f64(),
-            warmup_s: warmup.as_secs_f64(),
+            warmup_s: view.warmup.as_secs_f64(),
             metrics: view.of_run(),
-            groups: (0..info.groups.len()).map(|group| group_summary(&view, info, group)).collect(),
-            pairs: pairs(&view, info),
-            flows: single_flows(info).map(|flow| flow_summary(&view, info, flow)).collect(),
-            queues: queues(&view, info),
+            groups: (0..info.groups.len()).map(|group| group_summary(view, info, group)).collect(),
+            pairs: pairs(view, info),
+            flows: single_flows(info).map(|flow| flow_summary(view, info, flow)).collect(),
+            queues: queues(view, info),
             windows: windows.collect(),
             stations: stations(info, records),
             warnings: Vec::new(),
             invalid: Vec::new(),
         };
-        summary.invalid = summary.outside(&view, info);
+        summary.invalid = summary.outside(view, info);
         summary
     }
 

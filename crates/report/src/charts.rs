@@ -7,7 +7,7 @@ mod tests;
 use crate::model::{Chart, FlowSeries, Ink, Line, RunSeries, Spread};
 use names::titled;
 use weir_base::{CODEPOINTS, Ecn, Span};
-use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, flow_series, series, spreads};
+use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, View, flow_series, series, spreads};
 
 /// Most points of a series: about what a screen can show.
 const POINTS: usize = 600;
@@ -34,11 +34,11 @@ const FLOW_POINTS: usize = 40;
 /// Series that a flow has, about: rates, RTT, window, and what its controller tells.
 const SERIES_OF_A_FLOW: usize = 8;
 
-/// The plots of one run, of a lab that has `runs` of them; distributions are those after the run's own warm-up, or another.
-pub(crate) fn charts(info: &RunInfo, records: &Records, runs: usize, warmup: Option<Span>) -> RunSeries {
+/// The plots of one run, of a lab that has `runs` of them; distributions are those of the window that is viewed.
+pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
     let many = runs > MANY_RUNS;
     let set = series(info, records, if many { POINTS_OF_MANY } else { POINTS });
-    let source = Source { info, set: &set, spreads: spreads(info, records, warmup) };
+    let source = Source { info, set: &set, spreads: spreads(view, records) };
     let charts = [
         source.goodput(),
         source.delay(),

@@ -9,7 +9,7 @@ use crate::pages::Pages;
 use crate::{ReportError, charts, columns, events, script, source};
 use std::path::Path;
 use weir_engine::{FinishedRun, Results};
-use weir_record::{Param, Records, RunSummary, Summary};
+use weir_record::{Param, Records, RunSummary, Summary, View};
 
 /// A result whose runs are shown.
 pub struct Side<'a> {
@@ -60,7 +60,8 @@ pub fn write_comparison(
     for side in sides {
         let text = |place: usize, run: &FinishedRun, records: &Records| {
             let numbers = &lab.runs[begin + place];
-            let own = charts::charts(&run.info, records, lab.runs.len(), None);
+            let view = View::after(run.info.warmup, &run.info, records);
+            let own = charts::charts(&run.info, &view, records, lab.runs.len());
             let own = crate::model::RunSeries { events: events::events(&run.file.run), ..own };
             series.add(&out, numbers, script::series(numbers, &own, &colours))
         };

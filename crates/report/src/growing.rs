@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_base::Span;
 use weir_engine::{FinishedRun, Results, on_all_cores};
-use weir_record::{Records, RunSummary, Summary};
+use weir_record::{Records, RunSummary, Summary, View};
 
 /// A run, told apart by its engine and its place in the tree.
 type Key = (String, usize);
@@ -54,9 +54,15 @@ impl Growing {
     }
 
     /// A run joins with its series, so that its records need not be read again.
-    pub fn join_with_series(&self, run: &FinishedRun, summary: &RunSummary, records: &Records) {
+    pub fn join_with_series(
+        &self,
+        run: &FinishedRun,
+        summary: &RunSummary,
+        view: &View<'_>,
+        records: &Records,
+    ) {
         let numbers = source::numbers(summary, Some(run));
-        let charts = series_of(run, records, self.outline.size(), None);
+        let charts = series_of(run, view, records, self.outline.size());
         let text = script::series(&numbers, &charts, &self.colours);
         // What cannot be written now is tried again at the end, and told of then.
         let _ = self.series.add(&self.out, &numbers, text);
@@ -124,7 +130,8 @@ impl Growing {
         let wanted = |place: usize| !series.has(&lab.runs[place]);
         let text = |place: usize, run: &FinishedRun, records: &Records| {
             let numbers = &lab.runs[place];
-            let text = script::series(numbers, &series_of(run, records, size, warmup), &self.colours);
+            let view = View::after(warmup.unwrap_or(run.info.warmup), &run.info, records);
+            let text = script::series(numbers, &series_of(run, &view, records, size), &self.colours);
             series.add(&self.out, numbers, text)
         };
         results.each(wanted, text)?;
@@ -134,8 +141,8 @@ impl Growing {
 }
 
 /// The series of a run, of a lab that has so many, and what changed within it.
-fn series_of(run: &FinishedRun, records: &Records, runs: usize, warmup: Option<Span>) -> RunSeries {
-    RunSeries { events: events::events(&run.file.run), ..charts::charts(&run.info, records, runs, warmup) }
+fn series_of(run: &FinishedRun, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
+    RunSeries { events: events::events(&run.file.run), ..charts::charts(&run.info, view, records, runs) }
 }
 
 /// Writes what pages share.

@@ -35,11 +35,10 @@ pub(crate) fn outline(lab: &weir_plan::Lab, runs: &[Run], engines: usize) -> Lab
 
 /// The simulator held against the live engine, where both ran: the kernel is the judge.
 pub(crate) fn agreement(summary: &Summary) -> Option<Compared> {
-    let of = |engine: &str| -> Vec<RunSummary> {
-        summary.runs.iter().filter(|run| run.engine == engine).cloned().collect()
-    };
-    let (live, sim) = (of("live"), of("sim"));
-    (!live.is_empty() && !sim.is_empty()).then(|| compare(&live, &sim, &Rule::defaults()))
+    let of = |engine: &'static str| summary.runs.iter().filter(move |run| run.engine == engine);
+    let both = of("live").next().is_some() && of("sim").next().is_some();
+    let runs = |engine| -> Vec<RunSummary> { of(engine).cloned().collect() };
+    both.then(|| compare(&runs("live"), &runs("sim"), &Rule::defaults()))
 }
 
 /// The numbers of one run; without the run itself, what its summary tells.

@@ -76,6 +76,8 @@ pub(crate) struct Done {
     path: PathBuf,
     pub summary: Summary,
     pub tally: Tally,
+    /// How many runs were done now.
+    done: usize,
     /// How many of the tree's runs are there.
     count: Count,
     /// How many runs were asked for.
@@ -111,14 +113,15 @@ pub(crate) fn execute(
     let (capture, retries) = (execution.pcap, execution.retries);
     let live = execution.live_jobs.get();
     let jobs = Jobs { threads, live, capture, retries };
-    let tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
+    let mut tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
     let (report, summaries) = watch.end();
     if tally.cancelled {
-        let (done, all) = (tally.done + tally.kept, cells.len());
+        let (done, all) = (tally.finished.len() + tally.kept, cells.len());
         let kept = format!("interrupted; {done} of {all} runs are kept in {}", folder.path().display());
         return Err(Failure::interrupted(format!("{kept}; the same command goes on from there")));
     }
-    let found = Results::of_lab(folder.path(), lab.clone())?;
+    let done = tally.finished.len();
+    let found = Results::of_session(&folder, lab.clone(), std::mem::take(&mut tally.finished))?;
     let summary = found.summary_with(summaries)?;
     // Of a large tree each takes a while on one core.
     let (written, reported) = both(
@@ -133,7 +136,7 @@ pub(crate) fn execute(
         true => folder.complete()?,
         false => folder.path().to_owned(),
     };
-    Ok(Done { path, summary, tally, count, wanted })
+    Ok(Done { path, summary, tally, done, count, wanted })
 }
 
 /// The folder that takes the results of these cells.
@@ -188,7 +191,7 @@ fn catch_interrupts() -> Result<(), Failure> {
 
 /// Shows what has come of the runs.
 fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
-    let Done { path, summary, tally, count, wanted } = done;
+    let Done { path, summary, tally, done, count, wanted } = done;
     if args.json {
         print_json(summary)?;
     } else {
@@ -201,7 +204,7 @@ fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
         let there = if count.is_complete() { String::new() } else { format!("  There are {count}.") };
         print(&format!(
             "\n{} runs{retried}, {} kept from before.{there}  {}\n",
-            tally.done,
+            done,
             tally.kept,
             page.display()
         ))?;

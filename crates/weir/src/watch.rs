@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_engine::{FinishedRun, Outcome, Progress, Results};
 use weir_plan::Lab;
-use weir_record::{Records, RunSummary};
+use weir_record::{Records, RunSummary, View};
 use weir_report::Growing;
 
 /// How often the index is written anew, at least.
@@ -26,6 +26,8 @@ pub(crate) struct Watch<'a> {
     summaries: Mutex<HashMap<String, RunSummary>>,
     /// Ids of runs that were read from disk for the index.
     shown: Mutex<HashSet<String>>,
+    /// Whether cells are left as they are, so that earlier sessions may have finished them.
+    kept: AtomicBool,
     /// Whether what earlier sessions left in shards is in the index.
     caught_up: AtomicBool,
     next: Mutex<Instant>,
@@ -41,6 +43,7 @@ impl<'a> Watch<'a> {
             report,
             summaries: Mutex::default(),
             shown: Mutex::default(),
+            kept: AtomicBool::new(false),
             caught_up: AtomicBool::new(false),
             next: Mutex::new(Instant::now() + INTERVAL),
         }
@@ -65,7 +68,8 @@ impl<'a> Watch<'a> {
     fn catch_up(&self, report: &Growing) {
         // A lab that is kept in shards tells of every run as it ends: what earlier sessions left is all that there is to read.
         let told = !self.summaries().is_empty();
-        if told && self.caught_up.swap(true, Ordering::Relaxed) {
+        let older = self.kept.load(Ordering::Relaxed);
+        if told && (!older || self.caught_up.swap(true, Ordering::Relaxed)) {
             return;
         }
         // What cannot be read now is told when the report is made at the end.
@@ -93,6 +97,7 @@ impl Progress for Watch<'_> {
     }
 
     fn kept(&self, _cell: usize) {
+        self.kept.store(true, Ordering::Relaxed);
         self.line.kept();
     }
 
@@ -101,9 +106,10 @@ impl Progress for Watch<'_> {
     }
 
     fn recorded(&self, run: &FinishedRun, records: &Records) {
-        let summary = run.summarise(records, None);
+        let view = View::after(run.info.warmup, &run.info, records);
+        let summary = run.summary(&view, records);
         if let Some(report) = &self.report {
-            report.join_with_series(run, &summary, records);
+            report.join_with_series(run, &summary, &view, records);
         }
         self.summaries().insert(summary.id.clone(), summary);
     }

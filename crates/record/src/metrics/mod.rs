@@ -232,14 +232,14 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 
 fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
     // Of ten thousand flows each has its own: they are gathered where there is room for all, and take what they need.
-    let mut values = Vec::with_capacity(METRICS.len());
+    let (mut found, mut count) = ([("", Value::Undefined); METRICS.len()], 0);
     for (metric, _) in METRICS.iter().zip(&TAKEN[level as usize]).filter(|(_, taken)| **taken) {
         if let Some(value) = value(&metric.formula) {
-            values.push((Cow::Borrowed(metric.name), value.rounded()));
+            found[count] = (metric.name, value.rounded());
+            count += 1;
         }
     }
-    values.shrink_to_fit();
-    Metrics(values)
+    found[..count].iter().copied().collect()
 }
 
 /// A metric of some flows; none when it is no such, or there is nothing that it is of.

@@ -347,7 +347,7 @@ fn a_transaction_runs_from_the_first_packet_to_the_last_data_at_the_receiver() {
 #[test]
 fn warm_up_can_be_changed_and_keeps_to_whole_periods() {
     let (info, records) = (run(), records());
-    let window = |millis| Window::after(Span::from_millis(millis), &info, &records);
+    let window = |millis| View::after(Span::from_millis(millis), &info, &records).window();
     assert_eq!(window(0), Window { from: at(0), to: at(1000) });
     assert_eq!(window(201), Window { from: at(300), to: at(1000) });
     assert_eq!(window(5000), Window { from: at(1000), to: at(1000) });

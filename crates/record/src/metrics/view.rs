@@ -42,12 +42,7 @@ impl Window {
     }
 
     /// The window of a run after so much warm-up, on the boundaries of its sample periods.
-    pub fn after(warmup: Span, info: &RunInfo, records: &Records) -> Window {
-        Window::following(warmup, info, &Window::bounds(records))
-    }
-
-    /// The same, with the bounds of the sample periods known.
-    fn following(warmup: Span, info: &RunInfo, bounds: &BTreeSet<Time>) -> Window {
+    fn after(warmup: Span, info: &RunInfo, bounds: &BTreeSet<Time>) -> Window {
         let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
         let from = bounds.range(Time::ZERO + warmup..).next().copied().unwrap_or(to);
         Window { from, to }
@@ -96,7 +91,9 @@ impl Window {
 /// A run's records within a window, added up.
 #[derive(Debug)]
 pub struct View<'a> {
-    pub(super) info: &'a RunInfo,
+    pub(crate) info: &'a RunInfo,
+    /// What was asked to be cut off at the run's begin; nothing of a named part.
+    pub(crate) warmup: Span,
     pub(super) window: Window,
     /// Whether that is a named part of the run.
     pub(super) is_part: bool,
@@ -104,12 +101,12 @@ pub struct View<'a> {
     pub(super) seconds: Vec<Window>,
     /// How near to their final value one-second means are once they have settled, as a share of that value.
     pub(super) tolerance: f64,
-    pub(super) links: Vec<LinkView>,
+    pub(crate) links: Vec<LinkView>,
     pub(super) flows: Vec<FlowView>,
     /// What each station told of itself, by [`PointState`].
     pub(super) points: Vec<[PointView; PointState::ALL.len()]>,
     /// RTTs of each group.
-    pub(super) rtts: Vec<Histogram>,
+    pub(crate) rtts: Vec<Histogram>,
     /// Of each group, for each second: how many RTTs, and their sum in nanoseconds.
     pub(super) rtt_seconds: Vec<Vec<Sum>>,
     /// What all flows' applications read.
@@ -121,13 +118,13 @@ pub(super) type Sum = (u64, u128);
 
 /// A link in the window.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LinkView {
+pub(crate) struct LinkView {
     pub(super) sum: LinkSample,
     pub(super) periods: u64,
     /// Backlog at the ends of the periods, added up.
     pub(super) backlog_packets: u64,
     /// Sojourn times by class.
-    pub(super) delay: [Histogram; 4],
+    pub(crate) delay: [Histogram; 4],
     /// For each period in which packets left, by class: how many did, and the sum of their sojourn times in nanoseconds.
     pub(super) delays: Vec<[Sum; 4]>,
     /// The same for each second of the window.
@@ -262,7 +259,8 @@ impl<'a> View<'a> {
     /// The run after so much warm-up. Records of links, flows or groups that the description does not know are left out.
     pub fn after(warmup: Span, info: &'a RunInfo, records: &Records) -> View<'a> {
         let bounds = Window::bounds(records);
-        View::of(Window::following(warmup, info, &bounds), &bounds, SETTLING_TOLERANCE, info, records)
+        let window = Window::after(warmup, info, &bounds);
+        View { warmup, ..View::of(window, &bounds, SETTLING_TOLERANCE, info, records) }
     }
 
     /// A named part of the run.
@@ -283,6 +281,7 @@ impl<'a> View<'a> {
         let link = LinkView { seconds: vec![Default::default(); seconds.len()], ..LinkView::default() };
         let mut view = View {
             info,
+            warmup: Span::ZERO,
             window,
             is_part: false,
             tolerance,
@@ -454,7 +453,7 @@ impl<'a> View<'a> {
     }
 
     /// Sojourn times at a link, of one class or of all.
-    pub(super) fn delay(&self, link: usize, class: Option<Ecn>) -> Histogram {
+    pub(crate) fn delay(&self, link: usize, class: Option<Ecn>) -> Histogram {
         let mut all = Histogram::new();
         for (index, delay) in self.links[link].delay.iter().enumerate() {
             if class.is_none_or(|class| class as usize == index) {

@@ -55,6 +55,11 @@ fn run() -> (RunInfo, Records) {
     (info, records)
 }
 
+/// The plots of a run after its warm-up.
+fn plots(info: &RunInfo, records: &Records, runs: usize) -> RunSeries {
+    charts(info, &View::after(info.warmup, info, records), records, runs)
+}
+
 /// The values of a line, with the digits that a page is given.
 fn values(series: &RunSeries, key: &str, name: &str) -> Vec<Option<f64>> {
     let mut charts = series.charts.iter().chain(series.flows.iter().flat_map(|flows| &flows.charts));
@@ -66,7 +71,7 @@ fn values(series: &RunSeries, key: &str, name: &str) -> Vec<Option<f64>> {
 #[test]
 fn a_page_shows_what_the_records_hold() {
     let (info, records) = run();
-    let series = charts(&info, &records, 1, None);
+    let series = plots(&info, &records, 1);
     assert_eq!((series.period_s, series.count), (0.1, 10));
     // 12,500 and 25,000 bytes in 100 ms: 1 and 2 Mbit/s.
     assert_eq!(values(&series, "goodput", "a"), [Some(3.0); 10]);
@@ -85,11 +90,11 @@ fn a_page_shows_what_the_records_hold() {
 #[test]
 fn what_did_not_happen_has_no_line_and_what_was_not_measured_no_plot() {
     let (info, records) = run();
-    let series = charts(&info, &records, 1, None);
+    let series = plots(&info, &records, 1);
     let keys: Vec<&str> = series.charts.iter().map(|chart| chart.key.as_str()).collect();
     assert_eq!(keys, ["goodput", "delay", "window", "fates", "backlog", "queue-drop_probability"]);
     assert_eq!(series.charts[3].lines.len(), 1, "nothing was marked, nothing lost by the link");
-    assert_eq!(charts(&info, &Records::default(), 1, None).charts, []);
+    assert_eq!(plots(&info, &Records::default(), 1).charts, []);
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn a_thousand_flows_have_series_of_their_own_and_a_dozen_in_a_lab_of_many_runs()
     let at = Time::from_nanos(100_000_000);
     (0..1000).for_each(|flow| records.flow(&FlowSample { at, flow, read_bytes: 1, ..FlowSample::default() }));
     for (runs, drawn) in [(1, 1000), (1000, 12)] {
-        let flows = charts(&info, &records, runs, None).flows.unwrap();
+        let flows = plots(&info, &records, runs).flows.unwrap();
         assert_eq!((flows.charts[0].key.as_str(), flows.charts[0].lines.len()), ("flow-goodput", drawn));
     }
 }
@@ -119,6 +124,6 @@ fn a_lab_of_many_runs_has_fewer_points() {
         read_bytes: 1,
         ..FlowSample::default()
     });
-    assert_eq!(charts(&info, &records, 1, None).count, 500);
-    assert_eq!(charts(&info, &records, 1000, None).count, 200);
+    assert_eq!(plots(&info, &records, 1).count, 500);
+    assert_eq!(plots(&info, &records, 1000).count, 200);
 }

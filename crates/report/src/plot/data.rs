@@ -5,7 +5,8 @@ use crate::sentence::engine_name;
 use weir_engine::{FinishedRun, Results, ResultsError};
 use weir_record::compare::Estimate;
 use weir_record::{
-    METRICS, Metric, Metrics, Records, RunSummary, SHARES, Subject, Summary, Value, metric, series, spreads,
+    METRICS, Metric, Metrics, Records, RunSummary, SHARES, Subject, Summary, Value, View, metric, series,
+    spreads,
 };
 
 /// Most points of a line over time.
@@ -468,7 +469,7 @@ fn points(
     kind: Kind,
 ) -> Option<Vec<(f64, f64)>> {
     if kind == Kind::Cdf {
-        let all = spreads(&run.info, records, None);
+        let all = spreads(&View::after(run.info.warmup, &run.info, records), records);
         let spread = all.into_iter().find(|spread| spread.name == metric.name && spread.of == of)?;
         return Some(
             spread.values.into_iter().zip(SHARES).map(|(value, share)| (value, 100.0 * share)).collect(),
