@@ -317,3 +317,40 @@ fn an_order_holds_where_every_pair_that_it_tells_apart_stands_so() {
     assert_eq!(standing.values, [("a".into(), Some(91.0)), ("b".into(), Some(96.0))]);
     assert_eq!((standing.pairs, standing.wrong), (1, vec![("b".into(), "a".into())]));
 }
+
+#[test]
+fn a_flowshare_is_of_one_flow_beside_the_mean_of_all() {
+    use weir_record::GroupSummary;
+    let group = |name: &str, flows, throughput: f64| GroupSummary {
+        name: name.into(),
+        controller: None,
+        transport: "udp".into(),
+        flows,
+        metrics: [("throughput_mbps", Value::Number(throughput))].into_iter().collect(),
+    };
+    // A flow of four has 3, one of two 6, and one of all six 4 Mbit/s.
+    let run = RunSummary {
+        engine: "sim".into(),
+        groups: vec![group("a", 4, 12.0), group("b", 2, 12.0)],
+        ..RunSummary::default()
+    };
+    let summary = Summary { runs: vec![run], ..Summary::default() };
+    let measured = |own: &str, other: &str| {
+        let against = Against {
+            cells: Default::default(),
+            of: Some(other.into()),
+            class: None,
+            window: None,
+            relation: Relation::Flowshare,
+        };
+        let claim = Claim {
+            metric: "throughput_mbps".into(),
+            of: vec![own.into()],
+            against: Some(against),
+            ..claim(1.0, Tolerance::Absolute(9.0), None)
+        };
+        judge(&[claim], &summary)[0].measured
+    };
+    assert_eq!((measured("a", "b"), measured("b", "a")), (Some(0.75), Some(1.5)));
+    assert_eq!(measured("a", "nobody"), None);
+}
