@@ -86,6 +86,12 @@ pub(crate) struct SendArgs {
     /// The most that is ever sent, whatever is reported
     #[arg(long, value_name = "RATE", default_value = "1gbit")]
     pub max_rate: Rate,
+    /// By which part of its length (0 to 1) a gap between packets may be longer or shorter, so that flows of one rate do not send in step
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    pub jitter: f64,
+    /// How many packets leave together, with a gap as long as all of theirs behind them; TCP sends 2
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub burst: u32,
     /// Send datagrams of this much of the input each, at a fixed rate and without retransmissions (CP-UDP)
     #[arg(long, value_name = "BYTES")]
     pub datagrams: Option<Bytes>,
@@ -102,6 +108,12 @@ pub(crate) struct RecvArgs {
     pub datagrams: bool,
     /// Where it goes [default: the standard output]
     pub file: Option<PathBuf>,
+}
+
+/// A number from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "write a number from 0 to 1".into())
 }
 
 /// Does what is asked.
@@ -122,6 +134,10 @@ fn send(args: &SendArgs) -> Result<(), Failure> {
         let message = format!("there is no scheme `{}`", args.scheme);
         Failure::bad_input(message, "write equal, weighted, frames, priority or ensemble")
     })?;
+    if args.rate > args.max_rate {
+        let message = format!("--rate {} is above --max-rate {}", args.rate, args.max_rate);
+        return Err(Failure::bad_input(message, "raise --max-rate, or lower --rate"));
+    }
     let mut input = Input::open(args.file.as_deref())?;
     let stop = interrupted()?;
     if let Some(size) = args.datagrams {
@@ -132,6 +148,8 @@ fn send(args: &SendArgs) -> Result<(), Failure> {
         scheme,
         rate: args.rate,
         max_rate: args.max_rate,
+        jitter: args.jitter,
+        burst: args.burst,
         ..Parameters::default()
     };
     let ends = Ends { at: args.who.at, peer: Some(args.to), mtu: args.who.mtu };

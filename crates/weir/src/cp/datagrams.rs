@@ -52,7 +52,7 @@ pub(super) fn send(
     }
     let mut socket = socket(&args.who, Some(args.to), identity)?;
     let lost = |error: std::io::Error| Failure::failed(error.to_string());
-    let rate = args.rate.min(args.max_rate);
+    let rate = args.rate;
     let (mut bytes, mut count, began) = (vec![0; size.get() as usize], 0u64, Instant::now());
     let mut due = Span::ZERO;
     loop {

@@ -3,6 +3,7 @@
 use crate::row::*;
 use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Bytes that are no pattern.
 fn content(length: u32) -> Vec<u8> {
@@ -16,11 +17,21 @@ fn cp(row: &Row, arguments: &str) -> Command {
     command
 }
 
+/// Waits until a UDP socket of this namespace is bound to the applications' port: datagrams before that would be lost.
+fn await_bound() {
+    let (bound, began) = (format!(":{PORT:04X} "), Instant::now());
+    while !std::fs::read_to_string("/proc/thread-self/net/udp").unwrap().contains(&bound) {
+        assert!(began.elapsed() < PATIENCE, "nothing listens at port {PORT}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Starts a receiver, sends when it is there, and answers how both ended and what was received.
 fn through(row: &Row, send: &str, recv: &str) -> (Output, Child, Vec<u8>) {
     let who = "--application 1 --flow 3";
     let mut receiver =
         row.right(|| cp(row, &format!("recv --at {RIGHT}:{PORT} {who} {recv}")).spawn().unwrap());
+    row.right(await_bound);
     let mut output = receiver.stdout.take().unwrap();
     let reading = std::thread::spawn(move || {
         let mut bytes = vec![];
@@ -43,7 +54,8 @@ fn a_file_arrives_whole_at_the_rate_that_the_points_report() {
     let data = content(3_000_000);
     std::fs::write(row.folder.path().join("film.bin"), &data).unwrap();
     // Four times as fast as the rate before the first report at most: it is the points' rate by far, capped by the flow's own.
-    let (sent, mut receiver, bytes) = through(&row, "--rate 1mbit --max-rate 40mbit film.bin", "");
+    let pace = "--rate 1mbit --max-rate 40mbit --jitter 0.5 --burst 2";
+    let (sent, mut receiver, bytes) = through(&row, &format!("{pace} film.bin"), "");
     assert!(sent.status.success(), "{}", text(&sent.stderr));
     assert!(receiver.wait().unwrap().success());
     assert!(bytes == data, "{} of {} bytes, or others", bytes.len(), data.len());
@@ -121,6 +133,9 @@ fn what_cannot_be_is_said_before_anything_is_sent() {
     refused(&format!("{send} --to 127.0.0.1:9001 nothing.bin"), "nothing.bin");
     refused(&format!("{send} --to 127.0.0.1:9001 --datagrams 1500B"), "a datagram cannot carry");
     refused(&format!("{send} --to 127.0.0.1:9001 --mtu 100B"), "cannot be 100 B long");
+    refused(&format!("{send} --to 127.0.0.1:9001 --rate 2gbit"), "above --max-rate 1 Gbit/s");
+    refused(&format!("{send} --to 127.0.0.1:9001 --jitter 1.5"), "write a number from 0 to 1");
+    refused(&format!("{send} --to 127.0.0.1:9001 --burst 65"), "65");
     refused("send --at 127.0.0.1:9000 --to 127.0.0.1:9001 --application 32 --flow 0", "32");
     refused("recv --at 127.0.0.1:9000 --application 1 --flow 128", "128");
     refused("recv --at 127.0.0.1:9000 --application 1 --flow 0 no/such/folder", "no/such/folder");
