@@ -6,6 +6,7 @@ use crate::below::{DRAFT, OURS, remove_all, sync};
 use crate::cores::{cores, helper};
 use crate::error::{FolderError, at};
 use crate::run_file::RunFile;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -92,6 +93,29 @@ pub(crate) fn find(runs: &Path) -> io::Result<Found> {
         }
     }
     Ok(found)
+}
+
+/// The ids of the runs in a folder of runs, without what else is known of them; none where one cannot be read.
+pub(crate) fn ids(runs: &Path) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Id {
+        id: String,
+    }
+    let mut ids = vec![];
+    for (_, folder) in folders(runs).ok()? {
+        let there = |file: &str| folder.join(file).symlink_metadata().is_ok();
+        let found: Vec<Id> = match (there(LIST), there(DESCRIPTION)) {
+            (true, _) => parsed(&folder.join(LIST), &read_sealed(&folder, LIST).ok()?.bytes).ok()?,
+            (_, true) => {
+                let one = read_sealed(&folder, DESCRIPTION).ok()?.bytes;
+                vec![parsed(&folder.join(DESCRIPTION), &one).ok()?]
+            }
+            _ if Records::are_in(&folder) => return None,
+            _ => vec![],
+        };
+        ids.extend(found.into_iter().map(|one| one.id));
+    }
+    Some(ids)
 }
 
 /// The folders that may hold runs, by name. Drafts are none; what was making room when its session was killed still counts.

@@ -12,7 +12,7 @@ pub struct PackedHistogram {
     max: Span,
     count: u64,
     /// The buckets in use, as on disk; checked when it was made.
-    pairs: Box<[u8]>,
+    pairs: Vec<u8>,
 }
 
 fn write_varint(mut value: u64, out: &mut Vec<u8>) {
@@ -149,13 +149,14 @@ impl PackedHistogram {
 }
 
 impl PackedHistogram {
-    /// A histogram, packed in `room`, which is cleared. One that has counted nothing becomes one that has counted nothing.
-    pub(crate) fn pack(histogram: &Histogram, room: &mut Vec<u8>) -> PackedHistogram {
-        room.clear();
+    /// A histogram, packed into `room` in the place of what is there. One that has counted nothing becomes one that has counted nothing.
+    pub(crate) fn pack(histogram: &Histogram, room: Vec<u8>) -> PackedHistogram {
+        let mut pairs = room;
+        pairs.clear();
         let (mut last, mut all) = (0, 0);
         for (bucket, count) in histogram.buckets() {
-            write_varint((bucket - last).into(), room);
-            write_varint(count.into(), room);
+            write_varint((bucket - last).into(), &mut pairs);
+            write_varint(count.into(), &mut pairs);
             all += u64::from(count);
             last = bucket;
         }
@@ -164,15 +165,20 @@ impl PackedHistogram {
             min: histogram.min().unwrap_or_default(),
             max: histogram.max().unwrap_or_default(),
             count: all,
-            pairs: room.as_slice().into(),
+            pairs,
         }
+    }
+
+    /// The room that it took.
+    pub(crate) fn into_room(self) -> Vec<u8> {
+        self.pairs
     }
 }
 
 impl From<&Histogram> for PackedHistogram {
     /// One that has counted nothing becomes one that has counted nothing.
     fn from(histogram: &Histogram) -> PackedHistogram {
-        PackedHistogram::pack(histogram, &mut Vec::new())
+        PackedHistogram::pack(histogram, Vec::new())
     }
 }
 

@@ -41,8 +41,8 @@ pub(crate) struct Desk {
     names: Vec<Arc<str>>,
     /// The place of the last state's.
     last: usize,
-    /// Where histograms are packed.
-    packing: Vec<u8>,
+    /// Room for packed histograms, which those before have left.
+    rooms: Vec<Vec<u8>>,
 }
 
 impl PartialEq for Desk {
@@ -71,6 +71,10 @@ macro_rules! of_table {
 impl Records {
     /// Removes all records and keeps the room that they took: one run after another is gathered without asking for memory.
     pub fn clear(&mut self) {
+        let delays = self.delays.drain(..).map(|sample| sample.delay);
+        let rooms =
+            delays.chain(self.rtts.drain(..).map(|sample| sample.rtt)).map(PackedHistogram::into_room);
+        self.desk.rooms.extend(rooms);
         for table in Table::ALL {
             of_table!(table, |rows| rows.clear(), &mut self);
         }
@@ -112,7 +116,7 @@ impl Recorder for Records {
     }
     fn delay(&mut self, sample: &DelaySample) {
         let DelaySample { at, link, class, ref delay } = *sample;
-        let delay = PackedHistogram::pack(delay, &mut self.desk.packing);
+        let delay = PackedHistogram::pack(delay, self.desk.rooms.pop().unwrap_or_default());
         self.delays.push(DelaySample { at, link, class, delay });
     }
     fn flow(&mut self, sample: &FlowSample) {
@@ -120,7 +124,7 @@ impl Recorder for Records {
     }
     fn rtt(&mut self, sample: &RttSample) {
         let RttSample { at, group, ref rtt } = *sample;
-        let rtt = PackedHistogram::pack(rtt, &mut self.desk.packing);
+        let rtt = PackedHistogram::pack(rtt, self.desk.rooms.pop().unwrap_or_default());
         self.rtts.push(RttSample { at, group, rtt });
     }
     fn transport(&mut self, sample: &TransportSample) {

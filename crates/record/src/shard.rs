@@ -23,12 +23,14 @@ pub fn write_shard(folder: &Path, runs: &[&Gathered]) -> Result<(), RecordError>
     for table in Table::ALL {
         let columns = Rows::OfAShard.columns(table);
         let limit = rows_in_group(&columns);
-        let mut rows = Batch::new(&columns);
+        let all = runs.iter().map(|run| run.batches[table as usize].rows).sum();
+        let empty = |room| Batch::with_room(columns.iter().map(|column| column.kind), room);
+        let mut rows = empty(limit.min(all));
         for (place, run) in runs.iter().enumerate() {
             append(&mut rows, place, &run.batches[table as usize]);
             if rows.rows >= limit {
                 files.write(table, &rows)?;
-                rows = Batch::new(&columns);
+                rows = empty(limit.min(all));
             }
         }
         if rows.rows > 0 {

@@ -144,7 +144,8 @@ fn distribution(of: Option<Distribution>) -> Option<[f64; 6]> {
 pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<String, usize>) -> String {
     let name = json!(format!("{}/{}", run.engine, run.id));
     let events: Vec<Value> = series.events.iter().map(|event| json!([event.at_s, event.what])).collect();
-    let mut script = format!("weir.run({name},{{");
+    let mut script = String::with_capacity(length(series));
+    let _ = write!(script, "weir.run({name},{{");
     push_grid(series.period_s, series.count, &mut script);
     let _ = write!(script, ",\"w\":{},\"ev\":{},\"sh\":[", compact(Some(run.warmup_s)), json!(events));
     push_values(series.shares.iter().copied().map(Some), &mut script);
@@ -159,6 +160,20 @@ pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<Str
         script += "]}";
     }
     script + "});\n"
+}
+
+/// About how long the script of a run becomes: room is made at once, since it would be copied each time that it grows.
+fn length(series: &RunSeries) -> usize {
+    const OF_A_RUN: usize = 2000;
+    const OF_A_LINE: usize = 100;
+    const OF_A_VALUE: usize = 6;
+    let of = |charts: &[Chart], count: usize| -> usize {
+        let line = OF_A_LINE + OF_A_VALUE * count;
+        let spread = OF_A_LINE + OF_A_VALUE * series.shares.len();
+        charts.iter().map(|chart| OF_A_LINE + chart.lines.len() * line + chart.spreads.len() * spread).sum()
+    };
+    let flows = series.flows.as_ref().map_or(0, |flows| of(&flows.charts, flows.count));
+    OF_A_RUN + of(&series.charts, series.count) + flows
 }
 
 /// The grid of times: its period and the number of its points.
