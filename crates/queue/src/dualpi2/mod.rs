@@ -265,10 +265,10 @@ impl<P: Packet> DualPi2<P> {
             Some((packet, false, false, cost))
         }
     }
-}
 
-impl<P: Packet> Queue<P> for DualPi2<P> {
-    fn enqueue(&mut self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) {
+    /// Gives a packet that arrives back, perhaps marked, and whether it is the L queue's; or drops it.
+    #[inline(always)]
+    fn admit(&mut self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<(P, bool)> {
         self.update(now);
         let (length, backlog) = (packet.wire_length(), self.backlog());
         let l4s = self.is_l4s(&packet);
@@ -277,7 +277,8 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
         if !self.room.fits(backlog, length) || !self.memory.fits(backlog, length) {
             losses.lost += 1;
             losses.full += 1;
-            return fate.dropped(packet, DropReason::Full, now);
+            fate.dropped(packet, DropReason::Full, now);
+            return None;
         }
         if self.config.drop_early {
             match self.judge(l4s, packet.ecn().is_capable(), 0.0) {
@@ -288,15 +289,62 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
                 }
                 Verdict::Drop(reason) => {
                     self.losses[usize::from(l4s)].lost += 1;
-                    return fate.dropped(packet, reason, now);
+                    fate.dropped(packet, reason, now);
+                    return None;
                 }
             }
         }
+        Some((packet, l4s))
+    }
+
+    /// Gives a packet that was taken out back, perhaps marked, or drops it.
+    #[inline(always)]
+    fn release(
+        &mut self,
+        mut packet: P,
+        l4s: bool,
+        applies: bool,
+        now: Time,
+        fate: &mut dyn Fate<P>,
+    ) -> Option<P> {
+        let native = if l4s { self.native(&packet, applies, now) } else { 0.0 };
+        let verdict = if !self.config.drop_early {
+            self.judge(l4s, packet.ecn().is_capable(), native)
+        } else if native > 0.0 && self.random.chance(native) {
+            Verdict::Mark
+        } else {
+            Verdict::Pass
+        };
+        match verdict {
+            Verdict::Drop(reason) => {
+                self.losses[usize::from(l4s)].lost += 1;
+                fate.dropped(packet, reason, now);
+                return None;
+            }
+            // One that was marked as it arrived here is not marked again.
+            Verdict::Mark if packet.ecn() != Ecn::Ce || packet.class() == Ecn::Ce => {
+                packet.mark_ce();
+                fate.marked(&packet, now);
+            }
+            Verdict::Mark | Verdict::Pass => {}
+        }
+        Some(packet)
+    }
+
+    /// Whether the step marks a packet that arrives now when it leaves.
+    fn step_applies(&self) -> bool {
+        self.l4s_backlog.packets >= self.config.min_qlen_step
+    }
+}
+
+impl<P: Packet> Queue<P> for DualPi2<P> {
+    fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
+        let Some((packet, l4s)) = self.admit(packet, now, fate) else { return };
         if l4s {
             if self.l4s.is_empty() {
                 self.l4s_empty = now;
             }
-            let applies = self.l4s_backlog.packets >= self.config.min_qlen_step;
+            let applies = self.step_applies();
             self.l4s_backlog.add(&packet);
             self.l4s.push_back((packet, applies));
         } else {
@@ -308,35 +356,26 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
     fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         self.update(now);
         let sent = loop {
-            let Some((mut packet, l4s, applies, cost)) = self.take(now) else { break None };
-            let native = if l4s { self.native(&packet, applies, now) } else { 0.0 };
-            let verdict = if !self.config.drop_early {
-                self.judge(l4s, packet.ecn().is_capable(), native)
-            } else if native > 0.0 && self.random.chance(native) {
-                Verdict::Mark
-            } else {
-                Verdict::Pass
-            };
-            match verdict {
-                Verdict::Drop(reason) => {
-                    self.losses[usize::from(l4s)].lost += 1;
-                    fate.dropped(packet, reason, now);
-                    continue;
-                }
-                // One that was marked as it arrived here is not marked again.
-                Verdict::Mark if packet.ecn() != Ecn::Ce || packet.class() == Ecn::Ce => {
-                    packet.mark_ce();
-                    fate.marked(&packet, now);
-                }
-                Verdict::Mark | Verdict::Pass => {}
+            let Some((packet, l4s, applies, cost)) = self.take(now) else { break None };
+            if let Some(packet) = self.release(packet, l4s, applies, now, fate) {
+                self.credit += cost;
+                break Some(packet);
             }
-            self.credit += cost;
-            break Some(packet);
         };
         if self.backlog().packets == 0 {
             self.credit = self.credit_at_rest;
         }
         sent
+    }
+
+    fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
+        let (packet, l4s) = self.admit(packet, now, fate)?;
+        if l4s {
+            self.l4s_empty = now;
+        }
+        let applies = l4s && self.step_applies();
+        // Its queue is alone with packets, so that it costs the other nothing.
+        self.release(packet, l4s, applies, now, fate)
     }
 
     #[inline]
