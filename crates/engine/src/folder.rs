@@ -256,11 +256,12 @@ fn kept(
     asked_for: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Place>, FolderError> {
     let runs = path.join("runs");
-    if place::ids(&runs).is_some_and(|ids| ids.iter().all(|id| asked_for(id))) {
+    let part = !asked.only.is_empty();
+    // Of what is all run again the ids say enough.
+    if !part && place::ids(&runs).is_some_and(|ids| ids.iter().all(|id| asked_for(id))) {
         return Ok(vec![]);
     }
     let found = place::find(&runs).map_err(at(&runs))?;
-    let part = !asked.only.is_empty();
     // What is run again need not be readable, and a whole rerun is the way out where nothing is.
     if let (true, Some((_, error))) = (part, found.faults.into_iter().find(|(name, _)| !asked_for(name))) {
         return Err(error.into());

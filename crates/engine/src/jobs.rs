@@ -221,8 +221,9 @@ impl Session<'_> {
         match result {
             Ok(run) => {
                 self.progress.ended(place, Ok(&run.file.outcome));
-                tally().retried += usize::from(attempt > 0);
-                tally().finished.push(run);
+                let mut tally = tally();
+                tally.retried += usize::from(attempt > 0);
+                tally.finished.push(run);
             }
             Err(EngineError::Cancelled) => {}
             Err(error) => {

@@ -44,11 +44,9 @@ impl<P: Packet> TailDrop<P> {
 impl<P: Packet> Queue<P> for TailDrop<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
-        if self.room.fits(self.backlog, packet.wire_length()) {
+        if let Some(packet) = self.pass(packet, now, fate) {
             self.backlog.add(&packet);
             self.packets.push_back(packet);
-        } else {
-            fate.dropped(packet, DropReason::Full, now);
         }
     }
 
@@ -59,6 +57,7 @@ impl<P: Packet> Queue<P> for TailDrop<P> {
         Some(packet)
     }
 
+    /// What fits leaves an empty queue as it came.
     #[inline]
     fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         if self.room.fits(self.backlog, packet.wire_length()) {

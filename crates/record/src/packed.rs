@@ -146,9 +146,7 @@ impl PackedHistogram {
     pub fn mean(&self) -> Span {
         Span::from_nanos((self.sum / u128::from(self.count.max(1))) as u64)
     }
-}
 
-impl PackedHistogram {
     /// A histogram, packed into `room` in the place of what is there. One that has counted nothing becomes one that has counted nothing.
     pub(crate) fn pack(histogram: &Histogram, room: Vec<u8>) -> PackedHistogram {
         let mut pairs = room;

@@ -181,18 +181,16 @@ impl Grid {
         merge: impl Fn(&mut T, &T),
     ) {
         let Some(point) = points.get_mut(self.point(at)) else { return };
-        *point = Some(match point.take() {
-            None => Merged::One(record),
-            Some(Merged::One(first)) => {
-                let mut sum = Box::new(first.clone());
-                merge(&mut sum, record);
-                Merged::Several(sum)
+        let mut sum = match point.take() {
+            None => {
+                *point = Some(Merged::One(record));
+                return;
             }
-            Some(Merged::Several(mut sum)) => {
-                merge(&mut sum, record);
-                Merged::Several(sum)
-            }
-        });
+            Some(Merged::One(first)) => Box::new(first.clone()),
+            Some(Merged::Several(sum)) => sum,
+        };
+        merge(&mut sum, record);
+        *point = Some(Merged::Several(sum));
     }
 
     /// Records by point, merged where several fall into one.

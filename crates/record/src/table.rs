@@ -86,7 +86,8 @@ impl Values {
                 // Each name is looked up when it is first met, so that their order is that of the rows.
                 let mut known: Vec<Option<u32>> = vec![None; from_names.len()];
                 codes.extend(from[rows].iter().map(|&code| {
-                    *known[code as usize].get_or_insert_with(|| code_of(names, &from_names[code as usize]))
+                    let code = code as usize;
+                    *known[code].get_or_insert_with(|| place_of(names, code, &from_names[code]) as u32)
                 }));
             }
             (Values::Histogram(bytes, ends), Values::Histogram(from, from_ends)) => {
@@ -110,15 +111,6 @@ pub(crate) fn place_of(names: &mut Vec<Arc<str>>, last: usize, name: &str) -> us
         names.push(name.into());
         names.len() - 1
     })
-}
-
-/// The place of a name among those met so far.
-fn code_of(names: &mut Vec<Arc<str>>, name: &Arc<str>) -> u32 {
-    let found = names.iter().position(|known| known == name).unwrap_or_else(|| {
-        names.push(name.clone());
-        names.len() - 1
-    });
-    found as u32
 }
 
 /// Rows of one table, by column.

@@ -373,7 +373,7 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
         if l4s {
             self.l4s_empty = now;
         }
-        let applies = l4s && self.step_applies();
+        let applies = self.step_applies();
         // Its queue is alone with packets, so that it costs the other nothing.
         self.release(packet, l4s, applies, now, fate)
     }
