@@ -2,7 +2,8 @@
 //! what was written.
 
 use weir_base::{Ecn, Span, Time};
-use weir_transport::rudp::{Identity, Parameters, carrier};
+use weir_transport::coordination::Identity;
+use weir_transport::rudp::{Parameters, carrier};
 use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
 /// Two ends, what is under way to each, and what the second has read.

@@ -4,12 +4,13 @@
 //!
 //! [`Layer`] writes and reads the header.
 
+use crate::coordination::{self, application};
 use crate::ranges::within;
 use crate::{End, Layer, Setup, Transport, udp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_coord::endpoint::Identity;
-use weir_coord::header::{FLOWS, Version};
+use weir_coord::header::Version;
 use weir_coord::seal::Key;
 
 /// The CP transport's number in the header; aggregation points do not look at it.
@@ -38,10 +39,6 @@ impl Default for Parameters {
     }
 }
 
-fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    within(deserializer, 0..=31)
-}
-
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     within(deserializer, 1..=2)
 }
@@ -64,7 +61,7 @@ impl Transport for Parameters {
     }
     fn layer(&self, flow: u64) -> Option<Layer> {
         let Parameters { application, key, .. } = *self;
-        let flow = (flow % FLOWS as u64) as u8;
+        let flow = coordination::Identity::in_lab(flow).flow;
         let identity = Identity { application, flow, protocol: PROTOCOL, key, epoch: 0 };
         Some(Layer::new(identity, self.version()))
     }

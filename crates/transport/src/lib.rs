@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod body;
+pub mod coordination;
 pub mod cp_udp;
 mod end;
 mod endpoint;
+mod guide;
 mod layer;
 mod paced;
 mod ranges;

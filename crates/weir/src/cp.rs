@@ -17,7 +17,8 @@ use std::time::SystemTime;
 use weir_base::{Bytes, Rate};
 use weir_coord::seal::Key;
 use weir_live::cp::{self, CpError, Ends, Summary};
-use weir_transport::rudp::{Identity, Parameters};
+use weir_transport::coordination::Identity;
+use weir_transport::rudp::Parameters;
 
 /// What a packet with its headers takes at least.
 const LEAST_MTU: Bytes = Bytes::new(256);

@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
-use weir_transport::rudp::{Identity, Parameters, carrier};
+use weir_transport::coordination::Identity;
+use weir_transport::rudp::{Parameters, carrier};
 use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
 
 /// How much of the input is read at once.

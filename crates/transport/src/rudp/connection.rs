@@ -1,12 +1,12 @@
 //! A connection: handshake, pacing, and both halves behind the [`Endpoint`] trait.
 
 use super::content::Content;
-use super::guide::Guide;
 use super::pacer::Pacer;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::{DATA_HEADER, Header};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+use crate::guide::Guide;
 use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
 use weir_coord::header::LONGEST as CP_HEADER;

@@ -9,23 +9,24 @@
 
 mod connection;
 mod content;
-mod guide;
 mod pacer;
 mod receiver;
 mod sender;
 mod wire;
 
+use crate::coordination::{self, Coordination, FIRST_RATE, Identity, MOST_RATE, address};
+use crate::guide::Guide;
 use crate::ranges::within;
 use crate::{End, Endpoint, Setup, Transport};
 use connection::Connection;
-use guide::Guide;
 use pacer::Pacer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Ecn, Random, Rate};
-use weir_coord::header::FLOWS;
 use weir_coord::scheme;
-use weir_coord::seal::Key;
+
+/// The CP transport's number in the header.
+const PROTOCOL: u8 = 1;
 
 /// Parameters of CP-RUDP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,10 +68,10 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters {
             application: None,
-            scheme: scheme::Config::Equal(Default::default()),
+            scheme: coordination::equal(),
             address: 0,
-            rate: Rate::from_bits_per_sec(500_000),
-            max_rate: Rate::from_mbit_per_sec(1000),
+            rate: FIRST_RATE,
+            max_rate: MOST_RATE,
             urgent: false,
             buffer_by_flowshare: false,
             jitter: 0.0,
@@ -80,15 +81,16 @@ impl Default for Parameters {
     }
 }
 
-/// Who the endpoint of a real flow is.
-#[derive(Debug, Clone, Copy)]
-pub struct Identity {
-    /// The flow's number, 0 to 127.
-    pub flow: u8,
-    /// Key that is shared with the aggregation point.
-    pub key: Option<Key>,
-    /// A number that grows with each restart of the endpoint.
-    pub epoch: u32,
+impl Parameters {
+    /// What this flow's rate follows.
+    fn guide(&self, identity: &Identity) -> Guide {
+        let Parameters { rate, max_rate, address, urgent, .. } = *self;
+        let Some(application) = self.application else { return Guide::fixed(rate.min(max_rate)) };
+        let scheme = self.scheme.clone();
+        let coordination = Coordination { application, scheme, address, rate, max_rate, urgent };
+        let guide = Guide::new(&coordination, PROTOCOL, identity);
+        if self.buffer_by_flowshare { guide.with_buffer_by_flowshare() } else { guide }
+    }
 }
 
 /// The end of a connection that carries real bytes: what is written has all its bytes in `head`, and what is read. IP packets are at
@@ -99,7 +101,7 @@ pub fn carrier(
     packet: u32,
     ip_header: u32,
 ) -> Box<dyn Endpoint> {
-    let guide = Guide::new(parameters, identity);
+    let guide = parameters.guide(identity);
     let random = Random::stream_of(identity.epoch.into(), "pacer", identity.flow.into());
     let pacer = Pacer::new(parameters.jitter, parameters.burst, random);
     Box::new(Connection::new(guide, pacer, packet, ip_header, Ecn::NotEct).carrying())
@@ -110,7 +112,7 @@ fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>,
     struct Id(u8);
     impl<'de> Deserialize<'de> for Id {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Id, D::Error> {
-            within(deserializer, 0..=31).map(Id)
+            coordination::application(deserializer).map(Id)
         }
     }
     Ok(Option::<Id>::deserialize(deserializer)?.map(|Id(id)| id))
@@ -122,10 +124,6 @@ fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 
 fn burst<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     within(deserializer, 1..=64)
-}
-
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    within(deserializer, 0..=249)
 }
 
 impl Transport for Parameters {
@@ -140,8 +138,7 @@ impl Transport for Parameters {
     }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
         [(); 2].map(|()| {
-            let flow = (setup.flow % FLOWS as u64) as u8;
-            let guide = Guide::new(self, &Identity { flow, key: None, epoch: 0 });
+            let guide = self.guide(&Identity::in_lab(setup.flow));
             let packet = setup.mtu.get() as u32;
             let pacer =
                 Pacer::new(self.jitter, self.burst, Random::stream_of(setup.seed, "pacer", setup.flow));

@@ -12,7 +12,7 @@ use weir_coord::cell::{Cell, Family};
 use weir_coord::header::Version;
 use weir_coord::{Statistic, endpoint};
 use weir_live::cp::Socket;
-use weir_transport::rudp::Identity;
+use weir_transport::coordination::Identity;
 
 /// The CP transport's number in the header; aggregation points do not look at it.
 const PROTOCOL: u8 = 2;

@@ -3,7 +3,7 @@
 //! A flow to which no report has come for four round trips, or the time of two packets, halves its rate, and again after as long.
 //! Whatever is reported, the rate stays below a maximum of the flow's own.
 
-use super::{Identity, Parameters};
+use crate::coordination::{Coordination, Identity};
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_coord::Statistic;
 use weir_coord::cell::{Cell, Family};
@@ -23,8 +23,6 @@ const LEAST_RATE: u64 = 1500 * 8 / 64;
 const LEAST_BUFFER: u64 = 2;
 /// A silent endpoint says what it has to say this often; what an aggregation point keeps lasts a few seconds.
 const REFRESH: Span = Span::from_secs(1);
-/// The CP transport's number; aggregation points do not look at it.
-const PROTOCOL: u8 = 1;
 /// Bytes in a second for each unit of a bandwidth cell.
 const KIB: u64 = 1024;
 
@@ -34,11 +32,12 @@ pub(crate) struct Guide {
     rate: Rate,
     max_rate: Rate,
     urgent: bool,
-    coordination: Option<Coordination>,
+    reports: Option<Reports>,
 }
 
+/// What comes from an aggregation point.
 #[derive(Debug)]
-struct Coordination {
+struct Reports {
     endpoint: Endpoint,
     scheme: scheme::Config,
     address: u8,
@@ -56,33 +55,42 @@ struct Coordination {
 const RTT: Cell = Family::Rtt.cell(Statistic::Smoothed);
 
 impl Guide {
-    /// The guide of this flow.
-    pub(crate) fn new(parameters: &Parameters, identity: &Identity) -> Guide {
-        let Parameters { rate, max_rate, urgent, address, buffer_by_flowshare, .. } = *parameters;
-        let coordination = parameters.application.map(|application| {
-            let Identity { flow, key, epoch } = *identity;
-            let cells = scheme::watched(flow, address);
-            let scheme = parameters.scheme.clone();
-            let [flowshare, flows, ..] = cells;
-            let identity = endpoint::Identity { application, flow, protocol: PROTOCOL, key, epoch };
-            // A scheme without numbers needs no more than a packet reports.
-            let endpoint = match scheme.number(&Own::default()) {
-                None => Endpoint::new(identity, Version::One, &[flowshare, flows, RTT]),
-                Some(_) => Endpoint::new(identity, Version::One, &[&cells[..], &[RTT]].concat()),
-            };
-            Coordination {
-                endpoint,
-                scheme,
-                address,
-                buffer_by_flowshare,
-                cells,
-                flowshare: None,
-                rtt: None,
-                starves: Time::NEVER,
-                refresh: Time::NEVER,
-            }
-        });
-        Guide { rate: rate.min(max_rate), max_rate, urgent, coordination }
+    /// The guide of a flow that keeps one rate and has no CP header.
+    pub(crate) fn fixed(rate: Rate) -> Guide {
+        Guide { rate, max_rate: rate, urgent: false, reports: None }
+    }
+
+    /// The guide of this flow of an application. `protocol` is its transport's number, which aggregation points do not look at.
+    pub(crate) fn new(coordination: &Coordination, protocol: u8, identity: &Identity) -> Guide {
+        let Coordination { application, rate, max_rate, urgent, address, .. } = *coordination;
+        let Identity { flow, key, epoch } = *identity;
+        let cells = scheme::watched(flow, address);
+        let scheme = coordination.scheme.clone();
+        let [flowshare, flows, ..] = cells;
+        let identity = endpoint::Identity { application, flow, protocol, key, epoch };
+        // A scheme without numbers needs no more than a packet reports.
+        let endpoint = match scheme.number(&Own::default()) {
+            None => Endpoint::new(identity, Version::One, &[flowshare, flows, RTT]),
+            Some(_) => Endpoint::new(identity, Version::One, &[&cells[..], &[RTT]].concat()),
+        };
+        let reports = Reports {
+            endpoint,
+            scheme,
+            address,
+            buffer_by_flowshare: false,
+            cells,
+            flowshare: None,
+            rtt: None,
+            starves: Time::NEVER,
+            refresh: Time::NEVER,
+        };
+        Guide { rate: rate.min(max_rate), max_rate, urgent, reports: Some(reports) }
+    }
+
+    /// The same with a send buffer that is sized by the rate of a flowshare, as equation 6.2 is printed, and not by the flow's own rate.
+    pub(crate) fn with_buffer_by_flowshare(mut self) -> Guide {
+        self.reports.iter_mut().for_each(|reports| reports.buffer_by_flowshare = true);
+        self
     }
 
     /// Whether the flow is urgent while it has data.
@@ -97,81 +105,84 @@ impl Guide {
 
     /// Bytes that stand before the transport's header in a packet.
     pub(crate) fn header_length(&self) -> usize {
-        self.coordination.as_ref().map_or(0, |coordination| coordination.endpoint.header_length())
+        self.reports.as_ref().map_or(0, |reports| reports.endpoint.header_length())
     }
 
     /// Begins a packet that leaves: appends the CP header, which tells what the flow says of itself.
     pub(crate) fn begin(&mut self, own: &Own, to: &mut Vec<u8>, now: Time) {
-        self.head(own, Flags::default(), to, now);
+        self.append(own, Flags::default(), to, now);
     }
 
-    fn head(&mut self, own: &Own, flags: Flags, to: &mut Vec<u8>, now: Time) {
-        let Some(coordination) = &mut self.coordination else { return };
-        if let Some(number) = coordination.scheme.number(own) {
-            coordination.endpoint.write(coordination.address, number);
-        }
+    fn append(&mut self, own: &Own, flags: Flags, to: &mut Vec<u8>, now: Time) {
         let begin = to.len();
-        to.resize(begin + coordination.endpoint.header_length(), 0);
-        coordination.endpoint.seal(flags, &mut to[begin..]);
-        coordination.refresh = now + REFRESH;
-        if coordination.starves == Time::NEVER {
-            coordination.starves = now + coordination.patience(self.rate);
+        to.resize(begin + self.header_length(), 0);
+        self.put(own, flags, &mut to[begin..], now);
+    }
+
+    fn put(&mut self, own: &Own, flags: Flags, packet: &mut [u8], now: Time) {
+        let Some(reports) = &mut self.reports else { return };
+        if let Some(number) = reports.scheme.number(own) {
+            reports.endpoint.write(reports.address, number);
+        }
+        reports.endpoint.seal(flags, packet);
+        reports.refresh = now + REFRESH;
+        if reports.starves == Time::NEVER {
+            reports.starves = now + reports.patience(self.rate);
         }
     }
 
     /// A packet that asks the aggregation point for reports and goes no further, if one is due: nothing else has left for long.
     pub(crate) fn refresh(&mut self, own: &Own, to: &mut Vec<u8>, now: Time) -> bool {
-        let due = self.coordination.as_ref().is_some_and(|coordination| coordination.refresh <= now);
+        let due = self.reports.as_ref().is_some_and(|reports| reports.refresh <= now);
         if due {
-            self.head(own, Flags::REFLECT, to, now);
+            self.append(own, Flags::REFLECT, to, now);
         }
         due
     }
 
     /// Takes the CP header off a packet that arrived; none of a packet that is not for this flow.
     pub(crate) fn open<'a>(&mut self, packet: &'a [u8], now: Time) -> Option<&'a [u8]> {
-        let Some(coordination) = &mut self.coordination else { return Some(packet) };
-        let length = coordination.endpoint.open(packet, |_, _| {}).ok()?;
-        if let Some(rate) = coordination.reported() {
+        let Some(reports) = &mut self.reports else { return Some(packet) };
+        let length = reports.endpoint.open(packet, |_, _| {}).ok()?;
+        if let Some(rate) = reports.reported() {
             self.rate = rate.min(self.max_rate).max(Rate::from_bits_per_sec(LEAST_RATE));
-            coordination.starves = now + coordination.patience(self.rate);
+            reports.starves = now + reports.patience(self.rate);
         }
         packet.get(length..)
     }
 
     /// How many bytes may be written and not acknowledged, for packets of this length.
     pub(crate) fn send_buffer(&self, packet: u32, rtt: Option<Span>) -> Bytes {
-        let coordination = self.coordination.as_ref();
-        let by =
-            coordination.filter(|c| c.buffer_by_flowshare).and_then(|c| c.flowshare).unwrap_or(self.rate);
-        let rtt = coordination.and_then(|c| c.rtt).or(rtt).unwrap_or(UNKNOWN_RTT);
+        let reports = self.reports.as_ref();
+        let by = reports.filter(|c| c.buffer_by_flowshare).and_then(|c| c.flowshare).unwrap_or(self.rate);
+        let rtt = reports.and_then(|c| c.rtt).or(rtt).unwrap_or(UNKNOWN_RTT);
         scheme::send_buffer(by, rtt).max(Bytes::new(LEAST_BUFFER * u64::from(packet)))
     }
 
     /// When [`Guide::on_timer`] is due.
     pub(crate) fn next_timer(&self) -> Time {
-        self.coordination.as_ref().map_or(Time::NEVER, |c| c.starves.min(c.refresh))
+        self.reports.as_ref().map_or(Time::NEVER, |c| c.starves.min(c.refresh))
     }
 
     /// Halves the rate if no report has come for too long.
     pub(crate) fn on_timer(&mut self, now: Time) {
-        let Some(coordination) = &mut self.coordination else { return };
-        if coordination.starves <= now {
+        let Some(reports) = &mut self.reports else { return };
+        if reports.starves <= now {
             let halved = (self.rate.bits_per_sec() / 2).max(LEAST_RATE);
             self.rate = Rate::from_bits_per_sec(halved);
-            coordination.starves = now + coordination.patience(self.rate);
+            reports.starves = now + reports.patience(self.rate);
         }
     }
 
     /// Internal state for the records.
     pub(crate) fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        let Some(coordination) = &self.coordination else { return };
-        report("flowshare_mbps", coordination.flowshare.map_or(0.0, |rate| rate.mbit_per_sec()));
-        report("reported_rtt_ms", coordination.rtt.map_or(0.0, |rtt| rtt.as_millis_f64()));
+        let Some(reports) = &self.reports else { return };
+        report("flowshare_mbps", reports.flowshare.map_or(0.0, |rate| rate.mbit_per_sec()));
+        report("reported_rtt_ms", reports.rtt.map_or(0.0, |rtt| rtt.as_millis_f64()));
     }
 }
 
-impl Coordination {
+impl Reports {
     fn patience(&self, rate: Rate) -> Span {
         (self.rtt.unwrap_or(UNKNOWN_RTT) * PATIENCE_RTTS).max(rate.time_to_send(PATIENCE_PACKETS))
     }

@@ -1,0 +1,81 @@
+//! How a flow takes part in an application of the Coordination Protocol, whose aggregation points report the rate at which it may send.
+
+use crate::ranges::within;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use weir_base::Rate;
+use weir_coord::header::FLOWS;
+use weir_coord::scheme;
+use weir_coord::seal::Key;
+
+/// The rate before the first report.
+pub(crate) const FIRST_RATE: Rate = Rate::from_bits_per_sec(500_000);
+/// The most that a flow ever sends, unless it is told otherwise.
+pub(crate) const MOST_RATE: Rate = Rate::from_mbit_per_sec(1000);
+
+/// The part that a flow has in an application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Coordination {
+    /// The application's id at the aggregation points (0 to 31).
+    #[serde(deserialize_with = "application")]
+    #[schemars(range(max = 31))]
+    pub application: u8,
+    /// How the application's flows split what it may send.
+    #[serde(default = "equal")]
+    pub scheme: scheme::Config,
+    /// The general-purpose address (0 to 249) at which its flows write their numbers for the scheme.
+    #[serde(default, deserialize_with = "address")]
+    #[schemars(range(max = 249))]
+    pub address: u8,
+    /// The rate before the first report.
+    #[serde(default = "first_rate")]
+    pub rate: Rate,
+    /// The most that the flow ever sends, whatever is reported.
+    #[serde(default = "most_rate")]
+    pub max_rate: Rate,
+    /// Whether the flow says, while it has data, that it is urgent: the scheme `priority` then gives it what others do not keep.
+    #[serde(default)]
+    pub urgent: bool,
+}
+
+/// Who the endpoint of a flow is.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// The flow's number, 0 to 127.
+    pub flow: u8,
+    /// Key that is shared with the aggregation point.
+    pub key: Option<Key>,
+    /// A number that grows with each restart of the endpoint.
+    pub epoch: u32,
+}
+
+impl Identity {
+    /// That of a lab's flow of this number: a header has room for 128.
+    pub(crate) fn in_lab(flow: u64) -> Identity {
+        Identity { flow: (flow % FLOWS as u64) as u8, key: None, epoch: 0 }
+    }
+}
+
+/// Reads an application's id.
+pub(crate) fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    within(deserializer, 0..=31)
+}
+
+/// Reads a general-purpose address.
+pub(crate) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    within(deserializer, 0..=249)
+}
+
+/// The scheme unless another one is named.
+pub(crate) fn equal() -> scheme::Config {
+    scheme::Config::Equal(Default::default())
+}
+
+fn first_rate() -> Rate {
+    FIRST_RATE
+}
+
+fn most_rate() -> Rate {
+    MOST_RATE
+}
