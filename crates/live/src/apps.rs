@@ -230,7 +230,7 @@ impl<'a> Apps<'a> {
     /// The kernel's, from epoll; what goes wrong with a flow is reported, and the others go on.
     pub(crate) fn run(mut self, over: &AtomicBool) -> io::Result<AppsReport> {
         self.prepare(Time::ZERO);
-        if sockets::has_endpoints(self.run) {
+        if sockets::runs_endpoints(self.run) {
             // The kernel's transports run before all programs; so do those that run here.
             claim_processor();
         }

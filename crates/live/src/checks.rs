@@ -2,34 +2,28 @@
 
 use crate::card;
 use crate::controls::unable;
+use crate::sockets::has_endpoints;
 use crate::testbed::settings_of;
 use weir_base::Bytes;
 use weir_control::Feedback;
 use weir_engine::EngineError;
 use weir_plan::{Group, Run};
-use weir_transport::Config;
 
-/// Refuses transports that neither the kernel has nor a UDP socket carries, and what such a socket cannot do.
+/// Refuses what a UDP socket cannot do for a transport that the kernel does not have.
 pub(crate) fn check_transports(run: &Run) -> Result<(), EngineError> {
     for group in &run.groups {
-        let Some(transport) = &group.transport else { continue };
-        let (name, exact) = (&group.name, group.workload.role().datagrams().is_some_and(|it| it.exact));
-        match transport {
-            Config::Tcp(_) | Config::Udp(_) | Config::CpUdp(_) => {}
-            Config::Sliq(_) if exact => {
-                return Err(unable(
-                    format!("group {name}: datagrams of SLIQ leave sockets, not the network itself"),
-                    "write source = \"socket\" in the workload, or use `--on sim`",
-                ));
-            }
-            Config::Sliq(_) => {}
-            other => {
-                let message = "is a transport of the simulator; the kernel has none of that name";
-                return Err(unable(
-                    format!("group {name}: {} {message}", other.name()),
-                    "use `--on sim`, or another transport",
-                ));
-            }
+        let exact = group.workload.role().datagrams().is_some_and(|datagrams| datagrams.exact);
+        if let Some(transport) =
+            group.transport.as_ref().filter(|transport| exact && has_endpoints(transport))
+        {
+            return Err(unable(
+                format!(
+                    "group {}: datagrams of {} leave sockets, not the network itself",
+                    group.name,
+                    transport.name()
+                ),
+                "write source = \"socket\" in the workload, or use `--on sim`",
+            ));
         }
     }
     Ok(())

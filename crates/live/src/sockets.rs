@@ -18,7 +18,7 @@ use std::time::Duration;
 use weir_base::Ecn;
 use weir_engine::EndSocket;
 use weir_plan::{Group, Run, Settings};
-use weir_transport::Layer;
+use weir_transport::{Config, Layer};
 use weir_workload::{Datagrams, End, Role};
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
@@ -140,14 +140,18 @@ pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Re
     Ok(opened)
 }
 
-/// A flow's transport, if the kernel does not have it.
-fn group_transport(run: &Run, flow: usize) -> Option<&weir_transport::Config> {
-    let transport = run.groups[run.flows[flow].group].transport.as_ref();
-    transport.filter(|transport| matches!(transport, weir_transport::Config::Sliq(_)))
+/// Whether a transport is endpoints of our own over UDP sockets: the kernel does not have it.
+pub(crate) fn has_endpoints(transport: &Config) -> bool {
+    !matches!(transport, Config::Tcp(_) | Config::Udp(_) | Config::CpUdp(_))
 }
 
-/// Whether transports run here that the kernel does not have.
-pub(crate) fn has_endpoints(run: &Run) -> bool {
+/// A flow's transport, if the kernel does not have it.
+fn group_transport(run: &Run, flow: usize) -> Option<&Config> {
+    run.groups[run.flows[flow].group].transport.as_ref().filter(|transport| has_endpoints(transport))
+}
+
+/// Whether a run has such transports.
+pub(crate) fn runs_endpoints(run: &Run) -> bool {
     (0..run.flows.len()).any(|flow| group_transport(run, flow).is_some())
 }
 

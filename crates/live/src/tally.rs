@@ -42,6 +42,8 @@ pub struct FlowSums {
     pub windows: Vec<f64>,
     /// The last `tcp_info`.
     pub last: TransportSample,
+    /// The latest state of its controllers.
+    pub state: BTreeMap<String, f64>,
 }
 
 /// What a link did.
@@ -136,9 +138,12 @@ impl Recorder for Tally {
     }
     fn state(&mut self, sample: &StateSample<&str>) {
         self.see(sample.at);
-        if let Component::Station(station) = sample.of {
-            self.stations[station as usize].insert(sample.name.into(), sample.value);
-        }
+        let state = match sample.of {
+            Component::Station(station) => &mut self.stations[station as usize],
+            Component::Controller(flow) => &mut self.flows[flow as usize].state,
+            Component::Queue(_) => return,
+        };
+        state.insert(sample.name.into(), sample.value);
     }
     fn event(&mut self, event: &FlowEvent) {
         self.see(event.at);

@@ -33,7 +33,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 45] = [
+const TESTS: [Test; 48] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
@@ -77,6 +77,15 @@ const TESTS: [Test; 45] = [
         coordination::kernels_accept,
     ),
     ("aggregation_points_refuse_what_is_sealed_with_another_key", coordination::strangers_are_refused),
+    (
+        "reliable_streams_between_aggregation_points_arrive_whole_and_follow_their_reports",
+        coordination::streams_arrive_whole,
+    ),
+    (
+        "ensembles_over_reliable_streams_wait_for_all_their_frames",
+        coordination::ensembles_wait_for_all_their_frames,
+    ),
+    ("flows_of_tfrc_and_rap_run_over_sockets", coordination::rate_based_flows_arrive),
     ("a_circuit_that_loses_much_for_ten_seconds_ends_and_htcp_goes_on", circuits::much_loss_ends_it),
     ("what_the_kernels_shaper_of_a_card_refuses_is_no_loss", cards::what_it_refuses_is_no_loss),
     ("each_class_of_a_card_has_its_flows", cards::each_class_has_its_flows),

@@ -1,19 +1,29 @@
 //! Aggregation points between hosts whose kernels check every UDP checksum that they rewrite.
 
-use crate::{go, lab};
+use crate::{DUMBBELL, go, lab};
 use weir_live::Tally;
 use weir_plan::Run;
+use weir_record::FlowEventKind::{Completed, Opened, Started};
+use weir_record::MessageKind;
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 
-/// Two sites 40 ms apart; each sends 100 datagrams a second of 1,000 bytes with a header of this kind to the other.
-fn sites(transport: &str, station: &str, application: &str, source: &str, ip: u8) -> Run {
+/// Two sites 40 ms apart, with an aggregation point each, and this traffic. Three packets are lost on the way there.
+fn sites(station: &str, application: &str, traffic: &str) -> Run {
     let point = |name: &str, at: &str| {
         format!(
             "[stations.{name}]\nat = \"{at}\"\nlinks = [\"down\", \"up\"]\nkind = \"aggregation-point\"\n\
              application = [{{ id = 1{application} }}]\n{station}\n"
         )
     };
+    let stations = point("west", "left") + &point("east", "right");
+    lab(&format!(
+        "[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"40 ms\"\ndrop = {{ down = [50, 120, 190] }}\n{stations}{traffic}"
+    ))
+}
+
+/// Such sites; each sends 100 datagrams a second of 1,000 bytes with a header of this kind to the other.
+fn sites_with_datagrams(transport: &str, station: &str, application: &str, source: &str, ip: u8) -> Run {
     let group = |name: &str, direction: &str| {
         format!(
             "[traffic.{name}]\ndirection = \"{direction}\"\nip = {ip}\n\
@@ -21,11 +31,7 @@ fn sites(transport: &str, station: &str, application: &str, source: &str, ip: u8
              workload = {{ kind = \"udp\", rate = \"800 kbit/s\", packet = \"1000 B\", source = \"{source}\" }}\n"
         )
     };
-    let stations = point("west", "left") + &point("east", "right");
-    let traffic = group("there", "down") + &group("back", "up");
-    lab(&format!(
-        "[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"40 ms\"\ndrop = {{ down = [50, 120, 190] }}\n{stations}{traffic}"
-    ))
+    sites(station, application, &(group("there", "down") + &group("back", "up")))
 }
 
 /// What both kernels have handed to their applications: 300 datagrams each, three of which are lost on the way there.
@@ -44,7 +50,7 @@ pub(crate) fn kernels_accept() {
         (", version = 2", "", "", "fabric", 6, 48 + 36),
     ] {
         let what = format!("{transport} {source} IPv{ip}");
-        let (tally, outcome) = go(&sites(transport, station, application, source, ip));
+        let (tally, outcome) = go(&sites_with_datagrams(transport, station, application, source, ip));
         assert_arrived(&tally, 1000 - header, &what);
         assert_eq!((outcome.audit.lost, outcome.audit.dropped), (3, 0), "{what}");
         let [west, east] = &tally.stations[..] else { panic!("two stations") };
@@ -59,12 +65,86 @@ pub(crate) fn kernels_accept() {
 
 pub(crate) fn strangers_are_refused() {
     // The key of the endpoints is not that of the points.
-    let forged =
-        sites(&format!(", key = \"{KEY}\""), "", ", key = \"ffffffffffffffffffffffffffffffff\"", "socket", 4);
+    let forged = sites_with_datagrams(
+        &format!(", key = \"{KEY}\""),
+        "",
+        ", key = \"ffffffffffffffffffffffffffffffff\"",
+        "socket",
+        4,
+    );
     let (tally, outcome) = go(&forged);
     assert_eq!(tally.flows.iter().map(|flow| flow.sum.read_bytes).sum::<u64>(), 0);
     assert_eq!(
         tally.stations[0]["refused_tag"] + tally.stations[1]["refused_tag"],
         outcome.audit.discarded as f64
     );
+}
+
+pub(crate) fn streams_arrive_whole() {
+    // 200 kB are 140 packets: the three that are lost are among those of both flows.
+    let run = sites(
+        "",
+        "",
+        "[traffic.streams]\nflows = 2\ntransport = { kind = \"rudp\", application = 1, rate = \"2 Mbit/s\" }\n\
+         workload = { kind = \"transfer\", size = \"200 kB\" }\n",
+    );
+    let (tally, outcome) = go(&run);
+    assert_eq!((outcome.audit.lost, outcome.audit.dropped), (3, 0));
+    for flow in &tally.flows {
+        assert_eq!(flow.sum.read_bytes, 200_000);
+        let happened: Vec<_> = flow.events.iter().map(|(_, kind)| *kind).collect();
+        for kind in [Started, Opened, Completed] {
+            assert!(happened.contains(&kind), "{kind:?} in {happened:?}");
+        }
+        assert!(
+            flow.state["flowshare_mbps"] > 0.0 && flow.state["reported_rtt_ms"] > 35.0,
+            "{:?}",
+            flow.state
+        );
+    }
+    let retransmitted = tally.flows.iter().map(|flow| flow.last.retransmissions).sum::<u64>();
+    assert!(retransmitted >= 3, "{retransmitted}");
+    let [west, east] = &tally.stations[..] else { panic!("two stations") };
+    assert_eq!((east["packets_lost"], west["packets_lost"]), (3.0, 0.0));
+    for station in [west, east] {
+        assert_eq!(station["discarded_packets"], 0.0);
+        assert!(!station.keys().any(|name| name.starts_with("refused")), "{station:?}");
+    }
+    assert_eq!(outcome.environment["ignored_frames"], 0, "nothing stray on the wire");
+}
+
+pub(crate) fn ensembles_wait_for_all_their_frames() {
+    let run = sites(
+        "",
+        "",
+        "[traffic.streams]\nflows = 3\n\
+         transport = { kind = \"rudp\", application = 1, scheme = \"frames\", messages_apart = true }\n\
+         workload = { kind = \"ensembles\", size = \"4000 B\", pattern = \"Mmm\", dispersion = 0.5 }\n",
+    );
+    let (tally, _) = go(&run);
+    let messages = tally.flows.iter().flat_map(|flow| &flow.messages);
+    let ensembles = messages.filter(|message| message.kind == MessageKind::Ensemble).count() as u64;
+    assert!(ensembles > 10, "{ensembles}");
+    // What is read of a flow is the frames of all ensembles that are whole, and a part of those that are not.
+    for (flow, frame) in tally.flows.iter().zip([8000, 2000, 2000]) {
+        assert!(flow.sum.read_bytes >= ensembles * frame, "{} of {ensembles}", flow.sum.read_bytes);
+    }
+    // The barrier: no flow is ahead of the slowest by more than what send buffers of 1.5 round trips hold.
+    let frames = |flow: usize, frame: u64| tally.flows[flow].sum.read_bytes / frame;
+    let all = [frames(0, 8000), frames(1, 2000), frames(2, 2000)];
+    assert!(all.iter().all(|frames| frames - ensembles <= 30), "{all:?} of {ensembles}");
+}
+
+pub(crate) fn rate_based_flows_arrive() {
+    for transport in ["tfrc", "rap"] {
+        let run = lab(&format!(
+            "{DUMBBELL}queue = {{ kind = \"tail-drop\", limit = \"1000 packets\" }}\n\
+             [traffic.a]\ntransport = \"{transport}\"\nworkload = {{ kind = \"transfer\", size = \"100 kB\" }}\n"
+        ));
+        let (tally, outcome) = go(&run);
+        assert_eq!((outcome.audit.dropped, outcome.audit.lost), (0, 0), "{transport}");
+        assert_eq!(tally.flows[0].sum.read_bytes, 100_000, "{transport}");
+        assert!(tally.when(0, Completed).is_some(), "{transport}: {:?}", tally.flows[0].events);
+        assert!(tally.transport_samples > 0, "{transport}");
+    }
 }

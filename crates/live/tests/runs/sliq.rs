@@ -70,15 +70,10 @@ pub(crate) fn messages_arrive() {
 }
 
 pub(crate) fn what_sockets_cannot_do_is_refused() {
-    for (text, told) in [
-        (
-            "transport = \"sliq\"\nworkload = { kind = \"frames\", fps = 10, size = \"1000 B\", deadline = \"100 ms\" }\n",
-            "leave sockets",
-        ),
-        ("transport = \"tfrc\"\n", "is a transport of the simulator"),
-    ] {
-        let run = lab(&format!("{DUMBBELL}[traffic.a]\n{text}"));
-        let Err(EngineError::Unable { what, .. }) = Live.check(&run) else { panic!("{text} is not refused") };
-        assert!(what.contains(told), "{what}");
-    }
+    let run = lab(&format!(
+        "{DUMBBELL}[traffic.a]\ntransport = \"sliq\"\n\
+         workload = {{ kind = \"frames\", fps = 10, size = \"1000 B\", deadline = \"100 ms\" }}\n"
+    ));
+    let Err(EngineError::Unable { what, .. }) = Live.check(&run) else { panic!("it is not refused") };
+    assert!(what.contains("leave sockets"), "{what}");
 }
