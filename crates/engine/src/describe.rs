@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use weir_base::{Rate, Span};
 use weir_fabric::Paths;
 use weir_plan::Run;
-use weir_record::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo, StationInfo, WindowInfo};
+use weir_record::{FlowInfo, GroupInfo, LinkInfo, RouteInfo, RunInfo, Sharing, StationInfo, WindowInfo};
+use weir_workload::Role;
 
 /// A run on an engine, described for metrics.
 pub fn run_info(engine: &str, run: &Run) -> RunInfo {
@@ -35,7 +36,8 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         route: route(run, &paths, group),
         drawn: group.workload.has_random_arrivals(),
         deadline: group.workload.deadline(),
-        probes: matches!(group.workload.role(), weir_workload::Role::Echo(_)),
+        probes: matches!(group.workload.role(), Role::Echo(_)),
+        sharing: sharing(group),
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {
         name: flow.name.clone(),
@@ -73,6 +75,17 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         groups: run.groups.iter().map(group).collect(),
         flows: run.flows.iter().map(flow).collect(),
     }
+}
+
+/// How a group's flows share a path, where they take all that it gives.
+fn sharing(group: &weir_plan::Group) -> Option<Sharing> {
+    let takes_all =
+        group.workload.role() == Role::OneWay && group.workload.wanted(Span::from_secs(1)).is_none();
+    let is_coordinated = || {
+        let transport = group.transport.as_ref();
+        group.workload.is_shared() || transport.is_some_and(|transport| transport.application().is_some())
+    };
+    takes_all.then(|| if is_coordinated() { Sharing::Coordinated } else { Sharing::Single })
 }
 
 /// Most phases that a run is cut into.

@@ -109,6 +109,19 @@ pub struct GroupInfo {
     /// Whether its flows only measure their way: they compete with no other.
     #[serde(default)]
     pub probes: bool,
+    /// How its flows share a path, where they always have data to send; none where they do not.
+    #[serde(default)]
+    pub sharing: Option<Sharing>,
+}
+
+/// How flows that always have data to send share a path with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// Each by itself.
+    Single,
+    /// As one application: they follow the reports of aggregation points, or carry ensembles together.
+    Coordinated,
 }
 
 /// What the route of a group's packets can do at its best: no packet is faster, and no flow gets more.

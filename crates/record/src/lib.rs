@@ -36,7 +36,7 @@ mod writer;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
-pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RouteInfo, RunInfo, StationInfo, WindowInfo};
+pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RouteInfo, RunInfo, Sharing, StationInfo, WindowInfo};
 pub use json::to_json;
 pub use metrics::{
     Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, SETTLING_TOLERANCE, Value, View, Window,

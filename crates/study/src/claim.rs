@@ -170,9 +170,6 @@ pub enum Relation {
     Ratio,
     /// It less the other.
     Difference,
-    /// Of two groups' throughput or goodput: what a flow of the one has over what a flow of both has on average (the normalised
-    /// flowshare of the coordination dissertation, section 6.6.2). 1 is a fair share.
-    Flowshare,
 }
 
 /// What is expected of a value.

@@ -86,13 +86,12 @@ pub(crate) fn what(claim: &Claim) -> String {
     }
     let unit = match (claim.repeats, claim.against.as_ref().map(|against| against.relation)) {
         (_, Some(Relation::Change)) => "%",
-        (_, Some(Relation::Ratio | Relation::Flowshare)) => "",
+        (_, Some(Relation::Ratio)) => "",
         (Repeats::Variation, _) => "%",
         _ => unit,
     };
     if let Some(against) = &claim.against {
-        let relation = ["change against", "over that of", "less that of", "as a flowshare beside"]
-            [against.relation as usize];
+        let relation = ["change against", "over that of", "less that of"][against.relation as usize];
         let class = against.class.map(|class| class_name(class.name()));
         let names = against.of.iter().chain(against.cells.values()).chain(&against.window);
         let whose: Vec<&str> = names.map(String::as_str).chain(class).collect();

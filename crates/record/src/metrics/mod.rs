@@ -7,6 +7,7 @@ mod completion;
 mod connection;
 mod domain;
 mod ensemble;
+mod flowshare;
 mod message;
 mod point;
 mod queue;
@@ -109,6 +110,8 @@ pub const METRICS: &[Metric] = &[
     ensemble::DELAY,
     ensemble::PER_SECOND,
     ensemble::JITTER,
+    flowshare::NORMALISED,
+    flowshare::VARIATION,
     point::LOSSES_CONSIDERED,
     point::LOSS_EVENT_INTERVAL,
     second::GOODPUT_FIRST,

@@ -36,7 +36,7 @@ impl<'a> Flows<'a> {
     }
 
     /// What arrived at the receiving hosts, in Mbit/s: until the last data arrived, where the application had it all before.
-    fn throughput(&self) -> Option<f64> {
+    pub(super) fn throughput(&self) -> Option<f64> {
         let (from, to) = self.life()?;
         let last = self.each().filter_map(|flow| flow.last_data).max().unwrap_or_default();
         let to = to.max(last.min(self.view.window.to));
@@ -72,7 +72,7 @@ impl<'a> Flows<'a> {
     }
 
     /// The number of their group.
-    fn group(&self) -> Option<u32> {
+    pub(super) fn group(&self) -> Option<u32> {
         Some(self.view.info.flows.get(*self.members.first()?)?.group)
     }
 

@@ -35,6 +35,7 @@ fn run() -> RunInfo {
         drawn: false,
         deadline: None,
         probes: false,
+        sharing: None,
     };
     let flow = |name: &str, group, start| FlowInfo {
         name: name.into(),

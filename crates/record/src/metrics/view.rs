@@ -9,7 +9,7 @@
 use super::SETTLING_TOLERANCE;
 use super::told::{FlowCounter, PointState, QueueState};
 use super::value::mbps;
-use crate::info::{RunInfo, WindowInfo};
+use crate::info::{RunInfo, Sharing, WindowInfo};
 use crate::records::Records;
 use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::collections::BTreeSet;
@@ -111,6 +111,8 @@ pub struct View<'a> {
     pub(super) rtt_seconds: Vec<Vec<Sum>>,
     /// What all flows' applications read.
     pub(super) read_bytes: u64,
+    /// Whether flows of a group are coordinated.
+    pub(super) is_coordinated: bool,
 }
 
 /// How many times were measured, and their sum in nanoseconds.
@@ -166,6 +168,8 @@ pub(super) struct FlowView {
     pub(super) reads: bool,
     /// What its application read in each second of the window in which it read anything: the second's number, and bytes.
     pub(super) seconds: Vec<(usize, u64)>,
+    /// What reached its receiving host in each second of the window, where metrics ask for it: the second's number, and IP bytes.
+    pub(super) received: Vec<(usize, u64)>,
     /// What its application read in each sample period of the window in which it read anything: the period's begin and end, and bytes.
     pub(super) periods: Vec<(Time, Time, u64)>,
     /// What its application read in all, whatever the window.
@@ -251,6 +255,15 @@ impl TimeMean {
     }
 }
 
+/// Adds bytes of a second to those of the seconds so far, of which it is the last or a new one.
+fn add_in(seconds: &mut Vec<(usize, u64)>, second: usize, more: u64) {
+    match seconds.last_mut() {
+        Some((last, bytes)) if *last == second => *bytes += more,
+        _ if more > 0 => seconds.push((second, more)),
+        _ => {}
+    }
+}
+
 fn add_to(sum: &mut Sum, (count, total): Sum) {
     *sum = (sum.0 + count, sum.1 + total);
 }
@@ -291,6 +304,7 @@ impl<'a> View<'a> {
             rtts: vec![Histogram::new(); info.groups.len()],
             rtt_seconds: vec![vec![Sum::default(); seconds.len()]; info.groups.len()],
             read_bytes: 0,
+            is_coordinated: info.groups.iter().any(|group| group.sharing == Some(Sharing::Coordinated)),
             seconds,
         };
         view.add_links(records);
@@ -353,10 +367,9 @@ impl<'a> View<'a> {
                     flow.periods.push((begin, sample.at, sample.read_bytes));
                 }
                 let second = self.window.second(sample.at);
-                match flow.seconds.last_mut() {
-                    Some((last, bytes)) if *last == second => *bytes += sample.read_bytes,
-                    _ if sample.read_bytes > 0 => flow.seconds.push((second, sample.read_bytes)),
-                    _ => {}
+                add_in(&mut flow.seconds, second, sample.read_bytes);
+                if self.is_coordinated {
+                    add_in(&mut flow.received, second, sample.received_bytes);
                 }
             }
         }

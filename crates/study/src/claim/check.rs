@@ -1,7 +1,7 @@
 //! A claim held against the tree: levels, labels, groups, links and metrics that it names must be there.
 
 use super::written::{CLASS, IN, OF, Values, codepoint};
-use super::{Along, Relation, Written};
+use super::{Along, Written};
 use weir_base::CODEPOINTS;
 use weir_plan::{Entry, Fault, Names, Origin, suggest};
 
@@ -91,15 +91,6 @@ fn shape_fault(claim: &Written, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fau
             if let Some(by) = by.as_ref().filter(|by| claim.cells.contains_key(*by)) {
                 let message = format!("`{by}` is the level that `by` goes along already");
                 return Some(Fault::new(place(&["where", by]), message, "remove it from one of the two"));
-            }
-            if claim.relation == Some(Relation::Flowshare)
-                && (claim.of.0.len() != 1 || !claim.against.contains_key(OF))
-            {
-                return fault(
-                    "as",
-                    "a flowshare is of one group beside another",
-                    "write for example of = \"GROUP\" and against = { of = \"OTHER\" }",
-                );
             }
             if claim.relation.is_some() && claim.against.is_empty() {
                 return fault(

@@ -30,8 +30,6 @@ pub(super) struct Table<'a> {
 /// A cell and the values of its valid repeats.
 struct Repeated<'a> {
     params: &'a [Param],
-    /// How many flows the group has that the values are of.
-    flows: Option<usize>,
     values: Vec<Option<f64>>,
 }
 
@@ -80,8 +78,7 @@ impl<'a> Table<'a> {
                 let other = self.other.iter().find(|other| other.params == there);
                 is_measured &= other.is_none_or(|other| !other.values.is_empty());
                 let value = other.and_then(|other| {
-                    let flows = cell.flows.zip(other.flows);
-                    relate(against.relation, joined?, join(self.claim.repeats, &other.values)?, flows)
+                    relate(against.relation, joined?, join(self.claim.repeats, &other.values)?)
                 });
                 (value, None)
             }
@@ -117,12 +114,7 @@ fn repeated<'a>(claim: &Claim, taken: Taken<'_>, runs: &[&'a RunSummary]) -> Vec
     for run in runs {
         // Repeats of a cell follow each other.
         if cells.last().is_none_or(|cell| *cell.params != run.params) {
-            let group = run.groups.iter().find(|group| taken.of.first() == Some(&group.name));
-            cells.push(Repeated {
-                params: &run.params,
-                flows: group.map(|group| group.flows),
-                values: vec![],
-            });
+            cells.push(Repeated { params: &run.params, values: vec![] });
         }
         if let (Some(cell), true) = (cells.last_mut(), run.invalid.is_empty()) {
             cell.values.push(run.value(&claim.metric, taken, claim.statistic));
@@ -140,18 +132,12 @@ fn against_of(params: &[Param], against: &Against) -> Vec<Param> {
     params.iter().map(other).collect()
 }
 
-/// `flows` is how many flows the two groups have.
-fn relate(relation: Relation, value: f64, other: f64, flows: Option<(usize, usize)>) -> Option<f64> {
-    let over = |value: f64, other: f64| (other != 0.0).then(|| value / other);
-    let ratio = over(value, other);
+fn relate(relation: Relation, value: f64, other: f64) -> Option<f64> {
+    let ratio = (other != 0.0).then(|| value / other);
     match relation {
         Relation::Change => ratio.map(|ratio| 100.0 * (ratio - 1.0)),
         Relation::Ratio => ratio,
         Relation::Difference => Some(value - other),
-        Relation::Flowshare => {
-            let (own, others) = flows?;
-            over(value * (own + others) as f64, (value + other) * own as f64)
-        }
     }
 }
 
