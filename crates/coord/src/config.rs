@@ -237,10 +237,18 @@ impl Application {
             }
         }
         let ranges = match &self.estimator {
-            estimator::Config::Tfrc(tfrc) => vec![
-                ("estimator.packets_acked", tfrc.packets_acked.into(), 1.0, 2.0),
-                ("estimator.timeout_rtts", tfrc.timeout_rtts, 1.0, 100.0),
-            ],
+            estimator::Config::Tfrc(tfrc) => {
+                let acked = ("estimator.packets_acked", tfrc.packets_acked.map(f64::from), 1.0, 2.0);
+                let of_reno = [acked, ("estimator.timeout_rtts", tfrc.timeout_rtts, 1.0, 100.0)];
+                let given =
+                    |(name, value, least, most): (_, Option<f64>, _, _)| Some((name, value?, least, most));
+                let given: Vec<_> = of_reno.into_iter().filter_map(given).collect();
+                if let (Some((name, ..)), estimator::Tcp::Rack) = (given.first(), tfrc.tcp) {
+                    let what = format!("the equation for `tcp = \"rack\"` does not contain `{name}`");
+                    return wrong(what, "remove it, or write tcp = \"reno\"");
+                }
+                given
+            }
             estimator::Config::Rap(rap) => vec![
                 ("estimator.decrease", rap.decrease, 0.1, 0.9),
                 ("estimator.fast_weight", rap.fast_weight, 0.001, 1.0),
@@ -333,6 +341,16 @@ filter = { enabled = false }
         assert!(error("\"2 s\"", "\"0 s\"").contains("`flow_lifetime` is zero"));
         assert!(error("0e0f\"", "0e0\"").contains("32 hexadecimal digits"));
         assert!(error("default_rate", "timeout_rtts = 0.5, default_rate").contains("write 1 to 100"));
+        for key in ["packets_acked = 1", "timeout_rtts = 4.0"] {
+            assert_eq!(
+                error("default_rate", &format!("tcp = \"rack\", {key}, default_rate")),
+                format!(
+                    "application `array`: the equation for `tcp = \"rack\"` does not contain `estimator.{}`; remove it, or \
+                     write tcp = \"reno\"",
+                    key.split(' ').next().unwrap()
+                )
+            );
+        }
     }
 
     #[test]

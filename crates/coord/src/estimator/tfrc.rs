@@ -33,20 +33,24 @@ pub enum Tcp {
     Rack,
 }
 
+/// What RFC 5348, section 3.1, recommends: `b` = 1 and `t_RTO` = 4 R.
+const PACKETS_ACKED: u32 = 1;
+const TIMEOUT_RTTS: f64 = 4.0;
+
 /// Parameters of the estimator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Which reading of the estimator.
     pub variant: Variant,
-    /// The TCP of which the equation gives the throughput. `packets_acked` and `timeout_rtts` are Reno's.
+    /// The TCP of which the equation gives the throughput.
     pub tcp: Tcp,
-    /// Packets that one acknowledgement of the TCP in the equation covers (`b`).
+    /// Packets that one acknowledgement of Reno in the equation covers (`b`); 1 by default.
     #[schemars(range(min = 1, max = 2))]
-    pub packets_acked: u32,
-    /// Retransmission timeout of the TCP in the equation, in round trips (`t_RTO / R`).
+    pub packets_acked: Option<u32>,
+    /// Retransmission timeout of Reno in the equation, in round trips (`t_RTO / R`); 4 by default.
     #[schemars(range(min = 1.0, max = 100.0))]
-    pub timeout_rtts: f64,
+    pub timeout_rtts: Option<f64>,
     /// Whether old intervals lose weight while the open one is long (RFC 5348, section 5.5).
     pub discounting: bool,
     /// The rate before the first loss of the variant `dissertation`.
@@ -58,8 +62,8 @@ impl Default for Config {
         Config {
             variant: Variant::Rfc5348,
             tcp: Tcp::Reno,
-            packets_acked: 1,
-            timeout_rtts: 4.0,
+            packets_acked: None,
+            timeout_rtts: None,
             discounting: true,
             default_rate: Rate::from_mbit_per_sec(1),
         }
@@ -71,7 +75,10 @@ impl Config {
     fn throughput(&self, conditions: &Conditions, p: f64) -> f64 {
         let Conditions { size, rtt, .. } = *conditions;
         match self.tcp {
-            Tcp::Reno => throughput(size, rtt, p, self.packets_acked.into(), self.timeout_rtts),
+            Tcp::Reno => {
+                let acked = self.packets_acked.unwrap_or(PACKETS_ACKED);
+                throughput(size, rtt, p, acked.into(), self.timeout_rtts.unwrap_or(TIMEOUT_RTTS))
+            }
             Tcp::Rack => recent_throughput(size, rtt, p),
         }
     }
@@ -159,7 +166,7 @@ mod tests {
     fn where_windows_are_small_a_tcp_that_repairs_them_has_more() {
         let rate = |tcp, apart: u64| {
             let losses: Vec<u64> = (0..12).map(|n| n * apart).collect();
-            let timeout_rtts = 2.0;
+            let timeout_rtts = (tcp == Tcp::Reno).then_some(2.0);
             after(Config { tcp, timeout_rtts, ..Config::default() }, &losses, 1e9).rate(&conditions(50, 1e9))
         };
         // They are within 4 % of each other at one loss in 100 packets; at one in 6 the newer TCP has 1.66 times as much.
