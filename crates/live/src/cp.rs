@@ -5,4 +5,4 @@ mod socket;
 mod stream;
 
 pub use socket::Socket;
-pub use stream::{CpError, Ends, Summary, receive, send};
+pub use stream::{CpError, Ends, SILENCE, Summary, receive, send};

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use weir_base::{Bytes, Rate};
+use weir_base::{Bytes, Rate, Span};
 use weir_coord::seal::Key;
-use weir_live::cp::{self, CpError, Ends, Summary};
+use weir_live::cp::{self, CpError, Ends, SILENCE, Summary};
 use weir_transport::coordination::Identity;
 use weir_transport::rudp::Parameters;
 
@@ -154,16 +154,17 @@ fn send(args: &SendArgs) -> Result<(), Failure> {
         ..Parameters::default()
     };
     let ends = Ends { at: args.who.at, peer: Some(args.to), mtu: args.who.mtu };
-    told("sent", cp::send(&ends, &parameters, &identity, &mut input, &stop))
+    let mut quiet = |silence: Span| {
+        let seconds = silence.as_secs_f64();
+        say(&format!("nothing has come from {} for {seconds:.0} s; it is given up after {SILENCE}", args.to));
+    };
+    told("sent", cp::send(&ends, &parameters, &identity, &mut input, &stop, &mut quiet))
 }
 
 fn recv(args: &RecvArgs) -> Result<(), Failure> {
     let identity = args.who.identity()?;
     let mut output: Box<dyn Write> = match &args.file {
-        Some(path) => {
-            let file = File::create(path);
-            Box::new(file.map_err(|error| about(path, &error, "name a file that can be written"))?)
-        }
+        Some(path) => Box::new(Output::new(path)?),
         None => Box::new(io::stdout()),
     };
     let stop = interrupted()?;
@@ -213,6 +214,46 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     ctrlc::set_handler(move || signalled.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::failed(format!("cannot wait for an interrupt: {error}")))?;
     Ok(stop)
+}
+
+/// A file that is written to once something has arrived, and not touched before.
+struct Output {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Output {
+    fn new(path: &Path) -> Result<Output, Failure> {
+        let help = "name a file that can be written";
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        if path.is_dir() || !folder.is_dir() || path.file_name().is_none() {
+            return Err(Failure::bad_input(format!("{} cannot be a file", path.display()), help));
+        }
+        let changed = if path.exists() { path } else { folder };
+        rustix::fs::access(changed, rustix::fs::Access::WRITE_OK)
+            .map_err(|error| about(path, &error.into(), help))?;
+        Ok(Output { path: path.to_owned(), file: None })
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(File::create(&self.path).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+            })?)),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
+    }
 }
 
 /// What is sent.

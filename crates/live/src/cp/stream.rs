@@ -16,8 +16,9 @@ use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
 
 /// How much of the input is read at once.
 const CHUNK: usize = 1 << 16;
-/// A peer that says nothing for so long is gone.
-const SILENCE: Span = Span::from_secs(30);
+/// A peer that says nothing for so long is gone; whoever waits for it is told after a part of that.
+pub const SILENCE: Span = Span::from_secs(30);
+const QUIET: Span = Span::from_secs(3);
 /// How long the receiver answers what is retransmitted after the end of the stream.
 const LINGER: Span = Span::from_secs(1);
 /// How exactly packets leave.
@@ -78,7 +79,8 @@ impl From<io::Error> for CpError {
     }
 }
 
-/// Sends all that `from` gives, until its end, and waits until the peer has it.
+/// Sends all that `from` gives, until its end, and waits until the peer has it. `quiet` is told, once each time, that the peer has said
+/// nothing for a while: of [`SILENCE`] so much is over.
 ///
 /// # Errors
 /// Why the stream has ended before.
@@ -88,6 +90,7 @@ pub fn send(
     identity: &Identity,
     from: &mut (impl Read + AsFd),
     stop: &AtomicBool,
+    quiet: &mut dyn FnMut(Span),
 ) -> Result<Summary, CpError> {
     let mut driver = Driver::open(ends, parameters, identity)?;
     let (mut chunk, mut waiting, mut ended) = (vec![0; CHUNK], 0..0, false);
@@ -119,7 +122,10 @@ pub fn send(
         if ended && driver.endpoint.all_acknowledged() {
             return Ok(driver.summary(driver.clock.now()));
         }
-        driver.check(stop, SILENCE)?;
+        driver.check(stop)?;
+        if driver.is_newly_quiet() {
+            quiet(driver.silence());
+        }
         let wanted = driver.endpoint.is_open() && !ended && waiting.is_empty();
         ready |= driver.sleep(wanted.then(|| from.as_fd()))?;
     }
@@ -157,7 +163,7 @@ pub fn receive(
         match finished {
             Some(summary) if driver.silence() >= LINGER => return Ok(summary),
             Some(_) => {}
-            None => driver.check(stop, SILENCE)?,
+            None => driver.check(stop)?,
         }
         driver.sleep(None)?;
     }
@@ -173,6 +179,8 @@ struct Driver {
     /// When the first and the last packet of the peer came; the start before that, at the end that opens the stream.
     began: Option<Time>,
     heard: Time,
+    /// The packet since which it was told that the peer is quiet.
+    told: Option<Time>,
     /// The latest time that the endpoint was told when it sent.
     latest: Time,
     bytes: u64,
@@ -193,6 +201,7 @@ impl Driver {
             clock,
             began: ends.peer.map(|_| clock.now()),
             heard: clock.now(),
+            told: None,
             latest: Time::ZERO,
             bytes: 0,
             body: Body::Datagram(Datagram::default()),
@@ -240,12 +249,17 @@ impl Driver {
         self.clock.now().since(self.heard)
     }
 
-    fn check(&self, stop: &AtomicBool, patience: Span) -> Result<(), CpError> {
+    /// Whether the peer has been quiet for long, and this was not told since its last packet.
+    fn is_newly_quiet(&mut self) -> bool {
+        self.silence() > QUIET && self.told.replace(self.heard) != Some(self.heard)
+    }
+
+    fn check(&self, stop: &AtomicBool) -> Result<(), CpError> {
         if stop.load(Ordering::Relaxed) {
             return Err(CpError::Interrupted);
         }
         // A receiver waits for its first packet as long as it takes.
-        if self.began.is_some() && self.silence() > patience {
+        if self.began.is_some() && self.silence() > SILENCE {
             return Err(CpError::Silence);
         }
         Ok(())

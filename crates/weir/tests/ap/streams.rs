@@ -1,7 +1,8 @@
 //! `weir cp` through a pair of aggregation points: streams and datagrams arrive as they were, by the headers that the points rewrite.
 
 use crate::row::*;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -118,6 +119,45 @@ fn datagrams_arrive_in_order_and_are_all_counted() {
 }
 
 #[test]
+fn a_receiver_leaves_its_file_alone_until_something_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.arg("cp").args(arguments.split_whitespace()).current_dir(folder.path());
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    // Two ports that are free now.
+    let free = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (one, two) = (free(), free());
+    let [from, to] = [one, two].map(|socket| socket.local_addr().unwrap());
+    let (copy, data) = (folder.path().join("copy.bin"), content(20_000));
+    std::fs::write(folder.path().join("film.bin"), &data).unwrap();
+    std::fs::write(&copy, "older").unwrap();
+    let who = "--application 1 --flow 0";
+    let mut receiver = command(&format!("recv --at {to} {who} copy.bin")).spawn().unwrap();
+    // Nobody is awaited that is not there yet: a sender begins again with what was lost.
+    let mut sender =
+        command(&format!("send --at {from} --to {to} {who} --rate 4mbit film.bin")).spawn().unwrap();
+    assert!(sender.wait().unwrap().success() && receiver.wait().unwrap().success());
+    assert!(std::fs::read(&copy).unwrap() == data);
+
+    // To a port that nobody is at: it says that it waits, and ends where it is told to.
+    std::fs::write(&copy, "older").unwrap();
+    let mut receiver = command(&format!("recv --at {to} {who} copy.bin")).spawn().unwrap();
+    let mut sender = command(&format!("send --at {from} --to 127.0.0.1:9 {who} film.bin")).spawn().unwrap();
+    let mut told = String::new();
+    BufReader::new(sender.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    assert_eq!(told, "nothing has come from 127.0.0.1:9 for 3 s; it is given up after 30 s\n");
+    for child in [&mut sender, &mut receiver] {
+        let pid = rustix::process::Pid::from_child(child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
+    assert_eq!(std::fs::read(&copy).unwrap(), b"older");
+}
+
+#[test]
 fn what_cannot_be_is_said_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &str, words: &str| {
@@ -139,6 +179,7 @@ fn what_cannot_be_is_said_before_anything_is_sent() {
     refused("send --at 127.0.0.1:9000 --to 127.0.0.1:9001 --application 32 --flow 0", "32");
     refused("recv --at 127.0.0.1:9000 --application 1 --flow 128", "128");
     refused("recv --at 127.0.0.1:9000 --application 1 --flow 0 no/such/folder", "no/such/folder");
+    refused("recv --at 127.0.0.1:9000 --application 1 --flow 0 .", "cannot be a file");
     std::fs::write(folder.path().join("key"), "00").unwrap();
     refused("recv --at 127.0.0.1:9000 --application 1 --flow 0 --key key", "key");
 }
