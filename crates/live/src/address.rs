@@ -1,4 +1,4 @@
-//! The addresses of a testbed beside those of the plan ([`weir_plan::address`]): hardware addresses, the gateway, and which flow
+//! Addresses of a testbed beyond those of the plan ([`weir_plan::address`]): hardware addresses, the gateway, and the flow that
 //! two ports belong to.
 
 use crate::netlink::Mac;
@@ -9,7 +9,7 @@ use weir_plan::address::{FIRST_PORT, PREFIX_V6};
 
 pub use weir_plan::address::{PORTS as MAX_FLOWS, address_of, node_of, node_of_v6, port_of};
 
-/// Where every host sends everything: exists only as a neighbour that is known for good.
+/// The next hop of every host's default route. It exists only as a permanent neighbour entry.
 pub fn gateway(ip: Ip) -> IpAddr {
     match ip {
         Ip::V4 => Ipv4Addr::new(10, 255, 255, 254).into(),
@@ -20,7 +20,7 @@ pub fn gateway(ip: Ip) -> IpAddr {
 /// The gateway's hardware address. No device has it, so the fabric's own IP layer leaves the packets alone.
 pub const GATEWAY_MAC: Mac = [0x02, 0x77, 0xff, 0xff, 0xff, 0xfe];
 
-/// The flow that a packet belonging to none is counted under.
+/// The flow number under which packets of no flow are counted.
 pub const NO_FLOW: FlowId = FlowId(u32::MAX);
 
 /// The hardware address of the host at a node.

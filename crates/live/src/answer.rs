@@ -1,12 +1,13 @@
-//! A datagram turned into its own answer where it lies, with its checksums kept right.
+//! Turns a datagram into its own answer in place, and keeps its checksums right.
 
 use crate::headers::UDP;
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
-/// Makes a datagram its own answer: addresses and ports change places, which no sum over them notices, and an echo request becomes
-/// the reply (RFC 792, RFC 4443). False when it is none, and unchanged.
+/// Turns a datagram into its own answer: swaps its addresses and ports, which leaves checksums over them unchanged, and makes
+/// an echo request the reply (RFC 792, RFC 4443). Returns false, and changes nothing, when the packet is neither UDP nor an
+/// echo request, or is a fragment.
 pub(crate) fn answer(ip: &mut [u8]) -> bool {
     let v6 = ip[0] >> 4 == 6;
     let (header, protocol, addresses) =

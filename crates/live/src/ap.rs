@@ -1,10 +1,10 @@
-//! An aggregation point of the Coordination Protocol on a real host: a wire between two devices, with the machine of
-//! `weir_coord::Point` on it. What comes in by one device leaves by the other as it came, whatever it is and whomever it is addressed
-//! to, but for packets of the configured applications, whose headers the machine rewrites and which it may refuse.
+//! An aggregation point of the Coordination Protocol on a real host: a wire between two devices, with the state machine of
+//! `weir_coord::Point` on it. Each frame that one device receives leaves by the other unchanged, whatever its type and address,
+//! except packets of the configured applications: the state machine rewrites their headers and may refuse them.
 //!
-//! The wire holds no packet: what a device does not take at once is lost and counted. The two devices are the wire's alone while it
-//! stands: their input is shut to the kernel's own stack ([`crate::shut`]), which would otherwise answer or forward the same packets.
-//! All that is changed goes with the process, however it ends.
+//! The wire holds no packet: a frame that the outgoing device does not accept at once is dropped and counted. While the wire
+//! stands, both devices belong to it alone: their input is shut to the kernel's own stack ([`crate::shut`]), which would
+//! otherwise answer or forward the same packets. All changes to the devices end with the process, however it ends.
 
 use crate::answer::answer;
 use crate::clock::{Clock, claim_processor, timespec_of};
@@ -24,11 +24,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_base::{Span, Time};
 use weir_coord::{Config, FiveTuple, Packet, Point, Refusal, Side, Verdict};
 
-/// The longest sleep, so that it notices when it is to end.
+/// The longest sleep, so that a request to stop is noticed.
 const LOOK_UP: Span = Span::from_millis(100);
 /// Tags of VLANs (IEEE 802.1Q and 802.1ad).
 const TAGGED: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
-/// Tags that a frame may have before its packet is looked at.
+/// Most VLAN tags of a frame whose packet is examined.
 const MOST_TAGS: usize = 2;
 
 /// Why a wire cannot be put between two devices.
@@ -48,7 +48,7 @@ pub enum ApError {
         /// Its address.
         address: IpAddr,
     },
-    /// The configuration makes no aggregation point.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] weir_coord::config::ConfigError),
     /// The kernel refused something.
@@ -62,7 +62,7 @@ pub enum ApError {
 }
 
 impl ApError {
-    /// What would be right.
+    /// How to correct it.
     pub fn help(&self) -> &'static str {
         match self {
             ApError::NoDevice(_) => "`ip link` lists the devices",
@@ -89,7 +89,7 @@ pub struct Snapshot {
     pub path: String,
     /// Seconds since it was started.
     pub up_s: f64,
-    /// Frames at both devices, and packets by what became of them: name and count.
+    /// Frames at both devices, and packets by outcome: name and count.
     pub packets: Vec<(String, u64)>,
     /// Each application.
     pub applications: Vec<ApplicationSnapshot>,
@@ -111,11 +111,12 @@ pub struct ApplicationSnapshot {
 struct State {
     point: Point,
     frames: [Frames; 2],
-    /// Bundles of datagrams (`UDP_SEGMENT`) of which one was not to be forwarded: a bundle goes whole or not at all.
+    /// Bundles of datagrams (`UDP_SEGMENT`) dropped because one datagram was not to be forwarded: a bundle is forwarded whole
+    /// or not at all.
     bundles: u64,
 }
 
-/// Tells what an aggregation point has counted, while it works.
+/// Reads the counters of an aggregation point while it works.
 #[derive(Debug, Clone)]
 pub struct Watch {
     devices: [String; 2],
@@ -177,8 +178,8 @@ pub struct AggregationPoint {
 }
 
 impl AggregationPoint {
-    /// Puts one between two devices of the calling thread's network namespace. `seed` seeds the filter's draws; `epoch` grows with each
-    /// restart.
+    /// Puts an aggregation point between two devices of the calling thread's network namespace. `seed` seeds the filter's
+    /// draws; `epoch` grows with each restart.
     ///
     /// # Errors
     /// What is wrong with a device or with the configuration, or what the kernel refuses.
@@ -214,7 +215,7 @@ impl AggregationPoint {
         Ok(AggregationPoint { ports, indices, _shut: shut, watch })
     }
 
-    /// Tells what it counts, from any thread.
+    /// A handle that reads its counters from any thread.
     pub fn watch(&self) -> Watch {
         self.watch.clone()
     }
@@ -225,7 +226,7 @@ impl AggregationPoint {
     /// The kernel's, for example because a device has gone away.
     pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut batch = Batch::new();
-        // It sleeps whenever nothing waits. As an ordinary thread on a busy machine it was scheduled milliseconds late.
+        // This thread sleeps whenever no packet waits. With ordinary scheduling on a busy machine it woke up milliseconds late.
         let _ = claim_processor();
         while !stop.load(Ordering::Relaxed) {
             let local = self.turn(Side::Local, &mut batch)?;
@@ -238,11 +239,11 @@ impl AggregationPoint {
         Ok(())
     }
 
-    /// Takes a batch that has come in by one side, and sends it on; whether more may wait.
+    /// Receives a batch from one side and forwards it. Returns whether more frames may wait.
     fn turn(&mut self, side: Side, batch: &mut Batch) -> io::Result<bool> {
         let at = side as usize;
         let more = match self.ports[at].receive(batch) {
-            // It is told once that the device is down; it may come up again, but one that is gone does not come back.
+            // The socket reports once that its device is down. That device may come up again; a removed one does not come back.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
                 let device = &self.watch.devices[at];
                 if index_of_name(device) != Some(self.indices[at]) {
@@ -273,7 +274,7 @@ impl AggregationPoint {
         Ok(more)
     }
 
-    /// Does what is due and brings the counters up to date; how long it may sleep.
+    /// Runs the timers that are due and updates the counters. Returns how long the thread may sleep.
     fn settle(&mut self) -> Span {
         let mut state = held(&self.watch.state);
         let now = self.watch.clock.now();
@@ -282,7 +283,7 @@ impl AggregationPoint {
         state.point.next_timer().map_or(LOOK_UP, |next| next.since(now)).min(LOOK_UP)
     }
 
-    /// Sleeps until a packet comes, so long at most.
+    /// Sleeps until a packet arrives, for `span` at most.
     fn sleep(&mut self, span: Span) -> io::Result<()> {
         self.ports.iter_mut().for_each(Port::count_missed);
         let mut sockets =
@@ -295,7 +296,7 @@ impl AggregationPoint {
 }
 
 impl State {
-    /// What becomes of a frame that came in by a side: where it leaves, if it does.
+    /// Handles a frame that arrived on `side`. Returns the side by which it leaves; `None` if it is dropped.
     fn take(&mut self, slot: &mut Slot, side: Side, now: Time) -> Option<Side> {
         let across = match side {
             Side::Local => Side::Path,
@@ -343,7 +344,7 @@ impl State {
     }
 }
 
-/// Where the IP packet in an Ethernet frame begins; none where there is none.
+/// The offset of the IP packet in an Ethernet frame; `None` if the frame holds no IP packet.
 fn packet_at(frame: &[u8]) -> Option<usize> {
     let kind = |at: usize| frame.get(at - 2..at)?.first_chunk::<2>().copied();
     let mut at = ETHERNET;
@@ -356,7 +357,7 @@ fn packet_at(frame: &[u8]) -> Option<usize> {
     [ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&kind(at)?).then_some(at)
 }
 
-/// The length of an IP packet by its header; zero where that is cut short.
+/// The length of an IP packet in bytes, by its header; a length field that is cut short counts as zero.
 fn ip_length(ip: &[u8]) -> u32 {
     let word =
         |at: usize| ip.get(at..).and_then(|ip| ip.first_chunk()).map_or(0, |word| u16::from_be_bytes(*word));
@@ -377,7 +378,7 @@ fn index_of(device: &str) -> Result<u32, ApError> {
     if addresses.iter().any(IpAddr::is_loopback) || device == "lo" {
         return Err(ApError::Unfit(format!("{device} is a loopback device")));
     }
-    // Link-local ones of IPv6 come by themselves.
+    // The kernel adds link-local IPv6 addresses by itself.
     let own = |address: &&IpAddr| !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
     match addresses.iter().find(own) {
         Some(address) => Err(ApError::Addressed { device: device.to_owned(), address: *address }),
@@ -391,7 +392,7 @@ mod tests {
     use crate::port::Slot;
     use weir_coord::header::{self, Flags, Version};
 
-    /// Between 10.0.0.0/8 at port 9000: application 1.
+    /// Application 1: datagrams within 10.0.0.0/8 at port 9000.
     fn state() -> State {
         let text = "[[application]]\nid = 1\nname = 'a'\nlocal = ['10.0.0.0/8']\nlocal_ports = 9000\n\
                     remote = ['10.0.0.0/8']\nremote_ports = 9000\n";
@@ -399,7 +400,7 @@ mod tests {
         State { point, frames: Default::default(), bundles: 0 }
     }
 
-    /// A frame from 10.0.0.1 to 10.0.0.2 of datagrams with headers of version 1 and these flags, behind so many tags.
+    /// A frame from 10.0.0.1 to 10.0.0.2 of datagrams with headers of version 1 and these flags, with `tags` VLAN tags.
     fn frame(flags: &[Flags], tags: usize) -> Vec<u8> {
         let mut payload = vec![];
         for flags in flags {

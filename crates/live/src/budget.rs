@@ -1,26 +1,27 @@
-//! How much of a core the pump may use: never more than 90 % in any 100 ms. The kernel stops a real-time thread that uses
-//! 95 % of a second for the rest of it (`sched_rt_runtime_us`), and a thread that never sleeps starves the hosts that it
+//! How much of a core the pump may use: never more than 90 % in any 100 ms. The kernel stops a real-time thread that uses 95 %
+//! of a second for the rest of that second (`sched_rt_runtime_us`), and a thread that never sleeps starves the hosts that it
 //! feeds. So the pump first gives up spinning, then sleeps although packets are due.
 
 use weir_base::{Span, Time};
 
-/// The stretch of time that is looked at.
+/// The window over which use is counted.
 const WINDOW: Span = Span::from_millis(100);
-/// Parts that it is divided into; the oldest is counted whole, so the truth is never above what is counted.
+/// Slots of the window. The oldest slot is counted whole, so the count is never below the true use.
 const SLOTS: usize = 20;
-/// Length of a part.
+/// Length of a slot.
 const SLOT: Span = Span::from_millis(5);
-/// From here on no spinning: many releases a second, each spun for, would use a core up for microseconds of punctuality.
+/// Used time from which the pump no longer spins: spinning before many releases a second would use a core up to gain
+/// microseconds.
 const NO_SPIN: Span = Span::from_millis(60);
-/// From here on releases are gathered: sleeping and waking for each would cost more than the work itself.
+/// Used time from which releases are gathered: sleeping and waking for each would cost more than the work itself.
 const GATHER: Span = Span::from_millis(72);
-/// From here on sleep, whatever is due: 3 ms below the bound, so that the last turn of work fits in.
+/// Used time from which the pump sleeps, whatever is due: 3 ms below the bound, so that the last turn of work fits in.
 const MUST_SLEEP: Span = Span::from_millis(87);
 
-/// Counts the processor time that the pump uses, what the kernel needs to put it to sleep and to wake it up included.
+/// Counts the processor time that the pump uses, including the kernel's time to put it to sleep and wake it up.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// Time used in each slot; the slot of a time is its number modulo the length. One more than the window has.
+    /// Time used in each slot, at the slot's number modulo the length: one slot more than the window has.
     slots: [Span; SLOTS + 1],
     /// Number of the newest slot.
     newest: u64,
@@ -48,7 +49,7 @@ impl Budget {
         self.advance(slot);
         self.slots[slot as usize % (SLOTS + 1)] += span;
         self.sum += span;
-        // The oldest slot is more than a window ago at its beginning; without it the rest is a window at most.
+        // The oldest slot began more than a window ago; the others together are a window at most.
         let oldest = self.slots[(slot as usize + 1) % (SLOTS + 1)];
         self.peak = self.peak.max(self.sum.saturating_sub(oldest));
     }
@@ -64,7 +65,7 @@ impl Budget {
         }
     }
 
-    /// The busiest that any window was, as a share of a core.
+    /// The highest use of any window, as a share of a core.
     pub(crate) fn peak(&self) -> f64 {
         self.peak.as_secs_f64() / WINDOW.as_secs_f64()
     }

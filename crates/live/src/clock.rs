@@ -1,7 +1,7 @@
 //! The live engine's clock, and how a thread makes sure of the processor.
 //!
 //! Runs are timed by `CLOCK_MONOTONIC`. The kernel stamps packets with `CLOCK_REALTIME`, which can be set and stepped; each
-//! batch of stamps is therefore carried over with the distance of the two clocks at that moment.
+//! batch of stamps is therefore converted with the offset between the two clocks at that moment.
 
 use rustix::time::{ClockId, Timespec};
 use std::num::NonZeroU64;
@@ -11,12 +11,12 @@ use weir_base::{Span, Time};
 /// Priority among real-time threads: above ordinary programs, below what the kernel's own threads use (50).
 const PRIORITY: libc::c_int = 10;
 
-/// Nanoseconds of a time in two parts.
+/// A time in seconds and nanoseconds, as nanoseconds.
 pub(crate) const fn nanos_of(seconds: i64, nanos: i64) -> u64 {
     seconds as u64 * 1_000_000_000 + nanos as u64
 }
 
-/// A span as the kernel takes it.
+/// A span as the kernel's `timespec`.
 pub(crate) fn timespec_of(span: Span) -> Timespec {
     Timespec {
         tv_sec: (span.as_nanos() / 1_000_000_000) as i64,
@@ -46,12 +46,12 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock whose run starts so long from now; until then it shows zero.
+    /// A clock whose run starts `span` from now; until then it shows zero.
     pub(crate) fn starting_in(span: Span) -> Clock {
         Clock { zero: read(ClockId::Monotonic) + span.as_nanos() }
     }
 
-    /// The time.
+    /// Time since the start of the run; zero before it.
     pub(crate) fn now(&self) -> Time {
         Time::from_nanos(read(ClockId::Monotonic).saturating_sub(self.zero))
     }
@@ -61,9 +61,10 @@ impl Clock {
         Span::from_nanos(self.zero.saturating_sub(read(ClockId::Monotonic)))
     }
 
-    /// Takes the distance to the clock of the kernel's packet stamps.
+    /// Measures the offset to the clock of the kernel's packet stamps.
     pub(crate) fn stamps(&self) -> Stamps {
-        // The realtime clock between two readings of the other, so that being interrupted in between shows as width, not error.
+        // `CLOCK_REALTIME` is read between two readings of `CLOCK_MONOTONIC`: an interruption moves the result by half its
+        // length at most.
         let (before, real, after) =
             (read(ClockId::Monotonic), read(ClockId::Realtime), read(ClockId::Monotonic));
         let zero = i128::from(self.zero) + i128::from(real) - (i128::from(before) + i128::from(after)) / 2;
@@ -71,7 +72,7 @@ impl Clock {
     }
 }
 
-/// The distance of the two clocks at one moment.
+/// The offset between the two clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamps {
     /// The run's zero in nanoseconds of `CLOCK_REALTIME`.
@@ -79,7 +80,7 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// When, in the run, a packet was stamped.
+    /// The run's time at a stamp (nanoseconds of `CLOCK_REALTIME`); zero if the stamp is before the run.
     pub(crate) fn time(&self, stamp: u64) -> Time {
         Time::from_nanos(u64::try_from(stamp as i64 - self.zero).unwrap_or(0))
     }
@@ -109,7 +110,7 @@ impl Scheduling {
     }
 }
 
-/// Gives the calling thread the best scheduling that it may have, and exact timers.
+/// Gives the calling thread real-time scheduling if the system permits it, and exact timers. Returns its scheduling.
 pub fn claim_processor() -> Scheduling {
     // The timer slack of ordinary threads is 50 us by default (prctl(2), PR_SET_TIMERSLACK). Cannot fail with this argument.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -135,7 +136,7 @@ pub(crate) struct MemoryLock {
 static LOCKING: Mutex<usize> = Mutex::new(0);
 
 impl MemoryLock {
-    /// Takes it, where that is allowed.
+    /// Locks the memory if the system permits it.
     pub(crate) fn take() -> MemoryLock {
         use rustix::mm::MlockAllFlags;
         let mut locking = LOCKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +147,7 @@ impl MemoryLock {
         MemoryLock { held }
     }
 
-    /// Whether it was allowed.
+    /// Whether the memory is locked.
     pub(crate) fn held(&self) -> bool {
         self.held
     }
@@ -175,7 +176,7 @@ mod tests {
         let stamp = read(ClockId::Realtime);
         let after = clock.now();
         let time = clock.stamps().time(stamp);
-        // A microsecond for the width of the two readings that the distance is taken from, when nothing interrupts them.
+        // The two readings behind the offset are a microsecond apart; an interruption between them may take milliseconds.
         let slack = Span::from_millis(50);
         assert!(before - slack <= time && time <= after + slack, "{before} <= {time} <= {after}");
     }

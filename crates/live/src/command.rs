@@ -1,6 +1,6 @@
-//! Commands inside hosts: any program as traffic. Each runs in its host's network namespace, as the user who runs weir, and
-//! in a PID namespace of its own (pid_namespaces(7)): killing the first process of that takes everything with it that the
-//! command has started, however it has detached itself. The kernel does so by itself when weir dies (`PR_SET_PDEATHSIG`).
+//! Commands inside hosts: any program as traffic. Each runs in its host's network namespace, as the user who runs weir, and in
+//! a PID namespace of its own (pid_namespaces(7)): killing the first process of that namespace kills every process that the
+//! command has started, detached ones too. The kernel kills it when weir dies (`PR_SET_PDEATHSIG`).
 
 use crate::address::{address_of, port_of};
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ use crate::relay::Relay;
 
 /// How long a command's companion at the other host has to get ready.
 const READY: Duration = Duration::from_millis(100);
-/// How often it is looked whether a command has ended.
+/// Interval between two looks whether a command has ended.
 const LOOK_UP: Duration = Duration::from_millis(5);
 
 /// How a command ended.
@@ -31,7 +31,7 @@ const LOOK_UP: Duration = Duration::from_millis(5);
 pub(crate) struct Ended {
     /// The flow's name.
     pub(crate) flow: String,
-    /// In words.
+    /// How it ended, in words.
     pub(crate) how: String,
     /// Why this fails the run, if it does.
     pub(crate) failure: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Commanded<'a> {
     testbed: &'a Testbed,
     config: &'a Config,
     flow: usize,
-    /// Where output is kept; nowhere if none.
+    /// Folder of the output files; `None` if output is not kept.
     folder: Option<PathBuf>,
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn commands<'a>(run: &'a Run, testbed: &'a Testbed, folder: Option<&P
 }
 
 impl Commanded<'_> {
-    /// Drives it through the run, on a thread of its own, which must not end before the command: until it has ended, its time
-    /// is over or `over` is set. What fails the run sets `stop`.
+    /// Runs the command until it has ended, its time is over or `over` is set. To be called on a thread of its own. A command
+    /// that fails the run sets `stop`.
     pub(crate) fn drive(
         &self,
         clock: Clock,
@@ -88,7 +88,8 @@ impl Commanded<'_> {
         all.push(Ended { flow, how, failure });
     }
 
-    /// Runs it; its status and the last lines of its output if it ended by itself.
+    /// Runs the command, and its companion if it has one. Returns its status and the last lines of its output if it ended by
+    /// itself.
     fn go(
         &self,
         clock: Clock,
@@ -170,12 +171,13 @@ impl Commanded<'_> {
         Ok(status.map(|status| (status, last)))
     }
 
-    /// Starts a command at the host of a node. To be called once on a thread, which must live as long as the command: its
-    /// children's PID namespace can be made only once, and the command dies with the thread that has started it.
+    /// Starts a command at the host of a node. A thread may call this once, since it can make a PID namespace for its children
+    /// only once, and must live as long as the command, which dies with the thread that started it.
     fn start(&self, text: &str, node: usize, what: &str) -> io::Result<Killed> {
         let host = self.testbed.hosts.iter().find(|host| host.node == node);
         let host = host.ok_or_else(|| io::Error::other("there is no such host"))?;
-        // Its output is read on a thread, and threads must be in the PID namespace of their process' children: it comes first.
+        // The thread that reads the output is started first: a thread whose children have another PID namespace can start no
+        // threads.
         let output = self.output(what).map(|path| Output::into_file(&path)).transpose()?;
         host.namespace.join()?;
         // SAFETY: only the PID namespace of this thread's future children changes.
@@ -217,7 +219,7 @@ impl Commanded<'_> {
         ]
     }
 
-    /// Where its output is kept.
+    /// The file of its output; `None` if output is not kept.
     fn output(&self, what: &str) -> Option<PathBuf> {
         let name = format!("command-{}{what}.txt", self.run.flows[self.flow].name);
         Some(self.folder.as_ref()?.join(name))
@@ -231,15 +233,15 @@ struct Killed {
 }
 
 impl Killed {
-    /// Ends it with all that it has started, and waits for its output; the last lines of that.
+    /// Kills the command and all that it has started, and waits for the end of its output. Returns the last lines.
     fn end(mut self) -> io::Result<String> {
         self.kill();
         self.output.take().map_or(Ok(String::new()), Output::end)
     }
 
     fn kill(&mut self) {
-        // It is the first process of its PID namespace: the kernel kills all others with it (`zap_pid_ns_processes`), before
-        // it can be waited for. One that has ended already has nothing left to kill.
+        // The child is the first process of its PID namespace: the kernel kills all others with it (`zap_pid_ns_processes`)
+        // before `wait` returns. If it has ended already, nothing is left to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

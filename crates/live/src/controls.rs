@@ -1,5 +1,5 @@
-//! The congestion controls of a run: the kernel's own where it has one of that name, and otherwise weir's kernel form of it,
-//! loaded for the run and taken away after it.
+//! The congestion controls of a run: the kernel's own if it has one of that name, otherwise weir's kernel form, loaded for the
+//! run and removed after it.
 
 use crate::namespace::sysctl;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,7 +9,7 @@ use weir_kernel::{Held, Problem};
 use weir_plan::{Group, Run};
 use weir_workload::Role;
 
-/// The controller whose receiver echoes marks as RFC 8257 has it.
+/// The controller whose receiver echoes marks as in RFC 8257.
 const ECHOES_MARKS: &str = "dctcp";
 
 /// A controller's name in this kernel.
@@ -21,9 +21,9 @@ pub(crate) fn kernel_name(controller: &str) -> &'static str {
     }
 }
 
-/// The controller that a group's receiving host is given, by its name in labs; none where it sends no data and echoes marks
-/// as RFC 3168 has it. A client sends its requests by the group's controller, as in the simulator, unless the lab asks for
-/// DCTCP's feedback beside a controller whose kernel form does not give it.
+/// The controller of a group's receiving hosts, by its name in labs; `None` if they send no data and echo marks as in RFC 3168.
+/// A client sends its requests with the group's controller, as in the simulator, unless the lab asks for DCTCP's feedback and
+/// that controller's kernel form does not give it.
 pub(crate) fn receiving(group: &Group) -> Option<&'static str> {
     let settings = group.tcp()?;
     let (_, feedback) = settings.cc.signals();
@@ -43,16 +43,16 @@ fn own_name(controller: &str) -> &'static str {
     }
 }
 
-/// Whether the kernel has it without weir. What comes and goes meanwhile is weir's.
+/// Whether the kernel has the control without weir. The list is read once: controls that appear later are weir's.
 fn is_native(name: &str) -> bool {
     static NATIVE: OnceLock<String> = OnceLock::new();
     let native = NATIVE.get_or_init(|| sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default());
     native.split(' ').any(|native| native == name)
 }
 
-/// What this process has put into the kernel, for runs side by side.
+/// The controls that this process has loaded into the kernel, shared by its runs.
 static SHARED: Mutex<Vec<Shared>> = Mutex::new(vec![]);
-/// Something was taken away.
+/// Signals that a control was removed.
 static FREED: Condvar = Condvar::new();
 
 /// A control and how many runs use it.
@@ -75,7 +75,7 @@ pub(crate) struct Controls {
 }
 
 impl Controls {
-    /// Tries what [`Controls::load`] will do. What was loaded once in this process is not tried again.
+    /// Tries what [`Controls::load`] will do. A control that was loaded once in this process is not tried again.
     ///
     /// # Errors
     /// As [`Controls::load`].
@@ -91,8 +91,8 @@ impl Controls {
         Ok(())
     }
 
-    /// Loads what a run needs and the kernel lacks. One name has one set of parameters: while another run has it with others, this
-    /// waits.
+    /// Loads the controls that a run needs and the kernel lacks. A name has one set of parameters in the kernel: while another
+    /// run uses the name with different ones, this waits.
     ///
     /// # Errors
     /// A controller has no kernel form, takes other parameters than the run has, or cannot be loaded.
@@ -109,7 +109,7 @@ impl Controls {
         for (group, config) in wanted {
             let failure = controls.share(&mut shared, &config).err();
             if let Some(problem) = failure {
-                // What was taken so far goes with `controls`, which needs the lock for that.
+                // Dropping `controls` releases the controls taken so far, and needs the lock.
                 drop(shared);
                 return Err(refused(group, &config, &problem));
             }
@@ -219,7 +219,7 @@ fn refused(group: &Group, config: &Config, problem: &Problem) -> EngineError {
     )
 }
 
-/// A run that cannot be done here, and what to do about it.
+/// The error for a run that cannot be done here, with advice.
 pub(crate) fn unable(what: String, help: &str) -> EngineError {
     EngineError::Unable { what, help: help.to_owned() }
 }

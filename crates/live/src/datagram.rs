@@ -6,8 +6,8 @@ use weir_fabric::DatagramView;
 const UDP: u8 = 17;
 const UDP_HEADER: usize = 8;
 
-/// Where the UDP header begins in an IP packet. `None` for other protocols, for fragments but the first, which alone has the
-/// header, and for IPv6 packets with extension headers.
+/// Where the UDP header begins in an IP packet. `None` for other protocols, for all fragments but the first, which alone has
+/// the header, and for IPv6 packets with extension headers.
 fn header(ip: &[u8]) -> Option<usize> {
     match *ip {
         [first, ..] if first >> 4 == 4 => {
@@ -20,7 +20,8 @@ fn header(ip: &[u8]) -> Option<usize> {
     }
 }
 
-/// The datagram in an IP packet; `None` where there is none. Of a first fragment the head is what the fragment holds.
+/// The UDP datagram in an IP packet; `None` if there is none. For a first fragment, the head is the part of the payload in that
+/// fragment.
 pub(crate) fn datagram(ip: &mut [u8]) -> Option<DatagramView<'_>> {
     let at = header(ip)?;
     let addresses: [IpAddr; 2] = if ip[0] >> 4 == 4 {

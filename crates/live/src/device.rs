@@ -1,4 +1,4 @@
-//! Network devices: which there are, and their addresses.
+//! Network devices: their indices and addresses.
 
 use std::ffi::{CStr, CString};
 use std::io;

@@ -14,14 +14,14 @@ use weir_base::{Histogram, Span, Time, not_started};
 
 /// How long the clock is measured for.
 const MEASURE: Span = Span::from_secs(2);
-/// How often it is waited for in that time: a packet every 200 us is 60 Mbit/s.
+/// Interval between the measured wake-ups: a packet every 200 us is 60 Mbit/s.
 const PERIOD: Span = Span::from_micros(200);
-/// The pump spins for so long before a release.
+/// How long the pump spins before a release.
 const SPIN: Span = Span::from_micros(60);
-/// The largest segment buffer that 1 Gbit/s at 100 ms needs, twice over.
+/// Buffer of a connection at 1 Gbit/s and 100 ms: twice the bandwidth-delay product, rounded up.
 const AMPLE_BUFFER: u64 = 25 << 20;
 
-/// How a finding is to be taken.
+/// The verdict on a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -29,7 +29,7 @@ pub enum Status {
     Ok,
     /// It works, but results may suffer, or something is left out.
     Warn,
-    /// Live runs cannot be done, or not be trusted.
+    /// Live runs are impossible, or their results cannot be trusted.
     Bad,
 }
 
@@ -40,13 +40,13 @@ pub struct Check {
     pub name: &'static str,
     /// What was found.
     pub finding: String,
-    /// How that is to be taken.
+    /// The verdict on the finding.
     pub status: Status,
     /// What to do about it; empty when there is nothing to do.
     pub advice: String,
 }
 
-/// Looks at everything; takes about four seconds. `privilege` is what [`crate::enter`] answered.
+/// Makes all checks, in about four seconds. `privilege` is the result of [`crate::enter`].
 pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
     let before = Load::now();
     let clock = clock_lateness();
@@ -169,7 +169,7 @@ fn bpf_is_permitted() -> std::io::Result<()> {
         max_entries: u32,
     }
     const BPF_MAP_CREATE: libc::c_long = 0;
-    /// `BPF_MAP_TYPE_HASH`, which the unprivileged may not make where that is restricted.
+    /// `BPF_MAP_TYPE_HASH`, which unprivileged users may not make if bpf is restricted.
     const HASH: u32 = 1;
     let attribute = MapCreate { map_type: HASH, key_size: 4, value_size: 4, max_entries: 1 };
     // SAFETY: the pointer names an attribute of the length told; the kernel takes the fields behind it as zero.
@@ -189,7 +189,7 @@ fn bpf_is_permitted() -> std::io::Result<()> {
     Ok(())
 }
 
-/// How late a thread that sleeps and then spins, as the pump does, gets to what is due.
+/// Lateness of a thread that, as the pump does, sleeps and then spins until a time is due.
 struct ClockLateness {
     lateness: Histogram,
     scheduling: Scheduling,

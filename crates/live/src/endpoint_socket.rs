@@ -1,5 +1,5 @@
-//! An endpoint of a transport that the kernel does not have, over a UDP socket. What it sends are whole
-//! packets: zeros that the simulator counts are bytes here.
+//! An endpoint of a transport that the kernel does not have, over a UDP socket. It sends whole packets: payload that the
+//! simulator only counts is sent here as zero bytes.
 
 use crate::clock::Clock;
 use crate::udp::{Buffers, UdpPort};
@@ -10,7 +10,7 @@ use weir_base::Time;
 use weir_engine::EndSocket;
 use weir_transport::{Body, Counts, Datagram, End, Endpoint};
 
-/// Calls that receive before others get their turn.
+/// Receive calls before other sockets get their turn.
 const TURNS: usize = 4;
 
 /// One end of a flow.
@@ -19,11 +19,11 @@ pub(crate) struct EndpointSocket {
     peer: SocketAddr,
     pub(crate) socket: EndSocket,
     body: Body,
-    /// The latest time that the endpoint was told when it sent.
+    /// The latest time passed to the endpoint when it sent.
     latest: Time,
-    /// What the epoll instance was asked to tell of it.
+    /// The events for which the epoll instance watches it.
     pub(crate) watched: EventFlags,
-    /// What was told so far as events.
+    /// The counts that are already recorded as events.
     pub(crate) told: Counts,
     /// The time for which its timer is in the queue; [`Time::NEVER`] when it is not.
     pub(crate) armed: Time,
@@ -43,7 +43,7 @@ impl EndpointSocket {
         &mut self.socket.end
     }
 
-    /// Takes what has arrived.
+    /// Hands the endpoint the packets that have arrived.
     ///
     /// # Errors
     /// The kernel's.
@@ -63,7 +63,7 @@ impl EndpointSocket {
         Ok(())
     }
 
-    /// Sends what there is to send. Answers whether there was something.
+    /// Sends all packets that are ready. Returns whether there were any.
     ///
     /// # Errors
     /// The kernel's.

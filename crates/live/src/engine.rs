@@ -29,11 +29,11 @@ use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, 
 use weir_plan::{Group, Ip, Run};
 use weir_record::Recorder;
 
-/// From the moment when all is built to the start of the run: long enough for every thread to be waiting for it.
+/// Time from the end of the set-up to the start of the run, long enough for every thread to be waiting for it.
 const HEAD_START: Span = Span::from_millis(50);
 /// How long records are held back so that those of both threads are written in order.
 const REORDERING: Span = Span::from_millis(250);
-/// Foreign load, in cores, that a reader should know of.
+/// Foreign load, in cores, above which the outcome carries a warning.
 const NOTEWORTHY_LOAD: f64 = 0.25;
 
 /// Real Linux.
@@ -147,7 +147,7 @@ impl Session<'_> {
             let pumping =
                 std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup));
             let pumping = pumping.map_err(not_started)?;
-            // Those that have started are not waited for to the end of the run.
+            // Threads that have started stop at once, not at the end of the run.
             let given_up = |error: io::Error| {
                 stop.store(true, Ordering::Release);
                 over.store(true, Ordering::Release);
@@ -175,7 +175,7 @@ impl Session<'_> {
             over.store(true, Ordering::Release);
             let driven =
                 driving.join().unwrap_or_else(|_| Err(io::Error::other("the applications panicked")));
-            // What the applications had to tell at the very end.
+            // Records that the applications wrote at the very end.
             held.extend(inbox.try_iter());
             held.retain(|record| record.at() <= Time::ZERO + run.duration);
             write_until(&mut held, Time::NEVER, recorder);
@@ -195,7 +195,8 @@ impl Session<'_> {
         Ok(Ok(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops, shaped, ended })))
     }
 
-    /// Writes records as they come, in the order of their times, until the pump is done; those that are held back then.
+    /// Writes records as they come, in the order of their times, until the pump is done. Returns the records still held back
+    /// then.
     fn write_down(
         &self,
         inbox: &Receiver<Record>,
@@ -225,8 +226,7 @@ impl Session<'_> {
         held
     }
 
-    /// Packets that were dropped where nothing should be.
-    /// What the kernel's shapers at hosts have sent and refused.
+    /// Packets that the kernel's shapers at hosts have sent and refused, by host.
     fn shaped(&self) -> Map<String, Value> {
         let of = |host: &crate::testbed::Host| {
             let (sent, refused) = host.namespace.inside(|| Ok(card::counted())).ok()??;
@@ -236,6 +236,7 @@ impl Session<'_> {
         self.testbed.hosts.iter().filter_map(of).collect()
     }
 
+    /// Packets dropped in hosts, by host and cause, and in the kernel's backlogs, where no packet should be dropped.
     fn drops(&self, backlog_before: u64) -> Map<String, Value> {
         let mut all = Map::new();
         for host in &self.testbed.hosts {
@@ -254,7 +255,7 @@ impl Session<'_> {
     fn outcome(&self, pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> Outcome {
         let run = self.run;
         let totals = pumped.totals;
-        // What links damaged the hosts throw away, and say so where their checksums tell.
+        // Hosts discard packets that links have damaged, and count them as checksum errors.
         let told = |damaged: bool| {
             let counters =
                 around.drops.iter().filter(|(cause, _)| cause.ends_with("InCsumErrors") == damaged);
@@ -265,7 +266,7 @@ impl Session<'_> {
         let audit = Audit::new(&totals, leaked);
         let limits = Limits::new(run.duration, base_rtt(run), smallest_target(run));
         let mut invalid = pumped.lateness.verdict(&limits);
-        // What commands in hosts use is not foreign, and cannot be told from what is.
+        // Processor time of commands in hosts is not foreign load, but cannot be told from it.
         if around.ended.is_empty() {
             invalid.extend(around.usage.and_then(|usage| usage.verdict(cores())));
         }
@@ -347,7 +348,7 @@ impl Session<'_> {
     }
 }
 
-/// Writes the held records of up to a time, in the order of their times; equal times keep the order of arrival.
+/// Writes the held records up to a time, in the order of their times; equal times keep the order of arrival.
 fn write_until(held: &mut Vec<Record>, until: Time, recorder: &mut dyn Recorder) {
     held.sort_by_key(Record::at);
     let ready = held.partition_point(|record| record.at() <= until);
@@ -389,15 +390,15 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
     warnings
 }
 
-/// A run may need many sockets at once: as many open files as the system lets this process have.
+/// Raises the limit of open files to this process's maximum: a run may need many sockets.
 fn raise_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it cannot be raised, the sockets that do not open say so.
+    // If the limit cannot be raised, opening the sockets reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// The RTT that lateness is judged by: the shortest that the lab speaks of, the network's own or a group's.
+/// The RTT by which lateness is judged: the shortest of the network's base RTT and the groups' RTTs; zero if there is none.
 fn base_rtt(run: &Run) -> Span {
     run.groups.iter().map(Group::rtt).chain(run.network.base_rtt).min().unwrap_or(Span::ZERO)
 }

@@ -1,12 +1,11 @@
-//! Switches off what devices do to packets on their own: segmentation, merging and checksums left to "hardware" that a veth
-//! does not have. A packet queue must see packets as TCP means them, not 64 KiB bundles, and with checksums filled in
-//! (with tx checksumming on, TCP over a packet socket does not even connect).
+//! Switches off a device's offloads: segmentation, merging, and checksums left to "hardware" that a veth does not have. A
+//! packet queue must see packets as TCP forms them, not 64 KiB bundles, and with checksums filled in (with tx checksumming on,
+//! TCP over a packet socket does not even connect).
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// `ETHTOOL_S...` of `linux/ethtool.h`, in the order in which they are switched off: rx and tx checksumming, scatter-gather
-/// stays, TCP segmentation, generic segmentation, generic receive.
+/// Commands `ETHTOOL_S...` of `linux/ethtool.h`, in the order in which the offloads are switched off. Scatter-gather stays on.
 const OFFLOADS: [(u32, &str); 5] =
     [(0x15, "rx checksumming"), (0x17, "tx checksumming"), (0x1f, "tso"), (0x24, "gso"), (0x2c, "gro")];
 
@@ -20,7 +19,7 @@ struct Value {
     data: u32,
 }
 
-/// `ETHTOOL_G...` of the same that spare a sender or receiver work for each packet, by `ethtool -K`'s names.
+/// Commands `ETHTOOL_G...` of `linux/ethtool.h` for offloads that save work for each packet, with their names in `ethtool -K`.
 const BUNDLING: [(u32, &str); 3] = [(0x1e, "tso"), (0x23, "gso"), (0x2b, "gro")];
 
 /// Switches every offload of a device off, in the calling thread's namespace.
@@ -49,7 +48,7 @@ pub(crate) fn missing_offloads(device: &str) -> io::Result<Vec<&'static str>> {
     Ok(missing)
 }
 
-/// Sends a command with a value of 0; the value in the answer.
+/// Sends a command with a value of 0. Returns the value in the answer.
 fn ask(device: &str, command: u32) -> io::Result<u32> {
     let socket: OwnedFd =
         rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use weir_base::Ecn;
 use weir_plan::Ip;
 
-/// Time to live, hop limit: what hosts commonly begin with.
+/// Time to live, hop limit: the common initial value of hosts.
 const HOPS: u8 = 64;
 
 /// Builds the frame of a UDP datagram whose IP packet has `length` bytes, for datagrams that the fabric injects itself. The
@@ -54,7 +54,7 @@ pub(crate) fn udp_frame(from: usize, to: usize, ip: Ip, flow: usize, length: usi
     frame
 }
 
-/// Writes the UDP checksum of a datagram whose payload is complete, where there is one: over IPv6.
+/// Writes the UDP checksum over IPv6 of a datagram whose payload is complete; over IPv4 there is none.
 pub(crate) fn sum_up(frame: &mut [u8], ip: Ip) {
     if ip == Ip::V6 {
         let (header, udp) = frame[ETHERNET..].split_at_mut(ip.header() as usize);
@@ -64,8 +64,8 @@ pub(crate) fn sum_up(frame: &mut [u8], ip: Ip) {
     }
 }
 
-/// The checksum of a payload over IPv6, with the pseudo-header (RFC 8200, section 8.1): addresses, length and next header. A sum
-/// of zero is written as its other form, since zero means that there is none.
+/// The checksum of a payload over IPv6, with the pseudo-header (RFC 8200, section 8.1): addresses, length and next header. A
+/// sum of zero becomes 0xffff, since zero means "no checksum".
 pub(crate) fn checksum_v6(header: &[u8], payload: &[u8]) -> u16 {
     let mut bytes = header[8..40].to_vec();
     bytes.extend((payload.len() as u32).to_be_bytes());

@@ -1,4 +1,4 @@
-//! What is read of IP and TCP headers (RFC 791, 8200, 9293, 2018), and their numbers.
+//! The fields that weir reads of IP and TCP headers (RFC 791, 8200, 9293, 2018), and their numbers.
 
 use crate::address::{node_of, node_of_v6};
 
@@ -12,11 +12,11 @@ pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const UDP_HEADER: usize = 8;
 
-/// What is read of an IP header.
+/// The fields that weir reads of an IP header.
 pub(crate) struct IpFacts<'a> {
     pub(crate) source: usize,
     pub(crate) destination: usize,
-    /// What the payload begins with; none where that is the middle of something, behind a first fragment.
+    /// Protocol of the payload; `None` for all fragments but the first, whose payload begins in mid-packet.
     pub(crate) protocol: Option<u8>,
     pub(crate) payload: &'a [u8],
 }

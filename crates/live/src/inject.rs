@@ -1,5 +1,5 @@
-//! Datagrams that the fabric sends itself, at the very times that the workload asks for, so that unresponsive load is
-//! exact whatever the hosts are busy with. A socket of the receiving host takes them in.
+//! Datagrams that the fabric sends itself, exactly at the times of the workload, so that unresponsive load is exact however
+//! busy the hosts are. A socket of the receiving host receives them.
 
 use crate::frame::{sum_up, udp_frame};
 use crate::packet::{LivePacket, Pool};
@@ -27,16 +27,16 @@ struct Source {
     flows: Vec<Sender>,
 }
 
-/// Where a flow's datagrams are made.
+/// Builds a flow's datagrams.
 struct Sender {
     flow: usize,
     from: usize,
     to: usize,
     ip: Ip,
     ecn: Ecn,
-    /// What writes a header before the application's bytes.
+    /// Writes a header before the application's bytes; `None` if the flow has none.
     layer: Option<Layer>,
-    /// The datagram as it was last built: those of one flow differ only in length, and in their head.
+    /// The last frame built: frames of one flow differ only in length and in their head.
     frame: Vec<u8>,
 }
 
@@ -72,7 +72,7 @@ impl Injector {
         self.due.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Does what is due next, at the time at which it is due; the fabric stands at that time.
+    /// Runs the source that is due next, at its due time, to which the fabric has been advanced.
     pub(crate) fn inject(&mut self, pool: &Pool, fabric: &mut Fabric<LivePacket>, relay: &mut Relay) {
         let Some(Reverse((now, index))) = self.due.pop() else { return };
         let Source { application, first, flows } = &mut self.sources[index];

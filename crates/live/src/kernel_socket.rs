@@ -24,9 +24,9 @@ pub(crate) struct KernelSocket {
     pub(crate) opened: bool,
     /// Whether the peer has closed and everything was read.
     pub(crate) ended: bool,
-    /// What the epoll instance was asked to tell of it.
+    /// The events for which the epoll instance watches it.
     pub(crate) watched: EventFlags,
-    /// What writes and reads a header before what the application sends in a datagram.
+    /// Writes and reads a header before the application's bytes in a datagram; `None` if the flow has none.
     layer: Option<Layer>,
 }
 
@@ -42,7 +42,7 @@ impl KernelSocket {
         KernelSocket { opened: true, ..KernelSocket::stream(fd) }
     }
 
-    /// A UDP socket, and what stands before it.
+    /// A UDP socket, with the layer that adds headers to its datagrams, if any.
     pub(crate) fn datagrams(fd: OwnedFd, layer: Option<Layer>) -> KernelSocket {
         KernelSocket { stream: false, layer, ..KernelSocket::stream(fd) }
     }
@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     /// What is written: zeros, but for the head of a datagram.
     payload: Vec<u8>,
     scratch: Vec<u8>,
-    /// How much later than asked for datagrams left.
+    /// How late datagrams left, against the workload's times.
     pub(crate) gap_error: Histogram,
 }
 
@@ -74,7 +74,7 @@ impl Shared {
 pub(crate) struct KernelInUse<'a> {
     pub(crate) socket: &'a mut KernelSocket,
     pub(crate) shared: &'a mut Shared,
-    /// Where a connection goes.
+    /// The address that a connection goes to.
     pub(crate) target: SocketAddr,
     /// Length in bytes of a datagram's IP and UDP headers.
     pub(crate) headers: u64,
@@ -103,7 +103,7 @@ impl Socket for KernelInUse<'_> {
         Ok(self.socket.opened)
     }
 
-    /// The socket is filled to the brim, since the kernel tells of room again only when a third of it is free.
+    /// Fills the socket's buffer, since the kernel reports room again only when a third of the buffer is free.
     fn write(&mut self, bytes: u64, head: &[u8], _: Time) -> Result<u64, Trouble> {
         let mut written = 0;
         while written < bytes {
@@ -113,7 +113,7 @@ impl Socket for KernelInUse<'_> {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             match rustix::net::send(&self.socket.fd, &content[..piece], flags) {
                 Ok(sent) => written += sent as u64,
-                // Nothing can be written before the connection is there.
+                // Nothing can be written before the connection is established.
                 Err(Errno::AGAIN | Errno::NOTCONN) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(trouble("write")(error)),
@@ -143,7 +143,7 @@ impl Socket for KernelInUse<'_> {
         }
     }
 
-    /// Of a stream the kernel counts the bytes and throws them away (`MSG_TRUNC`), which costs no copy.
+    /// For a stream the kernel counts and discards the bytes (`MSG_TRUNC`), which saves the copy.
     fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
         let (socket, scratch) = (&mut *self.socket, &mut self.shared.scratch);
         let (mut bytes, mut turn) = (0, TURN);

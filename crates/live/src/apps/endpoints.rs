@@ -34,7 +34,7 @@ impl Apps<'_> {
         self.moved(flow, end);
     }
 
-    /// A flow's socket has something to tell; and so may those of others that share its connection.
+    /// A flow's socket may have news for its application, and so may the sockets of flows that share its connection.
     pub(super) fn moved(&mut self, flow: usize, end: End) {
         match self.flows[flow].connection {
             None => self.ready(flow, end),
@@ -46,8 +46,8 @@ impl Apps<'_> {
         }
     }
 
-    /// Has a flow's endpoints send what they have to send. Of flows that share a connection a packet of one may let another one go on: they send
-    /// until none has anything to send.
+    /// Lets a flow's endpoints send what is ready. Where flows share a connection, a packet of one may let another go on, so
+    /// all send until none has anything left.
     pub(super) fn flush(&mut self, flow: usize) {
         let Some(connection) = self.flows[flow].connection else {
             self.flush_one(flow);
@@ -64,8 +64,8 @@ impl Apps<'_> {
         }
     }
 
-    /// Has a flow's endpoints send what they have to send, sees to their timers, and writes down what has happened to the sender. Answers
-    /// whether something was sent.
+    /// Lets a flow's endpoints send what is ready, arms their timers, and records the sender's new counts. Returns whether
+    /// anything was sent.
     fn flush_one(&mut self, flow: usize) -> bool {
         let mut any = false;
         for end in ENDS {
@@ -90,7 +90,7 @@ impl Apps<'_> {
         any
     }
 
-    /// Writes down the state of a flow's sending endpoint. Answers whether there is one.
+    /// Records the state of a flow's sending endpoint. Returns whether there is one.
     pub(super) fn sample_endpoint(&mut self, flow: usize, now: Time) -> bool {
         let drawn = self.flows[flow].drawn;
         let Some(FlowSocket::Endpoint(socket)) = &mut self.flows[flow].sockets.sender else { return false };

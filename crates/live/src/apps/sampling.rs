@@ -1,5 +1,4 @@
-//! What the application thread writes down once a sample period: what sockets know of their connections, and messages that are given
-//! up.
+//! What the application thread records once a sample period: the state of each connection, and the messages given up.
 
 use super::{Apps, Driven};
 use crate::clock::thread_time;
@@ -23,7 +22,7 @@ impl Apps<'_> {
         }
     }
 
-    /// Tells of the messages that are given up by now.
+    /// Reports the messages that have been given up by now.
     pub(super) fn settle_messages(&mut self, now: Time) {
         for Driven { application, flows } in &mut self.driven {
             let relay = &mut self.relay;
@@ -33,7 +32,7 @@ impl Apps<'_> {
         }
     }
 
-    /// Samples every open connection once a sample period, or more seldom when that would cost too much.
+    /// Samples every open connection once a sample period, or less often if that would cost too much.
     pub(super) fn sample_transports(&mut self, now: Time) {
         if now < self.next_sample {
             return;

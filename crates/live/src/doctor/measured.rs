@@ -1,4 +1,4 @@
-//! What a transfer over a shaped path meets on this host, measured: between two namespaces, by connections that last a quarter of a second
+//! Measures what this host does to a transfer over a shaped path, with connections between two namespaces that last 350 ms
 //! each. Numbers in brackets are sections of F. Alali's study of circuits (University of Virginia, 2016).
 
 use super::{Check, Status, check};
@@ -22,19 +22,21 @@ const START: Duration = Duration::from_millis(100);
 const DEVICES: [&str; 2] = ["weir-a", "weir-b"];
 const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
 const MACS: [Mac; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
-/// The shaper that is tried, its bucket (twice the largest packet of many segments, 45 frames: while a bucket of one is full, waiting for its timer,
-/// tokens are lost, and 914 of 956 Mbit/s were carried), and what of it is payload: 1448 of 1514 bytes.
+/// Rate of the tried shaper; its bucket; and the payload's share of a frame, 1448 of 1514 bytes. The bucket is twice the
+/// largest packet of many segments (45 frames): with a bucket of one such packet, tokens overflowed while the shaper waited for
+/// its timer, and 914 of 956 Mbit/s were carried.
 const SHAPED: Rate = Rate::from_mbit_per_sec(1000);
 const BUCKET: Bytes = Bytes::new(2 * 68_130);
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
-/// Less than this share of it is worth a word.
+/// Smallest share of the shaper's payload rate that raises no warning.
 const ENOUGH: f64 = 0.99;
-/// A shaper with room for few packets, and the connections that fill it: TCP small queues let each have some in it.
+/// A shaper with room for few packets, and the number of connections that fill it: TCP small queues let each connection have
+/// some packets in it.
 const NARROW: Rate = Rate::from_mbit_per_sec(100);
 const NARROW_LIMIT: Bytes = Bytes::new(15_140);
 const MANY: usize = 10;
 
-/// All of them; takes about a second and a half.
+/// Makes all these checks, in about a second and a half.
 pub(super) fn checks() -> Vec<Check> {
     let measured = Pair::new().and_then(|pair| {
         let free = pair.carries(1)?.rate;
@@ -121,7 +123,7 @@ fn refusals(carried: &Carried) -> Check {
     }
 }
 
-/// The devices of cards that have offloads switched off, and which.
+/// Network cards that have offloads switched off, with the names of those offloads.
 fn devices_without() -> Vec<(String, Vec<&'static str>)> {
     let entries = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
     let cards = entries.filter(|entry| Path::new(&entry.path()).join("device").exists());
@@ -161,7 +163,7 @@ impl Pair {
             .try_for_each(|(host, device)| host.inside(|| switch_offloads_off(device)))
     }
 
-    /// What so many connections carry side by side while this shaper is at the sender's device.
+    /// What `connections` parallel connections carry while this shaper is at the sender's device.
     fn shaped(&self, rate: Rate, limit: Bytes, connections: usize) -> io::Result<Carried> {
         const ROOT: Handle = Handle::new(1, 0);
         let open = || Device::open(DEVICES[0]).map_err(io::Error::other);
@@ -180,14 +182,14 @@ impl Pair {
         Ok(Carried { refused, ..carried? })
     }
 
-    /// What so many connections carry side by side.
+    /// What `connections` parallel connections carry.
     fn carries(&self, connections: usize) -> io::Result<Carried> {
         let listener = self.hosts[1].inside(|| TcpListener::bind((IpAddr::from(ADDRESSES[1]), 0)))?;
         let to = listener.local_addr()?;
         std::thread::scope(|scope| {
             let pairs = (0..connections).map(|_| {
                 let stream = self.hosts[0].inside(|| TcpStream::connect(to))?;
-                // Whatever the system's default is: the comparison is of the same control. Kernels that lack it go on under that.
+                // All transfers use the same control, whatever the system's default. A kernel without CUBIC keeps its default.
                 let _ = rustix::net::sockopt::set_tcp_congestion(&stream, "cubic");
                 Ok((stream, listener.accept()?.0))
             });
@@ -208,7 +210,7 @@ impl Pair {
     }
 }
 
-/// Sends for as long as it lasts; how many segments were retransmitted.
+/// Sends until [`LASTS`] is over. Returns the number of retransmitted segments.
 fn send(mut stream: TcpStream, began: Instant) -> io::Result<u64> {
     let bytes = [0; 1 << 16];
     while began.elapsed() < LASTS {
@@ -217,7 +219,7 @@ fn send(mut stream: TcpStream, began: Instant) -> io::Result<u64> {
     Ok(losses(&stream)?.retransmitted)
 }
 
-/// Receives until the other end has sent all; the rate after the start.
+/// Receives until the other end closes. Returns the rate after [`START`].
 fn receive(mut stream: TcpStream, began: Instant) -> io::Result<Rate> {
     let (mut bytes, mut buffer) = (0, vec![0; 1 << 18]);
     let (mut first, mut last) = (None, Duration::ZERO);

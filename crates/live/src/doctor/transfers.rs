@@ -1,5 +1,5 @@
-//! What keeps large transfers from the rate of their path, as F. Alali's study of circuits met it (University of Virginia, 2016; numbers in
-//! brackets are its sections): what this host has, what that costs, and how to mend it.
+//! Settings that keep large transfers below the rate of their path, after F. Alali's study of circuits (University of Virginia,
+//! 2016; numbers in brackets are its sections): this host's value, its cost, and how to mend it.
 
 use super::{Check, Status, check};
 use crate::namespace::{Namespace, sysctl};
@@ -7,7 +7,7 @@ use rustix::time::ClockId;
 use weir_base::{Bytes, Rate, Span};
 use weir_shaper::{Class, Device, Handle, Match, Step, Tbf};
 
-/// The round trip of the study's wide-area path (3.3), at which costs are told.
+/// RTT of the study's wide-area path (3.3). Costs are computed for it.
 const RTT: Span = Span::from_millis(26);
 /// Less than this is a bottleneck for a host that has a card of 1 Gbit/s.
 const ENOUGH: Rate = Rate::from_mbit_per_sec(1000);
@@ -16,12 +16,12 @@ const UNSCALED: u64 = 65_535;
 /// `CONFIG_HZ` of most distributions.
 const TICKS: u64 = 250;
 
-/// What one connection carries of a buffer, of which the kernel uses half for the window (4.3).
+/// The rate of one connection with a buffer of this many bytes, of which the kernel uses half for the window (4.3).
 fn carried(buffer: u64) -> Rate {
     Rate::from_bytes_in(Bytes::new(buffer / 2), RTT)
 }
 
-/// All of them; takes some milliseconds.
+/// Makes all these checks, in some milliseconds.
 pub(super) fn checks() -> Vec<Check> {
     let value = |name: &str| sysctl(name).unwrap_or_default();
     let mut all = vec![window_scaling(&value("ipv4.tcp_window_scaling"))];
@@ -85,7 +85,7 @@ fn timers(resolution: Span) -> Check {
     check(name, Status::Warn, finding, "use a kernel with CONFIG_HIGH_RES_TIMERS, or plan with --hz")
 }
 
-/// Sets up what circuits need, on a device of a namespace that goes at once.
+/// Tries to set up the shapers of a circuit on a device in a temporary namespace.
 fn shapers() -> Check {
     let name = "shapers";
     let tried = Namespace::new().and_then(|namespace| {
