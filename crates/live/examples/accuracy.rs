@@ -1,5 +1,5 @@
-//! How accurate the live engine is on this machine, against what it must reach. Run by `make accuracy`, as root, on a machine
-//! with nothing else to do; a busy one is refused.
+//! Measures the accuracy of the live engine on this machine against its required bounds. Run by `make accuracy`, as root, on a
+//! machine with nothing else to do; it refuses a busy one.
 //!
 //!     accuracy [--runs N] [--anyway] [--out FILE]
 

@@ -1,4 +1,4 @@
-//! How late packets were released, and what that makes of a run (issue: "a run is invalid when ...").
+//! How late packets were released, and whether that makes a run invalid.
 
 use weir_base::{Histogram, Span, Time};
 
@@ -22,7 +22,7 @@ pub(crate) struct Lateness {
     pub(crate) releases: Histogram,
     stalled: Span,
     stalls: u64,
-    /// Until when time has been looked at for stalls.
+    /// The end of the time that has been searched for stalls.
     seen: Time,
 }
 
@@ -34,7 +34,7 @@ impl Lateness {
             self.releases.record(now.since(due));
             first = first.min(due);
         }
-        // Whatever was due during a stall comes late, in one round or several: time is counted once.
+        // Packets due during a stall are released late, in one round or several: the stalled time is counted once.
         if now.since(first) > STALL {
             self.stalled += now.since(first.max(self.seen));
             self.stalls += 1;
@@ -47,12 +47,12 @@ impl Lateness {
         self.stalled
     }
 
-    /// How many there were.
+    /// The number of stalls of more than a millisecond.
     pub(crate) fn stalls(&self) -> u64 {
         self.stalls
     }
 
-    /// Why the run is invalid by lateness; empty when it is not.
+    /// Why lateness makes the run invalid; empty when it does not.
     pub(crate) fn verdict(&self, limits: &Limits) -> Vec<String> {
         let mut reasons = vec![];
         let p99 = self.releases.percentile(0.99).unwrap_or(Span::ZERO);
@@ -76,7 +76,7 @@ impl Lateness {
     }
 }
 
-/// What a run allows.
+/// The lateness that a run allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limits {
     pub(crate) p99: Span,
@@ -85,7 +85,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The limits of a run of this length, base RTT and smallest AQM target, where there is one.
+    /// The limits of a run of this length, base RTT and smallest AQM target (`None` without an AQM).
     pub(crate) fn new(duration: Span, base_rtt: Span, target: Option<Span>) -> Limits {
         let by_rtt = base_rtt.scale(RTT_SHARE).max(RTT_FLOOR);
         match target.map(|target| target.scale(TARGET_SHARE).max(TARGET_FLOOR)) {

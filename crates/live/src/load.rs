@@ -1,4 +1,4 @@
-//! What else keeps the processors busy, and what the kernel dropped outside the fabric: both make live results invalid.
+//! Foreign load of the processors, and packets that the kernel dropped outside the fabric: both make live results invalid.
 
 use crate::clock::process_time;
 use crate::namespace::Namespace;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 /// Ticks a second in /proc/stat: `USER_HZ`, 100 on every architecture that Linux still supports.
 const TICKS: f64 = 100.0;
 
-/// Share of all processors that others may use while a run lasts. With more the hosts' kernel is held up, which no release of the
-/// pump shows: with 1.07 of two processors taken, though by others of the lowest priority, two flows behind FQ-CoDel at 50 Mbit/s and
-/// 40 ms came in bursts and waited 5.7 ms on average, and 1.9 ms on the same machine when it was idle.
+/// Share of all processors that other programs may use during a run. A larger share holds up the hosts' kernel, which the
+/// pump's lateness does not show: with 1.07 of two processors taken by programs of the lowest priority, two flows behind
+/// FQ-CoDel at 50 Mbit/s and 40 ms arrived in bursts and waited 5.7 ms on average, against 1.9 ms on the idle machine.
 const FOREIGN_SHARE: f64 = 0.5;
 
 /// The state of all processors at one moment.
@@ -26,7 +26,7 @@ pub(crate) struct Load {
     own: f64,
 }
 
-/// What was used between two moments, in cores.
+/// Processor time used between two moments, in cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Usage {
     /// By other processes, and by the kernel for them.
@@ -36,7 +36,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Why a run beside it is invalid, if it is.
+    /// Why this load makes a run invalid; `None` if it does not.
     pub(crate) fn verdict(&self, processors: usize) -> Option<String> {
         let allowed = FOREIGN_SHARE * processors as f64;
         let taken = self.foreign + self.steal;
@@ -49,7 +49,7 @@ impl Usage {
 }
 
 impl Load {
-    /// Reads it; none where /proc/stat is not what it should be.
+    /// Reads the load; `None` if /proc/stat cannot be read or has another format.
     pub(crate) fn now() -> Option<Load> {
         let text = std::fs::read_to_string("/proc/stat").ok()?;
         // user nice system idle iowait irq softirq steal (proc_stat(5)); guest time is in user already.
@@ -64,7 +64,7 @@ impl Load {
         })
     }
 
-    /// What was used since an earlier moment.
+    /// Processor time used since an earlier moment.
     pub(crate) fn since(&self, earlier: &Load) -> Usage {
         let elapsed = self.at.duration_since(earlier.at).max(Duration::from_millis(1)).as_secs_f64();
         let own = (self.own - earlier.own) / elapsed;
@@ -83,24 +83,24 @@ pub(crate) fn backlog_drops() -> u64 {
         .sum()
 }
 
-/// Counters of TCP and UDP that mean: a packet reached the host and was thrown away there for want of room or because it was
+/// Counters of TCP and UDP for packets that reached the host and were dropped there, for want of room or because they were
 /// damaged (`snmp4_net_list` in net/ipv4/proc.c).
 const HOST_DROPS: [(&str, &str); 8] = [
     ("TcpExt", "TCPBacklogDrop"),
     ("TcpExt", "TCPRcvQDrop"),
     ("TcpExt", "PFMemallocDrop"),
     ("TcpExt", "TCPOFODrop"),
-    // Not InErrs: it also counts a SYN-ACK that comes again, as after a lost ACK.
+    // Not InErrs: it also counts a retransmitted SYN-ACK, as after a lost ACK.
     ("Tcp", "InCsumErrors"),
     ("Udp", "RcvbufErrors"),
     ("Udp", "MemErrors"),
     ("Udp", "InCsumErrors"),
 ];
 
-/// The same of UDP over IPv6, whose TCP shares its counters with IPv4's (`snmp6_udp6_list` in net/ipv6/proc.c).
+/// The same counters of UDP over IPv6 (`snmp6_udp6_list` in net/ipv6/proc.c). TCP over IPv6 shares its counters with IPv4.
 const HOST_DROPS_V6: [&str; 3] = ["Udp6RcvbufErrors", "Udp6MemErrors", "Udp6InCsumErrors"];
 
-/// What was dropped in a host: by its sockets and by its device, each cause that occurred with its count.
+/// Packets dropped in a host by its sockets and by its device: each cause that occurred, with its count.
 ///
 /// # Errors
 /// The namespace cannot be entered.

@@ -15,7 +15,7 @@ use weir_base::not_started;
 pub enum Privilege {
     /// The process may make namespaces as it is.
     Root,
-    /// It now lives in a user namespace of its own, where it may.
+    /// The process now lives in a user namespace of its own, in which it may make namespaces.
     UserNamespace,
 }
 
@@ -51,7 +51,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new and empty one, with a loopback device that is down.
+    /// A new and empty namespace, whose loopback device is down.
     ///
     /// # Errors
     /// The process may not make namespaces, or there are too many.
@@ -75,7 +75,7 @@ impl Namespace {
         Ok(Namespace { fd: made })
     }
 
-    /// Does something inside, on a thread of its own. Sockets that are opened there belong to this namespace for good.
+    /// Runs `work` inside the namespace, on a thread of its own. Sockets opened there belong to this namespace for good.
     ///
     /// # Errors
     /// The namespace cannot be entered, or the work's own error.
@@ -95,7 +95,7 @@ impl Namespace {
 }
 
 impl Namespace {
-    /// Moves the calling thread inside for good, and with it every process that it starts.
+    /// Moves the calling thread, and every process that it starts, into the namespace for good.
     ///
     /// # Errors
     /// The kernel's.
@@ -114,7 +114,7 @@ impl AsFd for Namespace {
 /// Sets a sysctl below `/proc/sys/net` of the namespace that the calling thread is in.
 ///
 /// # Errors
-/// The kernel does not know it, or does not take the value; the text names it.
+/// The kernel does not know the sysctl or refuses the value; the text names both.
 pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
     std::fs::write(sysctl_path(name), value).map_err(|error| {
         io::Error::new(error.kind(), format!("cannot set net.{name} to \"{value}\": {error}"))

@@ -30,7 +30,7 @@ pub(crate) struct End<'a> {
     pub name: &'a str,
     /// Hardware address.
     pub mac: Mac,
-    /// Namespace that it is put into; none is the one that the socket is in.
+    /// Namespace of the device; `None` for the netlink socket's own namespace.
     pub namespace: Option<BorrowedFd<'a>>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
-    /// Opens one in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     ///
     /// # Errors
     /// The kernel's.
@@ -81,8 +81,8 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewLink(link), 0)
     }
 
-    /// Limits how many segments TCP hands to a device at once. With 1 it hands over single packets, paces single packets and
-    /// keeps books of single packets, as the simulator's hosts do; without, the kernel bundles them and takes them apart again.
+    /// Limits how many segments TCP hands to a device at once. With a limit of 1, TCP hands over, paces and tracks single
+    /// packets, as the simulator's hosts do; without it the kernel bundles packets and splits them again later.
     ///
     /// # Errors
     /// The kernel's.
@@ -93,7 +93,8 @@ impl Netlink {
         self.change(RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Gives a device an address of its own alone. It can be used at once: nobody is asked whether it is taken (RFC 4862).
+    /// Adds an address with a full-length prefix to a device. The address can be used at once, without duplicate address
+    /// detection (RFC 4862).
     ///
     /// # Errors
     /// The kernel's.
@@ -109,7 +110,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sends everything through a gateway on a device; the gateway need not be in an address range of the device.
+    /// Adds a default route through a gateway on a device; the gateway need not be in an address range of the device.
     ///
     /// # Errors
     /// The kernel's.
@@ -126,7 +127,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Makes a neighbour known for good.
+    /// Adds a permanent neighbour.
     ///
     /// # Errors
     /// The kernel's.
@@ -165,7 +166,7 @@ impl Netlink {
         self.exchange(message, NLM_F_ACK | flags).map(|_| ())
     }
 
-    /// Sends a request and returns the first message of the answer; none when it is a plain acknowledgement.
+    /// Sends a request and returns the first message of the answer; `None` when it is a plain acknowledgement.
     fn exchange(
         &mut self,
         message: RouteNetlinkMessage,

@@ -1,5 +1,5 @@
-//! What a command prints: read as it comes, the first megabyte and the last kept, whatever comes between left out. Memory, disk
-//! and what a failure tells stay bounded, however much a command has to say.
+//! The output of a command, read as it comes: the first and the last megabyte are kept, bytes in between are left out. Memory,
+//! disk use and failure messages stay bounded, however much a command prints.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,9 +11,9 @@ use weir_base::not_started;
 
 /// Bytes kept of the beginning, and as many of the end.
 const KEPT: usize = 1 << 20;
-/// Bytes of the end that are told with a failure.
+/// Bytes of the end that a failure message may show.
 const TOLD: usize = 2048;
-/// Lines of them.
+/// Lines of the end that a failure message shows.
 const LAST_LINES: usize = 5;
 /// Bytes read at once: what a pipe holds (pipe(7)).
 const READ: usize = 64 << 10;
@@ -22,8 +22,8 @@ const READ: usize = 64 << 10;
 pub(crate) struct Output(JoinHandle<io::Result<VecDeque<u8>>>);
 
 impl Output {
-    /// Reads into a file of this name. A command is given the two ends that come with it, for stdout and stderr; it is read until
-    /// nobody has them any more.
+    /// Reads into a file at `path`. The two returned ends are a command's stdout and stderr; reading goes on until no process
+    /// holds them.
     ///
     /// # Errors
     /// The file cannot be made, or no thread started.
@@ -37,7 +37,7 @@ impl Output {
         Ok((Output(thread), ends))
     }
 
-    /// Waits until all is read; the last lines.
+    /// Waits until all output is read. Returns the last lines.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -46,14 +46,14 @@ impl Output {
         let end = Vec::from(end);
         let cut = end.len() == TOLD;
         let text = String::from_utf8_lossy(&end);
-        // Of a line that is cut only the end is known.
+        // A first line that may be cut is left out, unless it is the only one.
         let whole = if cut { text.split_once('\n').map_or(&*text, |(_, rest)| rest) } else { &*text };
         let lines: Vec<&str> = whole.lines().collect();
         Ok(lines[lines.len().saturating_sub(LAST_LINES)..].join("\n"))
     }
 }
 
-/// Reads to the end, whatever can be written; the last bytes.
+/// Reads to the end, even if writing fails. Returns the last [`TOLD`] bytes.
 fn keep(mut output: PipeReader, mut file: File) -> io::Result<VecDeque<u8>> {
     let (mut first, mut left_out, mut failed) = (0, 0u64, None);
     let (mut last, mut end) = (VecDeque::new(), VecDeque::new());
@@ -69,7 +69,7 @@ fn keep(mut output: PipeReader, mut file: File) -> io::Result<VecDeque<u8>> {
         let (begin, rest) = bytes.split_at(bytes.len().min(KEPT - first));
         first += begin.len();
         left_out += push(&mut last, rest, KEPT);
-        // A command whose output is not read any more would wait for ever: it is read on.
+        // Reading goes on after a failed write: a command whose output is no longer read would block.
         failed = failed.or(file.write_all(begin).err());
     }
     if left_out > 0 {
@@ -80,7 +80,7 @@ fn keep(mut output: PipeReader, mut file: File) -> io::Result<VecDeque<u8>> {
     failed.map_or(Ok(end), Err)
 }
 
-/// Adds bytes to the last ones, of which so many are kept; how many go.
+/// Appends bytes and keeps the last `most` of all. Returns how many bytes were dropped.
 fn push(last: &mut VecDeque<u8>, bytes: &[u8], most: usize) -> u64 {
     last.extend(bytes);
     let gone = last.len().saturating_sub(most);
@@ -92,7 +92,7 @@ fn push(last: &mut VecDeque<u8>, bytes: &[u8], most: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// What is in the file, and the last lines, of what a command printed.
+    /// The content of the file and the last lines, after a command has printed this.
     fn kept(printed: &[&[u8]]) -> (Vec<u8>, String) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output.txt");

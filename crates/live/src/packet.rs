@@ -1,4 +1,4 @@
-//! A real packet in the fabric: the Ethernet frame that a host sent, in a pooled buffer, and what was read of its IP, TCP
+//! A real packet in the fabric: the Ethernet frame that a host sent, in a pooled buffer, and the facts read from its IP, TCP
 //! and UDP headers (RFC 791, 8200, 9293, 2018, 768). Steady state allocates nothing: a packet that ends gives its buffer back.
 
 use crate::address::{NO_FLOW, flow_of};
@@ -12,23 +12,23 @@ use std::rc::{Rc, Weak};
 use weir_base::{Ecn, FlowId, Packet, Time};
 use weir_fabric::{DatagramView, TcpView, Wire};
 
-/// The network as parsing must know it.
+/// The facts about the network that parsing needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
-    /// For each node, whether packets may come from it and be for it: it is a host, or has a station.
+    /// For each node, whether packets may come from it and go to it: true for hosts and for nodes with a station.
     pub addressed: Vec<bool>,
     /// Number of flows.
     pub flows: usize,
-    /// For each node, the flow of the command whose packets begin or end there: they may have any ports, and are counted
-    /// whatever they carry.
+    /// For each node, the flow of the command whose packets begin or end there; `None` without a command. These packets may
+    /// have any ports, and are counted whatever they carry.
     pub commands: Vec<Option<FlowId>>,
 }
 
-/// Frames at rest. They stay boxed, since packets are moved about as pointers.
+/// Unused frames. They stay boxed, since packets are moved about as pointers.
 #[allow(clippy::vec_box)]
 type Free = RefCell<Vec<Box<Frame>>>;
 
-/// Buffers that packets come from and go back to. One thread's.
+/// Pool of packet buffers, for one thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     free: Rc<Free>,
@@ -50,11 +50,11 @@ struct Frame {
     home: Weak<Free>,
 }
 
-/// What is read of a packet's headers once.
+/// The facts read once from a packet's headers.
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     flow: FlowId,
-    /// Where it comes from, if that is in the network.
+    /// The node that it comes from; `None` if that is not in the network.
     source: Option<usize>,
     destination: usize,
     tcp: Option<TcpFacts>,
@@ -66,7 +66,7 @@ impl Pool {
         Pool { free: Rc::default(), directory: Rc::new(directory), room: mtu + ETHERNET }
     }
 
-    /// Takes a frame in; none when it is not an IP packet for a host of this network.
+    /// Copies a frame into a packet; `None` if it is not an IP packet for an addressed node of this network.
     pub(crate) fn packet(&self, frame: &[u8]) -> Option<LivePacket> {
         let facts = Facts::read(frame, &self.directory)?;
         let mut packet = self.free.borrow_mut().pop().unwrap_or_else(|| {
@@ -111,7 +111,7 @@ impl LivePacket {
         &self.frame().bytes
     }
 
-    /// Writes whom the frame is for.
+    /// Sets the destination address of the frame.
     pub(crate) fn address_to(&mut self, mac: Mac) {
         self.frame_mut().bytes[..6].copy_from_slice(&mac);
     }
@@ -213,8 +213,8 @@ impl Wire for LivePacket {
         (twin.class, twin.corrupt) = (frame.class, frame.corrupt);
         LivePacket(Some(twin))
     }
-    /// Flips a bit that a checksum of the receiving kernel covers: the last one of the payload; of a segment without, one of
-    /// the checksum itself; and where there is no checksum but the IP header's, one of that.
+    /// Flips a bit that a checksum of the receiving kernel covers: the last bit of the payload; in a segment without payload, a
+    /// bit of TCP's checksum; and if the only checksum is the IP header's, a bit of that.
     fn corrupt(&mut self) {
         let frame = self.frame_mut();
         frame.corrupt = true;
@@ -227,7 +227,7 @@ impl Wire for LivePacket {
     }
 }
 
-/// A byte of this IP packet in which a changed bit is found out by the host that it reaches.
+/// Offset of a byte of this IP packet in which the receiving host detects a changed bit.
 fn checked_byte(ip: &[u8], facts: &Facts) -> usize {
     let v6 = ip[0] >> 4 == 6;
     let header = if v6 { 40 } else { usize::from(ip[0] & 15) * 4 };
@@ -237,7 +237,7 @@ fn checked_byte(ip: &[u8], facts: &Facts) -> usize {
         Some(_) => ip.len() - 1,
         // Over IPv6 every upper protocol has a checksum of the whole (RFC 8200, section 8.1).
         None if v6 => ip.len() - 1,
-        // A datagram with a payload and a checksum, which zero would be none (RFC 768).
+        // A datagram with a payload and a checksum; a checksum of zero means none (RFC 768).
         None if facts.flow != NO_FLOW
             && ip[9] == UDP
             && ip.len() > header + 8
@@ -281,11 +281,10 @@ impl Facts {
     }
 }
 
-/// Reads a frame as the pump does, marks it, and asserts that an IPv4 header whose checksum was right is still right: what
-/// fuzzing calls.
+/// For fuzzing: reads a frame as the pump does, marks it, and asserts that a correct IPv4 header checksum stays correct.
 ///
 /// # Panics
-/// When weir is wrong.
+/// If the assertion fails.
 #[doc(hidden)]
 pub fn examine_frame(frame: &[u8]) {
     let directory = Directory { addressed: vec![true; 8], flows: 4, commands: vec![] };

@@ -1,7 +1,6 @@
-//! An echo through an idle network (ICMP, RFC 792; ICMPv6, RFC 4443): how near the live engine's round-trip time comes to the
-//! configured one.
-//! The kernel of the far host answers; the near one measures from before the send call to the kernel's receive stamp, as
-//! ping(8) does: how long this process then takes to wake up is no part of the network.
+//! An echo through an idle network (ICMP, RFC 792; ICMPv6, RFC 4443), which shows how close the live engine's round-trip time
+//! is to the configured one. The far host's kernel answers. The near host measures from before the send call to the kernel's
+//! receive stamp, as ping(8) does: the time that this process then takes to wake up is not part of it.
 
 use crate::address::address_of;
 use crate::clock::{Clock, claim_processor, nanos_of, timespec_of};
@@ -24,15 +23,15 @@ const LENGTH: usize = 64;
 /// Types of request and reply.
 const ECHO: [u8; 2] = [8, 0];
 const ECHO_V6: [u8; 2] = [128, 129];
-/// IPv4 header without options, which a raw socket hands over too; one for IPv6 does not.
+/// Length of an IPv4 header without options. A raw IPv4 socket delivers the header; a raw IPv6 socket does not.
 const IP_HEADER: usize = 20;
 /// Reads a socket's stamp of the packet received last (socket(7)); the first call switches stamps on.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 /// An echo that takes longer is lost.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Sends so many echoes between the hosts of a run's first group, one after another with this pause, through the run's
-/// network without its traffic. Returns the exact round-trip time of each that came back, in their order.
+/// Sends `count` echoes between the hosts of a run's first group, one at a time with `pause` between them, through the run's
+/// network without its traffic. Returns the round-trip time of each echo that was answered, in order.
 ///
 /// # Errors
 /// The testbed cannot be built.
@@ -103,7 +102,7 @@ fn stamp(socket: &OwnedFd) -> io::Result<u64> {
     Ok(nanos_of(stamp.tv_sec, stamp.tv_nsec))
 }
 
-/// An echo request. The kernel writes the checksum of ICMPv6 itself, whose sum is over addresses too (RFC 3542, section 3.1).
+/// An echo request. The kernel itself writes the checksum of ICMPv6, which also covers the addresses (RFC 3542, section 3.1).
 fn request(kind: u8, sequence: u16) -> [u8; LENGTH] {
     let mut packet = [0; LENGTH];
     packet[0] = kind;

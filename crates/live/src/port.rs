@@ -1,7 +1,7 @@
-//! A device as one side of a wire: a packet socket that receives all of its frames, whomever they are addressed to, and sends frames
-//! out of it. Frames come and go with the kernel's header of what devices do for the kernel (`PACKET_VNET_HDR`, packet(7)): a bundle
-//! of TCP segments stays one, and a checksum that a device is still to fill in stays marked as such, so that no device setting has
-//! to be changed. The tag of a VLAN, which the kernel keeps beside a frame, is put back into it.
+//! A device as one side of a wire: a packet socket that receives all frames of the device, whatever their address, and sends
+//! frames out of it. Each frame carries the kernel's offload header (`PACKET_VNET_HDR`, packet(7)): a bundle of TCP segments
+//! stays a bundle, and a checksum that a device is to fill in stays marked as such, so that no device setting has to change.
+//! The VLAN tag, which the kernel keeps beside a frame, is put back into the frame.
 
 use crate::option;
 use crate::ring::{bind, packet_socket};
@@ -12,10 +12,10 @@ use std::io;
 pub(crate) const BATCH: usize = 64;
 /// Length of a VLAN tag (IEEE 802.1Q).
 const TAG: usize = 4;
-/// The longest bundle that a device takes unless it is told otherwise (GSO_LEGACY_MAX_SIZE in netdevice.h) behind an Ethernet header
-/// and two tags. Not a power of two, so that the heads of neighbouring buffers do not share the sets of a cache.
+/// Room for the longest bundle that a device takes by default (GSO_LEGACY_MAX_SIZE in netdevice.h), with an Ethernet header and
+/// two tags. Not a power of two, so that the heads of neighbouring buffers fall into different sets of a cache.
 const LONGEST: usize = 65_536 + 14 + 2 * TAG + 186;
-/// Room for what the kernel says beside a frame: `struct tpacket_auxdata` behind a `struct cmsghdr`, in words.
+/// Room for the control message of a frame: `struct tpacket_auxdata` behind a `struct cmsghdr`, in words of 8 bytes.
 const BESIDE: usize = 8;
 /// Memory that waiting frames may take: a quarter of a second of 100,000 packets a second, each charged about 2 KiB.
 const WAITING: usize = 64 << 20;
@@ -37,7 +37,7 @@ struct Offload {
     checksum_offset: u16,
 }
 
-/// Where a frame lies between being received and being sent.
+/// The buffer of a frame between being received and being sent.
 #[derive(Debug)]
 pub(crate) struct Slot {
     offload: Offload,
@@ -51,7 +51,7 @@ impl Slot {
         Slot { offload: Offload::default(), bytes: vec![0; LONGEST].into(), start: TAG, length: 0 }
     }
 
-    /// One that holds a frame, a bundle of datagrams of so many bytes or none.
+    /// A slot with this frame; `bundled` is the payload length of each datagram if the frame is a bundle.
     #[cfg(test)]
     pub(crate) fn of(frame: &[u8], bundled: Option<u16>) -> Slot {
         let mut slot = Slot::new();
@@ -68,18 +68,18 @@ impl Slot {
         &mut self.bytes[self.start..self.start + self.length]
     }
 
-    /// Whether the checksum of its transport is still to be filled in.
+    /// Whether the transport checksum is still to be filled in.
     pub(crate) fn needs_checksum(&self) -> bool {
         self.offload.flags & NEEDS_CHECKSUM != 0
     }
 
-    /// The length of the payload of each datagram in a bundle of datagrams; none where the frame is no such bundle.
+    /// The length of the payload of each datagram in a bundle of datagrams; `None` if the frame is not such a bundle.
     pub(crate) fn bundled(&self) -> Option<usize> {
         let is_bundle = self.offload.kind & !WITH_ECN == UDP_BUNDLE && self.offload.segment > 0;
         is_bundle.then_some(self.offload.segment.into())
     }
 
-    /// Puts a tag that the kernel has taken out back behind the addresses.
+    /// Puts a VLAN tag that the kernel has taken out back behind the addresses.
     fn insert(&mut self, tag: [u8; TAG]) {
         self.bytes.copy_within(TAG..TAG + 12, 0);
         self.bytes[12..12 + TAG].copy_from_slice(&tag);
@@ -96,7 +96,7 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Batch {
     slots: Vec<Slot>,
-    /// Of them, those that hold frames.
+    /// Number of slots that hold frames, from the first on.
     filled: usize,
 }
 
@@ -146,7 +146,7 @@ impl Port {
             // Without CAP_NET_ADMIN the system's limit holds.
             let _ = force(&socket, WAITING);
         }
-        // The kernel ends it with the socket.
+        // Promiscuous mode ends with the socket.
         let all = libc::packet_mreq {
             mr_ifindex: device as i32,
             mr_type: libc::PACKET_MR_PROMISC as u16,
@@ -158,7 +158,7 @@ impl Port {
         Ok(Port { socket, counted: Frames::default() })
     }
 
-    /// Receives what waits, a batch at most; whether it was a whole batch, so that more may wait.
+    /// Receives the waiting frames, a batch at most. Returns whether the batch was full, so that more may wait.
     ///
     /// # Errors
     /// The kernel's: `NetworkDown` once after the device has gone down or away.
@@ -219,7 +219,7 @@ impl Port {
         let mut count = 0;
         for slot in frames.take(BATCH) {
             let Slot { offload, bytes, start, length } = slot;
-            // What else the kernel says of a frame that came in holds for no frame that goes out.
+            // The other flags of a received frame mean nothing on a frame that is sent.
             offload.flags &= NEEDS_CHECKSUM;
             vectors[count] =
                 [part(std::slice::from_mut(offload)), part(&mut bytes[*start..*start + *length])];

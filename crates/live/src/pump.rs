@@ -1,8 +1,8 @@
 //! The pump: takes packets from the hosts, moves the fabric's time along with the clock, and hands packets to hosts when
 //! they are due. One thread. It sleeps on its socket and spins only for the last stretch before a due release.
 //!
-//! What the fabric decides depends on the kernel's receive stamps and not on when the pump gets to see a packet: it goes
-//! through stamps in order, so a late pump releases late but decides as if on time.
+//! The fabric's decisions depend on the kernel's receive stamps, not on when the pump sees a packet: the pump handles stamps in
+//! order, so a late pump releases late but decides as if on time.
 
 use crate::address::mac_of;
 use crate::budget::{Allowance, Budget};
@@ -24,33 +24,34 @@ use weir_engine::{PacketLog, Sampler};
 use weir_fabric::{Delivery, Fabric, Observer, Totals, Wire};
 use weir_plan::{Group, Run};
 
-/// How long before a due release the pump stops sleeping. Waking up takes some tens of microseconds on a machine of one's own
-/// and some hundreds on a virtual one whose host has other work: in six runs each at 10 Mbit/s, taken in turns, the 99th percentile
-/// was 55 to 122 us and once 995 with 250 us, and 70 to 1,221 us and once 7,635 (host busy) with 60. It costs two fifths of a core there; the budget ends it before it costs more than it may.
+/// How long before a due release the pump stops sleeping. Waking up takes tens of microseconds on a dedicated machine, and
+/// hundreds on a virtual one whose host is busy. Six runs each at 10 Mbit/s on the latter, in turns: with 250 us the 99th
+/// percentile of lateness was 55 to 122 us and once 995, with 60 us it was 70 to 1,221 us and once 7,635 (host busy). Spinning
+/// costs two fifths of a core there; the budget stops it before it costs too much.
 const SPIN: Span = Span::from_micros(250);
 /// Below this, falling asleep and waking up takes more of the processor than waiting does.
 const NAP: Span = Span::from_micros(10);
-/// How long after the first of them releases are gathered when that is the only way to keep up.
+/// How long releases are gathered, from the first on, when the pump cannot keep up otherwise.
 const GATHERING: Span = Span::from_micros(80);
-/// How seldom it looks into the ring at most while packets may wait there without harm.
+/// Longest time between two looks into the ring while packets may wait there without harm.
 const RING_LOOK_UP: Span = Span::from_millis(1);
-/// How long it rests when its budget is used up.
+/// How long the pump rests when its budget is used up.
 const REST: Span = Span::from_micros(500);
-/// The longest sleep, so that it notices when the run is cancelled.
+/// The longest sleep, so that a cancelled run is noticed.
 const LOOK_UP: Span = Span::from_millis(20);
-/// Packets taken from the ring before what is due is released.
+/// Packets taken from the ring before due packets are released.
 const RECEIVE_TURN: usize = 64;
 /// Packets released at once.
 const RELEASE_TURN: usize = 64;
-/// A move of the wall clock that is worth telling.
+/// Smallest step of the wall clock that is reported.
 const CLOCK_STEP: Span = Span::from_millis(1);
 
-/// What the pump has to tell when the run is over.
+/// The pump's results at the end of a run.
 #[derive(Debug, Default)]
 pub(crate) struct PumpReport {
     pub(crate) totals: Totals,
     pub(crate) lateness: Lateness,
-    /// From the kernel's stamp to the pump's look at the packet.
+    /// Time from the kernel's stamp to the pump's handling of the packet.
     pub(crate) ring_wait: Histogram,
     /// Frames that were not IP packets for a host of this network.
     pub(crate) ignored: u64,
@@ -73,7 +74,7 @@ pub(crate) struct PumpReport {
     pub(crate) cancelled: bool,
 }
 
-/// What the pump works with.
+/// The inputs of the pump.
 pub(crate) struct Setup<'a> {
     pub(crate) run: &'a Run,
     pub(crate) clock: Clock,
@@ -85,7 +86,7 @@ pub(crate) struct Setup<'a> {
     /// Bytes that each flow's receiving application has read so far.
     pub(crate) read: &'a [AtomicU64],
     pub(crate) cancel: &'a AtomicBool,
-    /// Where packets at the links are kept between samples, when the run asks for every one.
+    /// Log of the packets at links between samples; `None` unless the run records every packet.
     pub(crate) packets: Option<PacketLog>,
     pub(crate) observer: Option<Box<dyn Observer<LivePacket> + Send>>,
 }
@@ -106,7 +107,7 @@ struct Pump<'a> {
     injector: Injector,
     /// The shortest time in which a packet can cross the network.
     lookahead: Span,
-    /// Where the fabric stands in time.
+    /// The time to which the fabric has been advanced.
     reached: Time,
     stamps: Stamps,
     /// Packets that are due, in order.
@@ -198,7 +199,7 @@ impl<'a> Pump<'a> {
                 self.report.cancelled = true;
                 return Ok(());
             }
-            // After a stall thousands may be due; they go out turn by turn, so that the budget is looked at in between.
+            // After a stall thousands of packets may be due; they leave in turns, so that the budget is checked in between.
             let mut more = !self.due.is_empty();
             if !more {
                 more = self.take_in(end);
@@ -229,14 +230,14 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// When something is due next that must not wait: what goes on inside the fabric may, as long as no packet leaves it.
+    /// The next time at which the pump must act. Events inside the fabric may wait as long as no packet leaves it.
     fn next_time(&self) -> Time {
         self.fabric.next_arrival().min(self.injector.next_time()).min(self.next_sample)
     }
 
-    /// Sleeps until something is to be done, so long at most. A packet that comes in now is due at a host only after the
-    /// shortest way through the network, and what happens to it until then depends on its stamp alone: while others are under
-    /// way, it may wait in the ring instead of waking the pump.
+    /// Sleeps until there is work, for `span` at most. A packet that arrives now is due at a host only after the shortest delay
+    /// across the network, and its fate until then depends on its stamp alone: while other packets are under way, it may wait
+    /// in the ring without waking the pump.
     fn doze(&self, span: Span) -> io::Result<()> {
         if self.lookahead < RING_LOOK_UP * 2 || self.fabric.next_time() == Time::NEVER {
             return if self.ring.ready() { Ok(()) } else { self.sleep(span.min(LOOK_UP), true) };
@@ -244,7 +245,7 @@ impl<'a> Pump<'a> {
         self.sleep(span.min(RING_LOOK_UP), false)
     }
 
-    /// Sleeps so long, or until a packet comes where it may wake the pump.
+    /// Sleeps for `span`, or until a packet arrives if `wakeable`.
     fn sleep(&self, span: Span, wakeable: bool) -> io::Result<()> {
         let mut sockets = [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)];
         let sockets = if wakeable { &mut sockets[..] } else { &mut [] };
@@ -254,14 +255,14 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Waits without sleeping, until then or until a packet comes.
+    /// Spins until this time, or until a packet arrives.
     fn spin(&self, until: Time) {
         while self.clock.now() < until && !self.ring.ready() {
             std::hint::spin_loop();
         }
     }
 
-    /// Takes waiting packets in, each at its stamp; returns whether more may be waiting.
+    /// Takes waiting packets from the ring, each at its stamp; returns whether more may be waiting.
     fn take_in(&mut self, end: Time) -> bool {
         if !self.ring.ready() {
             return false;
@@ -289,7 +290,7 @@ impl<'a> Pump<'a> {
                 packet.relabel(Ecn::Ect1);
                 self.report.relabelled += 1;
             }
-            // Stamps of two processors may be out of order by a little, and never lie ahead.
+            // Stamps of two processors may be slightly out of order; none counts as later than now.
             let at = stamp.min(now).max(self.reached);
             self.report.ring_wait.record(now.since(at));
             self.advance(at);
@@ -320,7 +321,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Hands a turn of what is due to its hosts, and measures how late that was.
+    /// Hands a turn of due packets to their hosts, and records their lateness.
     fn release(&mut self) {
         let turn = self.due.len().min(RELEASE_TURN);
         if turn == 0 {
@@ -366,7 +367,7 @@ fn commands(run: &Run) -> Vec<Option<FlowId>> {
     commands
 }
 
-/// The least delay of any way between two hosts that exchange packets, whatever the schedules do to it.
+/// The least delay of any path between two hosts that exchange packets, with each link at the lowest delay of its schedule.
 fn shortest_way(run: &Run) -> Span {
     let pairs = run.groups.iter().flat_map(|group| &group.pairs);
     let ways = pairs.flat_map(|pair| [(pair.from, pair.to), (pair.to, pair.from)]);

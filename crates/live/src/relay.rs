@@ -56,7 +56,7 @@ impl Record {
     }
 }
 
-/// A recorder whose records come out of a channel. What is sent after the receiver has gone is forgotten.
+/// A recorder whose records come out of a channel. Records sent after the receiver has gone are dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Relay(pub(crate) Sender<Record>);
 

@@ -10,7 +10,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Memory that the kernel is asked for at once: 64 KiB, a power of two of pages that it finds even when memory is scattered.
+/// Size of one memory block of the ring: 64 KiB, a power of two of pages that the kernel finds even in fragmented memory.
 const BLOCK: usize = 1 << 16;
 /// Packets that the ring holds: 130 ms of 1 Gbit/s in both directions, more than any stall that leaves a run usable.
 const FRAMES: usize = 1 << 14;
@@ -43,7 +43,7 @@ pub(crate) struct Received<'a> {
 }
 
 impl ReceiveRing {
-    /// Opens one on every device of the calling thread's namespace, for packets of up to `mtu` bytes.
+    /// Opens a ring for every device of the calling thread's namespace, for packets of up to `mtu` bytes.
     ///
     /// # Errors
     /// Packet sockets are not permitted, or memory is short.
@@ -79,7 +79,7 @@ impl ReceiveRing {
         }?;
         let map = NonNull::new(map.cast())
             .ok_or_else(|| io::Error::other("the packet ring was mapped at address zero"))?;
-        // Frames before this were received before the ring stood; binding to a protocol starts reception.
+        // Binding to a protocol starts reception; it comes last, so that no frame is received outside the ring.
         bind(&socket, 0, libc::ETH_P_ALL as u16)?;
         Ok(ReceiveRing { socket, map, length, frame, next: 0 })
     }
@@ -89,7 +89,7 @@ impl ReceiveRing {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// Hands the oldest waiting frame to `take` and gives its place back to the kernel; none when nothing waits.
+    /// Hands the oldest waiting frame to `take` and gives its place back to the kernel; `None` when no frame waits.
     pub(crate) fn receive<T>(&mut self, take: impl FnOnce(Received<'_>) -> T) -> Option<T> {
         let status = self.status().load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
@@ -155,7 +155,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Opens one in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     ///
     /// # Errors
     /// Packet sockets are not permitted.
@@ -163,7 +163,8 @@ impl Sender {
         // Protocol 0 receives nothing.
         let socket = packet_socket(0)?;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)?;
-        // A packet's memory is charged to the socket until the host has taken it in; never let that stop the pump.
+        // A packet's memory is charged to the socket until the host has received it; a large buffer keeps that from stopping
+        // the pump.
         let _ = rustix::net::sockopt::set_socket_send_buffer_size_force(&socket, 64 << 20)
             .or_else(|_| rustix::net::sockopt::set_socket_send_buffer_size(&socket, 64 << 20));
         Ok(Sender { socket })

@@ -15,7 +15,7 @@ const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 const BPF_TCX_INGRESS: u32 = 46;
 /// `r0 = TCX_DROP` and `exit`, as `struct bpf_insn` lays them out.
 const DROP: [[u8; 8]; 2] = [[0xb7, 0, 0, 0, 2, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]];
-/// The program's licence; the kernel's helpers, of which it calls none, would ask for one.
+/// The program's licence. Kernel helpers would require one; the program calls none.
 const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
 
 /// The part of `union bpf_attr` that `BPF_PROG_LOAD` reads here.
@@ -47,7 +47,7 @@ struct Link {
     revision: u64,
 }
 
-/// A device whose packets the kernel's stack does not get for as long as this lives.
+/// Keeps a device's packets from the kernel's stack for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Shut {
     _link: OwnedFd,

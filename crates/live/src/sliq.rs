@@ -1,5 +1,6 @@
-//! SLIQ over UDP sockets. The protocol is `weir_transport::sliq`, which knows no socket and no clock; here are both, for one socket and
-//! the connections that it carries. One thread drives them: packets in, times, applications, packets out, and then it sleeps.
+//! SLIQ over UDP sockets. The protocol is `weir_transport::sliq`, which has no socket and no clock; this module adds both, for
+//! one socket and the connections that it carries. One thread drives them in a loop: packets in, timers, application, packets
+//! out, sleep.
 
 use crate::clock::Clock;
 use crate::udp::{Arrival, Buffers, UdpPort};
@@ -9,31 +10,31 @@ use std::os::fd::BorrowedFd;
 use weir_base::{Span, Time};
 use weir_transport::sliq::host::Host;
 
-/// Calls that receive before connections are looked at.
+/// Receive calls before connections are served.
 const TURNS: usize = 8;
-/// How exactly packets leave: those that are due within this leave together, so that few calls send many.
+/// Precision of departures: packets due within this time leave together, so that few calls send many.
 const GRAIN: Span = Span::from_micros(200);
 
-/// What the connections of a socket are for.
+/// The application of a socket's connections.
 pub trait Application {
     /// Something may have happened to a connection: it has opened, something can be read, there is room to write, or somebody has
     /// asked for it.
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time);
-    /// A connection is over, and its number will be another's.
+    /// A connection is over; its number may be used again.
     fn on_over(&mut self, number: usize, host: &mut Host, now: Time);
     /// When [`Application::on_timer`] is due.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
-    /// A time has come.
+    /// Called when [`Application::next_timer`] is due.
     fn on_timer(&mut self, host: &mut Host, now: Time) {
         let _ = (host, now);
     }
-    /// What it waits for beside connections.
+    /// A descriptor, and the events on it, that the application waits for besides its connections; `None` if there is none.
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         None
     }
-    /// That has come.
+    /// Called when the descriptor of [`Application::waits_for`] is ready.
     fn on_ready(&mut self, host: &mut Host, now: Time) {
         let _ = (host, now);
     }
@@ -41,7 +42,7 @@ pub trait Application {
     fn is_done(&self) -> bool;
 }
 
-/// The clock of connections: it begins with the process's first use of it.
+/// The clock of connections. It shows the time since it was made.
 #[derive(Debug, Clone, Copy)]
 pub struct Now(Clock);
 
@@ -52,7 +53,7 @@ impl Default for Now {
 }
 
 impl Now {
-    /// The time.
+    /// Time since the clock was made.
     pub fn now(&self) -> Time {
         self.0.now()
     }
@@ -95,7 +96,7 @@ pub fn drive(
     }
 }
 
-/// Looks at all connections that have moved, and sends what they have to send.
+/// Serves all connections that may have something to do, and sends their packets.
 fn look_at_all(
     port: &mut UdpPort,
     host: &mut Host,
@@ -120,7 +121,7 @@ fn look_at_all(
     Ok(())
 }
 
-/// Sleeps until a packet arrives, a time comes, or what the application waits for is there.
+/// Sleeps until a packet arrives, a timer is due, or the application's descriptor is ready.
 fn sleep(port: &UdpPort, host: &mut Host, application: &mut dyn Application, clock: &Now) -> io::Result<()> {
     let now = clock.now();
     let due = host.next_timer().max(now + GRAIN).min(application.next_timer());

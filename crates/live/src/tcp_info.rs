@@ -1,4 +1,4 @@
-//! What the kernel says of a connection: `TCP_INFO` (tcp(7), `tcp_get_info` in net/ipv4/tcp.c) as a transport sample.
+//! The kernel's state of a connection: `TCP_INFO` (tcp(7), `tcp_get_info` in net/ipv4/tcp.c) as a transport sample.
 
 use std::io;
 use std::mem::offset_of;
@@ -9,16 +9,16 @@ use weir_record::TransportSample;
 /// `TCP_INFINITE_SSTHRESH` of include/net/tcp.h: no loss so far.
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// What a connection has sent more than once.
+/// Retransmissions of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Segments that were retransmitted.
     pub retransmitted: u64,
-    /// Of those, what the receiver had already (RFC 2883).
+    /// Retransmitted segments that the receiver already had, by its DSACKs (RFC 2883).
     pub unneeded: u64,
 }
 
-/// What a connection has sent more than once so far.
+/// A connection's retransmissions so far.
 ///
 /// # Errors
 /// The kernel's.
@@ -27,7 +27,7 @@ pub fn losses(socket: impl AsFd) -> io::Result<Losses> {
     Ok(Losses { retransmitted: info.tcpi_total_retrans.into(), unneeded: info.tcpi_dsack_dups.into() })
 }
 
-/// The kernel's answer, and how much of it this kernel fills in.
+/// The kernel's answer, and its length in bytes, which depends on the kernel.
 fn ask(socket: impl AsFd) -> io::Result<(libc::tcp_info, usize)> {
     // SAFETY: plain data for which all zeros is a valid value; older kernels fill in a part of it and leave the rest zero.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -45,7 +45,7 @@ fn ask(socket: impl AsFd) -> io::Result<(libc::tcp_info, usize)> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok((info, length as usize)) }
 }
 
-/// Asks for the state of a connection.
+/// Reads the state of a connection as a sample of a flow at a time.
 ///
 /// # Errors
 /// The kernel's.

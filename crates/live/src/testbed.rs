@@ -15,7 +15,7 @@ use weir_base::Span;
 use weir_plan::{Buffer, Group, Ip, Run};
 use weir_transport::RTO_MIN;
 
-/// The sysctls whose effective values are recorded: all that decides what TCP does and that differs between systems.
+/// The sysctls whose effective values are recorded: those that decide TCP's behaviour and differ between systems.
 const RECORDED: [&str; 20] = [
     "ipv4.tcp_rmem",
     "ipv4.tcp_wmem",
@@ -39,7 +39,7 @@ const RECORDED: [&str; 20] = [
     "ipv4.tcp_pacing_ca_ratio",
 ];
 
-/// What every host is set to, whatever the run: nothing stray on the wire, and no memory of earlier connections.
+/// Settings of every host in every run: no stray packets, and no memory of earlier connections.
 const FIXED: [(&str, &str); 7] = [
     ("ipv4.conf.all.rp_filter", "0"),
     ("ipv4.conf.default.rp_filter", "0"),
@@ -51,12 +51,12 @@ const FIXED: [(&str, &str); 7] = [
     ("ipv4.tcp_invalid_ratelimit", "0"),
 ];
 
-/// A host that speaks IPv4 is not to speak IPv6.
+/// Settings of a host with IPv4: IPv6 is off.
 const WITHOUT_V6: [(&str, &str); 2] =
     [("ipv6.conf.all.disable_ipv6", "1"), ("ipv6.conf.default.disable_ipv6", "1")];
 
-/// A host that speaks IPv6 is to have the address that it is given and no other, and to ask no router and no neighbour for
-/// anything (Documentation/networking/ip-sysctl.rst). Set before it gets its device, which takes the defaults over.
+/// Settings of a host with IPv6: it has no address beyond the configured one, and solicits no router or neighbour
+/// (Documentation/networking/ip-sysctl.rst). Set before the host gets its device, which inherits the defaults.
 const WITH_V6: [(&str, &str); 8] = [
     ("ipv6.conf.all.disable_ipv6", "0"),
     ("ipv6.conf.default.disable_ipv6", "0"),
@@ -69,10 +69,10 @@ const WITH_V6: [(&str, &str); 8] = [
     ("ipv6.icmp.ratelimit", "0"),
 ];
 
-/// How a host's TCP is set up.
+/// How a host's TCP is set up; `None` keeps the kernel's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HostSettings {
-    /// What it speaks.
+    /// Its IP version.
     pub ip: Ip,
     /// `tcp_wmem`.
     pub send: Option<Buffer>,
@@ -84,7 +84,7 @@ pub(crate) struct HostSettings {
     pub window_scaling: Option<bool>,
     /// Whether acknowledgements are selective.
     pub sack: Option<bool>,
-    /// `tcp_rto_min_us`, where it is not the kernel's own.
+    /// `tcp_rto_min_us`; `None` also for the kernel's usual value.
     pub rto_min: Option<Span>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Host {
     pub node: usize,
     /// Index of its device at the fabric's end.
     pub device: u32,
-    /// Where it lives.
+    /// Its network namespace.
     pub namespace: Namespace,
 }
 
@@ -156,7 +156,8 @@ impl Testbed {
     }
 }
 
-/// What the groups that begin or end at a node ask of its host. Where they differ, the last one counts; `check` refuses that.
+/// The settings that the groups with an end at a node ask of its host. If groups differ, the last one counts; `check` refuses
+/// such a run.
 pub(crate) fn settings_of(groups: &[Group], node: usize) -> HostSettings {
     let mut settings = HostSettings {
         ip: Ip::V4,

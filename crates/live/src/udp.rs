@@ -1,5 +1,5 @@
-//! A UDP socket that sends and receives several packets in a call, by `quinn-udp`: segmentation offload (GSO), what was joined on
-//! receipt (GRO), and ECN codepoints. All buffers are there from the beginning.
+//! A UDP socket that sends and receives several packets in a call, with `quinn-udp`: segmentation offload (GSO), receive
+//! offload (GRO) and ECN codepoints. All buffers are allocated at the start.
 
 use crate::clock::{Clock, timespec_of};
 use crate::option;
@@ -12,9 +12,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use weir_base::{Ecn, Span, Time};
 
-/// Largest payload of a UDP datagram over IPv4 (RFC 768, RFC 791), and so of several that are handed over at once.
+/// Largest payload of a UDP datagram over IPv4 (RFC 768, RFC 791), and so of a batch in one call.
 const LARGEST: usize = 65_507;
-/// What a buffer has room for: as much as the kernel joins on receipt.
+/// Size of a receive buffer: as much as the kernel joins on receipt.
 const BUFFER: usize = 1 << 16;
 /// Room for packets that were not read or sent yet: 0.3 s of 100 Mbit/s and more. The system may allow less.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -27,7 +27,7 @@ pub struct UdpPort {
     /// Most packets in a call.
     most: usize,
     batch: Batch,
-    /// A packet that begins the next batch, while the one before is sent.
+    /// The packet that begins the next batch, kept while the previous batch is sent.
     last: Vec<u8>,
     /// When the newest packet was received.
     latest: Time,
@@ -41,18 +41,18 @@ struct Batch {
     to: Option<(SocketAddr, Ecn)>,
 }
 
-/// What is known of a packet that has arrived.
+/// The facts about a packet that has arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     /// Who has sent it.
     pub(crate) from: SocketAddr,
     /// Its codepoint.
     pub(crate) ecn: Ecn,
-    /// When the kernel has received it. How long its reader took to wake up is no part of a round trip.
+    /// When the kernel received it, so that the reader's wake-up time is not part of a round trip.
     pub(crate) at: Time,
 }
 
-/// What packets are received in.
+/// Buffers for received packets.
 pub struct Buffers {
     bytes: Vec<u8>,
     about: [RecvMeta; BATCH_SIZE],
@@ -65,7 +65,8 @@ impl Default for Buffers {
 }
 
 impl UdpPort {
-    /// A socket at an address, in the network namespace that the calling thread is in. `offload` lets the kernel cut and join packets.
+    /// A socket at an address, in the network namespace that the calling thread is in. With `offload` one call may send several
+    /// packets (GSO).
     ///
     /// # Errors
     /// The kernel's.
@@ -86,8 +87,8 @@ impl UdpPort {
         self.at
     }
 
-    /// Lets the kernel cut packets that are too long for the path (RFC 791), as a socket of its own does. Without this they are lost,
-    /// so that a transport can find the path's MTU.
+    /// Lets the kernel fragment packets that are too long for the path (RFC 791), as it does for ordinary sockets. Without this
+    /// such packets are lost, so that a transport can find the path's MTU.
     ///
     /// # Errors
     /// The kernel's.
@@ -104,7 +105,7 @@ impl UdpPort {
         self.batch.to.is_some()
     }
 
-    /// Hands over packets that have arrived. None counts as received before `since`, the latest time that its reader knows of. Answers
+    /// Hands over packets that have arrived. No arrival is earlier than `since`, the latest time known to the reader. Returns
     /// whether there may be more.
     ///
     /// # Errors
@@ -144,11 +145,11 @@ impl UdpPort {
         Ok(true)
     }
 
-    /// Sends what `next` appends, packet by packet, until it answers that there is no more or the kernel has no room; `false` in that
-    /// case, and then the packets that it has no room for go first.
+    /// Sends the packets that `next` appends, one in each call of it, until `next` returns `None` or the kernel has no room.
+    /// Returns `false` in the latter case; the packets left over go first in the next call.
     ///
     /// # Errors
-    /// The kernel's. A packet that it refuses for itself, as one that is too long for the path, is lost.
+    /// The kernel's. An error that concerns a single packet, such as one too long for the path, is none: the packet is lost.
     pub fn send(
         &mut self,
         peer: SocketAddr,
@@ -164,7 +165,7 @@ impl UdpPort {
             if length == 0 {
                 continue;
             }
-            // What differs from those before begins another batch.
+            // A packet to another peer, with another codepoint, or longer than the first begins another batch.
             let fits = self.batch.to == Some((peer, ecn)) && length <= self.batch.segment;
             if start > 0 && !fits {
                 self.last.clear();
@@ -200,8 +201,8 @@ impl UdpPort {
         })
     }
 
-    /// Sleeps until packets arrive, the kernel has room for those that wait, `other` is ready, or the time is over. Answers whether
-    /// `other` is ready.
+    /// Sleeps until packets arrive, the kernel has room for those that wait, `other` is ready, or `timeout` is over. Returns
+    /// whether `other` is ready.
     ///
     /// # Errors
     /// The kernel's.
@@ -220,7 +221,7 @@ impl UdpPort {
         }
     }
 
-    /// Sends the packets that wait. Answers whether the kernel had room.
+    /// Sends the packets that wait. Returns whether the kernel had room.
     fn flush(&mut self) -> io::Result<bool> {
         let Batch { bytes, segment, to } = &mut self.batch;
         let Some((destination, ecn)) = *to else { return Ok(true) };
@@ -234,14 +235,15 @@ impl UdpPort {
             Transmit { destination, ecn, contents: bytes, segment_size: Some(*segment), src_ip: None };
         match self.state.try_send((&self.socket).into(), &transmit) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-            // A device without segmentation: `quinn-udp` tries none from now on; these packets are lost.
+            // The device has no segmentation: `quinn-udp` stops using it, and these packets are lost.
             Err(_) if self.state.max_gso_segments() < self.most => self.most = self.state.max_gso_segments(),
             Err(error) if !is_of_packet(&error) => return Err(error),
-            // One of them is longer than the device sends: a probe of the path's MTU that others followed, or all since the MTU has changed.
+            // A packet exceeds the device's MTU: a probe of the path's MTU with others behind it, or all packets since the MTU
+            // has changed. Each is sent by itself.
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) && bytes.len() > *segment => {
                 for contents in bytes.chunks(*segment) {
                     let alone = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };
-                    // What is refused now is lost, as in a full queue.
+                    // A packet refused now is lost, as in a full queue.
                     let _ = self.state.try_send((&self.socket).into(), &alone);
                 }
             }
@@ -253,7 +255,7 @@ impl UdpPort {
     }
 }
 
-/// Whether an error concerns the packet, or one before, and not the socket: the packet is lost then, as it may be anywhere.
+/// Whether an error concerns this packet or an earlier one, and not the socket. The packet is then lost.
 fn is_of_packet(error: &io::Error) -> bool {
     let of_packet = [
         libc::EMSGSIZE,

@@ -1,8 +1,9 @@
 //! The host is left as found, whatever happens: a live run is killed at random moments, and afterwards nothing of it is
 //! there. Five kills as an ordinary test, as many as WEIR_KILLS says by hand.
 //!
-//! A namespace without a name shows in no list, so what remains is counted by what can still be made: the kernel limits the
-//! network namespaces of a user namespace (namespaces(7)). What single runs left would add up and soon be missing.
+//! A namespace without a name shows in no list. What is left over is found by counting the namespaces that can still be made:
+//! the kernel limits the network namespaces of a user namespace (namespaces(7)), so that leftovers of single runs would add up
+//! and be missing.
 
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
@@ -83,7 +84,7 @@ fn kill_a_run(after: Duration) {
     victim.wait().unwrap();
 }
 
-/// How many namespaces can be made at once, when those of the dead have been given time to go.
+/// The number of namespaces that can be made at once, after the dead have had time to go.
 fn room_for_namespaces() -> usize {
     let start = Instant::now();
     loop {
@@ -95,7 +96,7 @@ fn room_for_namespaces() -> usize {
     }
 }
 
-/// What a run could have changed outside its namespaces: devices and network sysctls, each with its value.
+/// Devices and network sysctls outside a run's namespaces that a run could have changed, each with its value.
 fn state_of_the_host() -> BTreeMap<String, String> {
     let mut state = BTreeMap::new();
     let devices = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();

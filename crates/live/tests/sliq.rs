@@ -1,4 +1,4 @@
-//! SLIQ between two sockets of this machine: what one end writes to its connections the other reads and writes back.
+//! SLIQ between two sockets of this machine: the server reads what the client writes to its connections, and writes it back.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use weir_transport::{Endpoint, Message, Stream};
 
 const STREAM: Stream = Stream(0);
 
-/// Bytes of a connection: each has others.
+/// The bytes of a connection; each connection has its own.
 fn content(number: usize, length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (at.wrapping_mul(2_654_435_761 + number as u64) >> 13) as u8).collect()
 }
@@ -61,14 +61,14 @@ impl Application for Echo<'_> {
     }
 }
 
-/// Writes to each connection what is its own, reads what comes back, and ends it.
+/// Writes the bytes of each connection, reads them back, and ends it.
 #[derive(Default)]
 struct Ask<'a> {
-    /// What happens when half of a connection's bytes have come back.
+    /// Called when half of a connection's bytes have come back.
     half: Option<Box<dyn FnOnce() + 'a>>,
-    /// Whether its socket is to be left then for another.
+    /// Whether another socket is used from then on.
     moves: bool,
-    /// What each has to send, how much of it is written, and what came back.
+    /// For each connection: its bytes, how many are written, and the bytes that came back.
     all: BTreeMap<usize, (Vec<u8>, usize, Vec<u8>)>,
     over: usize,
 }
@@ -105,13 +105,13 @@ impl Application for Ask<'_> {
     }
 }
 
-/// So many connections of so many bytes there and back.
+/// `connections` connections send `length` bytes there and back.
 fn there_and_back(connections: usize, length: usize, sealed: bool, offload: bool) {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     over([(); 2].map(|()| UdpPort::bind(any, offload).unwrap()), None, connections, length, sealed, || {});
 }
 
-/// The same over these sockets, with what happens on half of the way, and by another socket from there on if there is one.
+/// The same over these sockets. `half` is called halfway; from then on the client uses `other`, if there is one.
 fn over(
     ports: [UdpPort; 2],
     other: Option<UdpPort>,
@@ -123,7 +123,7 @@ fn over(
     let (client, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
     let server_key = server.public;
     let responder = sealed.then(|| Responder::new(server, [0; 32], &[client.public], &[1; 32]));
-    // Who has nothing to send is heard at its new address by what keeps the connection alive.
+    // Keepalives show the new address of an end that has nothing to send.
     let keepalive = Some(Span::from_millis(200));
     let parameters = Parameters { search_mtu: true, keepalive, ..Parameters::default() };
     let controllers = vec!["cubic".parse().unwrap()];
@@ -184,7 +184,7 @@ fn a_hundred_connections_share_two_sockets() {
     there_and_back(100, 20_000, true, true);
 }
 
-/// A namespace whose loopback device is up and carries so much; `None`, and it says so, where namespaces are forbidden.
+/// A namespace whose loopback device is up with this MTU; `None`, with a message, if namespaces are forbidden.
 fn namespace(mtu: u32) -> Option<Namespace> {
     if !weir_live::may_make_namespaces() {
         assert!(

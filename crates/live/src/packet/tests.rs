@@ -9,7 +9,7 @@ fn pool() -> Pool {
     Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands: vec![None; 3] }, 1500)
 }
 
-/// A TCP segment of flow 1 from node 0 to node 2, with these options and so many bytes of payload.
+/// A TCP segment of flow 1 from node 0 to node 2, with these options and `payload` bytes of payload.
 fn segment(options: &[u8], payload: usize) -> Vec<u8> {
     let mut frame = udp_frame(0, 2, Ip::V4, 1, 40 + options.len() + payload, Ecn::Ect0);
     frame[ETHERNET + 9] = TCP;

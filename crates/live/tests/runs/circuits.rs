@@ -5,10 +5,10 @@ use weir_base::Span;
 use weir_live::Tally;
 use weir_plan::Run;
 
-/// 130 % of what 10 Mbit/s and 20 ms hold are 32,500 bytes, 22 packets of 1,500.
+/// Packets of 1,500 bytes in 32,500 bytes, 130 % of the BDP of 10 Mbit/s and 20 ms.
 const WINDOW: f64 = 22.0;
 
-/// A bulk flow over a circuit of the whole link, which loses so much.
+/// A bulk flow over a circuit with the rate of the whole link, which has this loss.
 fn circuit(loss: &str, seconds: u64) -> Run {
     let mut run = lab(&format!(
         "{DUMBBELL}loss = {{ down = \"{loss}\", up = \"0 %\" }}\n[traffic.a]\n\
@@ -40,8 +40,8 @@ pub(crate) fn much_loss_ends_it() {
     let (tally, _) = go(&circuit("5 %", 14));
     let stood = windows(&tally).iter().take_while(|window| **window == WINDOW).count();
     let all = windows(&tally).len();
-    // Ten of fourteen seconds; then H-TCP begins with half of the window, which it rarely grows beyond: of a window's packets one
-    // is mostly lost.
+    // The window stands for ten of fourteen seconds. Then H-TCP begins with half of it and rarely grows beyond that, since
+    // nearly every window loses a packet.
     assert!(stood * 14 >= all * 10 && stood < all, "{stood} of {all}");
     let after = &windows(&tally)[stood..];
     let mean = after.iter().sum::<f64>() / after.len() as f64;

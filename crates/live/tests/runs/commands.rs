@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The run in a folder, and what the files that it left there hold.
+/// Runs in a folder, and returns the content of the files left there.
 fn go_in(run: &Run, folder: &std::path::Path) -> (Result<Outcome, EngineError>, Tally) {
     let mut tally = Tally::new(run);
     let cancel = AtomicBool::new(false);
@@ -40,7 +40,7 @@ pub(crate) fn a_command_that_fails() {
     assert!(why.contains("the command of real ended with status 3:\nno such luck"), "{why}");
     let (outcome, _) = go_in(&with("may_fail = true", "exit 3"), folder.path());
     assert_eq!(outcome.unwrap().environment["commands"]["real"], "status 3");
-    // One that would go on is killed at the end, with all that it has started.
+    // A command that would go on is killed at the end, with all that it has started.
     let (outcome, _) = go_in(&with("", "setsid sleep 1001 & sleep 1001"), folder.path());
     assert_eq!(outcome.unwrap().environment["commands"]["real"], "ran until its time was over");
     assert_eq!(processes_with("sleep 1001"), 0);
@@ -69,7 +69,7 @@ fn peak_memory() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// How many processes of this machine have such a command line.
+/// The number of processes of this machine with this command line.
 fn processes_with(words: &str) -> usize {
     let words = words.replace(' ', "\0");
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -90,6 +90,6 @@ pub(crate) fn a_cancelled_run_ends() {
     let watch = Watch { cancel: &cancel, progress: &progress, capture: None, folder: None };
     let mut tally = Tally::new(&run);
     assert!(matches!(Live.run(&run, &mut tally, &watch), Err(EngineError::Cancelled)));
-    // The process itself is in the namespace that it was in: this address is no host's of the testbed.
+    // The test's process is still in its own namespace: this address belongs to no host of the testbed.
     assert!(UdpSocket::bind("10.0.0.1:0").is_err());
 }
