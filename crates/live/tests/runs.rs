@@ -33,7 +33,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 48] = [
+const TESTS: [Test; 49] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
@@ -76,6 +76,7 @@ const TESTS: [Test; 48] = [
         "kernels_accept_what_aggregation_points_rewrite_and_they_measure_the_path",
         coordination::kernels_accept,
     ),
+    ("sliq_arrives_whole_at_the_rate_that_aggregation_points_report", coordination::sliq_follows_reports),
     ("aggregation_points_refuse_what_is_sealed_with_another_key", coordination::strangers_are_refused),
     (
         "reliable_streams_between_aggregation_points_arrive_whole_and_follow_their_reports",

@@ -36,6 +36,10 @@ pub(crate) fn check<'a>(
         Some(Config::Sliq(parameters)) => parameters.second.clone(),
         _ => None,
     };
+    let coordination = |group: &Group| match &group.transport {
+        Some(Config::Sliq(parameters)) => parameters.coordination.clone(),
+        _ => None,
+    };
     let (message, help) = if group.workload.has_random_arrivals() {
         ("flows that arrive at random have connections of their own".to_owned(), "remove `connection`")
     } else if has_host || group.pairs.len() != 1 {
@@ -52,6 +56,11 @@ pub(crate) fn check<'a>(
         || first.is_some_and(|first| second(first) != second(group))
     {
         (format!("the connection `{name}` has other controllers in a group before"), "write the same in both")
+    } else if first.is_some_and(|first| coordination(first) != coordination(group)) {
+        (
+            format!("the connection `{name}` has another `coordination` in a group before"),
+            "write the same in both",
+        )
     } else if streams > MOST_STREAMS as u64 {
         (
             format!("the connection `{name}` has {streams} streams, and may have {MOST_STREAMS}"),

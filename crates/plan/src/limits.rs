@@ -370,11 +370,21 @@ pub(crate) fn transport(
         }
     }
     let keys = transport.as_ref().map_or(&[][..], Config::keys);
+    let coordinated = matches!(&transport, Some(Config::Sliq(sliq)) if sliq.coordination.is_some());
+    let reported =
+        |key| format!("`{key}` means nothing beside `coordination`: aggregation points report the rate");
+    for key in ["second", "fast_start"].into_iter().filter(|_| coordinated) {
+        let path = ["traffic", name, "transport", key];
+        if reader.has(&path) {
+            reader.wrong(&path, reported(key), "remove it, or `coordination`");
+        }
+    }
     for key in Settings::KEYS {
         if keys.contains(&key) || !reader.has(&at(key)) {
             continue;
         }
         let message = match &transport {
+            Some(_) if coordinated && key == "cc" => reported(key),
             Some(transport) => {
                 format!("`{key}` means nothing to {}, which carries the group's data", transport.name())
             }

@@ -49,6 +49,53 @@ fn four_flows_of_an_application_get_a_flowshare_each() {
     assert_eq!(state(&run, "west", "flows"), 4.0);
 }
 
+/// Mean goodput of the flows of a group.
+fn mean(run: &RunSummary, group: &str) -> f64 {
+    let of_group = || run.flows.iter().filter(|flow| flow.name.starts_with(group)).map(goodput);
+    of_group().sum::<f64>() / of_group().count() as f64
+}
+
+#[test]
+fn four_connections_of_sliq_get_as_much_as_four_streams_beside_them() {
+    let coordinated = "transport = { kind = \"sliq\", coordination = { application = 1 } }\nflows = 4\n";
+    let alone = sites("", &format!("[traffic.sliq]\n{coordinated}"));
+    assert!((2.3..3.2).contains(&mean(&alone, "sliq")), "{}", mean(&alone, "sliq"));
+    assert_eq!(state(&alone, "west", "flows"), 4.0);
+    assert!(alone.stations.iter().all(|station| station.state["discarded_packets"] == 0.0));
+    let both = sites(
+        "",
+        &format!(
+            "[traffic.sliq]\n{coordinated}[traffic.rudp]\ntransport = {{ kind = \"rudp\", application = 1 }}\nflows = 4\n"
+        ),
+    );
+    let [sliq, rudp] = ["sliq", "rudp"].map(|group| mean(&both, group));
+    // 1,425 and 1,443 bytes in a packet of 1,496 and 1,500.
+    assert!((sliq / rudp - 1.0).abs() < 0.04, "{sliq} and {rudp} Mbit/s");
+    assert_eq!(state(&both, "west", "flows"), 8.0);
+}
+
+#[test]
+fn a_deadline_is_kept_at_a_reported_rate() {
+    let media = |name: &str, stream: &str| {
+        format!(
+            "[traffic.{name}]\ntransport = {{ kind = \"sliq\", stream = {{ {stream} }}, coordination = {{ application = 1 }} }}\n\
+             workload = {{ kind = \"frames\", fps = 40, size = \"1000 B\", deadline = \"60 ms\", source = \"socket\" }}\n"
+        )
+    };
+    // 1 % of loss, and no time for what is lost to be retransmitted.
+    let run = sites(
+        "",
+        &(media("coded", "delivery = \"arq-fec\", deadline = \"60 ms\"")
+            + &media("plain", "delivery = \"best-effort\"")),
+    );
+    let on_time = |group: &str| {
+        let group = run.groups.iter().find(|of| of.name == group).unwrap();
+        group.metrics.get("frames_on_time_percent").scalar().unwrap()
+    };
+    assert!(on_time("coded") > 99.5, "{}", on_time("coded"));
+    assert!((98.5..99.5).contains(&on_time("plain")), "{}", on_time("plain"));
+}
+
 #[test]
 fn what_is_not_the_applications_passes_untouched() {
     let run = sites(

@@ -113,6 +113,11 @@ impl Guide {
         self.append(own, Flags::default(), to, now);
     }
 
+    /// Writes the CP header of a packet that leaves over its first bytes.
+    pub(crate) fn write(&mut self, own: &Own, packet: &mut [u8], now: Time) {
+        self.put(own, Flags::default(), packet, now);
+    }
+
     fn append(&mut self, own: &Own, flags: Flags, to: &mut Vec<u8>, now: Time) {
         let begin = to.len();
         to.resize(begin + self.header_length(), 0);

@@ -63,6 +63,42 @@ pub(crate) fn kernels_accept() {
     }
 }
 
+/// SLIQ between two sites, each flow of which sends 300 kB over a path that loses a hundredth of them.
+fn sliq(groups: &str) -> Run {
+    let point = |name: &str, at: &str| {
+        format!(
+            "[stations.{name}]\nat = \"{at}\"\nlinks = [\"down\", \"up\"]\nkind = \"aggregation-point\"\n\
+             application = [{{ id = 1 }}]\n"
+        )
+    };
+    let stations = point("west", "left") + &point("east", "right");
+    lab(&format!("[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n{stations}{groups}"))
+}
+
+pub(crate) fn sliq_follows_reports() {
+    let group = |name: &str, more: &str| {
+        format!(
+            "[traffic.{name}]\ntransport = {{ kind = \"sliq\", coordination = {{ application = 1, rate = \"2 Mbit/s\" }}{more} }}\n\
+             workload = {{ kind = \"transfer\", size = \"300 kB\" }}\n"
+        )
+    };
+    let whole = |groups: &str, flows: usize, counted: f64| {
+        let (tally, outcome) = go(&sliq(groups));
+        for flow in &tally.flows[..flows] {
+            assert_eq!(flow.sum.read_bytes, 300_000, "{groups}");
+        }
+        let [west, east] = &tally.stations[..] else { panic!("two stations") };
+        assert!(west["flowshare_mbps"] > 0.0 && west["outbound_flowshare_mbps"] > 0.0, "{groups}: {west:?}");
+        assert_eq!((west["flows"], east["flows"]), (counted, counted), "{groups}");
+        assert!(!west.keys().chain(east.keys()).any(|name| name.starts_with("refused")), "{west:?} {east:?}");
+        assert_eq!(outcome.environment["ignored_frames"], 0, "{groups}: nothing stray on the wire");
+    };
+    whole(&(group("plain", "") + &group("sealed", ", seal = \"noise\"")), 2, 2.0);
+    // Two streams of a connection are one flow of the application.
+    let shared = ", seal = \"noise\", connection = \"c\"";
+    whole(&(group("one", shared) + &group("other", shared)), 2, 1.0);
+}
+
 pub(crate) fn strangers_are_refused() {
     // The key of the endpoints is not that of the points.
     let forged = sites_with_datagrams(

@@ -1,6 +1,7 @@
 //! A connection: its state, and how it begins and ends. What arrives, what leaves and the [`crate::Endpoint`] that its driver sees are apart.
 
 mod arrive;
+mod coordinated;
 mod end;
 mod leave;
 
@@ -24,12 +25,17 @@ use super::train::{self, Train};
 use super::wire::{DATA_HEADER, DUE, HEADER, PART_HEADER, TAG};
 use super::{FastStart, MOST_STREAMS, Parameters, SealName, StreamParameters};
 use crate::Setup;
+use crate::coordination::{Coordination, Identity};
 use crate::endpoint::Stream;
+use crate::guide::Guide;
+use coordinated::Coordinated;
 use std::collections::BTreeMap;
 use weir_base::{Ecn, Random, Span, Time};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
+/// The CP transport's number in the header.
+const PROTOCOL: u8 = 3;
 /// From this rate of loss on, each packet is acknowledged at once.
 const HIGH_PER: f64 = 0.05;
 /// The peer acknowledged what was never sent, or sent what cannot be.
@@ -89,6 +95,8 @@ pub(crate) struct Connection {
     teller: Teller,
     capacity: Capacity,
     outage: Outage,
+    /// What says at which rate packets leave, where that is not the controllers.
+    coordinated: Option<Coordinated>,
     flights: Vec<Flight>,
     /// Segments of all streams that the peer takes, and that it may send.
     allowed: Allowed,
@@ -150,9 +158,16 @@ fn tag(parameters: &Parameters) -> u32 {
     if parameters.seal == SealName::Noise { TAG as u32 } else { 0 }
 }
 
+/// What the rate of a connection follows that takes part in an application.
+fn guide_of(coordination: Option<&Coordination>, identity: &Identity) -> Option<Guide> {
+    Some(Guide::new(coordination?, PROTOCOL, identity))
+}
+
 /// Bytes of a full segment where IP packets are of at most `mtu`, and of what stands around it.
 pub(super) fn full_packet(parameters: &Parameters, mtu: u32, ip_header: u32) -> (u32, u32) {
-    let (headers, tag) = (ip_header + UDP_HEADER, tag(parameters));
+    let guide = guide_of(parameters.coordination.as_ref(), &Identity::in_lab(0));
+    let cp = guide.map_or(0, |guide| guide.header_length() as u32);
+    let (headers, tag) = (ip_header + UDP_HEADER + cp, tag(parameters));
     let due = if parameters.stream.deadline.is_some() { DUE as u32 } else { 0 };
     let payload = payload_of(mtu.saturating_sub(headers), tag).saturating_sub(due).max(1);
     (payload, headers + (HEADER + DATA_HEADER) as u32 + tag + due)
@@ -168,11 +183,13 @@ impl Connection {
         random: Random,
     ) -> Connection {
         let tag = tag(parameters);
-        let headers = setup.ip_header + UDP_HEADER + HEADER as u32 + tag;
-        let mtu = parameters.search_mtu.then(|| setup.mtu.get() as u32);
-        let mtu = mtu.and_then(|most| PathMtu::new(most.saturating_sub(setup.ip_header + UDP_HEADER)));
-        let base = payload_of(mtu::BASE, tag);
-        let known = payload_of((setup.mtu.get() as u32).saturating_sub(setup.ip_header + UDP_HEADER), tag);
+        let guide = guide_of(parameters.coordination.as_ref(), &Identity::in_lab(setup.flow));
+        // A CP header stands around packets as UDP's does.
+        let cp = guide.as_ref().map_or(0, |guide| guide.header_length() as u32);
+        let around = setup.ip_header + UDP_HEADER + cp;
+        let most = (setup.mtu.get() as u32).saturating_sub(around);
+        let mtu = if parameters.search_mtu { PathMtu::new(most) } else { None };
+        let (base, known) = (payload_of(mtu::BASE, tag), payload_of(most, tag));
         let payload = if mtu.is_some() { base } else { known };
         Connection {
             streams: vec![(parameters.stream.clone(), setup.datagrams)],
@@ -184,7 +201,7 @@ impl Connection {
             marks: Marks::default(),
             payload,
             base,
-            overhead: headers + DATA_HEADER as u32,
+            overhead: around + (HEADER + DATA_HEADER) as u32 + tag,
             mtu,
             fast_start: parameters.fast_start,
             train: None,
@@ -202,6 +219,7 @@ impl Connection {
             teller: Teller::default(),
             capacity: Capacity::default(),
             outage: Outage::No,
+            coordinated: guide.map(Coordinated::new),
             flights: Vec::new(),
             allowed: Allowed::new(credit::CONNECTION),
             granted: Granted::new(credit::CONNECTION),
@@ -248,14 +266,25 @@ impl Connection {
     fn establish(&mut self, rtt: Option<Span>, now: Time) {
         (self.state, self.last_heard) = (State::Open, now);
         self.opening.end();
+        let reported = self.reported();
         let (payload, random) = (self.payload, &mut self.random);
-        let flight = |(cc, codepoint): &(weir_control::Config, Ecn)| {
-            let random = Random::stream(random.bits(), "controller");
-            let mut flight = Flight::new(cc, payload, rtt, random, now);
-            flight.codepoint = *codepoint;
-            flight
+        self.flights = match reported {
+            Some(reported) => {
+                let random = Random::stream(random.bits(), "controller");
+                let mut flight = Flight::reported(reported, payload, self.overhead, random, now);
+                flight.codepoint = self.ecn;
+                vec![flight]
+            }
+            None => {
+                let flight = |(cc, codepoint): &(weir_control::Config, Ecn)| {
+                    let random = Random::stream(random.bits(), "controller");
+                    let mut flight = Flight::new(cc, payload, rtt, random, now);
+                    flight.codepoint = *codepoint;
+                    flight
+                };
+                self.controllers.iter().map(flight).collect()
+            }
         };
-        self.flights = self.controllers.iter().map(flight).collect();
         (self.train, self.fresh) = (None, true);
     }
 
@@ -273,6 +302,8 @@ impl Connection {
         let Some(rtt) = self.rtt.smoothed().filter(|_| self.fresh && !self.is_at_rest()) else { return };
         self.fresh = false;
         let measures = match self.fast_start {
+            // Windows do not open where there are none.
+            _ if self.is_coordinated() => false,
             FastStart::Never => false,
             FastStart::Long => rtt > LONG && self.flights.iter().any(Flight::keeps_queues_short),
             FastStart::Always => true,

@@ -1,16 +1,18 @@
 //! What one congestion controller has under way: its window, its pacing, the phase it is in. A connection may have several; each is
-//! told of its own packets alone.
+//! told of its own packets alone. Where an aggregation point reports the rate, there is one flight without a controller.
 
+mod control;
 mod news;
 
+pub(crate) use control::Reported;
 pub(crate) use news::{Known, News};
 
 use super::loss::Record;
 use crate::tcp::prr::Prr;
+use control::Control;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_control::{
-    Ack, Congestion, Controller, Delivered, Phase, RateSample, Recovery, Restart, RttSample, Sent, Signal,
-    Start, Timeout,
+    Ack, Congestion, Delivered, Phase, RateSample, Recovery, Restart, RttSample, Sent, Signal, Start, Timeout,
 };
 
 /// Pacing where the controller gives no rate, in percent of window over RTT: below half of the slow-start threshold, and beyond
@@ -39,7 +41,9 @@ pub(crate) enum Leave {
 
 /// A controller at work.
 pub(crate) struct Flight {
-    controller: Box<dyn Controller>,
+    controller: Control,
+    /// Bytes around those of a packet that the rate counts too: none where a controller gives it.
+    around: u32,
     random: Random,
     mss: u64,
     in_flight: u64,
@@ -91,8 +95,18 @@ impl Flight {
     ) -> Flight {
         let mss = u64::from(mss);
         let start = Start { now, mss: Bytes::new(mss), initial_window: INITIAL_WINDOW, paced: true, rtt };
+        Flight::with(Control::Own(config.build(&start)), mss, rtt, random, now)
+    }
+
+    /// A flight at a reported rate, in which `around` bytes count beside those of a packet.
+    pub(crate) fn reported(reported: Reported, mss: u32, around: u32, random: Random, now: Time) -> Flight {
+        Flight { around, ..Flight::with(Control::Reported(reported), mss.into(), None, random, now) }
+    }
+
+    fn with(controller: Control, mss: u64, rtt: Option<Span>, random: Random, now: Time) -> Flight {
         Flight {
-            controller: config.build(&start),
+            controller,
+            around: 0,
             random,
             mss,
             in_flight: 0,
@@ -119,6 +133,13 @@ impl Flight {
             recoveries: 0,
             delivery_rate: None,
             codepoint: Ecn::NotEct,
+        }
+    }
+
+    /// Something else was reported.
+    pub(crate) fn follow(&mut self, reported: Reported) {
+        if let Control::Reported(before) = &mut self.controller {
+            *before = reported;
         }
     }
 
@@ -234,7 +255,7 @@ impl Flight {
         self.reduction.on_sent();
         if let Some(rate) = self.pacing_rate() {
             let begin = if now.since(self.departure) <= LATE { self.departure } else { now };
-            self.departure = begin + rate.time_to_send(Bytes::new(bytes));
+            self.departure = begin + rate.time_to_send(Bytes::new(bytes + u64::from(self.around)));
         }
         record.end = self.next_offset;
         record.delivered = self.delivered;
@@ -302,7 +323,9 @@ impl Flight {
                 self.controller.on_exit_recovery(known.now);
             }
         }
-        if news.lost > 0 && self.phase == Phase::Open {
+        // A reported rate has been told of its losses where it comes from.
+        let answers = matches!(self.controller, Control::Own(_));
+        if news.lost > 0 && self.phase == Phase::Open && answers {
             self.recoveries += 1;
             self.reduce(Signal::Loss, known);
         }

@@ -141,6 +141,8 @@ impl Link {
 
     /// A packet has arrived, with this codepoint. It is opened in place.
     pub fn receive_packet(&mut self, packet: &mut [u8], ecn: Ecn, now: Time) {
+        let Some(cp) = self.connection.take_cp_header(packet, now) else { return };
+        let packet = &mut packet[cp..];
         match &mut self.cover {
             Cover::Plain => self.connection.take(packet, 0, ecn, now),
             Cover::Sealed(seal) => {
@@ -190,7 +192,8 @@ impl Link {
     /// it can be if it is sealed.
     pub(crate) fn receive_elsewhere(&mut self, packet: &mut [u8], ecn: Ecn, now: Time) -> bool {
         let Cover::Sealed(seal) = &mut self.cover else { return false };
-        let Some((_, plain)) = seal.open(packet, now) else { return false };
+        let Some(cp) = self.connection.take_cp_header(packet, now) else { return false };
+        let Some((_, plain)) = seal.open(&mut packet[cp..], now) else { return false };
         self.connection.take(plain, 0, ecn, now);
         true
     }
@@ -199,7 +202,11 @@ impl Link {
     pub(crate) fn challenge(&mut self, number: u64, now: Time) -> Option<Vec<u8>> {
         let Cover::Sealed(seal) = &mut self.cover else { return None };
         self.connection.challenge(number, &mut self.packet, now);
-        seal.seal(&mut self.packet.head, now).then(|| self.packet.head.clone())
+        seal.seal(&mut self.packet.head, now).then(|| {
+            let mut packet = self.packet.head.clone();
+            self.connection.put_cp_header(&mut packet, 0, now);
+            packet
+        })
     }
 
     /// The number that has come back since this was asked.
@@ -219,6 +226,16 @@ impl Link {
 
     /// The same if it is this stream's, or where the second is asked for belongs to none.
     fn transmit_packet_of(&mut self, of: Option<(u8, bool)>, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
+        let at = into.len();
+        if let Some(ecn) = self.covered_packet_of(of, into, now) {
+            self.connection.put_cp_header(into, at, now);
+            return Some(ecn);
+        }
+        (of.is_none() && self.connection.ask_point(into, now)).then_some(Ecn::NotEct)
+    }
+
+    /// The same without a CP header.
+    fn covered_packet_of(&mut self, of: Option<(u8, bool)>, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
         match &mut self.cover {
             Cover::Plain => {
                 let ecn = self.connection.next_packet_of(of, &mut self.packet, now)?;

@@ -37,6 +37,7 @@ mod shared;
 mod train;
 pub mod wire;
 
+use crate::coordination::Coordination;
 use crate::ranges::within;
 use crate::{End, FullPacket, Settings, Setup, Transport};
 use connection::Connection;
@@ -64,6 +65,10 @@ pub struct Parameters {
     /// A second controller, which takes what the group's `cc` may not send. One that fills buffers is suspended while a stream with
     /// a deadline needs it.
     pub second: Option<weir_control::Config>,
+    /// The application in which the connection takes part as one flow: packets then leave at the rate that aggregation points report, and
+    /// there is no controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coordination: Option<Coordination>,
     /// The connection that the flow's stream belongs to. Flows that name the same one, between the same hosts, are streams of one
     /// connection.
     pub connection: Option<String>,
@@ -109,6 +114,7 @@ impl Default for Parameters {
         Parameters {
             stream: StreamParameters::default(),
             second: None,
+            coordination: None,
             connection: None,
             keepalive: None,
             idle: IDLE,
@@ -260,7 +266,10 @@ impl Transport for Parameters {
         true
     }
     fn keys(&self) -> &'static [&'static str] {
-        &["cc", "ecn"]
+        if self.coordination.is_some() { &[] } else { &["cc", "ecn"] }
+    }
+    fn application(&self) -> Option<u8> {
+        Some(self.coordination.as_ref()?.application)
     }
     fn connection(&self) -> Option<&str> {
         self.connection.as_deref()

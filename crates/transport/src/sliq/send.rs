@@ -283,6 +283,16 @@ impl Outgoing {
         self.segments.is_empty()
     }
 
+    /// Bytes of a full segment, and whether what is written at once is a message.
+    pub(crate) fn shape(&self) -> (u32, bool) {
+        (self.payload, self.messages)
+    }
+
+    /// Bytes that were written and are not settled.
+    pub(crate) fn unsettled(&self) -> u64 {
+        self.unsettled
+    }
+
     /// Which stream goes first: 0 before 1.
     pub(crate) fn priority(&self) -> u8 {
         self.priority

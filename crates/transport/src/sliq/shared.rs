@@ -25,10 +25,7 @@ impl Shared for Connection {
         self
     }
     fn transmit_of(&mut self, stream: u8, control: bool, into: &mut Body, now: Time) -> Option<Ecn> {
-        let datagram = into.datagram_mut();
-        let ecn = self.next_packet_of(Some((stream, control)), datagram, now)?;
-        datagram.zeros += self.tag();
-        Some(ecn)
+        self.simulated_packet_of(Some((stream, control)), into.datagram_mut(), now)
     }
 }
 
@@ -67,7 +64,12 @@ impl Endpoint for Handle {
         self.connection().receive(body, ecn, now);
     }
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
-        self.connection().transmit_of(self.stream, self.is_first(), into, now)
+        let mut connection = self.connection();
+        if connection.inner().is_coordinated() {
+            // To aggregation points the connection is one flow, with the addresses of the first.
+            return if self.is_first() { connection.transmit(into, now) } else { None };
+        }
+        connection.transmit_of(self.stream, self.is_first(), into, now)
     }
     fn next_timer(&self) -> Time {
         if self.is_first() { self.connection().next_timer() } else { Time::NEVER }

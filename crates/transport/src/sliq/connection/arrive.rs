@@ -263,12 +263,16 @@ impl Connection {
         let cap = self.capacity.estimate(now).map(|capacity| {
             Rate::from_bits_per_sec((capacity.bits_per_sec() as f64 / arrives) as u64 / 100 * CAP_PERCENT)
         });
+        // What is reported needs no estimate beside it.
+        let cap = cap.filter(|_| !self.is_coordinated());
         self.flights.iter_mut().for_each(|flight| flight.set_cap(cap));
         let (Some(rate), Some(longest)) = (self.pacing_rate(now), self.rtt.largest()) else { return };
         let (rtt, owd) = (self.rtt.patience().min(longest), self.delay.longest().unwrap_or(longest / 2));
         let least =
             (self.rtt.smallest().unwrap_or(rtt), self.delay.smallest_rtt().map_or(owd, |rtt| rtt / 2));
-        let path = PathNow { per: self.per.rate(), rtt, owd, least, rate };
+        // A reported rate counts whole IP packets.
+        let around = if self.is_coordinated() { self.overhead } else { 0 };
+        let path = PathNow { per: self.per.rate(), rtt, owd, least, rate, around };
         self.outgoing.values_mut().for_each(|stream| stream.set_path(path));
         if self.flights.iter().any(Flight::keeps_queues_short) {
             self.suspend(&path, now);

@@ -12,11 +12,6 @@ use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
 
 impl Connection {
-    /// What a sealed packet is longer by, on the simulator.
-    pub(crate) fn tag(&self) -> u32 {
-        self.tag
-    }
-
     /// A packet has arrived that begins with these bytes, which so many zeros follow, with this codepoint.
     pub(crate) fn take(&mut self, packet: &[u8], zeros: u32, ecn: Ecn, now: Time) {
         let Some((header, rest)) = Header::read(packet) else { return };
@@ -71,6 +66,22 @@ impl Connection {
         self.data(into, of.map(|(stream, _)| stream), now)
     }
 
+    /// The same with what stands around a packet on the simulator: a tag of zeros, and the CP header.
+    pub(crate) fn simulated_packet_of(
+        &mut self,
+        of: Option<(u8, bool)>,
+        into: &mut Datagram,
+        now: Time,
+    ) -> Option<Ecn> {
+        if let Some(ecn) = self.next_packet_of(of, into, now) {
+            into.zeros += self.tag;
+            self.put_cp_header(&mut into.head, 0, now);
+            return Some(ecn);
+        }
+        into.set(&[], 0);
+        (of.is_none() && self.ask_point(&mut into.head, now)).then_some(self.ecn)
+    }
+
     /// Hands over what of a stream waits to be read.
     pub(crate) fn read_of(&mut self, stream: u8, to: &mut dyn FnMut(Read<'_>)) {
         let (clock, now) = (&self.peer_clock, self.latest);
@@ -103,16 +114,14 @@ impl Endpoint for Connection {
 
     fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
         let Body::Datagram(datagram) = body else { return };
+        let Some(cp) = self.take_cp_header(&datagram.head, now) else { return };
         if let Some(zeros) = datagram.zeros.checked_sub(self.tag) {
-            self.take(&datagram.head, zeros, ecn, now);
+            self.take(&datagram.head[cp..], zeros, ecn, now);
         }
     }
 
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
-        let datagram = into.datagram_mut();
-        let ecn = self.next_packet_of(None, datagram, now)?;
-        datagram.zeros += self.tag;
-        Some(ecn)
+        self.simulated_packet_of(None, into.datagram_mut(), now)
     }
 
     fn next_timer(&self) -> Time {
@@ -122,14 +131,27 @@ impl Endpoint for Connection {
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
         let alive = self.asks_at().min(self.ends_at()).min(self.searches_at());
         let train = self.train.as_ref().map_or(Time::NEVER, Train::due);
-        [self.opening.due(), self.timeout, self.loss, self.pace, self.probe, acks, streams, alive, train]
-            .into_iter()
-            .min()
-            .unwrap_or(Time::NEVER)
+        let reports = self.reports_at();
+        [
+            self.opening.due(),
+            self.timeout,
+            self.loss,
+            self.pace,
+            self.probe,
+            acks,
+            streams,
+            alive,
+            train,
+            reports,
+        ]
+        .into_iter()
+        .min()
+        .unwrap_or(Time::NEVER)
     }
 
     fn on_timer(&mut self, now: Time) {
         self.latest = now;
+        self.on_report_timer(now);
         self.outgoing.values_mut().for_each(|stream| stream.on_timer(now));
         if now >= self.loss {
             self.detect(&mut [News::default(); 2], Span::ZERO, now);
@@ -149,7 +171,11 @@ impl Endpoint for Connection {
         }
         // A datagram opens the connection.
         self.open(now);
-        self.outgoing(stream).map_or(0, |stream| stream.write(message.bytes, message.head, now))
+        let Some((segment, messages)) = self.outgoing(stream).map(|stream| stream.shape()) else { return 0 };
+        let room = if messages { message.bytes } else { self.may_write(message.bytes, segment) };
+        let taken = self.outgoing(stream).map_or(0, |stream| stream.write(room, message.head, now));
+        self.has_written(message.bytes, taken, messages);
+        taken
     }
 
     fn keep_full(&mut self, stream: Stream, _: bool) -> bool {
@@ -219,6 +245,7 @@ impl Endpoint for Connection {
             report(part, "delivered_packets", flight.delivered() as f64);
             flight.state(&mut |name, value| report(part, name, value));
         }
+        self.report_state(&mut |name, value| report(Part::Controller(0), name, value));
         for (id, stream) in &self.outgoing {
             let part = Part::Stream((*id).into());
             report(part, "error_rate", self.per.rate());

@@ -29,8 +29,9 @@ pub(crate) struct PathNow {
     pub(crate) owd: Span,
     /// The smallest round trip and one-way delay: those of an empty queue.
     pub(crate) least: (Span, Span),
-    /// The rate at which packets leave.
+    /// The rate at which packets leave, and the bytes that it counts beside those of a segment.
     pub(crate) rate: Rate,
+    pub(crate) around: u32,
 }
 
 impl PathNow {
@@ -64,9 +65,9 @@ impl Outgoing {
     }
 
     fn channel_of(&self, path: &PathNow) -> Channel {
-        let PathNow { per, rtt, owd, rate, .. } = *path;
+        let PathNow { per, rtt, owd, rate, around, .. } = *path;
         let length = self.length.value().unwrap_or(self.payload.into());
-        let packet_time = rate.time_to_send(Bytes::new(length as u64));
+        let packet_time = rate.time_to_send(Bytes::new(length as u64 + u64::from(around)));
         let gap = if self.full { Span::ZERO } else { self.gap() };
         Channel { per, rtt: rtt + packet_time * LATER, owd, packet_time, gap }
     }

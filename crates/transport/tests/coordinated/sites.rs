@@ -1,0 +1,176 @@
+//! Two sites, each with an aggregation point, and flows of one application between them.
+
+use core::net::{IpAddr, Ipv4Addr};
+use std::collections::VecDeque;
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
+use weir_control::tfrc::throughput;
+use weir_coord::{FiveTuple, Packet, Point, Side, Verdict};
+use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stream};
+
+/// One way between the sites.
+pub(crate) const DELAY: Span = Span::from_millis(25);
+
+/// Bytes a second of a flowshare at a loss of 1 %, by the equation.
+pub(crate) fn flowshare() -> f64 {
+    throughput(1500.0, Span::from_millis(50), 0.01, 1.0, 4.0)
+}
+
+pub(crate) fn seconds(seconds: u64) -> Time {
+    Time::from_nanos(seconds * 1_000_000_000)
+}
+
+/// Flows of application 1 between two aggregation points over a path with random loss.
+pub(crate) struct Sites {
+    pub(crate) now: Time,
+    pub(crate) flows: Vec<[End; 2]>,
+    read: Vec<u64>,
+    points: [Point; 2],
+    /// Packets under way to each side, by arrival: from which flow, and what.
+    ways: [VecDeque<(Time, usize, Body)>; 2],
+    loss: f64,
+    random: Random,
+    /// Nothing comes back to the senders from then on.
+    pub(crate) silent: Time,
+}
+
+fn point(own: u8, more: &str) -> Point {
+    let other = 3 - own;
+    let text = format!(
+        "[[application]]\nid = 1\nname = \"one\"\nlocal = [\"10.{own}.0.0/16\"]\nlocal_ports = 9000\n\
+         remote = [\"10.{other}.0.0/16\"]\nremote_ports = 9000\n{more}"
+    );
+    Point::new(&weir_coord::Config::from_toml(&text).unwrap(), 1, 1).unwrap()
+}
+
+fn tuple(from: usize, flow: usize) -> FiveTuple {
+    let address = |site: usize| IpAddr::V4(Ipv4Addr::new(10, site as u8 + 1, 0, flow as u8));
+    FiveTuple {
+        source: address(from),
+        source_port: 9000,
+        destination: address(1 - from),
+        destination_port: 9000,
+    }
+}
+
+impl Sites {
+    /// A flow for each of these transports, and aggregation points with more lines in the application's table.
+    pub(crate) fn new(transports: &[String], more: &str, loss: f64) -> Sites {
+        let ends = |flow: usize| {
+            let setup = Setup {
+                settings: None,
+                datagrams: false,
+                ecn: Ecn::NotEct,
+                mtu: Bytes::new(1500),
+                ip_header: 20,
+                seed: 1,
+                flow: flow as u64,
+            };
+            let config: Config = serde_json::from_str(&transports[flow]).unwrap();
+            let mut ends = config.ends(&setup);
+            ends[0].open(Time::ZERO);
+            ends
+        };
+        Sites {
+            now: Time::ZERO,
+            flows: (0..transports.len()).map(ends).collect(),
+            read: vec![0; transports.len()],
+            points: [point(1, more), point(2, more)],
+            ways: Default::default(),
+            loss,
+            random: Random::stream(1, "sites"),
+            silent: Time::NEVER,
+        }
+    }
+
+    /// A packet passes the aggregation point of a site; what becomes of it.
+    fn pass(&mut self, site: usize, side: Side, from: usize, flow: usize, body: &mut Body) -> Verdict {
+        let length = body.length() + 20;
+        let payload = &mut body.datagram_mut().head;
+        let packet = Packet { side, tuple: tuple(from, flow), length, payload, checksum: None };
+        self.points[site].handle(packet, self.now)
+    }
+
+    fn flush(&mut self, flow: usize, end: usize) {
+        let mut body = Body::Datagram(Datagram::default());
+        while self.flows[flow][end].transmit(&mut body, self.now).is_some() {
+            let mut sent = body.clone();
+            match self.pass(end, Side::Local, end, flow, &mut sent) {
+                Verdict::Forward => {
+                    let lost = self.random.chance(self.loss) || (end == 1 && self.now >= self.silent);
+                    if !lost {
+                        self.ways[1 - end].push_back((self.now + DELAY, flow, sent));
+                    }
+                }
+                Verdict::Return => {
+                    if self.now < self.silent {
+                        self.flows[flow][end].receive(&sent, Ecn::NotEct, self.now);
+                    }
+                }
+                verdict => panic!("{verdict:?}"),
+            }
+        }
+        let read = &mut self.read[flow];
+        self.flows[flow][end].read(&mut |_, part| *read += if end == 1 { part.bytes } else { 0 });
+    }
+
+    /// Runs until `until`; every sender always has frames of so many bytes to write.
+    pub(crate) fn run(&mut self, until: Time, frame: impl Fn(usize) -> u64) {
+        while self.now < until {
+            for flow in 0..self.flows.len() {
+                let message = Message { bytes: frame(flow), head: &[] };
+                while self.flows[flow][0].is_open()
+                    && self.flows[flow][0].write(Stream(0), message, self.now) > 0
+                {}
+                self.flush(flow, 0);
+                self.flush(flow, 1);
+            }
+            let arrivals = self.ways.iter().filter_map(|way| way.front().map(|packet| packet.0));
+            let timers = self.flows.iter().flatten().map(|end| end.next_timer());
+            let next = arrivals.chain(timers).min().unwrap_or(Time::NEVER);
+            self.now = next.min(until).max(self.now);
+            for end in 0..2 {
+                while self.ways[end].front().is_some_and(|(at, ..)| *at <= self.now) {
+                    let (_, flow, mut body) = self.ways[end].pop_front().unwrap();
+                    assert_eq!(self.pass(end, Side::Path, 1 - end, flow, &mut body), Verdict::Forward);
+                    self.flows[flow][end].receive(&body, Ecn::NotEct, self.now);
+                }
+                for flow in 0..self.flows.len() {
+                    if self.flows[flow][end].next_timer() <= self.now {
+                        self.flows[flow][end].on_timer(self.now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes a second that each flow's receiver reads, over so many seconds.
+    pub(crate) fn rates(&mut self, over: u64, frame: impl Fn(usize) -> u64) -> Vec<f64> {
+        let before = self.read.clone();
+        self.run(self.now + Span::from_secs(over), frame);
+        self.read.iter().zip(before).map(|(read, before)| (read - before) as f64 / over as f64).collect()
+    }
+
+    /// The rate of the first flow, in bits a second.
+    fn rate(&self) -> f64 {
+        self.flows[0][0].sample().unwrap().pacing_rate.unwrap().bits_per_sec() as f64
+    }
+
+    /// Nothing comes back from the fortieth second on: the rate halves after each four round trips.
+    pub(crate) fn halves_without_reports(&mut self) {
+        self.run(seconds(40), |_| 1 << 20);
+        let before = self.rate();
+        self.silent = self.now;
+        // Round trips of 50 ms: a packet is under way for 25 ms, then the rate halves at 200, 400 and 600 ms.
+        self.run(seconds(40) + Span::from_millis(750), |_| 1 << 20);
+        let halvings = (before / self.rate()).log2();
+        assert!((2.9..3.6).contains(&halvings), "{halvings}");
+    }
+
+    /// No flow sends more than this, whatever is reported.
+    pub(crate) fn stays_below(&mut self, most: Rate) {
+        let rates = self.rates(30, |_| 1 << 20);
+        let bytes = most.bits_per_sec() as f64 / 8.0;
+        assert!(rates.iter().all(|rate| *rate < bytes && *rate > 0.64 * bytes), "{rates:?}");
+        assert!(self.flows.iter().all(|flow| flow[0].sample().unwrap().pacing_rate.unwrap() <= most));
+    }
+}
