@@ -1,6 +1,6 @@
-//! Adaptive RED: RED that chooses its thresholds and its weight from the link's rate and the delay that is wanted, and moves its
-//! largest share so that the average stays halfway between the thresholds (Floyd, Gummadi, Shenker, "Adaptive RED", 2001,
-//! sections 4 and 5; the steps are those of Linux `red_adaptative_algo`).
+//! Adaptive RED: RED that derives its thresholds and its weight from the link's rate and a target delay. It adapts its largest
+//! marking probability, `max_p`, to keep the average halfway between the thresholds (Floyd, Gummadi, Shenker, "Adaptive RED",
+//! 2001, sections 4 and 5; the steps are those of Linux `red_adaptative_algo`).
 
 use crate::red::{self, Red};
 use crate::{Backlog, Fate, Limit, Link, Queue, parameter};
@@ -12,20 +12,20 @@ use weir_base::{Packet, Random, Span, Time, math};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds.
+    /// How much the queue holds.
     pub limit: Limit,
-    /// The average delay to hold: `min` is half of what the link sends in it, at least 5 packets, and `max` three times `min`
-    /// (section 4.3).
+    /// Target of the average queueing delay. `min` is half of what the link sends in this time, at least 5 packets; `max` is
+    /// three times `min` (section 4.3).
     pub target: Span,
-    /// Largest share of signals at the start; 0 to 1.
+    /// Initial `max_p`, the largest marking probability; 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub probability: f64,
-    /// How often the largest share is moved; at least 100 us.
+    /// How often `max_p` is adapted; at least 100 us.
     #[serde(deserialize_with = "parameter::period")]
     pub interval: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Whether above `max` even ECN-capable packets are dropped.
+    /// Whether ECN-capable packets too are dropped, not marked, while the average is at least `max`.
     pub harddrop: bool,
 }
 
@@ -51,11 +51,11 @@ impl Default for Config {
     }
 }
 
-/// Fewest packets of the lower threshold (section 4.3).
+/// Smallest lower threshold, in packets (section 4.3).
 const SMALLEST_MIN: f64 = 5.0;
-/// Range of the largest share (section 4.1).
+/// Range of `max_p` (section 4.1).
 const SHARES: [f64; 2] = [0.01, 0.5];
-/// Largest step up, never more than a quarter of the share, and factor down (section 4.1).
+/// Largest increase of `max_p`, which is also at most a quarter of it, and the factor of its decrease (section 4.1).
 const UP: f64 = 0.01;
 const DOWN: f64 = 0.9;
 
@@ -86,7 +86,7 @@ impl<P: Packet> AdaptiveRed<P> {
         AdaptiveRed { red, interval: config.interval, next_update: Time::ZERO + config.interval }
     }
 
-    /// Moves the largest share (section 4.1): up by addition, down by multiplication.
+    /// Adapts `max_p` (section 4.1): additive increase, multiplicative decrease.
     fn adapt(&mut self, at: Time) {
         let detector = &mut self.red.detector;
         let (average, span) = (detector.average(at), detector.max - detector.min);
@@ -118,7 +118,7 @@ impl<P: Packet> Queue<P> for AdaptiveRed<P> {
                 && self.red.detector.max_p < SHARES[0]
                 && now >= self.next_update
             {
-                // An empty queue only lowers it, and it is as low as it goes.
+                // An empty queue only lowers `max_p`, and `max_p` is already at its smallest.
                 let ticks = now.since(self.next_update).as_nanos() / self.interval.as_nanos().max(1);
                 self.next_update += self.interval * ticks;
             }
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn a_deaf_overload_raises_the_share_until_the_average_is_between_the_thresholds() {
-        // Of 11,000 packets/s an eleventh is dropped. Evenly spread signals make a share s of 2 s / (1 + s), so max_p moves
-        // until s = 1/21 is reached between 40 % and 60 % of the way: max_p from 0.079 to 0.119.
+        // An eleventh of 11,000 packets/s is dropped. Evenly spread signals turn a probability s into a share of 2 s / (1 + s), so
+        // max_p moves until s = 1/21 is reached between 40 % and 60 % of the way from min to max: max_p from 0.079 to 0.119.
         let mut red = AdaptiveRed::new(&Config::default(), &LINK, Random::stream(1, "queue"));
         let mut fate = TestFate::default();
         for tick in 0..1_320_000u64 {

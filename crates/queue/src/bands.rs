@@ -1,14 +1,14 @@
-//! Bands: what queues that hold other queues have in common. A packet goes to the first band that takes it; each band has a
-//! queue of its own.
+//! Bands: the common part of queues that hold other queues. A packet goes to the first band whose filter matches it; each band
+//! has a queue of its own.
 
 use crate::{Backlog, Config, Discipline, Fate, Limit, Link, Queue, tail_drop};
 use serde::{Deserialize, Deserializer, de::Error};
 use weir_base::{Ecn, Packet, Random, Time};
 
-/// Most bands of a queue.
+/// Largest number of bands in a queue.
 const MOST: usize = 16;
 
-/// Which packets a band takes: those that fit both lists, where there is a list.
+/// Which packets a band takes: those that match both lists. A list that is `None` matches every packet.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Filter {
     pub(crate) ecn: Option<Vec<Ecn>>,
@@ -29,7 +29,7 @@ pub(crate) struct Bands<P> {
 }
 
 impl<P: Packet> Bands<P> {
-    /// Each band draws from a stream of its own, seeded from the whole's.
+    /// Each band draws from a random stream of its own, seeded from `random`.
     pub(crate) fn new<'a>(
         bands: impl Iterator<Item = (Filter, &'a Config)>,
         link: &Link,
@@ -46,7 +46,7 @@ impl<P: Packet> Bands<P> {
         self.bands.len()
     }
 
-    /// The band of a packet: the first that takes it, or the last of all.
+    /// The band of a packet: the first whose filter matches it, or else the last band.
     #[inline]
     pub(crate) fn of(&self, packet: &P) -> usize {
         self.bands
@@ -74,12 +74,12 @@ impl<P: Packet> Bands<P> {
         self.bands.iter_mut().for_each(|(_, queue)| queue.update(now));
     }
 
-    /// From when the first of the bands can send.
+    /// The earliest time at which any band can send; `None` when all are empty.
     pub(crate) fn departs(&self, now: Time) -> Option<Time> {
         self.bands.iter().filter_map(|(_, queue)| queue.departs(now)).min()
     }
 
-    /// Whether every band's queue is.
+    /// Whether every band's queue is work-conserving.
     pub(crate) fn is_work_conserving(&self) -> bool {
         self.bands.iter().all(|(_, queue)| queue.is_work_conserving())
     }
@@ -91,7 +91,7 @@ impl<P: Packet> Bands<P> {
         })
     }
 
-    /// What each band holds and its queue's state, named after the band: `band1_packets`, `band1_drop_probability`.
+    /// Reports each band's backlog and its queue's state, named after the band: `band1_packets`, `band1_drop_probability`.
     pub(crate) fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         for (index, (_, queue)) in self.bands.iter().enumerate() {
             let mut told = |inner: &str, value| report(&format!("band{}_{inner}", index + 1), value);
@@ -101,7 +101,7 @@ impl<P: Packet> Bands<P> {
     }
 }
 
-/// Reads a list of bands, and refuses none and too many.
+/// Reads a list of bands; refuses an empty list and one of more than `MOST` bands.
 pub(crate) fn list<'de, D: Deserializer<'de>, B: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<B>, D::Error> {
@@ -113,7 +113,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>, B: Deserialize<'de>>(
     }
 }
 
-/// The queue of a band that says nothing of one: tail drop of 1000 packets.
+/// The queue of a band that names no queue: tail drop of 1000 packets.
 pub(crate) fn default_queue() -> Config {
     Config::TailDrop(tail_drop::Config { limit: Limit::Packets(1000) })
 }

@@ -1,8 +1,9 @@
-//! CoDel: when packets have waited for longer than a target throughout an interval, one is marked or dropped at the head, and
-//! then more and more often, by an inverse square root, until the delay is below the target (RFC 8289; Linux `sch_codel`).
+//! CoDel: when the sojourn has been above a target throughout an interval, CoDel marks or drops the packet at the head. Further
+//! signals follow at intervals that shrink with the inverse square root of their number, until the sojourn is below the target
+//! (RFC 8289; Linux `sch_codel`).
 //!
-//! Two differences from Linux: ECN is on unless switched off, since only flows that negotiate ECN feel it; and the square root
-//! is exact where Linux refines a reciprocal of 16 bits.
+//! Two differences from Linux: ECN is on by default, since it affects only flows that negotiate ECN; and the square root is
+//! exact, where Linux refines a reciprocal of 16 bits.
 
 use crate::limit::Room;
 use crate::{Backlog, DropReason, Fate, Limit, Link, Queue, parameter};
@@ -15,9 +16,9 @@ use weir_base::{Bytes, Packet, Random, Span, Time, math};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds.
+    /// How much the queue holds.
     pub limit: Limit,
-    /// The delay that a standing queue may have (RFC 8289, section 4.3); 5 % to 10 % of `interval`.
+    /// Acceptable delay of a standing queue; RFC 8289, section 4.3, advises 5 % to 10 % of `interval`.
     pub target: Span,
     /// How long the delay may stay above the target before the first signal: about the longest round-trip time (RFC 8289,
     /// section 4.2); at least 100 us.
@@ -25,8 +26,8 @@ pub struct Config {
     pub interval: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Above this sojourn every ECN-capable packet is marked as it leaves, as data centres have it (Linux `ce_threshold`); off
-    /// when it is left out.
+    /// Every ECN-capable packet with a longer sojourn than this is marked as it leaves (Linux `ce_threshold`, for data centres).
+    /// No such marking by default.
     pub ce_threshold: Option<Span>,
 }
 
@@ -51,18 +52,18 @@ impl Default for Config {
     }
 }
 
-/// What CoDel decides by, the same for all queues under it.
+/// CoDel's parameters, the same for all queues under it.
 #[derive(Debug, Clone)]
 pub(crate) struct Law {
     pub(crate) target: Span,
     pub(crate) interval: Span,
     pub(crate) ecn: bool,
     pub(crate) ce_threshold: Option<Span>,
-    /// With no more than this left in the queue, nothing is signalled.
+    /// CoDel gives no signal while the queue holds at most this many bytes.
     pub(crate) mtu: Bytes,
 }
 
-/// What CoDel knows of one queue.
+/// CoDel's state for one queue (RFC 8289, section 5.3).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Variables {
     /// Signals since the dropping state was entered.
@@ -71,13 +72,13 @@ pub(crate) struct Variables {
     pub(crate) dropping: bool,
     /// When the next signal is due in the dropping state.
     drop_next: Time,
-    /// When the delay will have been above the target for an interval, while it is.
+    /// The time at which the delay will have been above the target for an interval; `None` while it is below.
     first_above: Option<Time>,
     /// Sojourn of the last packet that left.
     pub(crate) delay: Span,
 }
 
-/// Where CoDel takes its packets from.
+/// The queue that CoDel takes packets from, with its state.
 pub(crate) trait Source<P> {
     fn pop(&mut self) -> Option<P>;
     fn bytes_left(&self) -> Bytes;
@@ -90,7 +91,7 @@ impl Law {
         self.interval.scale(1.0 / math::sqrt(f64::from(count.max(1))))
     }
 
-    /// The next packet of the source, and whether its queue has been too slow for an interval (RFC 8289, section 5.6
+    /// The next packet of the source, and whether the delay has been above the target for an interval (RFC 8289, section 5.6
     /// `dodequeue`; Linux `codel_should_drop`).
     #[inline]
     fn next<P: Packet>(&self, source: &mut impl Source<P>, now: Time) -> (Option<P>, bool) {
@@ -163,7 +164,7 @@ impl Law {
             }
             let variables = source.variables();
             variables.dropping = true;
-            // Soon after the last dropping state, the rate that controlled the queue then is where this one starts.
+            // Soon after the last dropping state, this one starts at the signal rate that controlled the queue then.
             let rate = variables.count.saturating_sub(variables.last_count);
             let recently = now.since(variables.drop_next) < self.interval * 16;
             variables.count = if rate > 1 && recently { rate } else { 1 };
@@ -272,7 +273,7 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// A queue of 1000 packets that arrive at once, one leaving each millisecond: when a signal was given, in ms.
+    /// A thousand packets arrive at once and one leaves each millisecond: the times of the signals, in ms.
     fn signals(config: Config, ecn: Ecn, until: u64) -> Vec<u64> {
         let mut codel = Codel::new(&config, &LINK, Random::stream(1, "queue"));
         let mut fate = TestFate::default();
@@ -336,7 +337,7 @@ mod tests {
         for ms in 1000..1110 {
             codel.dequeue(at(1000 * ms), &mut fate);
         }
-        // Nine less the one that it began with.
+        // The count of nine less `last_count`, one.
         assert_eq!((fate.marked, codel.inner.variables.count), (1, 8));
     }
 

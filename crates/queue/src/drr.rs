@@ -1,8 +1,8 @@
-//! Deficit round robin: bands with a queue each take turns, and each may send its quantum of bytes in a turn (Shreedhar and
-//! Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995; Linux `sch_drr`).
+//! Deficit round robin: bands take turns, each with a queue of its own. A band may send its quantum of bytes in a turn (Shreedhar
+//! and Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995; Linux `sch_drr`).
 //!
-//! One difference: a packet that is larger than what is left of the quantum is sent, and its band owes the rest in the next turn.
-//! The original looks at a packet before it takes it, which a queue that drops at its head does not allow. Shares are the same.
+//! One difference: a packet that is larger than the rest of the quantum is sent, and the excess is taken from the band's next
+//! turn. The original looks at a packet before it takes it; a queue that drops at its head does not allow that. Shares are the same.
 
 use crate::bands::{self, Bands, Filter};
 use crate::{Backlog, Fate, Link, Queue, parameter};
@@ -15,8 +15,8 @@ use weir_base::{Bytes, Ecn, Packet, Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The bands; 1 to 16. A packet goes to the first band that takes it, or to the last. By default L4S packets (ECT(1), CE)
-    /// get as much as all others.
+    /// The bands; 1 to 16. A packet goes to the first band whose lists match it, or else to the last. By default L4S packets
+    /// (ECT(1), CE) and all others have a band each, with equal quanta.
     #[serde(deserialize_with = "bands::list")]
     pub bands: Vec<Band>,
 }
@@ -27,21 +27,21 @@ impl crate::Parameters for Config {
     }
 }
 
-/// A band: which packets it takes, what it may send, and its queue.
+/// A band: the packets it takes, its quantum and its queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Band {
-    /// Codepoints on arrival: any of these (`["ect1", "ce"]`). Every codepoint when it is left out.
+    /// ECN codepoints that the band takes, as packets arrive with them (`["ect1", "ce"]`). Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Vec<Ecn>>,
-    /// Flows: any of these, numbered from 0 in the order of the run. Every flow when it is left out.
+    /// Flows that the band takes, numbered from 0 in the order of the run. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<u32>>,
-    /// Bytes that it sends in a turn; 256 B to 1 MiB. Bands share the link in proportion to these.
+    /// Bytes that the band may send in a turn; 256 B to 1 MiB. Bands share the link in proportion to their quanta.
     #[serde(deserialize_with = "parameter::quantum")]
     pub quantum: Bytes,
-    /// Its queue; by default tail drop of 1000 packets.
+    /// The band's queue; by default tail drop of 1000 packets.
     #[schemars(schema_with = "bands::nested")]
     pub queue: crate::Config,
 }
@@ -72,7 +72,7 @@ struct Turn {
 pub struct Drr<P> {
     bands: Bands<P>,
     turns: Vec<Turn>,
-    /// The bands that hold packets, the one whose turn it is first; never longer than there are bands.
+    /// The bands that hold packets, in the order of their turns; the first has the turn now. At most all bands.
     round: VecDeque<usize>,
 }
 
@@ -105,7 +105,7 @@ impl<P: Packet> Queue<P> for Drr<P> {
 
     fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         self.update(now);
-        // Bands in a row that hold packets and may not send yet.
+        // Consecutive bands that hold packets but cannot send yet.
         let mut waiting = 0;
         while waiting < self.round.len() {
             let band = *self.round.front()?;
@@ -124,7 +124,7 @@ impl<P: Packet> Queue<P> for Drr<P> {
                 turn.active = false;
                 self.round.pop_front();
             } else if packet.is_none() {
-                // The others go on; its deficit is kept for when it may send.
+                // The other bands go on; this one keeps its deficit until it can send.
                 self.round.rotate_left(1);
                 waiting += 1;
             }

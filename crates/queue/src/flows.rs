@@ -1,28 +1,28 @@
-//! Flow queueing (RFC 8290, section 4; Linux `sch_fq_codel`, `sch_fq_pie`): packets are put into buckets by a hash of their flow,
-//! and the buckets are served by deficit round robin, those that have just become active before the others. What decides
-//! about drops within a bucket is its user's.
+//! Flow queueing (RFC 8290, section 4; Linux `sch_fq_codel`, `sch_fq_pie`): a hash of its flow puts each packet into a bucket.
+//! Deficit round robin serves the buckets; buckets that have just become active precede the others. The discipline that uses
+//! this decides about drops within a bucket.
 
 use crate::store::{Chain, Store};
 use crate::{Backlog, parameter};
 use weir_base::{Bytes, Packet, Random};
 
-/// No bucket, which is beyond all buckets.
+/// The index of no bucket; larger than every bucket's index.
 const NONE: u32 = u32::MAX;
 
-/// A bucket's place in the round, and what it holds.
+/// A bucket: its place in the round, its packets and its AQM's state.
 #[derive(Debug)]
 struct Bucket<S> {
     chain: Chain,
     backlog: Backlog,
-    /// Bytes that it may still send in this turn; Linux lets the last packet overdraw it.
+    /// Bytes that the bucket may still send in this turn; negative when the last packet was larger than the rest, as in Linux.
     deficit: i64,
-    /// Next in the list that it is in.
+    /// The next bucket in the same list, or `NONE`.
     next: u32,
     listed: bool,
     state: S,
 }
 
-/// A list of buckets, linked through them.
+/// A linked list of buckets; each bucket holds the index of the next.
 #[derive(Debug, Clone, Copy)]
 struct List {
     head: u32,
@@ -65,7 +65,7 @@ pub(crate) struct Flows<P, S> {
     old: List,
     backlog: Backlog,
     quantum: i64,
-    /// What the hash is perturbed with, so that which flows share a bucket depends on the seed.
+    /// Perturbs the hash, so that the seed decides which flows share a bucket.
     perturbation: u64,
 }
 
@@ -94,7 +94,7 @@ impl<P: Packet, S> Flows<P, S> {
         self.backlog
     }
 
-    /// The bucket of a packet's flow: a mix of its number (the finaliser of SplitMix64) scaled to the number of buckets.
+    /// The bucket of a packet's flow: a hash of the flow number (the finaliser of SplitMix64), scaled to the number of buckets.
     #[inline]
     pub(crate) fn bucket_of(&self, packet: &P) -> u32 {
         let mut hash = u64::from(packet.flow().0) ^ self.perturbation;
@@ -107,7 +107,7 @@ impl<P: Packet, S> Flows<P, S> {
         Turn { store: &mut self.store, bucket: &mut self.buckets[bucket as usize], total: &mut self.backlog }
     }
 
-    /// Puts a packet into a bucket; one that was out of the round joins the new ones with a fresh quantum.
+    /// Puts a packet into a bucket; a bucket outside the round joins the new ones with a full quantum.
     #[inline]
     pub(crate) fn push(&mut self, index: u32, packet: P) {
         self.backlog.add(&packet);
@@ -121,7 +121,7 @@ impl<P: Packet, S> Flows<P, S> {
         }
     }
 
-    /// The next packet in the round. `serve` takes one out of the bucket whose turn it is, dropping what it likes on the way.
+    /// The next packet in the round. `serve` takes a packet out of the bucket whose turn it is, and may drop others before it.
     #[inline]
     pub(crate) fn pop(&mut self, mut serve: impl FnMut(&mut Turn<'_, P, S>) -> Option<P>) -> Option<P> {
         loop {
@@ -144,7 +144,7 @@ impl<P: Packet, S> Flows<P, S> {
                 bucket.listed = false;
                 continue;
             }
-            // An empty new bucket goes through the old ones once too, so that it does not come back as new at once.
+            // An empty new bucket joins the old ones first, so that its next packet does not make it new again at once.
             append(&mut self.buckets, &mut self.old, index);
         }
     }
@@ -160,7 +160,7 @@ impl<P: Packet, S> Flows<P, S> {
         most.0
     }
 
-    /// How many buckets are in the round, new and old.
+    /// The number of new and of old buckets in the round.
     pub(crate) fn active(&self) -> (u32, u32) {
         let count = |list: List| {
             let mut at = list.head;
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn flows_of_unequal_packets_share_by_bytes() {
-        // Of 1500 and 500 bytes: one large packet for three small ones.
+        // Packets of 1500 and 500 bytes: one large packet for three small ones.
         let mut flows = flows(1024);
         for _ in 0..4 {
             flows.push(0, packet(0, 1500));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn hashing_spreads_flows_and_depends_on_the_seed() {
-        // A thousand flows over 1024 buckets: of a random function, 1024 (1 - e^(-1000/1024)) = 638 buckets are expected.
+        // A thousand flows over 1024 buckets: a random function is expected to fill 1024 (1 - e^(-1000/1024)) = 638 buckets.
         let buckets = |seed| {
             let flows: Flows<TestPacket, ()> =
                 Flows::new(1024, Bytes::new(1500), Random::stream(seed, "queue"), || ());

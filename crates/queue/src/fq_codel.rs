@@ -1,7 +1,7 @@
-//! FQ-CoDel: flows are hashed into buckets that are served by deficit round robin, new ones first, each under a CoDel of its own;
-//! when the whole is full, the fattest bucket loses packets (RFC 8290; Linux `sch_fq_codel`, whose defaults are these).
+//! FQ-CoDel: flows are hashed into buckets, each under a CoDel of its own. Deficit round robin serves the buckets, new ones
+//! first. When the whole queue is full, the fattest bucket loses packets (RFC 8290; defaults of Linux `sch_fq_codel`).
 //!
-//! Beside those of CoDel one difference: memory is counted in IP bytes, where Linux counts what its buffers take.
+//! One difference beside those of CoDel: memory is counted in IP bytes, where Linux counts the size of its buffers.
 
 use crate::codel::{Law, Source, Variables};
 use crate::flows::{Flows, Turn};
@@ -15,26 +15,26 @@ use weir_base::{Bytes, Packet, Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all buckets hold together.
+    /// How much all buckets together hold.
     pub limit: Limit,
-    /// How many IP bytes all buckets hold together, whatever `limit` is.
+    /// How many IP bytes all buckets together hold, a limit in addition to `limit`.
     pub memory_limit: Bytes,
     /// Number of buckets that flows are hashed into; 1 to 65536.
     #[serde(deserialize_with = "parameter::flows")]
     pub flows: u32,
-    /// Bytes that a bucket sends in a turn; 256 B to 1 MiB.
+    /// Bytes that a bucket may send in a turn; 256 B to 1 MiB.
     #[serde(deserialize_with = "parameter::quantum")]
     pub quantum: Bytes,
-    /// The delay that a standing queue may have.
+    /// Acceptable delay of a standing queue in each bucket.
     pub target: Span,
     /// How long the delay may stay above the target before the first signal; at least 100 us.
     #[serde(deserialize_with = "parameter::period")]
     pub interval: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Above this sojourn every ECN-capable packet is marked as it leaves; off when it is left out.
+    /// Every ECN-capable packet with a longer sojourn than this is marked as it leaves. No such marking by default.
     pub ce_threshold: Option<Span>,
-    /// Most packets that the fattest bucket loses at once when the whole is full; at most half of what it holds.
+    /// Most packets that the fattest bucket loses at once when the whole queue is full. It loses at most half of its bytes.
     pub drop_batch: u32,
 }
 
@@ -109,7 +109,7 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// Takes half of the fattest bucket, but not more than a batch, from its head (Linux `fq_codel_drop`).
+    /// Drops half of the fattest bucket's bytes from its head, at most `drop_batch` packets (Linux `fq_codel_drop`).
     #[cold]
     fn drop_from_fattest(&mut self, now: Time, fate: &mut dyn Fate<P>) {
         let fattest = self.flows.fattest();
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_deaf_flow_loses_what_it_sends_too_much_and_others_lose_nothing() {
-        // Three flows on 1000 packets/s: one sends 2000, two send 250 each. The deaf one gets the 500 that are left.
+        // Three flows at 1000 packets/s: one sends 2000, two send 250 each. The unresponsive one gets the remaining 500.
         let (mut queue, mut fate) = (fq_codel(Config::default()), TestFate::default());
         let mut sent = [0u64; 3];
         for tick in 0..40_000u64 {

@@ -1,8 +1,8 @@
-//! FQ-PIE: flows are hashed into buckets that are served by deficit round robin, new ones first, each under a PIE of its own
-//! (Linux `sch_fq_pie`, whose defaults are these; ECN is on unless switched off, where Linux needs `ecn`).
+//! FQ-PIE: flows are hashed into buckets, each under a PIE of its own. Deficit round robin serves the buckets, new ones first
+//! (defaults of Linux `sch_fq_pie`, except that ECN is on unless switched off, where Linux needs `ecn`).
 //!
-//! Beside those of PIE two differences: a bucket's periodic steps are taken when it is touched next, all that are due at once,
-//! which gives the same values without looking at a thousand empty buckets each time; and memory is counted in IP bytes.
+//! Two differences beside those of PIE. All periodic steps of a bucket that are due are taken when it is next used, which gives
+//! the same values without a pass over a thousand empty buckets each period. Memory is counted in IP bytes.
 
 use crate::flows::Flows;
 use crate::limit::Room;
@@ -16,35 +16,35 @@ use weir_base::{Bytes, Packet, Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all buckets hold together.
+    /// How much all buckets together hold.
     pub limit: Limit,
-    /// How many IP bytes all buckets hold together, whatever `limit` is.
+    /// How many IP bytes all buckets together hold, a limit in addition to `limit`.
     pub memory_limit: Bytes,
     /// Number of buckets that flows are hashed into; 1 to 65536.
     #[serde(deserialize_with = "parameter::flows")]
     pub flows: u32,
-    /// Bytes that a bucket sends in a turn; 256 B to 1 MiB.
+    /// Bytes that a bucket may send in a turn; 256 B to 1 MiB.
     #[serde(deserialize_with = "parameter::quantum")]
     pub quantum: Bytes,
-    /// The delay to hold in each bucket.
+    /// Target delay of each bucket.
     pub target: Span,
-    /// How often a bucket's probability is computed anew; at least 100 us.
+    /// How often a bucket's drop probability is updated; at least 100 us.
     #[serde(deserialize_with = "parameter::period")]
     pub tupdate: Span,
-    /// Weight of the distance from the target, in 1/s; 0 to 100.
+    /// Weight of the delay's deviation from the target, in 1/s; 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub alpha: f64,
-    /// Weight of the change since the last update, in 1/s; 0 to 100.
+    /// Weight of the delay's change since the last update, in 1/s; 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub beta: f64,
-    /// How long a bucket's burst may last before it is dropped from.
+    /// How long a burst in a bucket may last before the bucket drops packets.
     pub max_burst: Span,
-    /// Whether ECN-capable packets are marked instead of dropped, while the bucket's probability is at most `ecn_prob`.
+    /// Whether ECN-capable packets are marked instead of dropped while the bucket's drop probability is at most `ecn_prob`.
     pub ecn: bool,
-    /// Probability above which even ECN-capable packets are dropped; 0 to 1.
+    /// Drop probability above which ECN-capable packets too are dropped; 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub ecn_prob: f64,
-    /// Whether short packets are dropped less often, in proportion to their length.
+    /// Whether the drop probability of a packet is proportional to its length.
     pub bytemode: bool,
 }
 
@@ -147,7 +147,7 @@ impl<P: Packet> Queue<P> for FqPie<P> {
         self.flows.backlog()
     }
 
-    /// Probabilities are those of the last time that each bucket was touched.
+    /// The probabilities date from each bucket's last packet: they are updated only then.
     fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let (new, old) = self.flows.active();
         let largest = self.flows.listed().map(|(state, _)| state.probability()).fold(0.0, f64::max);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn steps_taken_late_give_the_values_of_steps_taken_in_time() {
-        // Delay 30 ms with a packet waiting, looked at after each step and after all of them.
+        // The delay is 30 ms and a packet waits; one bucket is updated at each step, the other once for all steps.
         let law = Law::new(&pie::Config::default(), &LINK);
         let mut packet = TestPacket::new(1500, Ecn::NotEct);
         packet.arrive(Time::ZERO);

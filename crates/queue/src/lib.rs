@@ -1,5 +1,5 @@
-//! Queue disciplines and AQMs. Each is one file and one line in the registry below; the same code serves simulated
-//! packets and real ones.
+//! Queue disciplines and AQMs. Each is one file and one line in the registry below; the same code handles simulated and real
+//! packets.
 //!
 //! A discipline is a pure state machine: packets and times go in, packets and fates come out. It never reads a clock, and
 //! draws random numbers only from the stream that it was built with.
@@ -37,12 +37,12 @@ use weir_base::{Bytes, FlowId, Packet, Random, Rate, Span, Time};
 
 /// A queue discipline.
 ///
-/// The caller stamps a packet with [`Packet::arrive`] before it hands it in, and calls [`Queue::dequeue`] whenever the link is
-/// free; when that gives nothing although the queue holds packets, again at [`Queue::departs`]. Times never go back between calls.
+/// The caller stamps a packet with [`Packet::arrive`] before it enqueues it, and calls [`Queue::dequeue`] whenever the link is
+/// free. If that returns `None` although the queue holds packets, the caller repeats it at [`Queue::departs`]. Times never go back.
 pub trait Queue<P: Packet> {
-    /// Takes a packet in, or gives it (or others) to `fate`.
+    /// Takes a packet in; dropped packets, this one or others, go to `fate`.
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>);
-    /// The next packet to send, if there is one; what is dropped on the way goes to `fate`.
+    /// The next packet to send, if there is one; packets that are dropped before it go to `fate`.
     fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P>;
     /// A packet arrives at the empty queue of a link that is free, and is sent at once unless it is dropped: [`Queue::enqueue`] and
     /// [`Queue::dequeue`] in one.
@@ -54,36 +54,36 @@ pub trait Queue<P: Packet> {
     fn update(&mut self, now: Time) {
         let _ = now;
     }
-    /// From when it can send, as things stand: `now` or later; none when it is empty. At that time [`Queue::dequeue`] gives a
-    /// packet or drops one, or this moves on. A packet that arrives may bring it forward.
+    /// The earliest time, `now` or later, at which the queue can send; `None` when it is empty. At that time [`Queue::dequeue`]
+    /// returns a packet or drops one, or this method returns a later time. A packet that arrives may make the time earlier.
     fn departs(&self, now: Time) -> Option<Time> {
         (self.backlog().packets > 0).then_some(now)
     }
-    /// Whether it can always send while it holds a packet. Only a discipline that cannot, such as a shaper, is asked
-    /// [`Queue::departs`] by a link.
+    /// Whether the queue can always send while it holds a packet. A link calls [`Queue::departs`] only if it cannot, such as a
+    /// shaper.
     fn is_work_conserving(&self) -> bool {
         true
     }
-    /// Whether it would take a packet of this flow and IP length in now. A discipline that never refuses a packet for want of room, or
-    /// drops others instead, says yes.
+    /// Whether the queue has room now for a packet of this flow and IP length. A discipline that never refuses a packet for lack of
+    /// room, or drops others instead, returns true.
     fn takes(&self, flow: FlowId, length: u32) -> bool {
         let _ = (flow, length);
         true
     }
-    /// Takes other parameters of its kind while it works; [`Config::change_fault`] tells which it can take. A discipline that takes
-    /// none stays as it is.
+    /// Changes the parameters at run time; [`Config::change_fault`] says which changes are possible. By default nothing
+    /// changes.
     fn reconfigure(&mut self, config: &Config, now: Time, fate: &mut dyn Fate<P>) {
         let _ = (config, now, fate);
     }
-    /// What it holds.
+    /// The packets and bytes in the queue.
     fn backlog(&self) -> Backlog;
-    /// Its internal state, name and value each, for the records. Names carry their unit (`drop_probability`, `delay_ms`).
+    /// Reports the internal state as names and values, for the records. Names carry their unit (`drop_probability`, `delay_ms`).
     fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let _ = report;
     }
 }
 
-/// What a queue holds.
+/// The packets and bytes in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Packets in the queue.
@@ -105,110 +105,111 @@ impl Backlog {
     }
 }
 
-/// Something wrong with a parameter beyond its type.
+/// An error in a parameter whose type is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The parameter.
     pub key: &'static str,
     /// What is wrong with it.
     pub message: String,
-    /// What would be right.
+    /// What to write instead.
     pub help: String,
 }
 
-/// What a discipline's parameters tell of it.
+/// Properties of a discipline that follow from its parameters.
 trait Parameters {
-    /// The delay that it aims at, where it has such an aim.
+    /// The discipline's target delay; `None` if it has no target.
     fn target(&self) -> Option<Span> {
         None
     }
-    /// Its parameters that are limits, by name.
+    /// The parameters that are limits, by name.
     fn limits(&self) -> Vec<(&'static str, Limit)> {
         Vec::new()
     }
-    /// The disciplines within it, and the parameter that they are in.
+    /// The name of the parameter that holds inner disciplines, and those disciplines.
     fn inner(&self) -> (&'static str, Vec<&Config>) {
         ("queue", Vec::new())
     }
-    /// What is wrong with the parameters on this link, beyond their types.
+    /// What is wrong with the parameters on this link, beyond their types; `None` if nothing is.
     fn fault(&self, link: &Link) -> Option<Fault> {
         let _ = link;
         None
     }
-    /// Why a discipline with these parameters cannot take others while it works.
+    /// Why a discipline with these parameters cannot change to `next` at run time; `None` if it can.
     fn change_fault(&self, next: &Config) -> Option<String> {
         Some(format!("a queue `{}` keeps its parameters; those of `tbf` and `htb` can change", next.name()))
     }
 }
 
 impl Config {
-    /// What is wrong with the parameters on this link, beyond their types; of a queue of queues, with the first of those.
+    /// What is wrong with the parameters on this link, beyond their types, or else with those of the first faulty inner queue;
+    /// `None` if nothing is.
     pub fn fault(&self, link: &Link) -> Option<Fault> {
         let (_, inner) = self.inner();
         self.parameters().fault(link).or_else(|| inner.into_iter().find_map(|queue| queue.fault(link)))
     }
-    /// Why a discipline with these parameters cannot take others while it works; none where it can.
+    /// Why a discipline with these parameters cannot change to `next` at run time; `None` if it can.
     pub fn change_fault(&self, next: &Config) -> Option<String> {
         if self.name() != next.name() {
             return Some(format!("a queue `{}` cannot become `{}`", self.name(), next.name()));
         }
         self.parameters().change_fault(next)
     }
-    /// The delay that it aims at, where it has such an aim.
+    /// The discipline's target delay; `None` if it has no target.
     pub fn target(&self) -> Option<Span> {
         self.parameters().target()
     }
-    /// Its parameters that are limits, by name.
+    /// The parameters that are limits, by name.
     pub fn limits(&self) -> Vec<(&'static str, Limit)> {
         self.parameters().limits()
     }
-    /// How much it holds at most, where one parameter says so.
+    /// The parameter `limit`: the most that the queue holds; `None` if the discipline has no such parameter.
     pub fn limit(&self) -> Option<Limit> {
         self.limits().into_iter().find(|(name, _)| *name == "limit").map(|(_, limit)| limit)
     }
-    /// The disciplines within it, and the parameter that they are in.
+    /// The name of the parameter that holds inner disciplines, and those disciplines.
     pub fn inner(&self) -> (&'static str, Vec<&Config>) {
         self.parameters().inner()
     }
-    /// Whether a limit of it, or of a discipline within it, is written in bandwidth-delay products.
+    /// Whether any limit, also of an inner discipline, is written in bandwidth-delay products.
     pub fn counts_in_bdp(&self) -> bool {
         let in_bdp = |(_, limit): &(&str, Limit)| matches!(limit, Limit::Bdp(_));
         self.limits().iter().any(in_bdp) || self.inner().1.into_iter().any(Config::counts_in_bdp)
     }
 }
 
-/// Where a discipline's decisions go. Sojourn is `now - packet.arrived()`.
+/// Receives a discipline's decisions. The sojourn is `now - packet.arrived()`.
 pub trait Fate<P> {
     /// The packet was dropped; it belongs to `fate` now.
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time);
-    /// The packet was marked CE and stays in the queue, or is being sent.
+    /// The packet was marked CE; it stays in the queue or is sent now.
     fn marked(&mut self, packet: &P, now: Time);
 }
 
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DropReason {
-    /// No room.
+    /// The queue had no room.
     Full,
-    /// The AQM's decision: a congestion signal to a packet that cannot be marked, or by policy.
+    /// A congestion signal of the AQM: the packet cannot be marked, or the AQM is set to drop.
     Signal,
-    /// The AQM drops although it could mark, because it is overloaded.
+    /// The AQM was overloaded and dropped a packet that it could have marked.
     Overload,
 }
 
-/// What a discipline may know of the link it stands before.
+/// The properties of a link that its queue may depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
     /// The link's initial rate.
     pub rate: Rate,
-    /// Round-trip time that one BDP is computed from, where the topology has one.
+    /// Round-trip time that one BDP is computed from; `None` if the topology has no single one.
     pub base_rtt: Option<Span>,
-    /// Largest IP packet.
+    /// Length of the largest IP packet.
     pub mtu: Bytes,
 }
 
-/// Each discipline's own code as a function of its own: in one function for all of them, every packet would pay for the registers
-/// and the stack that the largest needs.
+/// Compiles each discipline's code to a function of its own: in one function for all of them, every packet would pay for the
+/// registers and the stack of the largest.
 mod apart {
     use super::{Fate, Packet, Queue, Time};
 
@@ -242,7 +243,7 @@ mod apart {
     }
 }
 
-/// Declares the registry: the configuration enum, the enum that dispatches per packet, and how one makes the other.
+/// Declares the registry: the configuration enum, the enum that dispatches per packet, and how the first builds the second.
 macro_rules! queues {
     ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
@@ -252,9 +253,9 @@ macro_rules! queues {
             }
         }
 
-        /// A queue discipline at work: one variant for each line of the registry, so that a packet is dispatched without
-        /// an indirect call. There is one for each link, so the size of the largest variant costs nothing. The tag is a byte
-        /// of its own: one that is hidden in a variant takes six more instructions to read, three times a packet.
+        /// A queue discipline with its state: one variant for each line of the registry, so that a packet is dispatched without
+        /// an indirect call. Each link has one, so the size of the largest variant costs nothing. The tag is a byte of its
+        /// own: a tag in a variant's niche takes six more instructions to read, three times a packet.
         #[allow(missing_docs, clippy::large_enum_variant)]
         #[derive(Debug)]
         #[repr(u8)]

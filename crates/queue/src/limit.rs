@@ -1,4 +1,4 @@
-//! How much a queue may hold, in the units people think in.
+//! How much a queue may hold: in packets, bytes, time or bandwidth-delay products.
 
 use crate::{Backlog, Link};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -21,7 +21,7 @@ pub enum Limit {
     Bdp(f64),
 }
 
-/// A limit resolved for one link: what is counted, and how much of it fits.
+/// A limit resolved for one link: the number of packets or of IP bytes that fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Packets(u32),
@@ -29,7 +29,7 @@ pub(crate) enum Room {
 }
 
 impl Limit {
-    /// The limit on this link. A limit in BDP on a link without a base RTT holds one packet; the plan refuses such labs.
+    /// The limit on this link. A limit in BDP on a link without a base RTT is one packet; the plan refuses such labs.
     pub(crate) fn resolve(self, link: &Link) -> Room {
         match self {
             Limit::Packets(packets) => Room::Packets(packets),
@@ -49,7 +49,7 @@ fn packets_of_bdp(factor: f64, link: &Link) -> u32 {
 }
 
 impl Room {
-    /// Whether a packet of this length still fits beside what is there.
+    /// Whether a packet of this IP length fits beside the backlog.
     #[inline]
     pub(crate) fn fits(self, backlog: Backlog, length: u32) -> bool {
         match self {
@@ -58,7 +58,7 @@ impl Room {
         }
     }
 
-    /// Whether there is more than the room.
+    /// Whether the backlog is larger than the room.
     #[inline]
     pub(crate) fn is_exceeded(self, backlog: Backlog) -> bool {
         match self {

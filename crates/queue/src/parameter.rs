@@ -1,19 +1,19 @@
-//! What a parameter may be: ranges that several disciplines share. The text of a refusal says what to write instead.
+//! Ranges of parameters that several disciplines share. An error message says what to write instead.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use weir_base::{Bytes, Rate, Span};
 
-/// Shortest period of an update: one more often than each packet of 1500 bytes at 100 Mbit/s measures nothing new.
+/// Shortest period of an update: about the time of a packet of 1500 bytes at 100 Mbit/s; a shorter one measures nothing new.
 const SHORTEST_PERIOD: Span = Span::from_micros(100);
 /// Largest weight of a controller: far beyond what is stable (Linux takes up to 2^32/16, RFC 8033 proposes 0.125 and 1.25).
 const LARGEST_WEIGHT: f64 = 100.0;
-/// Most buckets of a flow queue (Linux `fq_codel_change` takes 65536).
+/// Largest number of buckets of a flow queue (Linux `fq_codel_change` takes 65536).
 pub(crate) const MOST_FLOWS: u32 = 65_536;
-/// Smallest and largest quantum: what Linux `fq_codel_change` raises a quantum to, and a megabyte.
+/// Smallest and largest quantum: the smallest that Linux `fq_codel_change` accepts, and a mebibyte.
 const QUANTA: [Bytes; 2] = [Bytes::new(256), Bytes::new(1 << 20)];
-/// Smallest rate of a shaper: a byte a second, the unit in which Linux is told rates.
+/// Smallest rate of a shaper: a byte a second, the unit of rates in Linux's interface.
 const SMALLEST_RATE: Rate = Rate::from_bits_per_sec(8);
-/// Smallest and largest bucket of a shaper: the shortest Ethernet frame, and what 64 bits hold in Linux's integers.
+/// Smallest and largest bucket of a shaper: the shortest Ethernet frame, and a gibibyte, which Linux's 64-bit integers hold.
 const BURSTS: [Bytes; 2] = [Bytes::new(64), Bytes::new(1 << 30)];
 
 /// A rate of a shaper.
@@ -26,7 +26,7 @@ pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D
     }
 }
 
-/// What a shaper may send at once.
+/// A shaper's burst: the bytes it may send at once.
 pub(crate) fn burst<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
     match Bytes::deserialize(deserializer)? {
         burst if (BURSTS[0]..=BURSTS[1]).contains(&burst) => Ok(burst),
@@ -51,12 +51,12 @@ pub(crate) fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
     within(deserializer, LARGEST_WEIGHT)
 }
 
-/// A share or a probability.
+/// A share or a probability; 0 to 1.
 pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     within(deserializer, 1.0)
 }
 
-/// A factor that couples two probabilities (Linux takes a byte).
+/// A factor that couples two probabilities; 0 to 255 (a byte in Linux).
 pub(crate) fn coupling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     within(deserializer, 255.0)
 }
@@ -76,7 +76,7 @@ pub(crate) fn flows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D
     }
 }
 
-/// What a queue may send in one turn.
+/// The bytes that a queue may send in one turn.
 pub(crate) fn quantum<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
     match Bytes::deserialize(deserializer)? {
         quantum if (QUANTA[0]..=QUANTA[1]).contains(&quantum) => Ok(quantum),

@@ -1,10 +1,10 @@
-//! The linear PI controller of PI2 and DualPI2: a base probability p' moves with the distance of the delay from a target and
-//! with its change (De Schepper et al., "PI2", CoNEXT 2016, section 4; RFC 9332, appendix A.1, `dualpi2_update`). Who uses it
-//! squares p' for classic traffic and multiplies it for scalable traffic.
+//! The linear PI controller of PI2 and DualPI2: a base probability p' follows the delay's deviation from a target and the delay's
+//! change (De Schepper et al., "PI2", CoNEXT 2016, section 4; RFC 9332, appendix A.1, `dualpi2_update`). The AQM squares p' for
+//! classic traffic and multiplies it for scalable traffic.
 
 use weir_base::{Random, Span, Time};
 
-/// Decides with the square of a probability: both of two draws must be below it.
+/// True with the probability `root`^2: both of two draws must be below `root`.
 #[inline]
 pub(crate) fn signals_squared(root: f64, random: &mut Random) -> bool {
     root > 0.0 && random.chance(root) && random.chance(root)
@@ -15,7 +15,7 @@ pub(crate) fn signals_squared(root: f64, random: &mut Random) -> bool {
 pub(crate) struct Pi {
     target: Span,
     tupdate: Span,
-    /// In 1/s, applied once an update.
+    /// Weights in 1/s, applied once an update.
     alpha: f64,
     beta: f64,
     /// Largest p'.
@@ -49,18 +49,18 @@ impl Pi {
         self.probability * self.probability
     }
 
-    /// Decides with probability p'^2.
+    /// True with probability p'^2.
     #[inline]
     pub(crate) fn signals_squared(&self, random: &mut Random) -> bool {
         signals_squared(self.probability, random)
     }
 
-    /// Makes p' at least this, as far as it may rise.
+    /// Raises p' to at least this, within its largest value.
     pub(crate) fn raise(&mut self, probability: f64) {
         self.probability = self.probability.max(probability.min(self.most));
     }
 
-    /// The delay that it holds.
+    /// The target delay.
     pub(crate) fn target(&self) -> Span {
         self.target
     }
@@ -69,13 +69,13 @@ impl Pi {
         self.next_update
     }
 
-    /// The delay that the last update saw.
+    /// The delay at the last update.
     pub(crate) fn delay(&self) -> Span {
         self.delay_before
     }
 
-    /// Takes all steps that are due. `delay` tells the queue's delay at a time at which it was as it is now; none while it is
-    /// empty.
+    /// Takes all steps that are due. `delay` returns the queue's delay at a step's time, since when the queue has not changed;
+    /// `None` if it is empty.
     #[inline]
     pub(crate) fn update(&mut self, now: Time, delay: impl Fn(Time) -> Option<Span>) {
         if now >= self.next_update {
@@ -89,7 +89,7 @@ impl Pi {
             self.step(seen.unwrap_or(Span::ZERO));
             self.next_update += self.tupdate;
             if seen.is_none() && self.probability == 0.0 && now >= self.next_update {
-                // Nothing changes any more: skip the ticks that an idle time has left behind.
+                // Nothing changes any more: skip the updates of the idle time.
                 let ticks = now.since(self.next_update).as_nanos() / self.tupdate.as_nanos().max(1);
                 self.next_update += self.tupdate * ticks;
             }

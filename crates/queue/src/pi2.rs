@@ -1,14 +1,14 @@
-//! PI2: one queue under a linear PI controller whose probability p' is squared for classic packets, which takes the place of PIE's
-//! heuristics, and multiplied by a coupling factor for scalable ones (ECT(1), CE), so that both get equal rates (De Schepper,
-//! Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", CoNEXT 2016).
+//! PI2: one queue under a linear PI controller. Its probability p' is squared for classic packets, which replaces PIE's heuristics,
+//! and multiplied by a coupling factor for scalable ones (ECT(1), CE), so that both get equal rates (De Schepper, Bondarenko,
+//! Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", CoNEXT 2016).
 //!
 //! The defaults are those of the paper's authors: 20 ms, 32 ms, 80/256 and 800/256 Hz on p' (`dualpi2_params_init` of their first
-//! submission to Linux, 2018); their `sch_pi2` of 2015 has 10/16 and 100/16 Hz on p = 2 p', which is the same, each 30 ms. It also
-//! spares a backlog of less than two packets of the MTU, which is not done here.
+//! submission to Linux, 2018). Their `sch_pi2` of 2015 has the same, 10/16 and 100/16 Hz on p = 2 p', each 30 ms. It also gives no
+//! signal to a backlog of less than two packets of the MTU; PI2 here does.
 //!
-//! The paper's p is that of scalable packets; here p' is the half of it, as in RFC 9332, so that `alpha` and `beta` are the
-//! paper's for classic traffic. With `max_probability` at 0.5 a classic signal comes for a quarter of the packets at most,
-//! when every scalable one is marked, and what is beyond that the limit must drop.
+//! The paper's p is the probability of scalable packets. Here p' is half of p, as in RFC 9332, so that `alpha` and `beta` are the
+//! paper's for classic traffic. With `max_probability` at 0.5, at most a quarter of the classic packets get a signal, when every
+//! scalable one is marked; the limit must drop a larger excess.
 
 use crate::limit::Room;
 use crate::pi::Pi;
@@ -22,20 +22,20 @@ use weir_base::{Ecn, Packet, Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds.
+    /// How much the queue holds.
     pub limit: Limit,
-    /// The delay to hold.
+    /// Target delay.
     pub target: Span,
-    /// How often the probability is computed anew; at least 100 us.
+    /// How often the base probability p' is updated; at least 100 us.
     #[serde(deserialize_with = "parameter::period")]
     pub tupdate: Span,
-    /// Weight of the distance from the target, in 1/s, on p'; 0 to 100.
+    /// Weight of the delay's deviation from the target in p', in 1/s; 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub alpha: f64,
-    /// Weight of the change since the last update, in 1/s, on p'; 0 to 100.
+    /// Weight of the delay's change since the last update in p', in 1/s; 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub beta: f64,
-    /// What p' is multiplied by for scalable packets; 0 to 255.
+    /// Factor between p' and the marking probability of scalable packets; 0 to 255.
     #[serde(deserialize_with = "parameter::coupling")]
     pub coupling_factor: f64,
     /// Largest p'; 0 to 1.
@@ -43,7 +43,7 @@ pub struct Config {
     pub max_probability: f64,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Whether packets with ECT(1) and CE are taken for scalable; else all are classic.
+    /// Whether packets with ECT(1) or CE count as scalable; if not, all are classic.
     pub scalable: bool,
 }
 
@@ -164,7 +164,7 @@ mod tests {
         mtu: Bytes::new(1500),
     };
 
-    /// Offers `ecn` at a load, deaf, for a minute: the queue and the shares of the last half that were dropped and marked.
+    /// Offers unresponsive `ecn` packets at a load for a minute: the queue, and the dropped and marked shares of the last half.
     fn drive(load: f64, ecn: Ecn) -> (Pi2<TestPacket>, f64, f64) {
         let mut pi2 = Pi2::new(&Config::default(), &LINK, Random::stream(1, "queue"));
         let (mut fate, mut half, mut offered) = (TestFate::default(), TestFate::default(), 0.0f64);
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_deaf_overload_settles_where_the_square_drops_the_excess() {
-        // A fifth too much: a sixth is dropped, so p' is sqrt(1/6) = 0.408, and the delay is held at 20 ms.
+        // The load is a fifth too high: a sixth is dropped, so p' is sqrt(1/6) = 0.408, and the delay is held at 20 ms.
         let (pi2, dropped, _) = drive(1.2, Ecn::NotEct);
         assert!((dropped - 1.0 / 6.0).abs() < 0.01, "{dropped}");
         assert!((pi2.pi.probability() - 0.408).abs() < 0.06, "{}", pi2.pi.probability());

@@ -2,7 +2,7 @@
 //! delay is the sojourn of the last packet that left, probability is a fixed-point integer, and drops are de-randomised by
 //! an accumulated probability.
 //!
-//! One difference: ECN is on unless switched off (Linux needs `ecn`), since only flows that negotiate ECN feel it.
+//! One difference: ECN is on by default (Linux needs `ecn`), since it affects only flows that negotiate ECN.
 
 use crate::limit::Room;
 use crate::{Backlog, DropReason, Fate, Limit, Link, Queue, parameter};
@@ -15,27 +15,27 @@ use weir_base::{Packet, Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds.
+    /// How much the queue holds.
     pub limit: Limit,
-    /// The delay to hold.
+    /// Target delay.
     pub target: Span,
-    /// How often the probability is computed anew; at least 100 us.
+    /// How often the drop probability is updated; at least 100 us.
     #[serde(deserialize_with = "parameter::period")]
     pub tupdate: Span,
-    /// Weight of the distance from the target, in 1/s (RFC 8033, section 4.2); 0 to 100.
+    /// Weight of the delay's deviation from the target, in 1/s (RFC 8033, section 4.2); 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub alpha: f64,
-    /// Weight of the change since the last update, in 1/s; 0 to 100.
+    /// Weight of the delay's change since the last update, in 1/s; 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub beta: f64,
-    /// How long a burst may last before it is dropped from.
+    /// How long a burst may last before PIE drops packets.
     pub max_burst: Span,
-    /// Whether ECN-capable packets are marked instead of dropped, while the probability is at most `mark_ecnth`.
+    /// Whether ECN-capable packets are marked instead of dropped while the drop probability is at most `mark_ecnth`.
     pub ecn: bool,
-    /// Probability above which even ECN-capable packets are dropped (RFC 8033, section 5.1); 0 to 1.
+    /// Drop probability above which ECN-capable packets too are dropped (RFC 8033, section 5.1); 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub mark_ecnth: f64,
-    /// Whether short packets are dropped less often, in proportion to their length.
+    /// Whether the drop probability of a packet is proportional to its length.
     pub bytemode: bool,
 }
 
@@ -69,7 +69,7 @@ const ONE: u64 = u64::MAX >> 8;
 /// Above this delay the probability rises by a further 2 % each update (RFC 8033, section 5.2).
 const HIGH_DELAY: Span = Span::from_millis(250);
 
-/// What PIE decides by, the same for all queues under it.
+/// PIE's parameters, the same for all queues under it.
 #[derive(Debug, Clone)]
 pub(crate) struct Law {
     target: Span,
@@ -82,12 +82,12 @@ pub(crate) struct Law {
     /// `alpha` and `beta` in probability units per nanosecond of delay, times 2^20 for resolution.
     alpha: i128,
     beta: i128,
-    /// Two packets: with less in the queue nothing is dropped.
+    /// Two packets of the MTU, in bytes: PIE gives no signal to a smaller backlog.
     small: u64,
     mtu: u64,
 }
 
-/// What PIE knows of one queue.
+/// PIE's state for one queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Variables {
     probability: u64,
@@ -102,7 +102,7 @@ pub(crate) struct Variables {
 const WEIGHT_SHIFT: u32 = 20;
 
 impl Variables {
-    /// The probability of a signal.
+    /// The probability of a signal; 0 to 1.
     pub(crate) fn probability(&self) -> f64 {
         self.probability as f64 / ONE as f64
     }
@@ -125,7 +125,7 @@ impl Law {
         }
     }
 
-    /// A queue as it is before its first packet.
+    /// The state of a queue before its first packet.
     pub(crate) fn variables(&self) -> Variables {
         Variables {
             probability: 0,
@@ -138,7 +138,7 @@ impl Law {
         }
     }
 
-    /// Whether the packet that arrives is to carry a signal (RFC 8033, section 4.1; Linux `pie_drop_early`).
+    /// Whether the arriving packet gets a signal (RFC 8033, section 4.1; Linux `pie_drop_early`).
     #[inline]
     fn signals(&self, of: &mut Variables, backlog: Backlog, length: u32, random: &mut Random) -> bool {
         if !of.burst_left.is_zero()
@@ -164,7 +164,7 @@ impl Law {
         false
     }
 
-    /// Gives the packet back, marked if it is to carry a signal, or drops it.
+    /// Decides on an arriving packet: returns it, marked if it gets a signal, or drops it.
     #[inline(always)]
     pub(crate) fn admit<P: Packet>(
         &self,
@@ -192,7 +192,7 @@ impl Law {
         None
     }
 
-    /// Drops a packet that arrives.
+    /// Drops an arriving packet.
     pub(crate) fn refuse<P: Packet>(
         &self,
         of: &mut Variables,
@@ -214,7 +214,7 @@ impl Law {
         }
     }
 
-    /// Takes all steps that are due, whenever they were: between two of its packets a queue does not change.
+    /// Takes all steps that are due. Late steps give the same result: a queue does not change between two of its packets.
     #[inline]
     pub(crate) fn update(&self, of: &mut Variables, backlog: Backlog, now: Time) {
         if now >= of.next_update {
@@ -231,7 +231,7 @@ impl Law {
                 && of.delay.is_zero()
                 && of.delay_before.is_zero();
             if settled && now >= of.next_update {
-                // Nothing changes any more: skip the ticks that an idle time has left behind.
+                // Nothing changes any more: skip the updates of the idle time.
                 let ticks = now.since(of.next_update).as_nanos() / self.tupdate.as_nanos().max(1);
                 of.next_update += self.tupdate * ticks;
             }
@@ -300,7 +300,7 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// Gives a packet that arrives back, marked if it is to carry a signal, or drops it.
+    /// Decides on an arriving packet: returns it, marked if it gets a signal, or drops it.
     #[inline]
     fn admit(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         self.update(now);
@@ -390,8 +390,8 @@ mod tests {
 
     #[test]
     fn pie_holds_its_target_against_a_constant_overload() {
-        // 20 % too much, deaf: a sixth must be dropped, and the delay come to the target. De-randomisation spends 0.85 of a
-        // drop waiting before each one, so the probability settles at 1.85 / 6.
+        // An unresponsive load of 120 %: a sixth must be dropped, and the delay must reach the target. De-randomisation
+        // accumulates 0.85 before each drop, so the probability settles at 1.85 / 6.
         let (mut pie, mut fate) = (pie(Config::default()), TestFate::default());
         let delay = drive(&mut pie, &mut fate, 1.2, Ecn::NotEct, 60);
         assert!((13.0..17.0).contains(&delay), "{delay} ms");
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn the_first_update_above_target_raises_the_probability_by_the_hand_computed_step() {
-        // Delay 30 ms, before 0: (0.125 * 0.015 + 1.25 * 0.030) / 2^11 since the probability is zero (shift 1 + 5 * 2).
+        // The delay is 30 ms and was 0: (0.125 * 0.015 + 1.25 * 0.030) / 2^11, since the probability is zero (shift 1 + 5 * 2).
         let mut pie = pie(Config::default());
         pie.variables.delay = Span::from_millis(30);
         pie.law.calculate_probability(&mut pie.variables, pie.backlog);

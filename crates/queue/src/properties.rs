@@ -1,4 +1,4 @@
-//! What holds for every queue of the registry, whatever arrives; and what each does with a standard traffic.
+//! Properties that every queue of the registry has for any traffic, and a snapshot of each queue under a standard traffic.
 
 use crate::testing::{TestFate, TestPacket};
 use crate::{Config, Discipline, Limit, Link, Queue};
@@ -11,7 +11,7 @@ use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Packet, Random, Rate, Span, T
 const LINK: Link =
     Link { rate: Rate::from_mbit_per_sec(12), base_rtt: Some(Span::from_millis(20)), mtu: Bytes::new(1500) };
 
-/// Every member of the registry as it is by default, and those with modes in each.
+/// Every member of the registry with its defaults, and further configurations of those with several modes.
 fn configs() -> Vec<(String, Config)> {
     let more = [
         r#"{ "kind": "dualpi2", "preset": "thesis" }"#,
@@ -36,7 +36,7 @@ fn build(config: &Config) -> Discipline<TestPacket> {
     config.build(&LINK, Random::stream(1, "queue"))
 }
 
-/// The same with a small limit, for those that have one.
+/// The same configuration with another limit; `None` if it has no limit.
 fn limited(config: &Config, limit: &str) -> Option<Config> {
     let mut value = serde_json::to_value(config).unwrap();
     value.get("limit")?;
@@ -46,9 +46,9 @@ fn limited(config: &Config, limit: &str) -> Option<Config> {
 
 #[derive(Debug, Clone)]
 struct Step {
-    /// Since the step before.
+    /// Time since the step before.
     gap: Span,
-    /// A packet that arrives; otherwise one is taken out.
+    /// Flow, codepoint and length of the packet that arrives. `None`: a packet is taken out.
     packet: Option<(u32, Ecn, u32)>,
 }
 
@@ -61,7 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..1_000)
 }
 
-/// A queue, and what went in and out of it.
+/// A queue, with packets and bytes that went in and out of it.
 struct Watched {
     name: String,
     queue: Discipline<TestPacket>,
@@ -141,7 +141,7 @@ fn watch(name: &str, config: &Config, steps: &[Step], most: Option<u32>) {
     assert_eq!(watched.queue.backlog(), crate::Backlog::default(), "{name}");
 }
 
-/// Of two queues with the same traffic one lets packets that find it empty pass, the other takes them in and gives them out.
+/// Compares two queues with the same traffic. Packets that find one of them empty use `pass`; the other uses `enqueue` and `dequeue`.
 fn passes_as_through(name: &str, config: &Config, steps: &[Step]) {
     let mut queues = [(); 2].map(|()| (build(config), TestFate::default(), vec![]));
     if !queues[0].0.is_work_conserving() {
@@ -157,7 +157,7 @@ fn passes_as_through(name: &str, config: &Config, steps: &[Step]) {
             };
             let mut packet = TestPacket { flow, number, ..TestPacket::new(length, ecn) };
             packet.arrive(now);
-            // Every second packet that finds it empty finds the link free, too.
+            // Every second packet that finds the queue empty also finds the link free.
             if queue.backlog().packets > 0 || number % 2 == 0 {
                 queue.enqueue(packet, now, fate);
             } else if index == 0 {
@@ -223,8 +223,8 @@ fn every_queue_reads_back_what_it_writes() {
     }
 }
 
-/// Twenty seconds for a link of 1000 packets/s, from senders that do not listen: five flows of 160/s each, and from 5 s to 15 s
-/// a sixth of 400/s. Flows 0 and 3 cannot be marked, 1 and 4 have ECT(0), 2 and 5 (the heavy one) ECT(1). Each pauses at random.
+/// Twenty seconds of unresponsive traffic for a link of 1000 packets/s: five flows of 160/s each, and from 5 s to 15 s a sixth of
+/// 400/s. Flows 0 and 3 are not ECN-capable, 1 and 4 have ECT(0), 2 and 5 (the heavy one) ECT(1). Gaps are random.
 fn standard_traffic(
     queue: &mut Discipline<TestPacket>,
     fate: &mut ByClass,

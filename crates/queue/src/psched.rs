@@ -1,10 +1,10 @@
-//! How Linux's shapers turn bytes into time: with a 32-bit multiplier and a shift in place of a division, in whole nanoseconds
-//! rounded down (`psched_ratecfg_precompute` and `psched_l2t_ns`, net/sched/sch_generic.c and include/net/sch_generic.h); and the
-//! ticks of 64 ns in which `tc` hands HTB its buckets (PSCHED_SHIFT 6, include/net/pkt_sched.h).
+//! Linux's conversion of bytes to time for shapers: a 32-bit multiplier and a shift replace a division, and the result is rounded
+//! down to nanoseconds (`psched_ratecfg_precompute`, `psched_l2t_ns`; net/sched/sch_generic.c, include/net/sch_generic.h). `tc`
+//! passes the buckets of HTB in ticks of 64 ns (PSCHED_SHIFT 6, include/net/pkt_sched.h).
 
 use weir_base::{Bytes, Rate, Span};
 
-/// What Linux counts of an Ethernet frame beside the IP packet: its header (ETH_HLEN, linux/if_ether.h).
+/// The bytes of an Ethernet frame that Linux counts beside the IP packet: its header (ETH_HLEN, linux/if_ether.h).
 pub(crate) const ETHERNET_HEADER: Bytes = Bytes::new(14);
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 /// A tick in nanoseconds.
@@ -19,13 +19,13 @@ pub(crate) struct LinuxRate {
 }
 
 impl LinuxRate {
-    /// `tc` hands rates over in whole bytes per second; a rate of less than one is taken as one.
+    /// `tc` passes rates in whole bytes per second, so the rate is rounded down, to one byte per second at least.
     pub(crate) fn new(rate: Rate) -> LinuxRate {
         let bytes_per_sec = (rate.bits_per_sec() / 8).max(1);
         let (mut factor, mut shift) = (NANOS_PER_SEC, 0);
         loop {
             let mult = factor / bytes_per_sec;
-            // As exact as 32 bits allow.
+            // The multiplier has all 32 bits, or one more shift would overflow.
             if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
                 return LinuxRate { bytes_per_sec, mult: mult as u32, shift };
             }
@@ -34,13 +34,13 @@ impl LinuxRate {
         }
     }
 
-    /// How long it takes to send so many bytes, at most about 4 GB, in nanoseconds.
+    /// The time to send `bytes`, at most about 4 GB, in nanoseconds.
     #[inline]
     pub(crate) fn nanos(self, bytes: u64) -> i64 {
         ((bytes * u64::from(self.mult)) >> self.shift) as i64
     }
 
-    /// How long it takes to send so many bytes, as `tc` hands it over in ticks, which it rounds up (`tc_calc_xmittime`).
+    /// The time to send `bytes` in nanoseconds, rounded up to ticks, as `tc` passes it (`tc_calc_xmittime`).
     pub(crate) fn nanos_in_ticks(self, bytes: Bytes) -> i64 {
         let nanos = u128::from(bytes.get()) * u128::from(NANOS_PER_SEC);
         let ticks = nanos.div_ceil(u128::from(self.bytes_per_sec) * u128::from(TICK));
@@ -48,7 +48,7 @@ impl LinuxRate {
         (u64::try_from(ticks).unwrap_or(u64::MAX).min(u32::MAX.into()) * TICK) as i64
     }
 
-    /// What it sends in a time.
+    /// The bytes sent in a time at this rate.
     pub(crate) fn bytes_in(self, span: Span) -> Bytes {
         let bytes = u128::from(self.bytes_per_sec) * u128::from(span.as_nanos()) / u128::from(NANOS_PER_SEC);
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
@@ -69,7 +69,7 @@ mod tests {
         let rate = LinuxRate::new(Rate::from_mbit_per_sec(10));
         assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));
         assert_eq!(rate.nanos(1514), 1_211_200);
-        // 3 bytes/s: the multiplier is cut off, so a second and a byte less.
+        // 3 bytes/s: the multiplier is rounded down, so 3 bytes take a nanosecond less than a second.
         let rate = LinuxRate::new(Rate::from_bits_per_sec(24));
         assert_eq!(rate.nanos(3), 999_999_999);
         // 400 Gbit/s: 0.02 ns a byte.

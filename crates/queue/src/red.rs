@@ -1,10 +1,10 @@
-//! RED: random early detection. The average length of the queue decides: below one threshold nothing is signalled, between
-//! two a share that grows with it, spread evenly by the count of packets since the last signal (Floyd and Jacobson, "Random
-//! Early Detection Gateways for Congestion Avoidance", 1993, sections 4 and 7; gentle: Floyd, "Recommendation on using the
-//! gentle variant of RED", 2000).
+//! RED: random early detection. Signals depend on the average queue length: there are none below a lower threshold, and between
+//! the thresholds their probability grows with the average. The count of packets since the last signal spreads them evenly (Floyd
+//! and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993, sections 4 and 7; gentle: Floyd,
+//! "Recommendation on using the gentle variant of RED", 2000).
 //!
-//! Linux `sch_red` does the same in integers, and is not gentle. Its thresholds are bytes; here they are packets or bytes, as
-//! they are written.
+//! Linux `sch_red` does the same in integers, and is not gentle. Its thresholds are in bytes; here they are in packets or bytes,
+//! as the lab writes them.
 
 use crate::limit::Room;
 use crate::{Backlog, DropReason, Fate, Fault, Limit, Link, Queue, parameter};
@@ -17,27 +17,28 @@ use weir_base::{Packet, Random, Span, Time, math};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds.
+    /// How much the queue holds.
     pub limit: Limit,
-    /// Average length below which nothing is signalled. In packets or bdp the queue is measured in packets, in bytes or time in
-    /// bytes.
+    /// Average queue length below which no packet is signalled. Its unit decides how the queue is measured: in packets if `min` is
+    /// in packets or bdp, in bytes if it is in bytes or time.
     pub min: Limit,
-    /// Average length from which every packet is signalled, or with `gentle` from which the share grows to one at twice this
-    /// length; three times `min` when it is left out, and at least `min`. It counts as `min` does.
+    /// Average queue length from which every packet is signalled; with `gentle`, the signal probability reaches one at twice this
+    /// length. At least `min`; by default three times `min`. It is converted to the unit of `min`.
     pub max: Option<Limit>,
-    /// Share of signals just below `max` (max_p); 0 to 1.
+    /// Signal probability just below `max` (max_p); 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub probability: f64,
-    /// Weight of the length that a packet finds in the average (w_q); 0 to 1.
+    /// Weight of the current queue length in the average (w_q); 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub wq: f64,
-    /// Whether above `max` the share grows from `probability` to one, instead of being one at once.
+    /// Whether the signal probability grows from `probability` to one between `max` and twice `max`, instead of being one from
+    /// `max` on.
     pub gentle: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Whether above `max` even ECN-capable packets are dropped.
+    /// Whether ECN-capable packets too are dropped, not marked, while the average is at least `max`.
     pub harddrop: bool,
-    /// Whether short packets are signalled less often, in proportion to their length.
+    /// Whether the signal probability of a packet is proportional to its length.
     pub bytemode: bool,
 }
 
@@ -74,13 +75,13 @@ impl Default for Config {
     }
 }
 
-/// The average and what follows from it; shared with adaptive RED.
+/// The average queue length and the signals that follow from it; shared with adaptive RED.
 #[derive(Debug)]
 pub(crate) struct Detector {
     in_bytes: bool,
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// Share of signals just below `max`.
+    /// Signal probability just below `max`.
     pub(crate) max_p: f64,
     wq: f64,
     gentle: bool,
@@ -88,7 +89,7 @@ pub(crate) struct Detector {
     ecn: bool,
     bytemode: bool,
     mtu: f64,
-    /// What the link needs for a packet of the MTU: an idle time counts as so many packets that found nothing.
+    /// The link's time for a packet of the MTU; each such time that the queue is idle counts as a packet that found it empty.
     service: Span,
     average: f64,
     /// Packets since the last signal; -1 while the average is below `min`.
@@ -96,7 +97,7 @@ pub(crate) struct Detector {
     idle_since: Option<Time>,
 }
 
-/// What a threshold stands for in packets or in bytes.
+/// A threshold on this link, in packets or in bytes, and whether it is in bytes.
 fn length(limit: Limit, link: &Link) -> (f64, bool) {
     match limit.resolve(link) {
         Room::Packets(packets) => (f64::from(packets), false),
@@ -159,7 +160,7 @@ impl Detector {
         self.average(now) / if self.in_bytes { self.mtu } else { 1.0 }
     }
 
-    /// The share of signals at this average, before they are spread by the count.
+    /// The signal probability at this average, before the count spreads the signals.
     pub(crate) fn share(&self, average: f64) -> f64 {
         if average < self.min {
             0.0
@@ -172,7 +173,7 @@ impl Detector {
         }
     }
 
-    /// A packet arrives: takes the queue's length into the average, and marks, drops or passes the packet.
+    /// Updates the average for an arriving packet, and passes, marks or drops the packet.
     pub(crate) fn admit<P: Packet>(
         &mut self,
         mut packet: P,
@@ -198,7 +199,7 @@ impl Detector {
             let scale =
                 if self.bytemode { (f64::from(packet.wire_length()) / self.mtu).min(1.0) } else { 1.0 };
             let rest = 1.0 - self.count as f64 * share;
-            // A signal each 1 to 1/share packets, all equally likely (section 7, method 2).
+            // The next signal comes after 1 to 1/share packets, all equally likely (section 7, method 2).
             if rest > 0.0 && !random.chance(share * scale / rest) {
                 return Some(packet);
             }
@@ -234,7 +235,7 @@ pub struct Red<P> {
     room: Room,
     pub(crate) detector: Detector,
     random: Random,
-    /// When it was last touched.
+    /// The time of the last call.
     now: Time,
 }
 
@@ -322,8 +323,8 @@ mod tests {
 
     #[test]
     fn the_average_follows_the_length_and_decays_while_the_link_is_idle() {
-        // From nothing, n packets that find 50 take the average to 50 (1 - 0.998^n): 5 after 53 (0.998^53 = 0.8993), as the
-        // paper says of a burst of 50 (section 6.1).
+        // From zero, n packets that find 50 raise the average to 50 (1 - 0.998^n): 5 after 53 (0.998^53 = 0.8993), as the paper
+        // computes for a burst of 50 (section 6.1).
         let mut red = detector(&Config::default());
         let (mut fate, mut random) = (TestFate::default(), Random::stream(1, "queue"));
         let backlog = Backlog { packets: 50, bytes: Bytes::new(75_000) };
@@ -332,7 +333,7 @@ mod tests {
             red.admit(TestPacket::new(1500, Ecn::NotEct), backlog, &mut random, Time::ZERO, &mut fate);
         }
         assert!((red.average(Time::ZERO) - 50.0 * (1.0 - 0.899_3)).abs() < 0.01);
-        // Idle for 346.2 ms, in which 346.2 packets could have been sent: half of it is left.
+        // The queue is idle for 346.2 ms, in which 346.2 packets could have been sent: the average halves.
         let before = red.average(Time::ZERO);
         red.empty(Time::ZERO);
         let after = red.average(Time::ZERO + Span::from_micros(346_200));
@@ -341,7 +342,7 @@ mod tests {
 
     #[test]
     fn signals_are_spread_evenly_over_the_packets_between_them() {
-        // At an average of 10 the share is 0.01: gaps from 1 to 100 packets, 50.5 on average, all equally likely.
+        // At an average of 10 the probability is 0.01: gaps are 1 to 100 packets, 50.5 on average, all equally likely.
         let mut red = detector(&Config::default());
         let (mut fate, mut random) = (TestFate::default(), Random::stream(1, "queue"));
         let backlog = Backlog { packets: 10, bytes: Bytes::new(15_000) };

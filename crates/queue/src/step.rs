@@ -1,6 +1,6 @@
-//! A step: first in, first out, and every ECN-capable packet that finds more than the threshold is marked. By the length of the
-//! queue on arrival this is what DCTCP is made for (RFC 8257, section 4.1; Alizadeh et al., "Data Center TCP", 2010, section
-//! 3.1, where the threshold is K); by the time spent in the queue, at its end, it is the step of L4S (RFC 9332, section 2.4).
+//! A step: a first-in, first-out queue that marks every ECN-capable packet above a threshold. Applied to the queue length on
+//! arrival, this is the marking of DCTCP (RFC 8257, section 4.1; Alizadeh et al., "Data Center TCP", 2010, section 3.1, where the
+//! threshold is K). Applied to the sojourn of a packet that leaves, it is the step of L4S (RFC 9332, section 2.4).
 
 use crate::limit::Room;
 use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
@@ -13,15 +13,15 @@ use weir_base::{Bytes, Packet, Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, the packet being sent not counted.
+    /// How much the queue holds, beside the packet that is being sent.
     pub limit: Limit,
-    /// Above this much packets are marked (K). A time counts as the bytes that the link sends in it, and packets, by
-    /// `sojourn`, as the time that it needs for them: both at its initial rate.
+    /// Packets above this threshold (K) are marked. With `measure` `length`, a time means the bytes that the link sends in it; with
+    /// `sojourn`, packets and bytes mean the time that the link needs for them; both at the link's initial rate.
     pub threshold: Limit,
-    /// What is compared with the threshold.
+    /// The quantity that is compared with the threshold.
     pub measure: Measure,
-    /// Whether packets that cannot be marked are dropped instead, as a switch does that has RED at this threshold; else they
-    /// pass.
+    /// Whether packets above the threshold that are not ECN-capable are dropped, as by a switch with RED at this threshold; if not,
+    /// they pass.
     pub drop_incapable: bool,
 }
 
@@ -31,7 +31,7 @@ impl crate::Parameters for Config {
     }
 }
 
-/// What is compared with a step's threshold.
+/// The quantity that is compared with a step's threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
@@ -46,7 +46,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             limit: Limit::Packets(1000),
-            // What the paper of 2010 uses at 1 Gbit/s (section 3.5).
+            // The threshold of the paper of 2010 at 1 Gbit/s (section 3.5).
             threshold: Limit::Packets(20),
             measure: Measure::Length,
             drop_incapable: false,
@@ -85,7 +85,7 @@ impl<P: Packet> Step<P> {
         }
     }
 
-    /// Whether a packet that arrives finds more than the threshold.
+    /// Whether an arriving packet finds a queue longer than the threshold.
     #[inline]
     fn is_long(&self) -> bool {
         match self.threshold {
@@ -101,7 +101,7 @@ impl<P: Packet> Step<P> {
         matches!(self.threshold, Threshold::Sojourn(most) if now.since(packet.arrived()) > most)
     }
 
-    /// Marks a packet that is above the threshold; gives it back unless it was dropped.
+    /// Marks a packet above the threshold; returns it unless it was dropped.
     #[inline]
     fn signal(&self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         if packet.ecn().is_capable() {
@@ -115,7 +115,7 @@ impl<P: Packet> Step<P> {
     }
 }
 
-/// A threshold as the time that the link needs for it.
+/// A threshold as a time: the time that the link needs to send it.
 fn time_of(threshold: Limit, link: &Link) -> Span {
     match threshold {
         Limit::Time(span) => span,
@@ -180,7 +180,7 @@ mod tests {
     fn threshold(text: &str) -> Config {
         Config { threshold: text.parse().unwrap(), ..Config::default() }
     }
-    /// So many packets arrive at once; which of them are marked on arrival, counted from 1.
+    /// `count` packets arrive at once: the numbers, from 1, of those that are marked on arrival.
     fn marked_on_arrival(config: Config, count: u64) -> Vec<u64> {
         let (mut step, mut fate) = (step(config), TestFate::default());
         (1..=count)
@@ -235,7 +235,7 @@ mod tests {
             }
             assert_eq!((fate.dropped, fate.dropped_full, fate.marked), (dropped, 0, 0));
         }
-        // Of four late ones the last is late too: nothing leaves.
+        // All four packets are late: none leaves.
         let config = Config { drop_incapable: true, measure: Measure::Sojourn, ..threshold("2 ms") };
         let (mut step, mut fate) = (step(config), TestFate::default());
         for _ in 0..4 {

@@ -1,10 +1,10 @@
-//! Packets of many queues in one slab: each queue is a chain of places, places that become free are used again. Nothing is
-//! allocated per packet once the slab has grown to the most that was ever queued, and an empty queue costs eight bytes.
+//! One slab for the packets of many queues. Each queue is a chain of places in the slab, and free places are reused. Once the slab
+//! has grown to the largest backlog so far, no packet needs an allocation. An empty queue takes eight bytes.
 
-/// No place, which is beyond all places.
+/// The index of no place; larger than every place's index.
 const NONE: u32 = u32::MAX;
 
-/// The packets.
+/// The slab: places with a packet, if any, and the index of the next place in the chain or in the list of free places.
 #[derive(Debug)]
 pub(crate) struct Store<P> {
     places: Vec<(Option<P>, u32)>,

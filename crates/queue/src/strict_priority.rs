@@ -1,5 +1,5 @@
-//! Strict priority: bands with a queue each, and a packet is taken from the first that has one. What is in a later band waits for
-//! as long as there is anything before it (Linux `sch_prio`).
+//! Strict priority: bands with a queue each. The next packet comes from the first band that can send one; later bands wait as
+//! long as an earlier one can send (Linux `sch_prio`).
 
 use crate::bands::{self, Bands, Filter};
 use crate::{Backlog, Fate, Link, Queue};
@@ -11,8 +11,8 @@ use weir_base::{Ecn, Packet, Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The bands, first served first; 1 to 16. A packet goes to the first band that takes it, or to the last. By default L4S
-    /// packets (ECT(1), CE) go before all others.
+    /// The bands, highest priority first; 1 to 16. A packet goes to the first band whose lists match it, or else to the last. By
+    /// default L4S packets (ECT(1), CE) have priority over all others.
     #[serde(deserialize_with = "bands::list")]
     pub bands: Vec<Band>,
 }
@@ -23,18 +23,18 @@ impl crate::Parameters for Config {
     }
 }
 
-/// A band: which packets it takes, and its queue.
+/// A band: the packets it takes, and its queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Band {
-    /// Codepoints on arrival: any of these (`["ect1", "ce"]`). Every codepoint when it is left out.
+    /// ECN codepoints that the band takes, as packets arrive with them (`["ect1", "ce"]`). Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Vec<Ecn>>,
-    /// Flows: any of these, numbered from 0 in the order of the run. Every flow when it is left out.
+    /// Flows that the band takes, numbered from 0 in the order of the run. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<u32>>,
-    /// Its queue; by default tail drop of 1000 packets.
+    /// The band's queue; by default tail drop of 1000 packets.
     #[schemars(schema_with = "bands::nested")]
     pub queue: crate::Config,
 }

@@ -1,4 +1,4 @@
-//! Tail drop: first in, first out, and what does not fit is dropped on arrival. The queue that most of the Internet has.
+//! Tail drop: a first-in, first-out queue that drops arriving packets when it is full. Most queues of the Internet are such.
 
 use crate::limit::Room;
 use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
@@ -11,7 +11,7 @@ use weir_base::{FlowId, Packet, Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, the packet being sent not counted.
+    /// How much the queue holds, beside the packet that is being sent.
     pub limit: Limit,
 }
 
@@ -57,7 +57,7 @@ impl<P: Packet> Queue<P> for TailDrop<P> {
         Some(packet)
     }
 
-    /// What fits leaves an empty queue as it came.
+    /// A packet that fits leaves an empty queue unchanged.
     #[inline]
     fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         if self.room.fits(self.backlog, packet.wire_length()) {

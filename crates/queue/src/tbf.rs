@@ -1,9 +1,9 @@
-//! Token bucket filter: a shaper that sends at a rate, and in bursts as far as a bucket of tokens allows (Linux `sch_tbf`), in the
-//! kernel's integers. Tokens are nanoseconds: a packet costs the time that its bytes take at the rate, the bucket holds the time
-//! that the burst takes. A second bucket, with a higher rate, may limit the rate within a burst.
+//! Token bucket filter: a shaper that sends at a rate, with bursts up to the size of a bucket of tokens (Linux `sch_tbf`), in the
+//! kernel's integers. Tokens are nanoseconds: a packet costs the time that its bytes take at the rate, and the bucket holds the
+//! time that the burst takes. A second bucket, with a higher rate, may limit the rate within a burst.
 //!
-//! One difference: the kernel's timer may fire late, and what it is late is made up for from the bucket; here a packet departs
-//! at the very nanosecond at which there are tokens enough, or at the next tick of a coarse `timer`.
+//! One difference: the kernel's timer may fire late, and the tokens of that delay stay in the bucket. Here a packet departs at the
+//! nanosecond at which there are enough tokens, or at the next tick of a coarse `timer`.
 
 use crate::psched::{ETHERNET_HEADER, LinuxRate};
 use crate::{Backlog, Discipline, DropReason, Fate, Limit, Link, Queue, bands, parameter};
@@ -16,29 +16,31 @@ use weir_base::{Bytes, FlowId, Packet, Random, Rate, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 pub struct Config {
-    /// Rate at which it sends in the long run, counted in IP bytes and `overhead`; at least 8 bit/s.
+    /// Long-term sending rate, counted in IP bytes plus `overhead`; at least 8 bit/s.
     #[serde(deserialize_with = "parameter::rate")]
     pub rate: Rate,
-    /// Size of the bucket: what it may send at once after a rest; 64 B to 1 GiB. A packet that is larger, `overhead` included, is
-    /// dropped.
+    /// Size of the bucket: the bytes that the shaper may send at once after an idle time; 64 B to 1 GiB. A packet that is larger,
+    /// `overhead` included, is dropped.
     #[serde(deserialize_with = "parameter::burst")]
     pub burst: Bytes,
-    /// What may wait, `overhead` included: a size (Linux's `limit`), or a time (Linux's `latency`) for what the rate sends in it
-    /// and a burst.
+    /// Most bytes that may wait, `overhead` included: a size (Linux's `limit`), or a time (Linux's `latency`), which means the bytes
+    /// that the rate sends in it plus a burst.
     pub limit: Limit,
-    /// Rate within a burst, above `rate`; without it a burst leaves as fast as the link allows.
+    /// Rate within a burst, above `rate`. By default a burst leaves at the rate of the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peakrate: Option<Rate>,
-    /// Size of the bucket of `peakrate`, which means nothing without it; by default one packet of the link's MTU and `overhead`.
+    /// Size of the bucket of `peakrate`; by default one packet of the link's MTU plus `overhead`. It has no effect without `peakrate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
-    /// Bytes that each packet counts beside its IP length. Linux counts Ethernet's header of 14 B.
+    /// Bytes that each packet counts in addition to its IP length. Linux counts Ethernet's header of 14 B.
     pub overhead: Bytes,
-    /// The tick by which a packet that waits for tokens is woken, from the start of the run on: 4 ms in a kernel of 250 Hz without
-    /// high-resolution timers. By default it is woken at the nanosecond. What the bucket cannot hold of a tick is lost.
+    /// Tick of the timer that wakes a packet waiting for tokens, counted from the start of the run: 4 ms in a kernel of 250 Hz
+    /// without high-resolution timers. By default the timer is exact to the nanosecond. Tokens beyond the size of the bucket that
+    /// come in during a tick are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<Span>,
-    /// The queue in which packets wait, instead of first in, first out with `limit`, which then means nothing.
+    /// The queue in which packets wait. By default they wait first in, first out, up to `limit`; with a queue here, `limit` has no
+    /// effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "bands::nested")]
     pub queue: Option<Box<crate::Config>>,
@@ -58,7 +60,7 @@ impl crate::Parameters for Config {
 }
 
 impl Config {
-    /// The buckets, full, and the longest packet that ever has tokens enough.
+    /// The full buckets of `rate` and `peakrate`, and the length of the longest packet that full buckets can send.
     fn buckets(&self, link: &Link) -> (Bucket, Option<Bucket>, u64) {
         let mtu = self.mtu_on(link);
         let peak = self.peakrate.map(|peak| Bucket::full(LinuxRate::new(peak), mtu));
@@ -66,11 +68,11 @@ impl Config {
         (Bucket::full(LinuxRate::new(self.rate), self.burst), peak, longest.get())
     }
 
-    /// What may wait, in bytes.
+    /// Most bytes that may wait, `overhead` included.
     fn limit_on(&self, link: &Link) -> u64 {
         let bytes = match self.limit {
             Limit::Bytes(bytes) => bytes,
-            // What `tc` computes from a latency, of both buckets the lesser.
+            // `tc` computes the bytes of a latency for both buckets and takes the smaller result.
             Limit::Time(latency) => {
                 let limit = LinuxRate::new(self.rate).bytes_in(latency) + self.burst;
                 let peak = self.peakrate.map(LinuxRate::new);
@@ -147,18 +149,18 @@ impl Bucket {
         Bucket { rate, size: nanos, tokens: nanos }
     }
 
-    /// What would be left after a packet of this length, when so much time has passed; negative when it lacks so much.
+    /// The tokens after `elapsed` nanoseconds and a packet of this length; negative if tokens are lacking.
     fn after(&self, elapsed: i64, length: u64) -> i64 {
         (self.tokens + elapsed).min(self.size) - self.rate.nanos(length)
     }
 }
 
-/// Packets in waiting.
+/// The packets that wait.
 #[derive(Debug)]
 enum Waiting<P> {
-    /// First in, first out, and so many bytes, overhead included.
+    /// A first-in, first-out queue; `limit` and `bytes` include the overhead.
     Fifo { packets: VecDeque<P>, limit: u64, bytes: u64 },
-    /// Another discipline. The packet that is to leave next is taken out of it ahead of time, as the kernel does.
+    /// Another discipline. The next packet is taken out of it ahead of time, as in the kernel.
     Queue { queue: Box<Discipline<P>>, next: Option<P> },
 }
 
@@ -168,11 +170,11 @@ pub struct Tbf<P> {
     link: Link,
     rate: Bucket,
     peak: Option<Bucket>,
-    /// When the tokens were counted.
+    /// The time of the token counts.
     counted: Time,
     overhead: u64,
     timer: Option<Span>,
-    /// The longest packet that ever has tokens enough, overhead included.
+    /// Length of the longest packet that full buckets can send, overhead included.
     longest: u64,
     waiting: Waiting<P>,
 }
@@ -200,7 +202,7 @@ impl<P: Packet> Tbf<P> {
         u64::from(packet.wire_length()) + self.overhead
     }
 
-    /// The packet that is to leave next.
+    /// The packet that leaves next.
     fn next(&self) -> Option<&P> {
         match &self.waiting {
             Waiting::Fifo { packets, .. } => packets.front(),
@@ -208,12 +210,12 @@ impl<P: Packet> Tbf<P> {
         }
     }
 
-    /// Time since the tokens were counted, as far as it can fill the bucket.
+    /// Nanoseconds since the tokens were counted, at most the time that fills the bucket.
     fn elapsed(&self, now: Time) -> i64 {
         now.since(self.counted).as_nanos().min(self.rate.size as u64) as i64
     }
 
-    /// The tokens of both buckets after a packet of this length leaves now.
+    /// The tokens of the buckets of `rate` and `peakrate` if a packet of this length left now.
     fn after(&self, length: u64, now: Time) -> (i64, i64) {
         let elapsed = self.elapsed(now);
         let peak = self.peak.as_ref().map_or(0, |peak| peak.after(elapsed, length));
@@ -222,7 +224,7 @@ impl<P: Packet> Tbf<P> {
 }
 
 impl<P> Waiting<P> {
-    /// Sees to it that the next packet is known, if there is one.
+    /// Takes the next packet out of an inner discipline, unless that has been done.
     fn look_ahead(&mut self, now: Time, fate: &mut dyn Fate<P>)
     where
         P: Packet,
@@ -277,8 +279,8 @@ impl<P: Packet> Queue<P> for Tbf<P> {
         packet
     }
 
-    /// The buckets are full again, as in the kernel (`tbf_change`); what waits stays, but for packets that would never have tokens
-    /// enough.
+    /// Fills the buckets, as the kernel does (`tbf_change`). Waiting packets stay, except those too long for the new buckets, which
+    /// are dropped.
     fn reconfigure(&mut self, config: &crate::Config, now: Time, fate: &mut dyn Fate<P>) {
         let crate::Config::Tbf(config) = config else { return };
         (self.rate, self.peak, self.longest) = config.buckets(&self.link);
@@ -312,12 +314,12 @@ impl<P: Packet> Queue<P> for Tbf<P> {
 
     fn departs(&self, now: Time) -> Option<Time> {
         let Some(next) = self.next() else {
-            // What waits behind another shaper is not known ahead of time.
+            // The next packet behind another shaper is not known ahead of time.
             let Waiting::Queue { queue, .. } = &self.waiting else { return None };
             return queue.departs(now);
         };
         let (tokens, peak_tokens) = self.after(self.length(next), now);
-        // Only what has passed counts that fits into the bucket.
+        // The elapsed time counts only as far as it fills the bucket.
         let at = now + Span::from_nanos((-tokens.min(peak_tokens)).max(0) as u64);
         Some(match self.timer {
             Some(tick) if at > now => {
@@ -348,7 +350,7 @@ impl<P: Packet> Queue<P> for Tbf<P> {
     }
 
     fn state(&self, report: &mut dyn FnMut(&str, f64)) {
-        // As of the last departure.
+        // Tokens at the last departure.
         report("tokens_ms", self.rate.tokens as f64 / 1e6);
         if let Some(peak) = &self.peak {
             report("peak_tokens_ms", peak.tokens as f64 / 1e6);

@@ -44,7 +44,7 @@ impl Packet for TestPacket {
     }
 }
 
-/// Counts what happened.
+/// Counts drops and marks.
 #[derive(Debug, Default)]
 pub(crate) struct TestFate {
     pub dropped: u64,
@@ -54,7 +54,7 @@ pub(crate) struct TestFate {
     /// Drops of flows 0 to 3.
     pub by_flow: [u64; 4],
     pub dropped_bytes: u64,
-    /// Drops of packets that could have been marked, as a signal.
+    /// Signals that dropped a packet although it was ECN-capable.
     pub dropped_capable: u64,
 }
 

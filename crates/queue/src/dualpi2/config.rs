@@ -1,4 +1,4 @@
-//! The parameters of DualPI2, and the documented sets of them.
+//! The parameters of DualPI2 and its presets.
 
 use crate::{Limit, parameter};
 use schemars::JsonSchema;
@@ -6,78 +6,78 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::{Map, Value};
 use weir_base::{Bytes, Span};
 
-/// Parameters of DualPI2, named as Linux and RFC 9332 name them. What is left out comes from the preset.
+/// Parameters of DualPI2, named as Linux and RFC 9332 name them. The preset gives the default of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 pub struct Config {
-    /// Where all other parameters come from that are not written. `rfc9332`: RFC 9332, appendix A, which is what Linux 6.17 and
-    /// later have as defaults. `thesis`: the DualPI2 of "Destruction Testing: Ultra-Low Delay using Dual Queue Coupled AQM"
+    /// Set of parameters that gives the default of every other one. `rfc9332`: RFC 9332, appendix A, the defaults of Linux 6.17 and
+    /// later. `thesis`: the DualPI2 of "Destruction Testing: Ultra-Low Delay using Dual Queue Coupled AQM"
     /// (University of Oslo, 2017), section 11.1: limit 1000 packets, alpha 5/16, beta 50/16, time-shifted by 30 ms. `weir`:
     /// `rfc9332` with `step_burst`, `overload_control`, `overload_priority` and `limit_patience` switched on
     /// (docs/dualpi2-weir.md).
     pub preset: Preset,
-    /// How much both queues hold together.
+    /// How much both queues together hold.
     pub limit: Limit,
-    /// How many IP bytes both queues hold together, whatever `limit` is; not limited when it is left out.
+    /// How many IP bytes both queues together hold, a limit in addition to `limit`. No such limit by default.
     pub memory_limit: Option<Bytes>,
-    /// The delay to hold in the classic queue.
+    /// Target delay of the classic queue.
     pub target: Span,
-    /// How often the base probability p' is computed anew; at least 100 us.
+    /// How often the base probability p' is updated; at least 100 us.
     #[serde(deserialize_with = "parameter::period")]
     pub tupdate: Span,
-    /// Weight of the distance from the target, in 1/s, on p'; 0 to 100.
+    /// Weight of the delay's deviation from the target in p', in 1/s; 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub alpha: f64,
-    /// Weight of the change since the last update, in 1/s, on p'; 0 to 100.
+    /// Weight of the delay's change since the last update in p', in 1/s; 0 to 100.
     #[serde(deserialize_with = "parameter::weight")]
     pub beta: f64,
-    /// k: L4S packets are marked with probability k p', classic ones signalled with p'^2; 0 to 255.
+    /// Coupling factor k; 0 to 255. L4S packets are marked with probability k p', classic ones signalled with p'^2.
     #[serde(deserialize_with = "parameter::coupling")]
     pub coupling_factor: f64,
-    /// Above this, an L4S packet is marked as it leaves: a time is compared with its sojourn, a number of packets or bytes with
-    /// what is left in the L4S queue.
+    /// Threshold above which an L4S packet is marked as it leaves. A time is compared with the packet's sojourn, a number of packets
+    /// or bytes with the rest of the L4S queue.
     pub step_thresh: Limit,
-    /// Over this time above `step_thresh` the probability of a mark rises from nothing to one, a ramp instead of a step
-    /// (RFC 9332, appendix A.1, `laqm`); only with a `step_thresh` in time.
+    /// Width of a ramp that replaces the step: the marking probability rises from 0 at `step_thresh` to 1 this time above it
+    /// (RFC 9332, appendix A.1, `laqm`). Only with a `step_thresh` in time.
     pub ramp: Span,
-    /// A packet of a burst is spared from the step up to this time above `step_thresh`: one that leaves within `burst_window`
-    /// after the L4S queue was last empty. "0 s" spares none; only with a `step_thresh` in time.
+    /// How much `step_thresh` is raised for a burst: for packets that leave within `burst_window` after the L4S queue was last
+    /// empty. "0 s" raises it for none. Only with a `step_thresh` in time.
     pub step_burst: Span,
-    /// How long after the L4S queue was last empty its packets are taken for a burst, not for a standing queue.
+    /// How long after the L4S queue was last empty its packets count as a burst, not as a standing queue.
     pub burst_window: Span,
-    /// An L4S packet that found fewer packets than this in the L4S queue is spared from the step.
+    /// The step does not mark an L4S packet that found fewer packets than this in the L4S queue.
     pub min_qlen_step: u32,
-    /// With less than so many packets of the MTU queued, p' gives no signals.
+    /// p' gives no signals while fewer bytes are queued than this many packets of the MTU have.
     pub min_backlog: u32,
     /// Which packets go into the L4S queue.
     pub ecn_mask: Mask,
     /// Which queue is served next when both hold packets.
     pub scheduler: Scheduler,
-    /// Share of the link that weighted round robin leaves to the classic queue; 0 to 1.
+    /// Share of the link that weighted round robin guarantees the classic queue; 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub classic_protection: f64,
-    /// How much longer than an L4S packet a classic one must have waited to go first, in a time-shifted FIFO.
+    /// The time-shifted FIFO sends a classic packet first if it has waited longer than the L4S packet by more than this.
     pub t_shift: Span,
-    /// Whether p' decides when a packet arrives, instead of when it leaves.
+    /// Whether p' is applied when a packet arrives, instead of when it leaves.
     pub drop_early: bool,
-    /// Whether in overload L4S packets are dropped with the classic probability. If not, p' is held at 1/k at most, and only the
-    /// limit drops L4S packets.
+    /// Whether L4S packets are dropped in overload, as `overload_control` says. If not, p' is at most 1/k, and only the limit drops
+    /// L4S packets.
     pub drop_overload: bool,
     /// L4S marking probability k p' from which the queue is overloaded; 0 to 1.
     #[serde(deserialize_with = "parameter::share")]
     pub l_drop: f64,
-    /// What decides how many L4S packets are dropped in overload, with `drop_overload`.
+    /// Which probability drops L4S packets in overload. It has no effect without `drop_overload`.
     pub overload_control: OverloadControl,
-    /// The delay of the L4S queue that a separate controller holds by drops.
+    /// Target delay of the L4S queue for the drops of a separate controller.
     pub overload_target: Span,
     /// Which queue weighted round robin prefers while a separate controller drops from the L4S queue.
     pub overload_priority: OverloadPriority,
-    /// When a queue has lost packets for lack of room for so long, throughout, p' rises at once to what drops as many; "0 s"
-    /// is never.
+    /// When a full queue has dropped packets in every interval for this long, p' rises at once to the probability that drops as
+    /// many. "0 s": never.
     pub limit_patience: Span,
-    /// What marks L4S packets that are not dropped in overload.
+    /// What marks the L4S packets that are not dropped in overload.
     pub overload_marking: OverloadMarking,
-    /// Which delay p' is computed from.
+    /// The delay from which p' is computed.
     pub delay: Delay,
 }
 
@@ -99,9 +99,9 @@ pub enum Preset {
     #[default]
     #[serde(alias = "linux")]
     Rfc9332,
-    /// The study of 2017.
+    /// The study of 2017, "Destruction Testing".
     Thesis,
-    /// What beats the study.
+    /// `rfc9332` with weir's additions for bursts and overload.
     Weir,
 }
 
@@ -112,7 +112,7 @@ pub enum Preset {
 pub enum Mask {
     /// ECT(1) and CE (RFC 9331).
     L4sEct,
-    /// All ECN-capable ones, as suits DCTCP with ECT(0).
+    /// All ECN-capable packets, for DCTCP with ECT(0).
     AnyEct,
 }
 
@@ -123,9 +123,9 @@ pub enum Mask {
 pub enum Scheduler {
     /// Weighted round robin by bytes with `classic_protection`.
     Wrr,
-    /// The packet that has waited longer, `t_shift` added to that of L4S.
+    /// The packet that has waited longer, with `t_shift` added to the wait of the L4S packet.
     TimeShifted,
-    /// Always L4S.
+    /// Always the L4S queue.
     Strict,
 }
 
@@ -134,10 +134,10 @@ pub enum Scheduler {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum OverloadControl {
-    /// From `l_drop` on, with the probability of classic drops, p'^2; not at all below.
+    /// With the probability of classic drops, p'^2, while k p' is at least `l_drop`; no drops below that.
     Coupled,
-    /// With the square of a probability q of a controller of their own that holds `overload_target`; classic packets are dropped
-    /// with the square of the larger of p' and q / k.
+    /// With probability q^2, where q comes from a controller of the L4S queue alone that holds `overload_target`. Classic packets
+    /// are dropped with the square of the larger of p' and q / k.
     Separate,
 }
 
@@ -146,38 +146,38 @@ pub enum OverloadControl {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum OverloadPriority {
-    /// L4S, as ever.
+    /// L4S, as without overload.
     L4s,
-    /// Classic: the weights of the round robin change places.
+    /// Classic: the round robin swaps the weights of the queues.
     Classic,
 }
 
-/// Marks of L4S packets in overload.
+/// What marks L4S packets in overload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum OverloadMarking {
-    /// The coupled probability, which is one then: all are marked.
+    /// The coupled probability k p', at most 1.
     Coupled,
     /// Only `step_thresh`.
     Step,
 }
 
-/// The delay that the controller sees.
+/// The delay from which the controller computes p'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum Delay {
-    /// That of the packet that has waited longest in either queue.
+    /// The delay of the packet that has waited longest in either queue.
     Longest,
-    /// That of the classic queue; that of the L4S queue only while there is no classic packet.
+    /// The delay of the classic queue, or of the L4S queue while the classic queue is empty.
     ClassicFirst,
-    /// That of the classic queue, none while it is empty.
+    /// The delay of the classic queue; zero while it is empty.
     Classic,
 }
 
 impl Preset {
-    /// All parameters of the set.
+    /// All parameters of the preset.
     pub fn config(self) -> Config {
         let rfc9332 = Config {
             preset: self,
@@ -213,12 +213,12 @@ impl Preset {
             Preset::Rfc9332 => rfc9332,
             Preset::Thesis => Config {
                 limit: Limit::Packets(1000),
-                // The study's implementation keeps p'/2 of its paper, which is p' here, and applies these to it.
+                // The study's implementation keeps half of its paper's p', which is p' here, and applies these weights to it.
                 alpha: 0.3125,
                 beta: 3.125,
                 // Its paper marks by the threshold only with two packets queued: one beside the packet itself. The authors' `sch_pi2`
-                // of that time (`pi2_qdisc_dequeue`) asks whether one is left as the packet leaves; here, as in Linux, whether one
-                // was there as it came.
+                // of that time (`pi2_qdisc_dequeue`) checks for a further packet as the packet leaves; Linux and weir check as it
+                // arrives.
                 min_qlen_step: 1,
                 min_backlog: 0,
                 scheduler: Scheduler::TimeShifted,
@@ -230,7 +230,7 @@ impl Preset {
                 step_burst: Span::from_micros(800),
                 overload_control: OverloadControl::Separate,
                 overload_priority: OverloadPriority::Classic,
-                // The longest round-trip time that CoDel too takes for the usual case (RFC 8289, section 4.2).
+                // CoDel's interval: the longest round-trip time in the usual case (RFC 8289, section 4.2).
                 limit_patience: Span::from_millis(100),
                 delay: Delay::Classic,
                 ..rfc9332

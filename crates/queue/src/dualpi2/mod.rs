@@ -1,6 +1,6 @@
-//! DualPI2: two queues, one for L4S traffic (ECT(1), CE) with a shallow marking threshold, one for classic traffic under PI2; the
-//! classic controller's base probability p' is squared for classic packets and, times k, marks those of L4S, so that flows of
-//! both kinds get about equal rates (RFC 9332; Linux `sch_dualpi2`).
+//! DualPI2: a queue for L4S traffic (ECT(1), CE) with a shallow marking threshold, and a queue for classic traffic under PI2. The
+//! classic controller's base probability p' is squared for classic packets and multiplied by k for the marks of L4S packets, so
+//! that flows of both kinds get about equal rates (RFC 9332; Linux `sch_dualpi2`).
 //!
 //! The controller's variable is p' of RFC 9332: p_C = p'^2, p_CL = k p', overload from p' = 1/k on.
 
@@ -22,7 +22,7 @@ use weir_base::{Bytes, Ecn, Packet, Random, Span, Time};
 /// Weights of the round robin are whole percents, as in Linux.
 const WHOLE: i64 = 100;
 
-/// Where the step is.
+/// The threshold of the step.
 #[derive(Debug, Clone, Copy)]
 enum Threshold {
     Sojourn(Span),
@@ -33,32 +33,32 @@ enum Threshold {
 #[derive(Debug)]
 pub struct DualPi2<P> {
     classic: VecDeque<P>,
-    /// Each with whether the step applies to it.
+    /// Each packet with whether the step applies to it.
     l4s: VecDeque<(P, bool)>,
     classic_backlog: Backlog,
     l4s_backlog: Backlog,
     room: Room,
     memory: Room,
     pi: Pi,
-    /// The controller of L4S drops, where it is a separate one.
+    /// The separate controller of L4S drops; `None` if p' decides about them.
     separate: Option<Separate>,
-    /// What the classic queue has lost, and the L4S queue.
+    /// Losses of the classic and of the L4S queue.
     losses: [Losses; 2],
     /// When the L4S queue was last empty.
     l4s_empty: Time,
     config: Config,
     threshold: Threshold,
-    /// With fewer bytes than this, p' gives no signals.
+    /// p' gives no signals while fewer bytes than this are queued.
     small: Bytes,
     /// Weights of the classic and the L4S queue.
     weights: [i64; 2],
-    /// Whose turn it is: L4S while it is not positive. In weighted bytes.
+    /// Credit of the round robin, in weighted bytes: L4S is next unless it is positive.
     credit: i64,
     credit_at_rest: i64,
     random: Random,
 }
 
-/// What is done with a packet.
+/// The decision on a packet.
 enum Verdict {
     Pass,
     Mark,
@@ -103,12 +103,12 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// p_CL, as it would be without an upper bound.
+    /// p_CL = k p', not limited to 1.
     fn coupled(&self) -> f64 {
         self.config.coupling_factor * self.pi.probability()
     }
 
-    /// Whether p' is so high that marks say no more.
+    /// Whether k p' has reached `l_drop`, where marks no longer signal a higher p'.
     fn is_saturated(&self) -> bool {
         self.config.drop_overload && self.coupled() >= self.config.l_drop && self.pi.probability() > 0.0
     }
@@ -118,12 +118,12 @@ impl<P: Packet> DualPi2<P> {
         self.separate.as_ref().map_or_else(|| self.is_saturated(), Separate::is_on)
     }
 
-    /// What is squared for the probability of a drop, or of a classic mark.
+    /// The square root of the probability of a drop, or of a classic mark.
     #[inline]
     fn root(&self, l4s: bool) -> f64 {
         match &self.separate {
             Some(separate) if l4s => separate.root(),
-            // The way back of what couples marks: k times the root of classic for L4S.
+            // The coupling of marks in reverse: the root of L4S is k times that of classic.
             Some(separate) => {
                 self.pi.probability().max(separate.root() / self.config.coupling_factor.max(1.0))
             }
@@ -131,7 +131,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Whether L4S is next. At least one queue holds a packet.
+    /// Whether L4S is next. Precondition: a queue holds a packet.
     #[inline]
     fn takes_l4s(&self, now: Time) -> bool {
         let (Some((l4s, _)), Some(classic)) = (self.l4s.front(), self.classic.front()) else {
@@ -146,7 +146,8 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// What p' says to a packet (RFC 9332, appendix A.2; Linux `must_drop`), with `native` for what the L4S queue's own AQM says.
+    /// The decision on a packet by p' and by `native`, the marking probability of the L4S queue's own AQM (RFC 9332, appendix A.2;
+    /// Linux `must_drop`).
     #[inline]
     fn judge(&mut self, l4s: bool, capable: bool, native: f64) -> Verdict {
         let quiet = self.backlog().bytes < self.small;
@@ -173,7 +174,7 @@ impl<P: Packet> DualPi2<P> {
         if marks { Verdict::Mark } else { Verdict::Pass }
     }
 
-    /// The probability of a mark from the L4S queue's own AQM, a step or a ramp (RFC 9332, appendix A.1, `laqm`).
+    /// The marking probability of the L4S queue's own AQM, a step or a ramp (RFC 9332, appendix A.1, `laqm`).
     #[inline]
     fn native(&self, packet: &P, applies: bool, now: Time) -> f64 {
         let above = match self.threshold {
@@ -201,7 +202,7 @@ impl<P: Packet> DualPi2<P> {
         if yields { [l4s, classic] } else { [classic, l4s] }
     }
 
-    /// When a queue's first packet arrived.
+    /// When a queue's first packet arrived; `None` if the queue is empty.
     fn head(&self, l4s: bool) -> Option<Time> {
         if l4s {
             self.l4s.front().map(|(packet, _)| packet.arrived())
@@ -231,7 +232,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Lets what the limit drops raise the probabilities, before an update that is due.
+    /// Raises the probabilities by the drops of the limit, before an update that is due.
     fn learn_from_losses(&mut self, now: Time) {
         let patience = self.config.limit_patience;
         for l4s in [false, true] {
@@ -247,10 +248,11 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Takes the next packet out, with its queue, whether the step applies to it, and what it takes of the credit.
+    /// Takes the next packet out: the packet, whether it was in the L4S queue, whether the step applies to it, and its change of the
+    /// credit.
     #[inline]
     fn take(&mut self, now: Time) -> Option<(P, bool, bool, i64)> {
-        // Where one queue is empty the other has no turn to pay for.
+        // While one queue is empty, packets of the other cost no credit.
         let [classic, l4s] =
             if self.l4s.is_empty() || self.classic.is_empty() { [0, 0] } else { self.weights() };
         if self.takes_l4s(now) {
@@ -266,7 +268,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Gives a packet that arrives back, perhaps marked, and whether it is the L queue's; or drops it.
+    /// Decides on an arriving packet: returns it, perhaps marked, with whether it goes to the L4S queue, or drops it.
     #[inline(always)]
     fn admit(&mut self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<(P, bool)> {
         self.update(now);
@@ -297,7 +299,7 @@ impl<P: Packet> DualPi2<P> {
         Some((packet, l4s))
     }
 
-    /// Gives a packet that was taken out back, perhaps marked, or drops it.
+    /// Decides on a packet that was taken out: returns it, perhaps marked, or drops it.
     #[inline(always)]
     fn release(
         &mut self,
@@ -321,7 +323,7 @@ impl<P: Packet> DualPi2<P> {
                 fate.dropped(packet, reason, now);
                 return None;
             }
-            // One that was marked as it arrived here is not marked again.
+            // A packet that this queue marked on arrival is not marked again.
             Verdict::Mark if packet.ecn() != Ecn::Ce || packet.class() == Ecn::Ce => {
                 packet.mark_ce();
                 fate.marked(&packet, now);
@@ -331,7 +333,7 @@ impl<P: Packet> DualPi2<P> {
         Some(packet)
     }
 
-    /// Whether the step marks a packet that arrives now when it leaves.
+    /// Whether the step applies to a packet that arrives now.
     fn step_applies(&self) -> bool {
         self.l4s_backlog.packets >= self.config.min_qlen_step
     }
@@ -374,7 +376,7 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
             self.l4s_empty = now;
         }
         let applies = self.step_applies();
-        // Its queue is alone with packets, so that it costs the other nothing.
+        // The other queue is empty, so the packet costs no credit.
         self.release(packet, l4s, applies, now, fate)
     }
 

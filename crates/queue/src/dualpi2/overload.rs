@@ -1,12 +1,12 @@
-//! What the preset `weir` does in overload that RFC 9332 does not: the L4S queue has a controller of its own for its drops, and
-//! what the limit drops tells a controller how much too much arrives. docs/dualpi2-weir.md says why, with what each does alone.
+//! Additions of the preset `weir` to RFC 9332 for overload: the L4S queue has a controller of its own for its drops, and the drops
+//! of the limit tell a controller how large the excess is. docs/dualpi2-weir.md gives the reasons and the effect of each alone.
 
 use super::Config;
 use crate::pi::Pi;
 use weir_base::{Span, Time};
 
-/// Drops begin when so large a share is needed, and end when none is: a queue of responsive traffic, whose delay passes the
-/// target only in bursts, stays below it. A guess; PIE too begins to act on what it is sure of from 1 % on (RFC 8033, section 5.1).
+/// Drop probability at which drops begin; they end at zero. A queue of responsive traffic, whose delay is above the target only in
+/// bursts, stays below it. The value is a guess.
 const ONSET: f64 = 0.01;
 
 /// A controller of drops for the L4S queue alone.
@@ -24,12 +24,12 @@ impl Separate {
         }
     }
 
-    /// Whether it drops.
+    /// Whether the controller drops packets.
     pub(super) fn is_on(&self) -> bool {
         self.on
     }
 
-    /// What is squared for the probability of its drops.
+    /// The square root of the drop probability; zero while the controller does not drop.
     pub(super) fn root(&self) -> f64 {
         if self.on { self.pi.probability() } else { 0.0 }
     }
@@ -41,22 +41,22 @@ impl Separate {
     }
 }
 
-/// What one of the queues loses while the limit decides, not its controller.
+/// Packets that one of the queues loses while the limit, not the controller, drops them.
 ///
-/// A full queue's delay cannot rise any more, so the controller sees a small, constant error whatever arrives, and takes seconds
-/// to find a probability that the limit's own drops spell out: the share of packets lost is the share that has to be dropped.
+/// The delay of a full queue cannot rise any further, so the controller sees a small, constant error for any load, and takes
+/// seconds to find the probability. The limit's drops show it directly: the lost share of the packets is the share to drop.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     since: Option<Time>,
-    /// Packets that arrived, those that were dropped for whatever reason, and those that found no room since the last update.
+    /// Packets that arrived, packets dropped for any reason, and packets that found no room (these since the last update).
     pub(super) offered: u64,
     pub(super) lost: u64,
     pub(super) full: u64,
 }
 
 impl Losses {
-    /// Called with each update: what p' has to be at least, once the queue has stood above its target, with drops for lack of
-    /// room in every interval, for so long that responsive senders would have made room.
+    /// Called at each update: the smallest p' that the losses require, or `None`. There is one once the queue has been above its
+    /// target for `patience`, in which responsive senders would have slowed down, with drops for lack of room in every interval.
     pub(super) fn update(&mut self, now: Time, above_target: bool, patience: Span) -> Option<f64> {
         if !above_target || self.full == 0 {
             *self = Losses::default();
@@ -91,7 +91,7 @@ mod tests {
                 losses.update(ms(16 * update), true, Span::from_millis(100)).map(|root| (update, root)),
             );
         }
-        // From 16 ms on, so first at 128 ms (112 ms later), then again after as long.
+        // Losses begin at 16 ms, so the first result is at 128 ms (112 ms later), and the next after the same time.
         assert_eq!(told.iter().map(|(update, _)| *update).collect::<Vec<u64>>(), [8, 16]);
         assert!(told.iter().all(|(_, root)| (root - 0.375f64.sqrt()).abs() < 1e-12), "{told:?}");
     }
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn drops_begin_when_one_percent_is_needed_and_end_when_none_is() {
-        // Target 5 ms, beta 3.2, alpha 0.16. A delay of 30 ms after none is p' = 0.16 x 0.025 + 3.2 x 0.03 = 0.1, whose square is
-        // 1 %; then each update without a queue takes off 0.0008, and the first one 0.096 beside.
+        // Target 5 ms, beta 3.2, alpha 0.16. A delay of 30 ms after zero gives p' = 0.16 x 0.025 + 3.2 x 0.03 = 0.1, whose square is
+        // 1 %. Each later update without a queue subtracts 0.0008, the first of them 0.096 in addition.
         let config = Config::default();
         let mut separate = Separate::new(&config);
         let mut now = Time::ZERO;

@@ -23,13 +23,13 @@ fn offer(queue: &mut DualPi2<TestPacket>, ecn: Ecn, now: Time, fate: &mut TestFa
     packet.arrive(now);
     queue.enqueue(packet, now, fate);
 }
-/// Holds p' where it is: no weights, and p' reached by one step with beta 1 from a delay of `p` seconds.
+/// Sets p' to `p`: one step with alpha 0 and beta 1 from a delay of `p` seconds.
 fn hold(queue: &mut DualPi2<TestPacket>, p: f64) {
     queue.pi = Pi::new(Span::ZERO, Span::from_nanos(1), 0.0, 1.0, 1.0);
     queue.pi.update(Time::from_nanos(1), |_| Some(Span::from_secs_f64(p)));
     assert!((queue.pi.probability() - p).abs() < 1e-9);
 }
-/// Shares of 20,000 packets that were marked and dropped as p' says, with p' held at `p` and the delays left out of it.
+/// Shares of 20,000 packets that p' marked and dropped, with p' held at `p` whatever the delay.
 fn shares(text: &str, p: f64, ecn: Ecn) -> (f64, f64, TestFate) {
     let mut queue = queue(text);
     hold(&mut queue, p);
@@ -78,7 +78,7 @@ fn classic_packets_feel_the_square_and_l4s_packets_k_times_the_base_probability(
 
 #[test]
 fn from_half_on_both_queues_are_dropped_from_by_the_square() {
-    // p' = 0.6 is past 1/k: p_C = 0.36 for all. RFC and Linux mark what is left of L4S, the study leaves that to the step.
+    // p' = 0.6 is above 1/k: p_C = 0.36 for all. The RFC and Linux mark the remaining L4S packets; the study marks by the step only.
     let near = |a: f64, b: f64| (a - b).abs() < 0.015;
     for (preset, rest) in [("rfc9332", 0.64), ("thesis", 0.0)] {
         let text = format!(r#"{{ "preset": "{preset}" }}"#);
@@ -105,7 +105,7 @@ fn without_drops_in_overload_the_base_probability_ends_where_all_of_l4s_is_marke
 
 #[test]
 fn above_the_step_every_l4s_packet_is_marked() {
-    // 1 ms: three arrive at once, and leave after 0, 1 and 1.001 ms.
+    // The step is at 1 ms: three packets arrive at once, and leave after 0, 1 and 1.001 ms.
     let mut queue = queue(r#"{}"#);
     let mut fate = TestFate::default();
     for _ in 0..3 {
@@ -139,7 +139,7 @@ fn a_step_in_packets_looks_at_what_is_left() {
 
 #[test]
 fn a_ramp_rises_linearly_above_the_threshold() {
-    // RFC 9332: from 800 us over 400 us, so 1/4 at 900 us, and all from 1200 us on.
+    // RFC 9332: a ramp from 800 us to 1200 us, so the probability is 1/4 at 900 us and 1 from 1200 us on.
     let queue = queue(r#"{ "step_thresh": "800 us", "ramp": "400 us" }"#);
     let packet = TestPacket::new(1500, Ecn::Ect1);
     for (sojourn, expected) in [(800, 0.0), (900, 0.25), (1100, 0.75), (1200, 1.0), (5000, 1.0)] {
@@ -147,8 +147,8 @@ fn a_ramp_rises_linearly_above_the_threshold() {
     }
 }
 
-/// Twenty packets of each kind wait, the classic ones since `classic_at`, those of L4S since 100 ms: which leave first at
-/// 100 ms.
+/// Twenty packets of each kind wait, the classic ones since `classic_at`, the L4S ones since 100 ms: the order in which they leave
+/// at 100 ms.
 fn order(text: &str, classic_at: Time) -> String {
     let mut queue = queue(text);
     let mut fate = TestFate::default();
@@ -168,7 +168,7 @@ fn order(text: &str, classic_at: Time) -> String {
 
 #[test]
 fn a_time_shifted_fifo_prefers_l4s_until_a_classic_packet_has_waited_longer_by_the_shift() {
-    // Exactly 30 ms longer still goes to L4S; a nanosecond more does not.
+    // L4S still goes first if the classic packet has waited exactly 30 ms longer, but not a nanosecond more.
     let thesis = r#"{ "preset": "thesis" }"#;
     assert_eq!(order(thesis, ms(70)), "LLLLLLLLLLLLLLLLLLLLCC");
     let longer = Time::from_nanos(ms(70).as_nanos() - 1);
@@ -178,8 +178,8 @@ fn a_time_shifted_fifo_prefers_l4s_until_a_classic_packet_has_waited_longer_by_t
 
 #[test]
 fn weighted_round_robin_gives_classic_its_share() {
-    // The credit starts at 1500 (10 - 90): L4S goes while it is not positive, + 10 each, and classic once it is, - 90. So nine
-    // for the start, then one classic for nine of L4S.
+    // The credit starts at 1500 (10 - 90). L4S is next while it is not positive, and adds 10 per byte; classic is next while it is
+    // positive, and subtracts 90. So nine L4S packets leave first, then one classic packet for every nine L4S ones.
     assert_eq!(order("{}", ms(0)), "LLLLLLLLLCLLLLLLLLLCLL");
     assert_eq!(order(r#"{ "classic_protection": 0.5 }"#, ms(0)), "LCLCLCLCLCLCLCLCLCLCLC");
     assert_eq!(order(r#"{ "scheduler": "strict" }"#, ms(0)), "LLLLLLLLLLLLLLLLLLLLCC");
@@ -187,7 +187,7 @@ fn weighted_round_robin_gives_classic_its_share() {
 
 #[test]
 fn the_controller_sees_the_longest_delay_or_that_of_classic_first() {
-    // Classic since 10 ms, L4S since 4 ms, at the update at 16 ms: 6 ms or 12 ms.
+    // A classic packet waits since 10 ms, an L4S one since 4 ms: the delays at the update at 16 ms are 6 ms and 12 ms.
     for (preset, expected) in [("rfc9332", 12), ("thesis", 6)] {
         let mut queue = queue(&format!(r#"{{ "preset": "{preset}" }}"#));
         let mut fate = TestFate::default();
@@ -195,7 +195,7 @@ fn the_controller_sees_the_longest_delay_or_that_of_classic_first() {
         offer(&mut queue, Ecn::Ect0, ms(10), &mut fate);
         queue.update(ms(16));
         assert_eq!(queue.pi.delay(), Span::from_millis(expected));
-        // Without a classic packet both look at L4S.
+        // Without a classic packet both presets use the delay of L4S.
         let mut queue =
             DualPi2::new(&read(&format!(r#"{{ "preset": "{preset}" }}"#)), &LINK, Random::stream(1, "q"));
         offer(&mut queue, Ecn::Ect1, ms(4), &mut fate);
@@ -247,8 +247,8 @@ fn limits_in_packets_and_in_bytes_hold_for_both_queues_together() {
 
 #[test]
 fn a_burst_is_spared_from_the_step_and_a_standing_queue_is_not() {
-    // Step 1 ms, bursts 0.8 ms more, for 5 ms after the queue was empty. Twenty arrive at once at 0: which of those that leave
-    // after this many microseconds are marked.
+    // The step is at 1 ms, and at 1.8 ms for bursts, for 5 ms after the queue was empty. Ten packets arrive at 0 and ten at 4 ms:
+    // whether the packet that leaves after this many microseconds is marked.
     let marked = |text: &str, at: u64| {
         let mut queue = queue(text);
         let mut fate = TestFate::default();
@@ -261,7 +261,7 @@ fn a_burst_is_spared_from_the_step_and_a_standing_queue_is_not() {
         queue.dequeue(us(at), &mut fate).unwrap().ecn == Ecn::Ce
     };
     let weir = r#"{ "preset": "weir" }"#;
-    // The last two arrived at 4 ms, when the queue had not been empty for that long.
+    // The last two packets arrived at 4 ms, when the queue had been busy for 4 ms.
     assert_eq!(
         [1000, 1001, 1800, 1801, 5000, 5500].map(|at| marked(weir, at)),
         [false, false, false, true, false, true]
@@ -286,8 +286,8 @@ fn in_overload(text: &str, p: f64, root: f64) -> DualPi2<TestPacket> {
 
 #[test]
 fn with_a_controller_of_its_own_l4s_is_dropped_from_as_much_as_it_needs() {
-    // L4S needs 0.3^2 = 9 %, classic p'^2 = 1 %: it gets (0.3 / 2)^2 = 2.25 %, dropped although it could be marked. Once classic
-    // needs more, 0.4^2 = 16 %, L4S still gets its 9 %. What is left of L4S is marked with 2 p'.
+    // L4S needs 0.3^2 = 9 %, classic p'^2 = 1 %: classic gets (0.3 / 2)^2 = 2.25 %, in drops although its packets are ECN-capable.
+    // Once classic needs more, 0.4^2 = 16 %, L4S still gets its 9 %. The remaining L4S packets are marked with 2 p'.
     let near = |a: u32, b: f64| (f64::from(a) / 2e4 - b).abs() < 0.012;
     for (p, l4s_expected, classic_expected) in [(0.1, 0.09, 0.0225), (0.4, 0.09, 0.16)] {
         let mut queue = in_overload(r#"{ "preset": "weir" }"#, p, 0.3);
@@ -323,15 +323,15 @@ fn while_l4s_is_dropped_from_classic_has_the_larger_weight() {
         left.take(30).map(|packet| if packet.class == Ecn::NotEct { 'C' } else { 'L' }).collect()
     };
     let classic = |order: String| order.chars().skip(10).filter(|c| *c == 'C').count();
-    // Nine of ten against one of ten.
+    // Classic has nine of ten packets, or one of ten.
     assert_eq!(classic(order(r#"{ "preset": "weir" }"#)), 18);
     assert_eq!(classic(order(r#"{ "preset": "weir", "overload_priority": "l4s" }"#)), 2);
 }
 
 #[test]
 fn a_full_queue_finds_its_probability_within_a_fifth_of_a_second() {
-    // 1600 packets/s arrive where 1000 leave, in a buffer of 24 ms above a target of 15 ms: p'^2 = 3/8 is needed, p' = 0.61. By
-    // the delay alone p' climbs by alpha x 9 ms each 16 ms, 0.09 a second, after beta x 24 ms = 0.077.
+    // 1600 packets/s arrive and 1000 leave, the target is 15 ms and the buffer holds 24 ms: p'^2 = 3/8 is needed, p' = 0.61. From
+    // the delay alone p' reaches beta x 24 ms = 0.077 and then rises by alpha x 9 ms each 16 ms, 0.09 a second.
     let after = |text: &str| {
         let (mut queue, mut fate) = (queue(text), TestFate::default());
         for n in 0..320u64 {
@@ -372,7 +372,7 @@ fn presets_give_what_is_not_written() {
     let linux = read(r#"{ "preset": "linux" }"#);
     assert_eq!(linux, Config::default());
     assert_eq!((linux.limit, linux.alpha, linux.beta), (Limit::Packets(10_000), 0.16, 3.2));
-    // Written out, every parameter is spelled out, and reads back as it was.
+    // The serialized form has every parameter, and reads back to the same configuration.
     let text = serde_json::to_string(&thesis).unwrap();
     assert!(text.contains(r#""classic_protection":0.1"#), "{text}");
     assert_eq!(read(&text), thesis);

@@ -1,4 +1,4 @@
-//! Classes that come, change and go while others send.
+//! Adding, changing and removing classes while others send.
 
 use super::{Class, Config, DEPTH, Feed, Htb, Mode, Working};
 use crate::{DropReason, Fate, Queue};
@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_base::{Packet, Random, Time};
 
 impl<P: Packet> Htb<P> {
-    /// Adds a class below another, or a root, and returns its identifier; none when there is no such parent, or its tree would be
-    /// too deep. A leaf that becomes a parent loses the packets that it holds, as in the kernel, and takes no more.
+    /// Adds a class below another, or a root, and returns its identifier; `None` if there is no such parent, or the tree would be
+    /// too deep. A leaf that becomes a parent drops the packets that it holds, as in the kernel, and takes no more.
     pub fn add(
         &mut self,
         config: &Class,
@@ -44,7 +44,7 @@ impl<P: Packet> Htb<P> {
         Some(id as u32)
     }
 
-    /// Gives a class other rates, bursts, quantum and priority; it keeps its tokens and its packets. False when there is no such
+    /// Changes a class's rates, bursts, quantum and priority; the class keeps its tokens and its packets. False if there is no such
     /// class.
     pub fn change(&mut self, id: u32, config: &Class) -> bool {
         let Some(class) = self.class(id) else { return false };
@@ -65,7 +65,7 @@ impl<P: Packet> Htb<P> {
         true
     }
 
-    /// The class of each name.
+    /// The identifier of each class by its name.
     fn by_name(&self) -> BTreeMap<String, u32> {
         let named = |(id, class): (usize, &Option<Box<Working<P>>>)| {
             class.as_ref().map(|class| (class.name.clone(), id as u32))
@@ -73,8 +73,8 @@ impl<P: Packet> Htb<P> {
         self.classes.iter().enumerate().filter_map(named).collect()
     }
 
-    /// Removes a class without children; the packets that it holds are dropped. Its parent becomes a leaf when it was the last
-    /// child, and takes what no other leaf takes. False when there is no such class, or it has children.
+    /// Removes a class without children and drops its packets. If it was its parent's last child, the parent becomes a leaf and
+    /// takes the packets that no other leaf takes. False if there is no such class, or it has children.
     pub fn remove(&mut self, id: u32, now: Time, fate: &mut dyn Fate<P>) -> bool {
         let Some(class) = self.get(id).filter(|class| class.children == 0) else { return false };
         let parent = class.parent;
@@ -98,7 +98,7 @@ impl<P: Packet> Htb<P> {
         true
     }
 
-    /// Drops what a leaf holds, and takes it out of the tree.
+    /// Drops a leaf's packets and deactivates the leaf.
     fn empty(&mut self, id: u32, now: Time, fate: &mut dyn Fate<P>) {
         if self.get(id).is_some_and(|class| class.active != 0) {
             self.deactivate(id);
@@ -112,14 +112,14 @@ impl<P: Packet> Htb<P> {
         self.backlog.bytes = self.backlog.bytes - before.bytes;
     }
 
-    /// Takes new parameters: classes that they do not name are removed, with what they hold; new ones are added; the others change.
+    /// Applies new parameters: removes the classes that they do not name, with their packets, adds new ones, and changes the others.
     pub(super) fn become_like(&mut self, config: &Config, now: Time, fate: &mut dyn Fate<P>) {
         (self.overhead, self.direct_limit) = (config.overhead.get(), config.direct_limit as usize);
         let mut there = self.by_name();
         let named: BTreeSet<&str> = config.classes.iter().map(|class| class.name.as_str()).collect();
         let mut gone: Vec<u32> =
             there.iter().filter(|(name, _)| !named.contains(name.as_str())).map(|(_, id)| *id).collect();
-        // A class goes after its children.
+        // Children are removed before their parents.
         while !gone.is_empty() {
             let before = gone.len();
             gone.retain(|id| !self.remove(*id, now, fate));

@@ -1,4 +1,4 @@
-//! A class: its two buckets, what they allow, and its place in the tree.
+//! A class: its two buckets, the mode that they allow, and its place in the tree.
 
 use super::config::{Class as Config, DEPTH, PRIORITIES};
 use super::feed::Feed;
@@ -6,20 +6,20 @@ use crate::Discipline;
 use crate::psched::LinuxRate;
 use weir_base::{Bytes, Packet, Time};
 
-/// The longest time that tokens are counted over, and the deepest debt (`mbuffer`).
+/// The longest time over which tokens are counted, and the largest debt of tokens, in nanoseconds (`mbuffer`).
 const LONGEST: i64 = 60_000_000_000;
-/// A leaf's quantum is its rate in bytes a second over this (`r2q` of `tc`), within these bounds.
+/// A leaf's default quantum is its rate in bytes a second divided by this (`r2q` of `tc`), within the bounds below.
 const RATE_TO_QUANTUM: u64 = 10;
 const QUANTA: [u64; 2] = [1000, 200_000];
 
 /// What a class may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Nothing: it is above its ceiling.
+    /// Not send: the class is above its ceiling.
     CannotSend,
-    /// Send what its parent lends: it is above its rate.
+    /// Send with tokens borrowed from its parent: the class is above its rate.
     MayBorrow,
-    /// Send.
+    /// Send with its own tokens.
     CanSend,
 }
 
@@ -38,14 +38,14 @@ impl Bucket {
         Bucket { rate, size, tokens: size }
     }
 
-    /// Takes a packet's tokens out after so much time.
+    /// Adds the tokens of `elapsed` nanoseconds and takes a packet's tokens out.
     fn charge(&mut self, bytes: u64, elapsed: i64) {
         let tokens = (self.tokens + elapsed).min(self.size) - self.rate.nanos(bytes);
         self.tokens = if tokens <= -LONGEST { 1 - LONGEST } else { tokens };
     }
 }
 
-/// A class at work.
+/// A class with its state.
 #[derive(Debug)]
 pub(super) struct Class<P> {
     pub(super) name: String,
@@ -54,16 +54,16 @@ pub(super) struct Class<P> {
     pub(super) level: usize,
     rate: Bucket,
     ceil: Bucket,
-    /// When the tokens were counted.
+    /// The time of the token counts.
     counted: Time,
     pub(super) mode: Mode,
-    /// The priorities at which it, or a leaf below it that borrows, holds packets: a bit each.
+    /// The priorities at which the class, or a leaf below it that borrows, holds packets: a bit each.
     pub(super) active: u8,
-    /// Its place among those that wait for their mode to change.
+    /// Its place among the classes that wait for a change of mode: the time, and a number for the order; `None` if it does not wait.
     pub(super) waits: Option<(Time, u64)>,
     pub(super) prio: u8,
     pub(super) quantum: i64,
-    /// What a leaf may still send in its turn, for each level that it may borrow from.
+    /// Bytes that a leaf may still send in its turn, for each level that it may borrow from.
     pub(super) deficit: [i64; DEPTH],
     pub(super) queue: Discipline<P>,
     /// Children that borrow, by priority.
@@ -94,7 +94,7 @@ impl<P: Packet> Class<P> {
         class
     }
 
-    /// Gives it other rates and bursts; it keeps its tokens, its queue and its place.
+    /// Changes rates, bursts, quantum and priority; the class keeps its tokens, its queue and its place.
     pub(super) fn change(&mut self, config: &Config) {
         for (bucket, new) in [
             (&mut self.rate, Bucket::full(config.rate, config.burst)),
@@ -112,7 +112,7 @@ impl<P: Packet> Class<P> {
         self.prio = config.prio;
     }
 
-    /// Fills the buckets of an inner class that becomes a leaf.
+    /// Turns an inner class into a leaf with full buckets.
     pub(super) fn become_leaf(&mut self, now: Time) {
         (self.level, self.counted, self.mode) = (0, now, Mode::CanSend);
         (self.rate.tokens, self.ceil.tokens) = (self.rate.size, self.ceil.size);
@@ -122,12 +122,12 @@ impl<P: Packet> Class<P> {
         self.level == 0
     }
 
-    /// Time since the tokens were counted.
+    /// Nanoseconds since the tokens were counted, at most `LONGEST`.
     pub(super) fn elapsed(&self, now: Time) -> i64 {
         now.since(self.counted).as_nanos().min(LONGEST as u64) as i64
     }
 
-    /// Its mode when so much time has passed since its tokens were counted, and how much later it may change.
+    /// The mode `elapsed` nanoseconds after the tokens were counted, and how many nanoseconds later it may change.
     pub(super) fn mode_after(&self, elapsed: i64) -> (Mode, i64) {
         let (ctokens, tokens) = (self.ceil.tokens + elapsed, self.rate.tokens + elapsed);
         if ctokens < 0 {
@@ -139,7 +139,7 @@ impl<P: Packet> Class<P> {
         }
     }
 
-    /// Counts a packet that was sent by a leaf below it, or by itself, with tokens of this level.
+    /// Charges a packet that the class or a leaf below it sent, with tokens from a class of this level.
     pub(super) fn charge(&mut self, bytes: u64, level: usize, now: Time) {
         let elapsed = self.elapsed(now);
         if self.level >= level {

@@ -1,4 +1,4 @@
-//! The parameters of HTB, and what does not fit together in them.
+//! The parameters of HTB, and the checks of their consistency.
 
 use crate::psched::ETHERNET_HEADER;
 use crate::{bands, parameter};
@@ -7,24 +7,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Ecn, Rate};
 
-/// Priorities of leaves (TC_HTB_NUMPRIO, linux/pkt_sched.h).
+/// Number of priorities of leaves (TC_HTB_NUMPRIO, linux/pkt_sched.h).
 pub(super) const PRIORITIES: usize = 8;
-/// Levels of the tree (TC_HTB_MAXDEPTH).
+/// Largest depth of the tree (TC_HTB_MAXDEPTH).
 pub(super) const DEPTH: usize = 8;
-/// Most classes: what 16 bits of a class's identifier number.
+/// Largest number of classes: a class's identifier has 16 bits.
 const MOST_CLASSES: usize = 65_535;
-/// What a bucket holds when nothing is said: a frame of the MTU that `tc` takes (tc/q_htb.c).
+/// Default size of a bucket: a frame of the MTU that `tc` assumes (tc/q_htb.c).
 const DEFAULT_BURST: Bytes = Bytes::new(1600);
 
 /// Parameters of the hierarchical token bucket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self")]
 pub struct Config {
-    /// The classes, each after its parent. Those of equal priority take turns in this order.
+    /// The classes, each after its parent. Classes of equal priority take turns in this order.
     pub classes: Vec<Class>,
-    /// Bytes that each packet counts beside its IP length. Linux counts Ethernet's header of 14 B.
+    /// Bytes that each packet counts in addition to its IP length. Linux counts Ethernet's header of 14 B.
     pub overhead: Bytes,
-    /// Most packets that wait unshaped.
+    /// Most packets that may wait unshaped, because no class takes them.
     pub direct_limit: u32,
 }
 
@@ -47,36 +47,37 @@ impl crate::Parameters for Config {
     }
 }
 
-/// A class: a leaf with a queue, or, when others name it as their parent, an inner one that lends to them.
+/// A class: a leaf with a queue, or an inner class that lends to the classes that name it as their parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Class {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// The class that it borrows from, by name; a root class has none.
+    /// Name of the class that it borrows from. By default the class is a root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// What it may always send; at least 8 bit/s.
+    /// Guaranteed rate; at least 8 bit/s.
     #[serde(deserialize_with = "parameter::rate")]
     pub rate: Rate,
-    /// What it may send at most, borrowing the rest from its parent; by default `rate`: it does not borrow.
+    /// Largest rate, of which the class borrows the part above `rate` from its parent. By default `rate`: the class does not borrow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceil: Option<Rate>,
-    /// What it may send at once after a rest; 64 B to 1 GiB.
+    /// Size of the bucket of `rate`: the bytes that the class may send at once after an idle time; 64 B to 1 GiB.
     #[serde(deserialize_with = "parameter::burst")]
     pub burst: Bytes,
-    /// The same at `ceil`.
+    /// Size of the bucket of `ceil`; 64 B to 1 GiB.
     #[serde(deserialize_with = "parameter::burst")]
     pub cburst: Bytes,
-    /// Bytes that a leaf sends in its turn when it borrows; by default what `rate` sends in 100 ms, 1000 B to 200 kB (Linux's r2q of 10).
+    /// Bytes that a leaf sends in its turn among leaves of equal priority; by default what `rate` sends in 100 ms, but 1000 B to
+    /// 200 kB (Linux's r2q of 10).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
-    /// Of leaves that may send, those of the lowest number go first; 0 to 7.
+    /// Priority of a leaf; 0 to 7. Among leaves that may send, the lowest number goes first.
     #[serde(deserialize_with = "priority")]
     pub prio: u8,
-    /// Codepoints on arrival that a leaf takes: any of these. A leaf with neither this nor `flows` takes what no other takes;
-    /// without such a leaf that goes before all else, unshaped.
+    /// ECN codepoints that a leaf takes, as packets arrive with them. A leaf with neither this nor `flows` takes the packets that no
+    /// other leaf takes; without such a leaf those packets precede all others, unshaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Vec<Ecn>>,
     /// Flows that a leaf takes, numbered from 0 in the order of the run.
@@ -143,7 +144,7 @@ impl<'de> Deserialize<'de> for Config {
 }
 
 impl Config {
-    /// The first thing that does not fit together.
+    /// The first inconsistency, as an error message; `None` if there is none.
     fn wrong(&self) -> Option<String> {
         if !(1..=MOST_CLASSES).contains(&self.classes.len()) {
             let count = self.classes.len();

@@ -1,12 +1,12 @@
-//! Classes that take turns, in the order of their identifiers, with the one whose turn it is.
+//! A round of classes, in the order of their identifiers, with the class whose turn it is.
 
-/// A sorted list: nothing is allocated once it has been as long as it gets.
+/// A sorted list. It allocates only when it grows beyond its longest length so far.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     ids: Vec<u32>,
-    /// Whose turn it is; none after the last one's.
+    /// The class whose turn it is; `None` after the last one's turn.
     turn: Option<u32>,
-    /// Who had the turn when it was taken out, while nobody has it.
+    /// The class that had the turn when it was removed; `None` once another has the turn.
     resume: Option<u32>,
 }
 
@@ -21,7 +21,7 @@ impl Feed {
         }
     }
 
-    /// Takes one out of a class's feed: whoever comes next after it has the turn when it had.
+    /// Removes a class from its parent's feed. If it had the turn, the next class has it.
     pub(super) fn remove(&mut self, id: u32) {
         if self.turn == Some(id) {
             (self.turn, self.resume) = (None, Some(id));
@@ -29,7 +29,7 @@ impl Feed {
         self.ids.retain(|other| *other != id);
     }
 
-    /// Takes one out of a row: its turn passes on at once.
+    /// Removes a class from a row; its turn passes on at once.
     pub(super) fn remove_from_row(&mut self, id: u32) {
         if self.turn == Some(id) {
             self.turn = self.after(id);
@@ -41,12 +41,12 @@ impl Feed {
         self.ids.get(self.ids.partition_point(|other| *other <= id)).copied()
     }
 
-    /// The turn passes on; to nobody after the last.
+    /// Passes the turn on; no class has it after the last.
     pub(super) fn advance(&mut self) {
         self.turn = self.turn.and_then(|id| self.after(id));
     }
 
-    /// Whose turn it is, if it is anybody's.
+    /// The class whose turn it is; `None` after the last one's turn.
     pub(super) fn turn(&mut self) -> Option<u32> {
         if let (None, Some(id)) = (self.turn, self.resume) {
             self.turn = self.ids.get(self.ids.partition_point(|other| *other < id)).copied();
@@ -55,12 +55,12 @@ impl Feed {
         self.turn
     }
 
-    /// The turn is the first one's.
+    /// Gives the first class the turn.
     pub(super) fn rewind(&mut self) {
         self.turn = self.ids.first().copied();
     }
 
-    /// Forgets whose turn it is.
+    /// Removes all classes.
     pub(super) fn clear(&mut self) {
         self.ids.clear();
         (self.turn, self.resume) = (None, None);

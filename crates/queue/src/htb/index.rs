@@ -1,18 +1,18 @@
-//! Which class takes a packet, without a look at each of a thousand.
+//! An index of the classes by the packets they take, so that no packet needs a search through a thousand classes.
 
 use super::config::Class;
 use crate::bands::Filter;
 use std::collections::BTreeMap;
 use weir_base::{FlowId, Packet};
 
-/// Which class takes a packet.
+/// Finds the class of a packet.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// The class of each flow that a class names without codepoints.
     by_flow: BTreeMap<u32, u32>,
     /// Classes with codepoints, in the order of their identifiers.
     filters: Vec<(u32, Filter)>,
-    /// Leaves that name neither flows nor codepoints, in the order of their identifiers: the first takes what others leave.
+    /// Leaves that name neither flows nor codepoints, in the order of their identifiers: the first takes the packets of no other.
     rest: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ impl Index {
         filtered.or_else(|| self.of_flow(packet.flow()))
     }
 
-    /// The class that takes a flow's packets, whatever their codepoints; none where codepoints count, or where no class takes them.
+    /// The class that takes a flow's packets with any codepoint; `None` if any class has codepoints, or no class takes them.
     pub(super) fn class_of_flow(&self, flow: FlowId) -> Option<u32> {
         if self.has_filters() { None } else { self.of_flow(flow) }
     }

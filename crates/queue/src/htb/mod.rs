@@ -1,10 +1,10 @@
 //! Hierarchical token bucket: a shaper with classes in a tree (Linux `sch_htb`), in the kernel's integers. A class may always send at
-//! its rate; above that it borrows from its parent, up to its ceiling. Of the leaves that may send, those with tokens of their own
-//! go before those that borrow, and the lower the level that lends the sooner; then the lower `prio` goes first; equals take turns
-//! by deficit round robin.
+//! its rate; above that it borrows from its parent, up to its ceiling. Leaves with tokens of their own go before leaves that borrow,
+//! and leaves that borrow from a lower level before those that borrow from a higher one. At the same level the lower `prio` goes
+//! first, and leaves of equal `prio` take turns by deficit round robin.
 //!
 //! Differences: the kernel's timer may fire late; here a mode changes at its nanosecond. The kernel's hysteresis, off by default,
-//! is not there.
+//! is left out.
 
 mod change;
 mod class;
@@ -27,26 +27,27 @@ use weir_base::{FlowId, Packet, Random, Span, Time};
 /// A shaper with classes.
 #[derive(Debug)]
 pub struct Htb<P> {
-    /// By identifier, from 1; a free one is none.
+    /// By identifier, from 1; `None` for a free identifier.
     classes: Vec<Option<Box<Working<P>>>>,
     index: Index,
     overhead: u64,
     link: Link,
     random: Random,
-    /// Packets of no class.
+    /// Packets that no class takes.
     direct: VecDeque<P>,
     direct_limit: usize,
     backlog: Backlog,
-    /// Whether a leaf's queue may hold packets back itself.
+    /// Whether any leaf's queue is not work-conserving.
     leaves_wait: bool,
     /// Classes that may send with tokens of their own, by level and priority.
     rows: [[Feed; PRIORITIES]; DEPTH],
-    /// Classes whose mode changes, by level, the soonest last: when, in which order they came, and which.
+    /// Classes that wait for a change of mode, by level: the time, a number for the order of equal times, and the class. The
+    /// earliest is last.
     waiting: [Vec<(Time, u64, u32)>; DEPTH],
     waits: u64,
 }
 
-/// Where a search for a leaf stands.
+/// The feed that a search for a leaf has reached: a row's, or a class's.
 #[derive(Debug, Clone, Copy)]
 enum At {
     Row,
@@ -95,7 +96,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// A leaf that holds packets takes part.
+    /// Makes a leaf that holds packets active.
     fn activate(&mut self, id: u32) {
         if let Some(class) = self.class(id).filter(|class| class.active == 0) {
             class.active = 1 << class.prio;
@@ -103,7 +104,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// A leaf takes no part any more.
+    /// Makes a leaf inactive.
     fn deactivate(&mut self, id: u32) {
         self.disconnect(id);
         if let Some(class) = self.class(id) {
@@ -111,7 +112,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Puts a class where its mode wants it: into a row, or into its parent's feeds and so on up.
+    /// Puts a class where its mode requires: into a row if it can send, or into its parent's feeds if it borrows, and so on up.
     fn connect(&mut self, id: u32) {
         let mut id = id;
         let Some(class) = self.get(id) else { return };
@@ -133,7 +134,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Takes a class out of where its mode has put it.
+    /// Removes a class from the row or the feeds where its mode has put it.
     fn disconnect(&mut self, id: u32) {
         let mut id = id;
         let Some(class) = self.get(id) else { return };
@@ -156,7 +157,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Gives a class the mode that it has after so much time; returns how much later that may change.
+    /// Sets a class to its mode `elapsed` nanoseconds after its tokens were counted; returns how many nanoseconds later the mode may
+    /// change.
     fn change_mode(&mut self, id: u32, elapsed: i64) -> i64 {
         let Some(class) = self.get(id) else { return 0 };
         let ((mode, until), old, active) = (class.mode_after(elapsed), class.mode, class.active);
@@ -174,7 +176,7 @@ impl<P: Packet> Htb<P> {
         until
     }
 
-    /// The class waits until its mode may change, which is at least a nanosecond.
+    /// Lets a class wait for `delay` nanoseconds, at least one, until its mode may change.
     fn wait(&mut self, id: u32, delay: i64, now: Time) {
         let at = now + Span::from_nanos(delay.max(1) as u64);
         self.waits += 1;
@@ -193,7 +195,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Changes the modes of a level's classes whose time has come.
+    /// Changes the modes of a level's classes that are due.
     fn do_events(&mut self, level: usize, now: Time) {
         while let Some((_, _, id)) = self.waiting[level].pop_if(|(at, ..)| *at <= now) {
             let Some(class) = self.class(id) else { continue };
@@ -206,7 +208,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Counts a packet against its leaf and all above it.
+    /// Charges a packet to its leaf and all classes above it.
     fn charge(&mut self, leaf: u32, level: usize, bytes: u64, now: Time) {
         let mut next = Some(leaf);
         while let Some(id) = next {
@@ -225,7 +227,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// The leaf whose turn it is in a row, by way of the feeds below.
+    /// The leaf whose turn it is in a row, found through the feeds below it; `None` if the row is empty.
     fn leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
         let mut path = [At::Row; DEPTH + 1];
         let mut depth = 0;
@@ -251,7 +253,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// The turn of a leaf in its feed, or in the row, passes on.
+    /// Passes a leaf's turn on, in its parent's feed or in the row.
     fn advance(&mut self, leaf: u32, level: usize, prio: usize) {
         let at = match self.get(leaf).and_then(|class| class.parent).filter(|_| level > 0) {
             Some(parent) => At::Class(parent),
@@ -262,12 +264,12 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Sends from a row.
+    /// The next packet of a row's leaves; `None` if none of them can send.
     fn send_from(&mut self, level: usize, prio: usize, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         let mut first = None;
         loop {
             let id = self.leaf(level, prio)?;
-            // All have been asked, and none may send yet.
+            // All leaves have been tried, and none can send yet.
             if first == Some(id) {
                 return None;
             }
@@ -306,7 +308,7 @@ fn bits(mask: u8) -> impl Iterator<Item = usize> {
     (0..PRIORITIES).filter(move |bit| mask & (1 << bit) != 0)
 }
 
-/// Nobody's packets: there are none when classes are first made.
+/// A fate for the construction of classes, when there are no packets.
 struct Nobody;
 
 impl<P> Fate<P> for Nobody {
@@ -354,7 +356,7 @@ impl<P: Packet> Queue<P> for Htb<P> {
         None
     }
 
-    /// Which class takes a packet by its codepoint is not known before: such a one is taken to have room.
+    /// The class of a packet may depend on its codepoint, which is not known here; then the queue counts as having room.
     fn takes(&self, flow: FlowId, length: u32) -> bool {
         match self.index.class_of_flow(flow) {
             Some(id) => self.get(id).is_none_or(|class| class.queue.takes(flow, length)),
@@ -380,7 +382,7 @@ impl<P: Packet> Queue<P> for Htb<P> {
             }
             () => Some(now),
         };
-        // Whether the next change of a mode lets anybody send is seen then.
+        // The next change of a mode may not let a leaf send; that is seen at its time.
         let changes =
             self.waiting.iter().filter_map(|waiting| waiting.last()).map(|(at, ..)| (*at).max(now)).min();
         ready.into_iter().chain(changes).min()

@@ -1,4 +1,4 @@
-//! Departures that a person can work out: at 8 Mbit/s a byte takes a microsecond. Packets have 986 bytes and a header of 14.
+//! Departures computed by hand: at 8 Mbit/s a byte takes a microsecond. Packets have 986 bytes and a header of 14.
 
 use super::*;
 use crate::testing::{TestFate, TestPacket};
@@ -25,7 +25,7 @@ fn put(htb: &mut Htb<TestPacket>, flow: u32, count: usize, now: Time) -> u64 {
     fate.dropped
 }
 
-/// What departs up to a time, as (microseconds, flow).
+/// The departures up to a time, as (microseconds, flow).
 fn departures(htb: &mut Htb<TestPacket>, from: Time, until: Time) -> Vec<(u64, u32)> {
     let (mut left, mut now, mut looks) = (vec![], from, 0);
     let mut fate = TestFate::default();
@@ -41,7 +41,7 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// How many packets of each of the first flows departed in a time.
+/// The number of departures of each of the first `N` flows.
 fn counts<const N: usize>(left: &[(u64, u32)]) -> [usize; N] {
     std::array::from_fn(|flow| left.iter().filter(|(_, of)| *of as usize == flow).count())
 }
@@ -53,7 +53,7 @@ const LEAF: &str =
 fn a_class_sends_while_its_tokens_are_not_negative_and_then_at_its_rate() {
     let mut htb = build(LEAF);
     put(&mut htb, 0, 6, Time::ZERO);
-    // 2000 us of tokens: after three packets 1000 us are owed, and at zero it may send again.
+    // The bucket has 2000 us of tokens: after three packets it lacks 1000 us, and at zero tokens the class may send again.
     let left = departures(&mut htb, Time::ZERO, ms(10));
     assert_eq!(left, [(0, 0), (0, 0), (0, 0), (1000, 0), (2000, 0), (3000, 0)]);
     assert_eq!((htb.backlog(), htb.departs(ms(10))), (Backlog::default(), None));
@@ -76,7 +76,7 @@ fn a_flow_is_refused_when_its_own_leaf_is_full() {
         |htb: &Htb<TestPacket>| [0, 1, 2].map(|flow| Queue::<TestPacket>::takes(htb, FlowId(flow), 986));
     put(&mut htb, 0, 2, Time::ZERO);
     assert_eq!(takes(&htb), [false, true, true]);
-    // What is for no class waits unshaped.
+    // Packets of no class wait unshaped.
     put(&mut htb, 2, 1, Time::ZERO);
     assert_eq!(takes(&htb), [false, true, false]);
 }
@@ -85,7 +85,7 @@ fn a_flow_is_refused_when_its_own_leaf_is_full() {
 fn a_class_alone_borrows_up_to_its_ceiling() {
     let mut htb = build(FAMILY);
     put(&mut htb, 1, 900, Time::ZERO);
-    // 1000 packets a second less what is owed: one packet a millisecond.
+    // The ceiling is 1000 packets a second: one packet a millisecond.
     let left = departures(&mut htb, Time::ZERO, ms(500));
     assert!((500..=503).contains(&left.len()), "{}", left.len());
 }
@@ -110,7 +110,7 @@ fn without_a_ceiling_above_its_rate_a_class_takes_nothing_from_others() {
     let alone: [usize; 2] = counts(&departures(&mut htb, Time::ZERO, ms(1000)));
     put(&mut htb, 0, 900, ms(1000));
     let beside: [usize; 2] = counts(&departures(&mut htb, ms(1000), ms(2000)));
-    // 200 packets a second, and 600 for the other; the burst of 1600 bytes lets three go at the start.
+    // 200 packets a second, and 600 for the other class; the burst of 1600 bytes lets three leave at the start.
     assert!(alone[0] == 0 && (200..=203).contains(&alone[1]), "{alone:?}");
     assert!((600..=603).contains(&beside[0]) && (199..=200).contains(&beside[1]), "{beside:?}");
 }
@@ -167,12 +167,12 @@ fn a_thousand_classes_come_change_and_go_under_load_and_the_others_lose_nothing(
     }
     sent += departures(&mut htb, now, ms(60_000)).len();
     assert_eq!((sent as u64 + removed, fate.dropped, htb.backlog()), (offered, removed, Backlog::default()));
-    // Each flow without a class goes to the default one, as at first.
+    // A flow without a class goes to the default leaf again.
     assert_eq!(put(&mut htb, 1, 1, ms(70_000)), 0);
     assert_eq!(departures(&mut htb, ms(70_000), ms(70_000)).len(), 1);
 }
 
-/// Three circuits that send all the time, and so many others.
+/// Three circuits that always send, and `others` further ones.
 fn circuits(others: u32, rate: &str) -> crate::Config {
     let class = |name: String, flow: u32, rate: &str| serde_json::json!({ "name": name, "rate": rate, "flows": [flow], "burst": "3000 B", "cburst": "3000 B" });
     let busy = (0..3)
@@ -193,7 +193,7 @@ fn a_thousand_classes_that_a_schedule_adds_changes_and_removes_leave_the_others_
             left.extend(departures(&mut htb, now, ms(*at)));
             now = ms(*at);
             htb.reconfigure(config, now, &mut fate);
-            // All but the last change leave the others their classes.
+            // Every change but the last keeps the classes of the other circuits.
             let others = if at == &changes[changes.len() - 1].0 { 0 } else { 1000 };
             (3..3 + others).for_each(|flow| assert_eq!(put(&mut htb, flow, 5, now), 0));
         }
@@ -215,7 +215,8 @@ fn a_thousand_classes_that_a_schedule_adds_changes_and_removes_leave_the_others_
         assert_eq!(of(&alone, flow).len(), 900);
         assert_eq!(of(&beside, flow), of(&alone, flow), "circuit {flow}");
     }
-    // Of each other's second five packets two go at once, with the tokens that it kept, and one 276 ms later; two go with its class.
+    // Of the second five packets of each other circuit, two leave at once with the tokens that were left, one 276 ms later, and two
+    // are dropped with its class.
     assert_eq!((beside.len(), fate.dropped, fate.by_flow[..3].iter().sum::<u64>()), (2700 + 8000, 2000, 0));
 }
 

@@ -1,4 +1,4 @@
-//! Departures that a person can work out.
+//! Departures computed by hand.
 
 use super::*;
 use crate::testing::{TestFate, TestPacket};
@@ -19,7 +19,7 @@ fn build(text: &str) -> Tbf<TestPacket> {
     Tbf::new(&config(text), &LINK, Random::stream(1, "queue"))
 }
 
-/// Packets of these lengths at these times in microseconds, and when each departs, as (microseconds, length).
+/// The departures of packets that arrive as (microseconds, length), in the same form.
 fn departures(queue: &mut Tbf<TestPacket>, fate: &mut TestFate, arrivals: &[(u64, u32)]) -> Vec<(u64, u32)> {
     let (mut left, mut now) = (vec![], us(arrivals[0].0));
     let ends = arrivals.iter().skip(1).map(|(at, _)| us(*at)).chain([Time::NEVER]);
@@ -48,10 +48,10 @@ fn a_rest_fills_the_bucket_up_to_the_burst_and_no_further() {
     let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "2000 B", "limit": "10 kB" }"#);
     let mut fate = TestFate::default();
     let left = departures(&mut queue, &mut fate, &[(0, 986), (0, 986), (500, 986), (50_000, 986)]);
-    // The third waits for the 500 bytes that are lacking at 500 us.
+    // The third packet lacks tokens for 500 bytes at 500 us, and waits for them.
     assert_eq!(left, [(0, 986), (0, 986), (1000, 986), (50_000, 986)]);
     let left = departures(&mut queue, &mut fate, &[(50_000, 486), (50_000, 986), (50_000, 486)]);
-    // 1000 us of tokens are left after the one at 50 ms, which found the bucket full.
+    // The packet at 50 ms found the bucket full; 1000 us of tokens are left.
     assert_eq!(left, [(50_000, 486), (50_500, 986), (51_000, 486)]);
 }
 
@@ -65,7 +65,7 @@ fn a_change_fills_the_bucket_and_keeps_what_waits() {
     assert!((0..2).all(|_| queue.dequeue(us(0), &mut fate).is_some()));
     let next = crate::Config::Tbf(config(r#"{ "rate": "4 Mbit/s", "burst": "1000 B", "limit": "3 kB" }"#));
     queue.reconfigure(&next, us(500), &mut fate);
-    // The packet of 1286 + 14 bytes fits the bucket no more.
+    // The packet of 1286 + 14 bytes no longer fits the bucket.
     assert_eq!((fate.dropped_bytes, Queue::<TestPacket>::backlog(&queue).packets), (1286, 3));
     assert!(
         Queue::<TestPacket>::takes(&queue, FlowId(0), 486)
@@ -81,10 +81,10 @@ fn a_change_fills_the_bucket_and_keeps_what_waits() {
 
 #[test]
 fn the_peak_rate_spaces_a_burst() {
-    // A packet costs 1000 us at 8 Mbit/s and 250 us at 32 Mbit/s, whose bucket holds one.
+    // A packet costs 1000 us at 8 Mbit/s, and 250 us at 32 Mbit/s, where the bucket holds one packet.
     let text = r#"{ "rate": "8 Mbit/s", "burst": "3000 B", "limit": "10 kB", "peakrate": "32 Mbit/s", "mtu": "1000 B" }"#;
     let left = departures(&mut build(text), &mut TestFate::default(), &[(0, 986); 6]);
-    // Three and what has come in meanwhile: the fourth lacks 250 of its 1000 us at 750 us.
+    // The bucket holds three packets and fills meanwhile: at 750 us the fourth lacks 250 of its 1000 us.
     assert_eq!(left, [0, 250, 500, 1000, 2000, 3000].map(|at| (at, 986)));
 }
 
@@ -103,7 +103,7 @@ fn the_limit_counts_headers_and_a_latency_is_what_the_rate_sends_in_it_and_the_b
     assert_eq!(dropped(r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "limit": "6 kB" }"#), 14);
     // 4 ms at 1 MB/s, and 2 kB.
     assert_eq!(dropped(r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "limit": "4 ms" }"#), 14);
-    // Of the peak rate: 4 ms at 1.5 MB/s and 1 kB are more, 1 ms at 1.5 MB/s and 1 kB less.
+    // The peak rate allows more in 4 ms (1.5 MB/s and 1 kB), and less in 1 ms.
     let peak = |limit: &str| {
         format!(
             r#"{{ "rate": "8 Mbit/s", "burst": "2 kB", "limit": "{limit}", "peakrate": "12 Mbit/s", "mtu": "1 kB" }}"#
@@ -128,7 +128,7 @@ fn a_queue_within_decides_what_is_dropped_and_in_which_order() {
     for ecn in [Ecn::NotEct, Ecn::NotEct, Ecn::Ect1] {
         queue.enqueue(TestPacket::new(986, ecn), Time::ZERO, &mut fate);
     }
-    // The first was on its way out; of the others ECT(1) goes first.
+    // The first packet was already taken out of the inner queue; of the others ECT(1) goes first.
     let mut now = Time::ZERO;
     let order: Vec<_> = std::iter::from_fn(|| {
         now = queue.departs(now)?;
@@ -150,7 +150,7 @@ fn what_does_not_fit_together_is_refused() {
 
 #[test]
 fn a_coarse_timer_lets_go_at_once_what_has_fallen_due() {
-    // A packet a millisecond, a bucket of four, and a timer that is heard each 3 ms.
+    // The rate is a packet a millisecond, the bucket holds four, and the timer fires each 3 ms.
     let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "4000 B", "limit": "20 kB", "timer": "3 ms" }"#);
     let left = departures(&mut queue, &mut TestFate::default(), &[(500, 986); 11]);
     let expected = [500, 500, 500, 500, 3000, 3000, 6000, 6000, 6000, 9000, 9000];
