@@ -1,34 +1,35 @@
-//! What a fabric is built from: nodes and directed links, all values spelled out. It is also how a run describes its network.
+//! The configuration of a fabric: nodes and directed links, all values spelled out. Runs describe their network with the same
+//! types.
 
 use crate::{Jitter, Loss, Playback, Wifi};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Bytes, Rate, Span};
 
-/// What a fabric is built from, beside its stations.
+/// The configuration of a fabric, without its stations.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Nodes and links.
     pub network: Network,
-    /// Flows, by number: where their data comes from.
+    /// Flows, by number: their ends and groups.
     pub flows: Vec<Flow>,
     /// Number of traffic groups.
     pub groups: usize,
-    /// What gives an RTT sample.
+    /// Which acknowledgements give RTT samples.
     pub round_trips: RoundTrips,
     /// Seed of every random stream.
     pub seed: u64,
 }
 
-/// What gives an RTT sample at the taps. Segments that were sent more than once never do (Karn).
+/// Which acknowledgements give RTT samples at the taps. Retransmitted segments never give a sample (Karn's algorithm).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundTrips {
-    /// Each segment, with the first acknowledgement that covers it, cumulative or selective.
+    /// One sample per segment: the time to the first acknowledgement that covers it, cumulative or selective.
     #[default]
     Segments,
-    /// Each cumulative acknowledgement, with the segment that it ends with, as Wireshark's `tcp.analysis.ack_rtt` does. It knows no
-    /// SACK: what arrived behind a hole waits until the hole is filled.
+    /// One sample per cumulative acknowledgement: the time since the segment that it ends with was sent, as Wireshark's
+    /// `tcp.analysis.ack_rtt`. SACK blocks are ignored: segments behind a hole wait until the hole is filled.
     Acknowledgements,
 }
 
@@ -40,12 +41,12 @@ pub const MTU: Bytes = Bytes::new(1500);
 pub struct Network {
     /// Hosts and routers.
     pub nodes: Vec<Node>,
-    /// Directed links. Packets between two nodes follow the path of least total delay, where no way is given.
+    /// Directed links. Packets between two nodes follow the path of least total delay, unless a route is given.
     pub links: Vec<Link>,
     /// Given routes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
-    /// The dumbbell's base RTT, or what the lab gives for one: what `bdp` is computed from.
+    /// The base RTT, from which `bdp` is computed: the dumbbell's own, or the one that the lab gives. `None` if there is neither.
     pub base_rtt: Option<Span>,
 }
 
@@ -63,12 +64,12 @@ pub struct Node {
     pub name: String,
     /// Whether it is a host: traffic begins and ends there.
     pub host: bool,
-    /// Most that a packet is held at this host before it leaves, drawn for each packet, order preserved.
+    /// Longest time that a packet is held at this host before it leaves. The time is drawn for each packet; order is preserved.
     pub jitter: Span,
-    /// Largest IP packet that it sends or takes; Ethernet's where it is not written.
+    /// Largest IP packet that it sends or receives; by default Ethernet's.
     #[serde(default = "usual_mtu", skip_serializing_if = "is_usual_mtu")]
     pub mtu: Bytes,
-    /// The host's network card, where the lab gives it one: its first link is the card's.
+    /// The host's network card, whose link is the host's first; `None` if the lab gives it none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<Card>,
 }
@@ -88,9 +89,9 @@ impl Node {
 /// A host's network card: its first link is the card's, with a rate and a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
-    /// Whether what its queue has no room for stays in the host, unsent; otherwise the queue drops it.
+    /// Whether packets for which its queue has no room stay in the host, unsent. Otherwise the queue drops them.
     pub refuses: bool,
-    /// Whether TCP bounds what waits in its queue.
+    /// Whether TCP bounds the data of each flow that waits in its queue (TCP small queues).
     pub small_queues: bool,
     /// Whose shaper its queue is in live runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +107,7 @@ pub enum Shaper {
     Kernel,
 }
 
-/// The links that packets for a host take, wherever on them they are.
+/// The links that packets for a host take, from whichever node of the route they have reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// The host: index of a node.
@@ -115,12 +116,12 @@ pub struct Route {
     pub links: Vec<usize>,
 }
 
-/// A flow as the taps know it. They count its packets at these two ends, whichever other hosts they cross.
+/// The ends and the group of a flow. The taps count its packets at these two ends only, whichever other hosts the packets cross.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
-    /// The host that its data comes from.
+    /// The host that sends its data.
     pub from: usize,
-    /// The host, or the node of a station, that its data is for.
+    /// The host, or the node of a station, that its data is addressed to.
     pub to: usize,
     /// Its traffic group.
     pub group: usize,
@@ -135,19 +136,19 @@ pub struct Link {
     pub from: usize,
     /// Where it ends: index of a node.
     pub to: usize,
-    /// Rate, of a trace its mean; none is no limit, and no queue.
+    /// Rate; with a trace, the trace's mean rate. `None` for a link without limit, which has no queue.
     pub rate: Option<Rate>,
-    /// The recording that says how fast it is, instead of a constant rate.
+    /// The recording that gives its rate over time; `None` for a constant rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Playback>,
-    /// How it contends for a radio channel, if it does.
+    /// How it contends for a radio channel; `None` for a link that does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wifi: Option<Wifi>,
     /// Propagation delay.
     pub delay: Span,
     /// Which packets are lost on the way, after the queue.
     pub loss: Loss,
-    /// What is added to each packet's delay.
+    /// Random delay added to each packet's propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
     /// Probability that a packet arrives twice.
@@ -156,20 +157,20 @@ pub struct Link {
     /// Probability that a packet arrives damaged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupt: f64,
-    /// Longest IP packet that arrives; longer ones are lost, and nobody is told.
+    /// Longest IP packet that arrives; longer ones are lost silently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Bytes>,
-    /// When it begins to send nothing, ascending and apart.
+    /// Periods in which it begins no transmission, ascending and disjoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
-    /// Bytes that each packet costs beside its IP length.
+    /// Bytes that each packet takes on the link beyond its IP length.
     pub overhead: Bytes,
-    /// Largest IP packet that it carries; Ethernet's where it is not written.
+    /// Largest IP packet that it carries; by default Ethernet's.
     #[serde(default = "usual_mtu", skip_serializing_if = "is_usual_mtu")]
     pub mtu: Bytes,
-    /// The queue before it.
+    /// The queue in front of its transmitter.
     pub queue: weir_queue::Config,
-    /// Packets that are lost on arrival at the link, by their number in order of arrival, from 1; ascending.
+    /// Numbers of the packets that are lost on arrival at the link, counted from 1 in order of arrival; ascending.
     pub drop: Vec<u64>,
     /// Packets that are held back on arrival until others have overtaken them.
     pub reorder: Vec<Reorder>,
@@ -191,7 +192,7 @@ fn is_zero(probability: &f64) -> bool {
     *probability == 0.0
 }
 
-/// A time in which a link begins to send nothing.
+/// A period in which a link begins no transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
@@ -211,14 +212,14 @@ pub struct Reorder {
     pub by: u64,
 }
 
-/// From a time on, a link has other properties; what is not named stays.
+/// A scheduled change of a link's properties. Properties that are `None` stay as they are.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Change {
     /// When, from the start of the run.
     pub at: Span,
-    /// New rate, of a trace its mean; a trace ends with it.
+    /// New rate; with a new trace, the trace's mean rate. It ends the trace that was playing.
     pub rate: Option<Rate>,
-    /// A recording that begins then.
+    /// A recording that begins at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Playback>,
     /// New delay. Packets never overtake each other when it falls.
@@ -237,13 +238,13 @@ pub struct Change {
     /// New length of the longest packet that arrives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Bytes>,
-    /// New parameters of its queue, of the same kind; what waits stays.
+    /// New parameters of its queue, whose kind stays the same. Packets that wait stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<weir_queue::Config>,
 }
 
 impl Link {
-    /// A link without limit, delay or faults, before which no queue waits.
+    /// A link without rate limit, queue, delay or faults.
     pub fn plain(name: impl Into<String>, from: usize, to: usize) -> Link {
         Link {
             name: name.into(),
@@ -269,7 +270,7 @@ impl Link {
         }
     }
 
-    /// The recordings that it plays, at once or later.
+    /// The recordings that it plays, from the start or by its schedule.
     pub fn traces(&self) -> impl Iterator<Item = &Playback> {
         self.trace.iter().chain(self.schedule.iter().filter_map(|change| change.trace.as_ref()))
     }

@@ -1,10 +1,10 @@
 //! The event queue: times and the sources that are due at them, soonest first.
 //!
-//! A branchless 4-ary heap of 8-byte keys: the time in the high bits, the number of the source in the low ones. So few
-//! events wait that the heap stays in one or two cache lines: a pipe of packets has only its head here, and a timer is
-//! pushed again only when it moves forward. Ties of the same nanosecond go to the lower source number.
+//! A branchless 4-ary heap of 8-byte keys: the time in the high bits, the number of the source in the low ones. The heap
+//! stays in one or two cache lines, since few events wait: only the head of a pipe is here, and a timer is pushed again only
+//! if it moves to an earlier time. Ties of the same nanosecond go to the lower source number.
 //!
-//! Time never goes back: an event before the last one that was taken off is refused.
+//! Time never goes back: to push an event before the last one that was taken off is a panic.
 
 use weir_base::Time;
 
@@ -55,7 +55,7 @@ impl EventQueue {
         (at.as_nanos() << self.source_bits) | source as u64
     }
 
-    /// Apart, so that the check itself is three instructions where events are pushed and replaced.
+    /// A separate function, so that the check itself is three instructions where events are pushed and replaced.
     #[cold]
     #[inline(never)]
     fn refuse(&self, at: Time) -> ! {
@@ -90,7 +90,7 @@ impl EventQueue {
         (self.soonest != NOTHING).then(|| self.event(self.soonest))
     }
 
-    /// Adds an event. A source may be in the queue more than once.
+    /// Adds an event. A source may be in the queue more than once. Panics if `at` is before the last event taken off.
     #[inline]
     pub fn push(&mut self, at: Time, source: usize) {
         let key = self.key(at, source);
@@ -127,7 +127,7 @@ impl EventQueue {
         }
     }
 
-    /// Puts another event in the place of the soonest one: a pop and a push in one.
+    /// Replaces the soonest event with another one: a pop and a push in one.
     #[inline(always)]
     pub fn replace(&mut self, at: Time, source: usize) {
         debug_assert!(self.len > 0, "nothing to replace");
@@ -136,10 +136,10 @@ impl EventQueue {
         self.sift_down(key);
     }
 
-    /// Puts a key in the place of the root, and down to where it belongs.
+    /// Replaces the root with a key, and sifts it down.
     #[inline(always)]
     fn sift_down(&mut self, key: u64) {
-        // The root and its children, of a known number: mostly there are no others.
+        // The root and its children, as an array of known length: mostly the heap has no more keys.
         let Some(top) = self.keys.first_chunk_mut::<{ ARITY + 1 }>() else { return };
         let [root, children @ ..] = top;
         let (least, at) = least_of(children);
@@ -163,7 +163,7 @@ impl EventQueue {
     }
 }
 
-/// The least of a node's children, and which it is; without a branch.
+/// The least of a node's children and its index, without a branch.
 #[inline]
 fn least_of(&[a, b, c, d]: &[u64; ARITY]) -> (u64, usize) {
     let (left, at_left) = if b < a { (b, 1) } else { (a, 0) };

@@ -37,7 +37,7 @@ pub(crate) struct Edge<P> {
     last_departure: Time,
     /// Packets that wait here until they leave.
     waiting: VecDeque<(Time, P)>,
-    /// The deferred link that all its packets take first, if there is one: they wait there.
+    /// The deferred link that is the first link of all its packets, which then wait in that link; `None` if there is no such link.
     pub(crate) link: Option<u32>,
 }
 
@@ -50,11 +50,11 @@ pub struct Fabric<P> {
     /// All links' changes, latest first.
     changes: Vec<(usize, Event)>,
     pub(crate) routes: Routes,
-    /// The routes with links that take no time left out, as things stand.
+    /// The present routes, without the links that take no time.
     pub(crate) hops: Hops,
     /// The links that are hosts' cards.
     cards: Vec<usize>,
-    /// The same for packets that leave a station.
+    /// The same as `hops`, for packets that leave a station.
     pub(crate) exits: Hops,
     pub(crate) stations: Stations<P>,
     pub(crate) events: EventQueue,
@@ -64,7 +64,7 @@ pub struct Fabric<P> {
     pub(crate) acting: usize,
     /// The source of the first host.
     pub(crate) first_host: usize,
-    /// Packets that have reached a host, until they are fetched: those whose whole way takes no time, and those that stations
+    /// Packets that have reached a host and are yet to be fetched: those whose whole route takes no time, and those that stations
     /// have sent.
     pub(crate) ready: VecDeque<Delivery<P>>,
     sent: u64,
@@ -73,12 +73,12 @@ pub struct Fabric<P> {
     unroutable: u64,
 }
 
-/// What changes about a link at a time that was set before.
+/// A scheduled event of a link.
 #[derive(Debug)]
 enum Event {
-    /// Its properties.
+    /// Its properties change.
     Change(Box<config::Change>),
-    /// An outage begins, or ends.
+    /// An outage begins (true) or ends (false) at this time.
     Outage(bool, Span),
 }
 
@@ -91,8 +91,8 @@ impl Event {
     }
 }
 
-/// What an event's source is. Link `i` has sources `2i` (transmitter) and `2i + 1` (pipe); then come the hosts' edges, by
-/// node, the schedule, and last the stations.
+/// The source of an event. Link `i` has sources `2i` (transmitter) and `2i + 1` (pipe); then come the hosts' edges, by node, the
+/// schedule, and last the stations.
 enum Source {
     Transmitter(usize),
     Pipe(usize),
@@ -102,7 +102,7 @@ enum Source {
 }
 
 impl<P> Edge<P> {
-    /// When the first packet that waits here leaves; [`Time::NEVER`] when there is none.
+    /// When the first packet that waits here leaves; [`Time::NEVER`] if none waits.
     fn leaves_at(&self) -> Time {
         self.waiting.front().map_or(Time::NEVER, |(at, _)| *at)
     }
@@ -179,7 +179,7 @@ impl<P: Wire> Fabric<P> {
         fabric
     }
 
-    /// Has every packet at every measured link shown to `observer`. To be called before anything happens.
+    /// Shows every packet at every measured link to `observer`. Must be called before any packet is handed in.
     pub fn observe(&mut self, observer: Box<dyn Observer<P> + Send>) {
         self.defer_nothing();
         self.around.observer = Some(observer);
@@ -245,7 +245,7 @@ impl<P: Wire> Fabric<P> {
         self.leave(host, packet, now);
     }
 
-    /// Whether a host's card would take a packet of this flow and IP length in now; a host without a card sends everything.
+    /// Whether a host's card would now accept a packet of this flow and IP length. A host without a card sends every packet.
     pub fn takes(&self, host: usize, to: usize, flow: FlowId, length: u32) -> bool {
         match self.hops.next(host, to) {
             Hop::Link(link) => self.links[link].takes(flow, length),
@@ -253,19 +253,19 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    /// The card of a flow's sending host has refused data, which stays unsent: it is counted, and is no loss.
+    /// Counts that the card of a flow's sending host has refused data. The data stays unsent; this is not a loss.
     pub fn count_refused(&mut self, flow: usize) {
         self.taps.refused(flow);
     }
 
-    /// A packet that has left a host's card since this was last asked: its flow, its IP bytes, and when. [`Fabric::advance`] stops
-    /// when there is one.
+    /// The next packet that has left a host's card and was not returned yet: its flow, its IP bytes, and when. [`Fabric::advance`]
+    /// stops when there is one.
     #[inline]
     pub fn left_card(&mut self) -> Option<(FlowId, u32, Time)> {
         self.cards.iter().find_map(|card| self.links[*card].left_card())
     }
 
-    /// Whether [`Fabric::left_card`] has something to tell.
+    /// Whether [`Fabric::left_card`] would return a packet.
     #[inline]
     pub fn has_left_card(&self) -> bool {
         self.cards.iter().any(|card| self.links[*card].has_left_card())
@@ -281,7 +281,8 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    /// What comes next for a packet that has reached a node by a link, or leaves it; a packet that has reached a host is returned.
+    /// Takes the next hop of a packet that has reached a node by a link, or that leaves the node. Returns a packet that has
+    /// reached its host.
     #[inline(always)]
     pub(crate) fn take_hop(
         &mut self,
@@ -311,7 +312,7 @@ impl<P: Wire> Fabric<P> {
             Hop::Arrived => {
                 let host = packet.destination();
                 if packet.is_corrupt() {
-                    // Its checksum is wrong: TCP never sees it, and so neither does the tap.
+                    // Its checksum is wrong. TCP never sees it, so the tap does not count it.
                     self.corrupted += 1;
                 } else {
                     self.delivered += 1;
@@ -334,17 +335,17 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    /// When something is due next; [`Time::NEVER`] when nothing is.
+    /// When the next event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         self.ready.front().map_or(self.events.next_time(), |delivery| delivery.at)
     }
 
-    /// No packet reaches a host before this, unless another one is handed in; [`Time::NEVER`] when nothing is inside. A
-    /// driver in real time may sleep until then: what happens inside is caught up with, at its own times.
+    /// No packet reaches a host before this time, unless another one is handed in; [`Time::NEVER`] if no event is due. A driver in
+    /// real time may sleep until then: [`Fabric::advance`] handles each earlier event at the event's own time.
     pub fn next_arrival(&self) -> Time {
         let ready = self.ready.front().map_or(Time::NEVER, |delivery| delivery.at);
-        // What a transmitter begins to send has the link's delay before it; a change of that delay is an event itself.
+        // A packet that a transmitter begins to send arrives after the link's delay; a change of that delay is an event itself.
         let earliest = |(at, number)| match self.source(number) {
             Source::Transmitter(index) => at + self.links[index].delay(),
             Source::Pipe(_) | Source::Edge(_) | Source::Schedule | Source::Station(_) => at,
@@ -352,7 +353,7 @@ impl<P: Wire> Fabric<P> {
         self.events.iter().map(earliest).fold(ready, Time::min)
     }
 
-    /// Does what is due up to and including `until`, and stops at the first packet that reaches a host, or leaves a host's card.
+    /// Handles the events up to and including `until`. Stops at the first packet that reaches a host or leaves a host's card.
     #[inline(always)]
     pub fn advance(&mut self, until: Time) -> Option<Delivery<P>> {
         if let Some(delivery) = self.ready.pop_front() {
@@ -373,7 +374,7 @@ impl<P: Wire> Fabric<P> {
                 }
                 Source::Pipe(index) => {
                     let link = &mut self.links[index];
-                    // The event of a packet that another has overtaken comes a second time, for nothing.
+                    // A packet that was overtaken at the head of the pipe has two events; the second finds no packet.
                     let Some(packet) = link.take_arrived(now) else {
                         self.events.pop();
                         continue;
@@ -414,7 +415,7 @@ impl<P: Wire> Fabric<P> {
         None
     }
 
-    /// The source's event is done; it has its following one at `next`, or none at [`Time::NEVER`].
+    /// Replaces the source's event, which is done, with its next one at `next`; removes it if `next` is [`Time::NEVER`].
     #[inline]
     pub(crate) fn next_event(&mut self, next: Time, number: usize) {
         if next == Time::NEVER { self.events.pop() } else { self.events.replace(next, number) }
@@ -469,7 +470,7 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    /// What comes next for a packet that leaves a node by this link.
+    /// The next hop of a packet that leaves a node by this link.
     pub(crate) fn way_out(&self, node: usize, link: usize, host: usize) -> Hop {
         let Some(way) = self.links.get(link).filter(|link| link.from() == node) else { return Hop::Nowhere };
         match way.through() {
@@ -480,7 +481,7 @@ impl<P: Wire> Fabric<P> {
     }
 }
 
-/// Where packets that have reached a node go next, and those that leave a station.
+/// The next hops of packets that have reached a node, and of packets that leave a station.
 fn both_hops<P: Wire>(routes: &Routes, links: &[Link<P>], stations: &Stations<P>) -> (Hops, Hops) {
     let hops =
         |leaving| routes.hops(|link| links[link].through(), |node| stations.at(node).is_some(), leaving);

@@ -1,22 +1,22 @@
-//! Delay that differs from packet to packet, drawn for each by itself from one of three distributions. With reordering a
-//! packet arrives when its own delay is over; without, no earlier than those sent before it.
+//! Jitter: an independent random delay for each packet, from one of three distributions. With reordering, a packet arrives
+//! when its own delay is over; without it, no earlier than the packets sent before.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Random, Span, math};
 
-/// What is added to each packet's propagation delay.
+/// Random delay added to each packet's propagation delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jitter {
-    /// How it is distributed: `uniform` below `up_to`; `normal` with `mean` and `deviation`, where a draw below zero counts
-    /// as none; `pareto` with `mean` and `shape`.
+    /// Distribution of the delay: `uniform` below `up_to`; `normal` with `mean` and `deviation`, where a negative draw
+    /// counts as zero; `pareto` with `mean` and `shape`.
     pub distribution: Distribution,
-    /// Of `uniform` the bound; of the others the longest delay, by default an hour: a draw above it counts as it.
+    /// Upper bound of the delay. A larger draw of `normal` or `pareto` is cut to it; for these the default is an hour.
     pub up_to: Option<Span>,
-    /// Mean of `normal`, before draws below zero are cut, and of `pareto`.
+    /// Mean of `normal` or `pareto`, before draws are cut.
     pub mean: Option<Span>,
-    /// Standard deviation of `normal`, before draws below zero are cut.
+    /// Standard deviation of `normal`, before draws are cut.
     pub deviation: Option<Span>,
     /// Shape of `pareto`, above 1; the smaller, the heavier the tail.
     pub shape: f64,
@@ -24,16 +24,16 @@ pub struct Jitter {
     pub reorder: bool,
 }
 
-/// How jitter is distributed.
+/// The distribution of jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// Any value below the bound is as likely as any other.
+    /// All values below the bound are equally likely.
     #[default]
     Uniform,
-    /// The bell curve.
+    /// Normal distribution.
     Normal,
-    /// A power law: most are short, a few very long.
+    /// Power law: most delays are short, a few are very long.
     Pareto,
 }
 
@@ -41,7 +41,7 @@ pub enum Distribution {
 const LONGEST: Span = Span::from_secs(3600);
 
 impl Default for Jitter {
-    /// None.
+    /// No jitter.
     fn default() -> Jitter {
         Jitter {
             distribution: Distribution::Uniform,
@@ -55,7 +55,7 @@ impl Default for Jitter {
 }
 
 impl Jitter {
-    /// Uniform, below `up_to`, in order.
+    /// Uniform jitter below `up_to`, without reordering.
     pub fn uniform(up_to: Span) -> Jitter {
         Jitter { up_to: Some(up_to), ..Jitter::default() }
     }
@@ -80,7 +80,7 @@ impl Jitter {
                 cut(mean + normal(random) * self.deviation.unwrap_or_default().as_nanos() as f64)
             }
             Distribution::Pareto => {
-                // Inverse transform; the scale is what makes the mean come out: mean (shape - 1) / shape.
+                // Inverse transform. The scale that gives this mean is mean (shape - 1) / shape.
                 let scale = mean * (self.shape - 1.0) / self.shape;
                 cut(scale * math::pow(1.0 - random.unit(), -1.0 / self.shape))
             }

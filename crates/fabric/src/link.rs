@@ -1,4 +1,4 @@
-//! One direction of a link: the queue, the transmitter and the pipe, with the counters that are the truth about them.
+//! One direction of a link: the queue, the transmitter and the pipe, with their counters.
 //!
 //! A packet that arrives while the transmitter is idle starts at once; its arrival at the far end is then known, and it
 //! goes into the pipe, a ring of which only the head is in the event queue. The transmitter has an event of its own only
@@ -24,38 +24,38 @@ use std::collections::VecDeque;
 use weir_base::{Bytes, CODEPOINTS, Ecn, FlowId, Histogram, Random, Rate, Span, Time};
 use weir_queue::{Discipline, DropReason, Fate, Queue};
 
-/// What a link and its queue did since the counters were last taken. Arrays are indexed by codepoint on arrival.
+/// Counters of a link and its queue since they were last taken. Arrays are indexed by ECN codepoint on arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets that reached the queue.
     pub arrived: [u64; 4],
     /// Packets that the queue dropped.
     pub dropped: [u64; 4],
-    /// Packets whose transmission began and that the queue had marked.
+    /// Packets that the queue had marked, counted when their transmission began.
     pub marked: [u64; 4],
     /// Packets whose transmission began.
     pub sent: [u64; 4],
-    /// Bytes that were sent, overhead included; of a packet that is being sent, those sent so far.
+    /// Bytes that were sent, overhead included. A packet in transmission counts with the bytes sent so far.
     pub sent_bytes: [u64; 4],
-    /// Packets that the queue dropped, by the reason (`DropReason as usize`).
+    /// Packets that the queue dropped, indexed by reason (`DropReason as usize`).
     pub dropped_for: [u64; 3],
-    /// Lost by the link: scripted on arrival, or at random on the way.
+    /// Packets that the link lost: by script on arrival, or at random on the way.
     pub lost: u64,
-    /// Packets that the link did not lose, and put on their way; duplicates are not among them. Not counted on a link that
-    /// has no rate and can lose nothing.
+    /// Packets that the link put on their way without losing them, duplicates not included. Not counted on a link that has
+    /// no rate and cannot lose packets.
     pub forwarded: u64,
-    /// Packets that the link made of others, by sending them twice.
+    /// Duplicates that the link made.
     pub duplicated: u64,
-    /// Packets that the link damaged; the host that they reach throws them away.
+    /// Packets that the link damaged; the host that they reach discards them.
     pub corrupted: u64,
-    /// Time spent sending; none on a link that is driven by opportunities, at which packets leave in no time.
+    /// Time spent sending; zero on a link driven by opportunities, where a packet leaves in no time.
     pub busy: Span,
-    /// What the link could have sent: what it did send, and what it could have sent while it was idle.
+    /// Bytes that the link could have sent: those that it sent, and those that it could have sent while idle.
     pub capacity: Bytes,
 }
 
 impl LinkCounters {
-    /// Adds those of a later stretch of time.
+    /// Adds the counters of a later period.
     pub fn merge(&mut self, later: &LinkCounters) {
         fn add<const N: usize>(sums: &mut [u64; N], parts: &[u64; N]) {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(*part));
@@ -82,7 +82,7 @@ pub(crate) type LeftCard = (FlowId, u32, Time);
 pub(crate) struct Link<P> {
     pub(crate) to: u32,
     from: u32,
-    /// Whether packets pass through without an event: no rate, no delay, nothing that could happen to them.
+    /// Whether packets pass through without an event: the link has no rate, delay, impairments or script.
     transparent: bool,
     pub(crate) index: usize,
     rate: Option<Rate>,
@@ -90,32 +90,32 @@ pub(crate) struct Link<P> {
     overhead: u64,
     instrumented: bool,
     queue: Discipline<P>,
-    /// When the transmitter is done with what it has.
+    /// When the transmitter finishes its present packet.
     pub(crate) free_at: Time,
-    /// The size of the packet sent last and how long it took: nearly always that of the next one.
+    /// Size in bytes and transmission time of the packet sent last: nearly always those of the next one.
     last_sent: (u64, Span),
-    /// The same of a packet on which a change of the link's properties came; `last_sent` is zero then.
+    /// The same of the packet that was sent last before the link's properties changed; `last_sent` is zero then.
     interrupted: (u64, Span),
     /// The codepoint on arrival of the packet sent last.
     last_class: Ecn,
-    /// Whether the transmitter has an event in the queue.
+    /// Whether the transmitter has an event in the event queue.
     pub(crate) armed: bool,
     /// The packets on their way, and when each arrives.
     pipe: VecDeque<(Time, P)>,
-    /// When the first of them does; [`Time::NEVER`] when there is none.
+    /// When the first packet of the pipe arrives; [`Time::NEVER`] if the pipe is empty.
     head: Time,
-    /// Latest arrival at the far end: what is sent later never overtakes.
+    /// Latest arrival at the far end: packets sent later arrive no earlier.
     last_arrival: Time,
     arrivals: u64,
     /// Whether packets are dropped or held back by a script.
     scripted: bool,
     drop: VecDeque<u64>,
     reorder: VecDeque<(u64, u64)>,
-    /// Packets held back: how many have yet to pass, and the packet.
+    /// Packets held back, each with the number of packets that have yet to pass it.
     held: Vec<(u64, P)>,
-    /// How it sends, where that is more than a rate.
+    /// How it sends; `None` if it simply sends at its rate.
     pacing: Option<Box<Pacing<P>>>,
-    /// What it does to packets on their way, if anything.
+    /// What it does to packets on their way; `None` for a plain link.
     impairments: Option<Box<Impairments>>,
     books: Books,
     pub(crate) delays: [Histogram; 4],
@@ -123,25 +123,25 @@ pub(crate) struct Link<P> {
     pub(crate) total_lost: u64,
     pub(crate) total_duplicated: u64,
     account: Account,
-    /// Whether it is caught up with when somebody looks (see `link/deferred.rs`).
+    /// Whether it is caught up on demand (see `link/deferred.rs`).
     pub(crate) deferred: bool,
-    /// Of a deferred link, the packets that have yet to leave their hosts for it.
+    /// Packets that have yet to leave their hosts for this deferred link.
     pub(crate) departures: Departures<P>,
-    /// Of a deferred link, the time of its event; [`Time::NEVER`] when it has none. Its other events in the queue are void.
+    /// Time of this deferred link's event; [`Time::NEVER`] if it has none. Its other events in the event queue are void.
     pub(crate) scheduled: Time,
 }
 
-/// What a link's queue and its transmitter write down.
+/// Counters that a link's queue and its transmitter update.
 #[derive(Debug)]
 struct Books {
     counters: LinkCounters,
     /// Packets dropped in the whole run, for the audit.
     total_dropped: u64,
-    /// Of a host's card, the packets that have left its queue since the host was last told: flow and IP bytes.
+    /// Packets that have left the queue of a host's card since the host was last told; `None` if the link is no card's.
     card: Option<VecDeque<LeftCard>>,
 }
 
-/// Takes a queue's decisions down.
+/// Counts a queue's decisions.
 struct Ledger<'a, P> {
     link: usize,
     books: &'a mut Books,
@@ -160,7 +160,7 @@ impl<P: Wire> Fate<P> for Ledger<'_, P> {
         self.around.discard(packet);
     }
     fn marked(&mut self, packet: &P, now: Time) {
-        // It is counted when it leaves: shares of packets are of those whose fate is known.
+        // The mark is counted when the packet leaves, so that shares are of packets whose fate is known.
         self.around.show(self.link, packet, PacketEvent::Marked, now);
     }
 }
@@ -217,7 +217,7 @@ impl<P: Wire> Link<P> {
         link
     }
 
-    /// A packet arrives. Returns when the transmitter wants an event, if it wants a new one; the pipe may have a new head.
+    /// A packet arrives. Returns the time of the transmitter's new event, if it needs one; the pipe may have a new head.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, mut packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
         if self.rate.is_none() && !self.scripted {
@@ -240,7 +240,7 @@ impl<P: Wire> Link<P> {
         if self.held.is_empty() { wake } else { wake.or(self.release_held(now, around)) }
     }
 
-    /// Another packet has passed those that are held back.
+    /// Counts another packet that has passed those held back, and releases those that are due.
     #[cold]
     fn release_held(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let mut wake = None;
@@ -255,7 +255,7 @@ impl<P: Wire> Link<P> {
         wake
     }
 
-    /// A packet enters the queue, and is sent at once if nothing stands before it.
+    /// A packet enters the queue, and is sent at once if the transmitter is idle.
     #[inline(always)]
     fn take_in(&mut self, packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
         if self.rate.is_none() {
@@ -288,7 +288,7 @@ impl<P: Wire> Link<P> {
         Some(self.free_at)
     }
 
-    /// Begins to send the next packet. Returns when the transmitter wants its next event: only while packets wait.
+    /// Begins to send the next packet. Returns the time of the transmitter's next event; `None` if no packet waits.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         self.armed = false;
@@ -318,7 +318,7 @@ impl<P: Wire> Link<P> {
         self.queue.dequeue(now, &mut ledger)
     }
 
-    /// Notes that a packet is being sent from now on. Answers its bytes, overhead included.
+    /// Counts a packet whose transmission begins now. Returns its bytes, overhead included.
     #[inline(always)]
     fn begin(&mut self, packet: &P, now: Time, around: &mut Around<P>) -> u64 {
         if let Some(left) = &mut self.books.card {
@@ -370,7 +370,7 @@ impl<P: Wire> Link<P> {
         around.discard(packet);
     }
 
-    /// Whether nothing about it shows before a packet has reached its far end.
+    /// Whether nothing outside can tell what happens in it before a packet has reached its far end.
     fn may_be_deferred(&self) -> bool {
         let reorders = self.impairments.as_ref().is_some_and(|impairments| impairments.reorders());
         self.pacing.is_none() && self.books.card.is_none() && !reorders
@@ -380,12 +380,12 @@ impl<P: Wire> Link<P> {
         self.rate.is_none() && self.delay.is_zero() && self.impairments.is_none() && !self.scripted
     }
 
-    /// Where packets that pass through without an event come out, if this link is such.
+    /// The node at its far end, if packets pass through without an event.
     pub(crate) fn through(&self) -> Option<usize> {
         self.transparent.then_some(self.to as usize)
     }
 
-    /// From now on it has other properties. Returns when the transmitter wants an event, if it wants a new one.
+    /// Changes its properties from now on. Returns the time of the transmitter's new event, if it needs one.
     pub(crate) fn change(&mut self, change: &config::Change, around: &mut Around<P>) -> Option<Time> {
         let at = Time::ZERO + change.at;
         self.count_idle(at);
@@ -416,23 +416,23 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// Whether its queue would take a packet of this flow and IP length in now.
+    /// Whether its queue would now accept a packet of this flow and IP length.
     pub(crate) fn takes(&self, flow: FlowId, length: u32) -> bool {
         self.rate.is_none() || Queue::<P>::takes(&self.queue, flow, length)
     }
 
-    /// Of a host's card, the next packet that has left its queue since this was last asked.
+    /// The next packet that has left the queue of a host's card and was not returned yet.
     pub(crate) fn left_card(&mut self) -> Option<LeftCard> {
         self.books.card.as_mut()?.pop_front()
     }
 
-    /// Whether [`Link::left_card`] has something to tell.
+    /// Whether [`Link::left_card`] would return a packet.
     #[inline]
     pub(crate) fn has_left_card(&self) -> bool {
         self.books.card.as_ref().is_some_and(|left| !left.is_empty())
     }
 
-    /// When the first packet in the pipe arrives; [`Time::NEVER`] when there is none.
+    /// When the first packet in the pipe arrives; [`Time::NEVER`] if the pipe is empty.
     #[inline]
     pub(crate) fn head(&self) -> Time {
         self.head
@@ -448,18 +448,18 @@ impl<P: Wire> Link<P> {
         self.from as usize
     }
 
-    /// Its rate as it is now.
+    /// Its present rate.
     pub(crate) fn rate(&self) -> Option<Rate> {
         self.rate
     }
 
-    /// Whether it does not simply send what waits at its rate.
+    /// Whether it does more than send waiting packets at its rate.
     #[inline]
     pub(crate) fn is_paced(&self) -> bool {
         self.pacing.is_some()
     }
 
-    /// The propagation delay as it is now.
+    /// The present propagation delay.
     pub(crate) fn delay(&self) -> Span {
         self.delay
     }
@@ -471,7 +471,7 @@ impl<P: Wire> Link<P> {
         u64::from(self.queue.backlog().packets) + waiting + self.pipe.len() as u64 + begun
     }
 
-    /// Takes the sojourn times of one class since they were last taken, if there are any.
+    /// The sojourn times of each class that has any, since they were last cleared.
     pub(crate) fn delays(&mut self) -> impl Iterator<Item = (Ecn, &mut Histogram)> {
         CODEPOINTS.into_iter().zip(self.delays.iter_mut()).filter(|(_, delays)| delays.count() > 0)
     }

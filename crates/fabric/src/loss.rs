@@ -1,6 +1,6 @@
-//! Random loss: of each packet by itself, or in bursts (Gilbert, "Capacity of a Burst-Noise Channel", BSTJ 39, 1960;
+//! Random loss: independent for each packet, or in bursts (Gilbert, "Capacity of a Burst-Noise Channel", BSTJ 39, 1960;
 //! Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", BSTJ 42, 1963). The chain has a good and a bad
-//! state and moves before each packet; in each state packets are lost with a probability of its own.
+//! state and moves before each packet; each state has its own probability of loss.
 
 use serde::{Deserialize, Serialize};
 use weir_base::Random;
@@ -9,7 +9,7 @@ use weir_base::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Loss {
-    /// Each with this probability, whatever happened to others.
+    /// Each packet with this probability, whatever happened to others.
     Independent(f64),
     /// In bursts.
     Bursts(GilbertElliott),
@@ -29,7 +29,7 @@ pub struct GilbertElliott {
 }
 
 impl Loss {
-    /// None.
+    /// No loss.
     pub const NONE: Loss = Loss::Independent(0.0);
 
     /// Whether no packet is lost.
@@ -53,9 +53,9 @@ impl Default for Loss {
 }
 
 impl GilbertElliott {
-    /// The chain that loses this share of packets, in bursts of this mean length, at least 1: every packet of the bad state
-    /// is lost and none of the good one. None when no chain does both: of all packets, `burst / (burst + 1)` can be lost at
-    /// most, since between two bursts at least one packet passes.
+    /// The chain that loses this share of packets, in bursts of this mean length in packets, at least 1: every packet of
+    /// the bad state is lost, and no packet of the good one. `None` if no chain has both: at most `burst / (burst + 1)` of
+    /// all packets can be lost, since at least one packet passes between two bursts.
     pub fn with_mean(mean: f64, burst: f64) -> Option<GilbertElliott> {
         let r = 1.0 / burst;
         let p = r * mean / (1.0 - mean);
@@ -70,7 +70,7 @@ impl GilbertElliott {
     }
 }
 
-/// A link's loss as it goes on.
+/// The running state of a link's loss.
 #[derive(Debug)]
 pub(crate) struct Losses {
     loss: Loss,
@@ -84,7 +84,7 @@ impl Losses {
         Losses { loss, bad: false, random }
     }
 
-    /// From now on packets are lost in another way; a chain begins in its good state.
+    /// Changes the loss from now on; a chain begins in its good state.
     pub(crate) fn change(&mut self, loss: Loss) {
         (self.loss, self.bad) = (loss, false);
     }
@@ -98,7 +98,7 @@ impl Losses {
                 let turn = if self.bad { chain.r } else { chain.p };
                 self.bad ^= self.random.chance(turn);
                 let passes = if self.bad { chain.h } else { chain.k };
-                // Of the usual chain nothing is drawn here: the state says it all.
+                // The usual chain (h = 0, k = 1) draws nothing here: its state alone decides.
                 passes < 1.0 && (passes <= 0.0 || !self.random.chance(passes))
             }
         }
@@ -109,7 +109,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// Share of packets lost and mean length of a burst, over so many packets.
+    /// Share of packets lost and mean length of a burst, over this many packets.
     fn measure(loss: Loss, packets: usize) -> (f64, f64) {
         let mut losses = Losses::new(loss, Random::stream(1, "loss"));
         let (mut lost, mut bursts, mut before) = (0usize, 0usize, false);

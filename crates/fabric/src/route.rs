@@ -1,5 +1,5 @@
-//! Routes: for each node, the link towards each host, by least total delay; ties go to fewer links, then to the link that
-//! is named first. Given routes go before: where packets for a host meet the host's route, they follow it.
+//! Routes: for each node, the link towards each host, by least total delay; ties go to fewer links, then to the link that is named
+//! first. Given routes take precedence: packets for a host that meet the host's route follow it.
 
 use crate::config::Network;
 use std::cmp::Reverse;
@@ -21,7 +21,7 @@ impl Paths {
         }
     }
 
-    /// The links that packets from one host to another cross, in order; up to where the way ends, if there is none.
+    /// The links that packets from one host to another cross, in order. If no route leads there, the links up to where it ends.
     pub fn links(&self, from: usize, to: usize) -> Vec<usize> {
         let mut crossed = Vec::new();
         let mut node = from;
@@ -43,7 +43,7 @@ impl Paths {
     }
 }
 
-/// The link to take from a node towards a host; `u32::MAX` where there is none.
+/// The link to take from a node towards a host; `u32::MAX` if there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Routes {
     nodes: usize,
@@ -90,7 +90,7 @@ impl Routes {
     }
 
     /// The routes without the links that packets pass without an event: `through` tells the far end of such a link, `stops` whether
-    /// there is a station at a node. They are for packets that have reached a node, or, with `leaving`, for such as leave its
+    /// there is a station at a node. They are for packets that have reached a node or, with `leaving`, for packets that leave its
     /// station.
     pub(crate) fn hops(
         &self,
@@ -117,14 +117,14 @@ impl Routes {
                     None => return link as u32,
                 }
             }
-            // Round and round over links that take no time: given routes that contradict each other.
+            // A loop over links that take no time: the given routes contradict each other.
             if node == target { ARRIVED } else { NOWHERE }
         };
         let nodes = self.nodes;
         Hops { nodes, next: (0..nodes * nodes).map(|index| hop(index / nodes, index % nodes)).collect() }
     }
 
-    /// The link from `node` towards `target`, if there is a way.
+    /// The link from `node` towards `target`; `None` if no route leads there.
     #[inline]
     pub(crate) fn link(&self, node: usize, target: usize) -> Option<usize> {
         let link = self.next[node * self.nodes + target];
@@ -132,7 +132,7 @@ impl Routes {
     }
 }
 
-/// What comes next on the way from a node to a host.
+/// The next hop on the route from a node to a host.
 pub(crate) enum Hop {
     /// A link that takes time, or on which something may happen.
     Link(usize),
@@ -140,18 +140,17 @@ pub(crate) enum Hop {
     Station(Option<usize>),
     /// The host: the rest of the way takes no time.
     Arrived,
-    /// Nothing: no way leads there.
+    /// Nowhere: no route leads there.
     Nowhere,
 }
 
 const NOWHERE: u32 = u32::MAX;
 const ARRIVED: u32 = u32::MAX - 1;
 const HERE: u32 = u32::MAX - 2;
-/// Set for a link that leads to a station; what is below is a link of its own.
+/// Flag of a link that leads to a station. Values below it are plain links.
 const STATION: u32 = 1 << 31;
 
-/// For each node and each host, what comes next; so that a packet costs one look, whatever the number of links that take
-/// no time.
+/// The next hop from each node to each host, so that a packet costs one lookup, however many links take no time.
 #[derive(Debug, Clone)]
 pub(crate) struct Hops {
     nodes: usize,
@@ -159,7 +158,7 @@ pub(crate) struct Hops {
 }
 
 impl Hops {
-    /// The link that all packets which leave this node take, if there is but one.
+    /// The link that all packets which leave this node take, if there is only one.
     pub(crate) fn only_link(&self, node: usize) -> Option<u32> {
         let mut links = self.next[node * self.nodes..][..self.nodes].iter().filter(|hop| **hop < STATION);
         let first = links.next().copied()?;

@@ -1,22 +1,22 @@
 //! Taps at the host edge: retransmissions, throughput and RTT for each segment, read from TCP headers as they leave and
 //! reach the hosts. The same code measures simulated and real connections, so one definition serves both.
 //!
-//! An RTT sample is the time from a segment's departure to the first acknowledgement, cumulative or selective, that
-//! covers it, or what [`RoundTrips::Acknowledgements`] says; segments that were sent more than once give none (Karn). Delayed
-//! acknowledgements are in it, as they are in what a sender sees.
+//! An RTT sample is the time from a segment's departure to the first acknowledgement, cumulative or selective, that covers
+//! it, or what [`RoundTrips::Acknowledgements`] says; segments that were sent more than once give none (Karn). The delay of
+//! delayed acknowledgements is part of a sample, as in a sender's own RTT samples.
 
 use crate::{RoundTrips, TcpView, config};
 use std::collections::VecDeque;
 use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
 
-/// What one flow did since the counters were last taken.
+/// Counters of one flow since they were last taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowCounters {
     /// Data packets that left the sending host.
     pub sent_packets: u64,
     /// Their IP bytes.
     pub sent_bytes: u64,
-    /// Of those, segments sent before.
+    /// Retransmitted segments among the data packets.
     pub retransmitted: u64,
     /// Times that the sending host's card refused data, which stayed unsent.
     pub refused: u64,
@@ -24,26 +24,27 @@ pub struct FlowCounters {
     pub received_packets: u64,
     /// Their IP bytes.
     pub received_bytes: u64,
-    /// Of those, marked CE.
+    /// Data packets among them that were marked CE.
     pub received_ce: u64,
     /// When the first packet of any kind, a handshake's included, reached the receiving host or left it.
     pub first_packet: Option<Time>,
-    /// When the last packet of any kind did: after a connection's data the peer's answer to its FIN.
+    /// When the last packet of any kind reached the receiving host. On a connection, the answer to the receiver's FIN comes
+    /// after the data.
     pub last_arrival: Option<Time>,
     /// When the last data packet reached the receiving host.
     pub last_data: Option<Time>,
-    /// RTT samples.
+    /// Number of RTT samples.
     pub rtt_count: u64,
-    /// Their sum in nanoseconds.
+    /// Sum of the RTT samples in nanoseconds.
     pub rtt_sum: u64,
-    /// Smallest of them; zero without samples.
+    /// Smallest RTT sample; zero if there is none.
     pub rtt_min: Span,
-    /// Largest of them.
+    /// Largest RTT sample; zero if there is none.
     pub rtt_max: Span,
 }
 
 impl FlowCounters {
-    /// Adds those of a later stretch of time.
+    /// Adds the counters of a later period.
     pub fn merge(&mut self, later: &FlowCounters) {
         let add = |sum: &mut u64, part: u64| *sum = sum.saturating_add(part);
         add(&mut self.sent_packets, later.sent_packets);
@@ -65,7 +66,7 @@ impl FlowCounters {
     }
 }
 
-/// A segment on its way.
+/// A segment that is not acknowledged cumulatively.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     /// Sequence number after its last byte.
@@ -215,7 +216,7 @@ impl Tap {
             }
         }
         if before(self.next, end) {
-            // A retransmission that carries new bytes too: they give no sample.
+            // A retransmission that also carries new bytes: they give no sample.
             self.next = end;
             self.segments.push_back(Segment { end, done: true, selectively: false, sent: now });
         }
@@ -252,8 +253,9 @@ impl Tap {
         }
     }
 
-    /// A block grows at one of its ends, so looking inwards from both until something known is met sees what is new. When
-    /// both ends of the newest block are known although it changed, a gap inside was filled: then all of it is looked at.
+    /// Samples the segments that a SACK block acknowledges for the first time. A block grows at its ends, so the search goes
+    /// inwards from both ends until it meets a known segment. If the newest block has changed although both its ends are
+    /// known, a gap inside was filled: then the whole block is searched.
     fn selectively_acknowledged(
         &mut self,
         start: u32,

@@ -90,12 +90,12 @@ fn playback(trace: &Arc<Trace>, repeat: bool) -> Option<Playback> {
     Some(Playback { file: "test".into(), digest: String::new(), repeat, recording })
 }
 
-/// A link sends nothing from one time on for so long, in milliseconds.
+/// An outage that begins at `at` and lasts so long, both in milliseconds.
 fn outage(at: u64, length: u64) -> Outage {
     Outage { at: Span::from_millis(at), length: Span::from_millis(length) }
 }
 
-/// Host 0, router 1, host 2: an access without limit, then a link of 2 Mbit/s and 10 ms.
+/// Host 0, router 1, host 2: an access link without limit, then a link of 2 Mbit/s and 10 ms.
 fn two_hops(change: impl FnOnce(&mut Link)) -> Config {
     let access = Link { delay: Span::from_millis(1), ..Link::plain("access", 0, 1) };
     let mut slow = Link {
@@ -249,7 +249,8 @@ fn what_goes_on_inside_is_not_an_arrival() {
     let mut fabric = Fabric::new(&two_hops(|_| {}));
     (1..=3).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
     assert!(fabric.advance(ms(1)).is_none());
-    // The first is on the slow link, the second begins at 7 ms; nothing arrives before the first does, and until then nobody looks.
+    // The first packet is on the slow link, the second begins at 7 ms. Nothing arrives before the first packet, and the link is not
+    // caught up until then.
     assert_eq!((fabric.next_time(), fabric.next_arrival()), (ms(17), ms(17)));
     let mut seen = vec![];
     while fabric.next_arrival() != Time::NEVER {
@@ -310,7 +311,7 @@ fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
         seen
     };
     assert_eq!(arrivals(&two_routes(vec![])), [(1, ms(5)), (2, ms(5))]);
-    // There by the far link, back by the near one.
+    // Out by the far link, back by the near one.
     let far = two_routes(vec![Route { to: 3, links: vec![2] }]);
     assert_eq!(arrivals(&far), [(2, ms(5)), (1, ms(11))]);
     let paths = Paths::new(&far.network);

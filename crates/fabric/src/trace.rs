@@ -1,9 +1,9 @@
 //! Recorded links: what a link could send, from a file. Two formats are read.
 //!
 //! **Opportunities**, as Mahimahi has them (Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC
-//! 2015, section 4; `src/frontend/link_queue.cc`): each line is a whole number of milliseconds, in order, at which 1504
-//! bytes may leave. A packet may need several opportunities; what one leaves over goes to the packets that wait behind; what
-//! nobody waits for is gone. The trace lasts until its last line, and begins again there.
+//! 2015, section 4; `src/frontend/link_queue.cc`): each line is a whole number of milliseconds, in order, at which 1504 bytes
+//! may leave. A packet may need several opportunities. The rest of an opportunity goes to the packets that wait behind; if
+//! none waits, it is lost. The trace lasts until its last line, and repeats from there.
 //!
 //! **Steps**: each line is `seconds,rate`: from that time on the link has that rate. The last line lasts as long as the one
 //! before it, so that a trace in equal steps repeats without a seam.
@@ -13,8 +13,8 @@ use std::fmt;
 use std::sync::Arc;
 use weir_base::{Bytes, Rate, Span};
 
-/// What may leave at one opportunity: an Ethernet payload of 1500 bytes and the 4 bytes that a TUN device puts before each
-/// packet (`PACKET_SIZE` in Mahimahi's `link_queue.hh`).
+/// Bytes that may leave at one opportunity: an Ethernet payload of 1500 bytes and the 4 bytes that a TUN device puts before
+/// each packet (`PACKET_SIZE` in Mahimahi's `link_queue.hh`).
 pub const OPPORTUNITY: Bytes = Bytes::new(1504);
 
 /// Most lines of a trace.
@@ -35,7 +35,7 @@ enum Shape {
     Steps(Steps),
 }
 
-/// Times at which something may leave.
+/// Times at which packets may leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opportunities {
     /// In milliseconds, ascending; the last one is the length.
@@ -48,7 +48,7 @@ pub(crate) struct Steps {
     steps: Vec<Step>,
     /// How long it lasts, in nanoseconds.
     length: u64,
-    /// What it can send in that time, in bits times nanoseconds per second.
+    /// Capacity of that time, in bits times nanoseconds per second.
     total: u128,
 }
 
@@ -58,27 +58,27 @@ struct Step {
     from: u64,
     /// Bits per second.
     rate: u64,
-    /// What can be sent before, as [`Steps::total`].
+    /// Capacity before this step, in the unit of [`Steps::total`].
     before: u128,
 }
 
-/// A recording as a link plays it. What describes it is its digest, so that two networks are the same only when their
-/// recordings are; the recording itself is shared.
+/// A recording as a link plays it. Its digest identifies it, so that two networks are equal only if their recordings are; the
+/// recording itself is shared.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Playback {
     /// The file's own name.
     pub file: String,
     /// Digest of its bytes: XXH64, in hexadecimal.
     pub digest: String,
-    /// Whether it begins again when it ends. If not, a rate stays as it is then, and opportunities come no more.
+    /// Whether it repeats when it ends. If not, the last rate stays, and no further opportunities come.
     pub repeat: bool,
-    /// What was recorded. `None` in a description that was read back from results.
+    /// The recording itself. `None` in a description that was read back from results.
     #[serde(skip)]
     pub recording: Option<Arc<Trace>>,
 }
 
 impl PartialEq for Playback {
-    /// By name, digest and repetition: whether the recording is at hand makes no difference.
+    /// Compares name, digest and repetition, not whether the recording is loaded.
     fn eq(&self, other: &Playback) -> bool {
         (&self.file, &self.digest, self.repeat) == (&other.file, &other.digest, other.repeat)
     }
@@ -87,7 +87,7 @@ impl PartialEq for Playback {
 /// Why a file is not a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceError {
-    /// The line, from 1; none when it is about the whole.
+    /// The line, from 1; `None` if the error is about the whole file.
     pub line: Option<usize>,
     /// What is wrong, as a sentence without a full stop.
     pub what: String,
@@ -113,7 +113,7 @@ fn unfit<T>(what: &str) -> Result<T, TraceError> {
 }
 
 impl Trace {
-    /// Reads a trace of either format: with a comma in its first line it is one of steps.
+    /// Reads a trace of either format: a comma in the first line means steps.
     ///
     /// # Errors
     /// The first line that is wrong, and why.
@@ -135,7 +135,7 @@ impl Trace {
         }
     }
 
-    /// What it lets through in its whole length, over that length.
+    /// Its mean rate over its whole length.
     pub fn mean_rate(&self) -> Rate {
         let (total, length) = match &self.0 {
             Shape::Opportunities(trace) => {
@@ -167,8 +167,8 @@ impl Trace {
 }
 
 impl Trace {
-    /// What can have been sent from its start up to and including `at` nanoseconds, in bits times nanoseconds per second. With
-    /// `repeat` it begins again when it ends.
+    /// Capacity from its start up to and including `at` nanoseconds, in bits times nanoseconds per second. With `repeat` it
+    /// begins again when it ends.
     pub(crate) fn total(&self, at: u64, repeat: bool) -> u128 {
         match &self.0 {
             Shape::Opportunities(trace) => trace.count(at, repeat) * bits_of(OPPORTUNITY),
@@ -262,12 +262,12 @@ fn parse_steps<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Trac
     Ok(Trace(Shape::Steps(Steps { steps, length, total })))
 }
 
-/// So much of a text as an error shows.
+/// The first characters of a text, as an error shows them.
 fn shown(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Seconds in decimal digits as nanoseconds; what is finer is cut off.
+/// Seconds in decimal digits as nanoseconds; finer digits are cut off. `None` if the text is not such a number, or too large.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -286,7 +286,7 @@ impl Opportunities {
         self.at.last().map_or(0, |last| u64::from(*last) * MILLISECOND)
     }
 
-    /// When opportunity `number`, from 0, comes: nanoseconds from the start. None when the trace has ended before.
+    /// When opportunity `number`, from 0, comes: nanoseconds from the start. `None` if the trace has ended before.
     pub(crate) fn time(&self, number: u64, repeat: bool) -> Option<u64> {
         let lines = self.at.len() as u64;
         let round = number / lines;
@@ -324,14 +324,14 @@ impl Steps {
         if repeat { (at / self.length, at % self.length) } else { (0, at) }
     }
 
-    /// What can be sent until then, in bits times nanoseconds per second.
+    /// Capacity until `at` nanoseconds, in bits times nanoseconds per second.
     fn total_until(&self, at: u64, repeat: bool) -> u128 {
         let (rounds, rest) = self.split(at, repeat);
         let step = self.steps[self.step(rest)];
         u128::from(rounds) * self.total + step.before + u128::from(step.rate) * u128::from(rest - step.from)
     }
 
-    /// The rate at a time, and until when it lasts; none when it never changes again.
+    /// The rate at a time, and until when it lasts; `None` if it never changes again.
     pub(crate) fn rate_at(&self, at: u64, repeat: bool) -> (Rate, Option<u64>) {
         let (rounds, rest) = self.split(at, repeat);
         let step = self.step(rest);
@@ -339,11 +339,11 @@ impl Steps {
         (Rate::from_bits_per_sec(self.steps[step].rate), next.map(|next| rounds * self.length + next))
     }
 
-    /// When so many bytes have been sent that begin to be sent at `from`, to the nearest nanosecond; none when never.
+    /// When a transmission of `bytes` that begins at `from` ends, to the nearest nanosecond; `None` if never.
     pub(crate) fn finish(&self, from: u64, bytes: Bytes, repeat: bool) -> Option<u64> {
         let target = self.total_until(from, repeat) + bits_of(bytes);
         let (rounds, rest) = if repeat {
-            // What fills a round to the last bit is done at its end, not at some later one.
+            // Bytes that fill a round to the last bit are sent at its end, not at the end of a later one.
             let rounds = (target - 1) / self.total;
             (rounds as u64, target - rounds * self.total)
         } else {

@@ -1,8 +1,8 @@
 //! A sender on a shared radio channel: a model of 802.11n (IEEE Std 802.11-2012) at 5 GHz, 20 MHz, one spatial stream, long
 //! guard interval, best effort. Before each transmission it contends with other stations for the channel; then it sends
-//! what waits as one aggregate (A-MPDU), whose packets all arrive at its end, and awaits the block acknowledgement.
+//! waiting packets as one aggregate (A-MPDU), which all arrive at its end, and awaits the block acknowledgement.
 //!
-//! Not modelled: that both directions of a link share the channel, frames that the radio damages and their retransmission,
+//! Not modelled: a channel that both directions of a link share, frames that the radio damages and their retransmission,
 //! hidden stations, RTS/CTS, rate control that follows losses. docs/links.md says what that means.
 
 use schemars::JsonSchema;
@@ -27,28 +27,29 @@ const SYMBOL: u64 = 4_000;
 const SERVICE_AND_TAIL: u64 = 16 + 6;
 /// A compressed block acknowledgement of 32 bytes at 24 Mbit/s (clause 8.3.1.9): preamble 20 us and 3 symbols.
 const BLOCK_ACK: Span = Span::from_micros(20 + 3 * 4);
-/// What each packet costs in an A-MPDU: QoS MAC header 26, LLC and SNAP 8, FCS 4 (clause 8.2.3), delimiter 4 (clause 8.6.1).
+/// Bytes that an A-MPDU adds to each packet: QoS MAC header 26, LLC and SNAP 8, FCS 4 (clause 8.2.3), delimiter 4 (clause
+/// 8.6.1).
 const MPDU_OVERHEAD: u64 = 26 + 8 + 4 + 4;
 /// Speeds of MCS 0 to 7 relative to the fastest (Table 20-30: 6.5 to 65 Mbit/s), in tenths.
 const MCS: [u64; 8] = [1, 2, 3, 4, 6, 8, 9, 10];
 
-/// How a link sends as an 802.11n station does. Its `rate` is that of the radio; what contention, preambles and
-/// acknowledgements take comes off.
+/// A link that sends as an 802.11n station. The link's `rate` is that of the radio; contention, preambles and
+/// acknowledgements reduce the throughput below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wifi {
     /// Other stations on the channel that always have something to send.
     pub stations: u32,
-    /// How long each transmission of theirs is, acknowledgement included.
+    /// Duration of each of their transmissions, acknowledgement included.
     pub their_airtime: Span,
-    /// Most packets of an aggregate: the window of a block acknowledgement has room for 64.
+    /// Most packets of an aggregate: a block acknowledgement has room for 64.
     pub max_packets: u32,
     /// Most bytes of an aggregate: 802.11n's longest A-MPDU has 65535.
     pub max_bytes: u32,
-    /// Longest aggregate on the air. Drivers keep it short, as Linux's ath9k does with 4 ms.
+    /// Longest airtime of an aggregate. Drivers keep it short: Linux's ath9k, to 4 ms.
     pub max_airtime: Span,
-    /// How often the radio may change its modulation: each time one step down, none or one up at random, between a tenth of
-    /// `rate` and `rate` (MCS 0 to 7), beginning at `rate`. "0 s", the default, turns it off.
+    /// Interval at which the radio may change its modulation: one step down, no step or one step up at random, between a
+    /// tenth of `rate` and `rate` (MCS 0 to 7), beginning at `rate`. "0 s", the default, turns it off.
     pub walk: Span,
 }
 
@@ -66,12 +67,12 @@ impl Default for Wifi {
 }
 
 impl Wifi {
-    /// How long a packet of so many bytes occupies an A-MPDU: padded to whole words.
+    /// Bytes that a packet of this many bytes takes in an A-MPDU, padded to whole words.
     fn mpdu(bytes: u64) -> u64 {
         (bytes + MPDU_OVERHEAD).next_multiple_of(4)
     }
 
-    /// How long so many bytes of MPDUs are on the air, preamble included.
+    /// Airtime of this many bytes of MPDUs, preamble included.
     fn airtime(bytes: u64, rate: Rate) -> Span {
         let bits = 8 * u128::from(bytes) + u128::from(SERVICE_AND_TAIL);
         // A symbol carries the rate times its length, in whole bits.
@@ -98,7 +99,7 @@ impl Aggregate {
                 && Wifi::airtime(bytes, rate) <= wifi.max_airtime)
     }
 
-    /// A packet of so many bytes joins.
+    /// Adds a packet of this many bytes.
     pub(crate) fn add(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += Wifi::mpdu(bytes);
@@ -113,11 +114,11 @@ impl Aggregate {
 /// From the end of an aggregate until the channel is free again: the block acknowledgement.
 pub(crate) const ACKNOWLEDGED: Span = Span::from_micros(SIFS.as_micros() + BLOCK_ACK.as_micros());
 
-/// The link's sender and those that it contends with.
+/// The link's sender and the stations that it contends with.
 #[derive(Debug)]
 pub(crate) struct Radio {
     pub(crate) wifi: Wifi,
-    /// Slots that each has yet to wait: the station itself, then the others.
+    /// Contention window and remaining slots of each station: the link's sender first, then the others.
     backoff: Vec<(u32, u32)>,
     random: Random,
     walk: Option<Walk>,
@@ -139,9 +140,9 @@ impl Radio {
         Radio { wifi, backoff, random, walk }
     }
 
-    /// How long it contends until the channel is its own. Stations count down together; the first wins, and what is left
-    /// of the others' counts stays. When several are first they collide: nothing arrives, and each draws anew from a window
-    /// twice as wide (clause 9.19.2.5).
+    /// Time until the station wins the channel. Stations count down together; the first wins, and the others keep their
+    /// remaining slots. If several are first, they collide: nothing arrives, and each draws again from a window twice as
+    /// wide (clause 9.19.2.5).
     pub(crate) fn contend(&mut self) -> Span {
         let mut waited = Span::ZERO;
         loop {
@@ -164,7 +165,7 @@ impl Radio {
         }
     }
 
-    /// The radio's rate now, of the rate that it has at its best.
+    /// The radio's present rate; `best` is its rate at MCS 7.
     pub(crate) fn rate(&mut self, best: Rate, now: Time) -> Rate {
         match &mut self.walk {
             None => best,
@@ -175,8 +176,8 @@ impl Radio {
         }
     }
 
-    /// What a radio of this best rate can have sent since this was last asked, in bits times nanoseconds per second; none
-    /// when its rate does not walk.
+    /// The capacity of a radio of this best rate since the last call, in bits times nanoseconds per second; `None` if its
+    /// rate does not walk.
     pub(crate) fn take_capacity(&mut self, best: Rate, now: Time) -> Option<u128> {
         let walk = self.walk.as_mut()?;
         walk.advance(now);
@@ -184,7 +185,7 @@ impl Radio {
     }
 }
 
-/// So many slots at random, up to the window.
+/// A random number of slots, up to the window.
 fn slots(random: &mut Random, window: u32) -> u32 {
     random.below(u64::from(window) + 1) as u32
 }
@@ -198,7 +199,8 @@ struct Walk {
     /// Place in [`MCS`].
     step: usize,
     random: Random,
-    /// Until when it is summed up, and the sum since it was last taken: tenths of the best rate, times nanoseconds.
+    /// The time up to which `sum` is counted, and the sum since it was last taken: tenths of the best rate, times
+    /// nanoseconds.
     since: Time,
     sum: u128,
 }

@@ -1,4 +1,4 @@
-//! What the fabric must know of a packet beyond what a queue does: where it goes, and its TCP header.
+//! What the fabric reads of a packet, beyond what a queue reads: its destination and its TCP header.
 
 use core::net::SocketAddr;
 use weir_base::{Ecn, Packet};
@@ -8,25 +8,25 @@ pub trait Wire: Packet + Sized {
     /// Whether packets that are dropped or lost are kept, for [`Fabric::take_discarded`](crate::Fabric::take_discarded).
     const IS_REUSED: bool = false;
 
-    /// The host (index of a node) that it is for.
+    /// Its destination host: index of a node.
     fn destination(&self) -> usize;
-    /// Its TCP header, if it is TCP.
+    /// Its TCP header; `None` if it is not TCP.
     fn tcp(&self) -> Option<TcpView<'_>>;
-    /// Gives it another codepoint. On a real packet this repairs the header checksum.
+    /// Sets its ECN codepoint. On a real packet this repairs the header checksum.
     fn relabel(&mut self, ecn: Ecn);
-    /// Its addresses and the head of its payload, if it is a UDP datagram, for a station that reads and rewrites them. `None` too
-    /// where a packet has no real bytes.
+    /// Its addresses and the head of its payload, for a station that reads and rewrites them. `None` if it is no UDP datagram, or
+    /// has no real bytes.
     fn datagram(&mut self) -> Option<DatagramView<'_>> {
         None
     }
-    /// Turns a datagram into its own answer: it goes back to where it comes from, addresses and ports changed about, and what asked
-    /// for an echo is one. False when it is no datagram, and unchanged.
+    /// Turns a datagram into its own answer: addresses and ports are swapped, and an echo request becomes an echo reply. Returns
+    /// false, and changes nothing, if it is no datagram.
     fn turn_round(&mut self) -> bool;
     /// Appends the packet as it would stand on the wire, from its IP header on.
     fn write_to(&self, frame: &mut Vec<u8>);
-    /// Another packet that is the same in everything.
+    /// An exact copy of the packet.
     fn duplicate(&self) -> Self;
-    /// Damages it, so that the checksums of the host that it is for tell.
+    /// Damages it, so that the checksums at its destination fail.
     fn corrupt(&mut self);
     /// Whether it has been damaged.
     fn is_corrupt(&self) -> bool;
@@ -39,10 +39,10 @@ pub struct DatagramView<'a> {
     pub source: SocketAddr,
     /// Destination address and port.
     pub destination: SocketAddr,
-    /// The bytes that its payload begins with: of a real datagram all of it, of a simulated one those that are not zeros.
+    /// The head of its payload. For a real datagram this is the whole payload; for a simulated one, the bytes before the zeros.
     pub head: &'a mut [u8],
-    /// The UDP checksum as it stands in the header; zero says that there is none (RFC 768). `None` where packets have no such
-    /// field. Whoever changes `head` repairs it.
+    /// The UDP checksum as it stands in the header; zero says that there is none (RFC 768). `None` if packets have no such field. A
+    /// caller that changes `head` must repair it.
     pub checksum: Option<&'a mut [u8; 2]>,
 }
 
@@ -57,7 +57,7 @@ pub struct TcpView<'a> {
     pub payload: u32,
     /// SYN flag.
     pub syn: bool,
-    /// Whether the acknowledgement number counts.
+    /// ACK flag: the acknowledgement number is valid.
     pub ack: bool,
     /// SACK blocks: (first byte, byte after the last), the most recent first.
     pub sack: &'a [(u32, u32)],

@@ -108,7 +108,7 @@ fn every_packet_of_a_saturated_link_leaves_at_its_line_of_the_trace() {
         assert_eq!((delivery.packet.number, delivery.at), (number, last));
     }
     assert!(fabric.advance(Time::NEVER).is_none());
-    // 1504 bytes for each line up to then; another one may be of the same millisecond.
+    // 1504 bytes for each line up to that time; one more line may be of the same millisecond.
     let more = lines[1_000..].iter().take_while(|at| **at == lines[999]).count();
     assert_eq!(fabric.take_link(0, last).capacity, Bytes::new((packets + more as u64) * 1504));
 }

@@ -1,4 +1,4 @@
-//! One flow: where its hosts are, and the two ends of its connection, which are its application's sockets.
+//! One flow: the addresses of its hosts, and the two ends of its connection, which are its application's sockets.
 
 use crate::packet::FlowAddress;
 use weir_engine::EndSocket;
@@ -9,44 +9,44 @@ use weir_workload::{End, Sockets};
 /// A UDP header (RFC 768).
 const UDP_HEADER: u64 = 8;
 
-/// A flow at work.
+/// A flow of the run.
 pub(crate) struct Flow {
-    /// How packets of its two ends leave.
+    /// How packets of its two ends leave their hosts: the sender's, then the receiver's.
     outlets: [Outlet; 2],
-    /// The application that drives it: its place among the world's.
+    /// Index of the application that drives it, in the world's `driven`.
     pub(crate) application: u32,
     /// Whether the application is to be asked when an end has moved, for each of the two.
     pub(crate) asks: [bool; 2],
-    /// Whether it is one of many that were drawn: its connection is dropped when it is complete.
+    /// Whether it is one of many flows drawn at random: then its connection is dropped when it is complete.
     pub(crate) drawn: bool,
-    /// The card of its sending host, and what of the flow waits in it.
+    /// The card of its sending host, with the flow's backlog in it; `None` if the host has no card.
     pub(crate) card: Option<InCard>,
-    /// Its two ends, while it has a connection.
+    /// Its two ends; `None` while it has no connection.
     ends: Option<Box<[EndSocket; 2]>>,
-    /// What was told so far as events.
+    /// The counts that were recorded as events so far.
     pub(crate) told: Counts,
-    /// The connection that it shares with other flows: its place among the world's.
+    /// Index of the connection that it shares with other flows, in the world's `shared`; `None` if it shares none.
     pub(crate) shares: Option<u32>,
 }
 
 /// How packets of one of a flow's ends leave its host.
 #[derive(Clone, Copy)]
 pub(crate) struct Outlet {
-    /// Where they come from and go to.
+    /// Their source and destination.
     pub(crate) address: FlowAddress,
     pub(crate) datagrams: bool,
-    /// Whether the network itself sends them, each at the very time asked for.
+    /// Whether the network itself sends them, each at the exact time that the workload asks for.
     pub(crate) exact: bool,
     /// Whether it is the receiving end, which mostly sends one packet at a time.
     pub(crate) answers: bool,
 }
 
-/// What of a flow waits in the card of its sending host.
+/// A flow's backlog in the card of its sending host.
 pub(crate) struct InCard {
     pub(crate) card: Card,
     /// IP bytes in the card's queue.
     pub(crate) waiting: u64,
-    /// Whether the sender is held back until something has left the card.
+    /// Whether the sender is held back until a packet has left the card.
     pub(crate) held: bool,
 }
 
@@ -87,7 +87,7 @@ impl Flow {
         self.ends = ends.map(Box::new);
     }
 
-    /// The flow begins as one more stream of the connection of another.
+    /// The flow begins as one more stream of another flow's connection.
     pub(crate) fn join(&mut self, run: &Run, number: usize, other: &mut Flow) {
         let headers = u64::from(self.outlets[0].address.ip.header()) + UDP_HEADER;
         let ends = other.ends.as_mut().map(|ends| ends.each_mut().map(|socket| &mut socket.end));
@@ -129,7 +129,7 @@ impl Flow {
         Some(&mut self.ends.as_mut()?[end as usize].end)
     }
 
-    /// The sending end and the card of its host, where it has one.
+    /// The sending end and the card of its host; `None` if there is no card or no connection.
     pub(crate) fn sender_and_card(&mut self) -> Option<(&mut weir_transport::End, &mut InCard)> {
         Some((&mut self.ends.as_mut()?[End::Sender as usize].end, self.card.as_mut()?))
     }
@@ -139,8 +139,8 @@ impl Flow {
         Some(&self.ends.as_ref()?[End::Sender as usize].end)
     }
 
-    /// Drops the connection when both ends have all acknowledged that they sent, the ends of their streams included: there may be
-    /// thousands of drawn flows.
+    /// Drops the connection if both ends have everything acknowledged that they sent, their FINs included: there may be thousands
+    /// of drawn flows.
     #[cold]
     pub(crate) fn give_back(&mut self) {
         if self.ends.as_ref().is_some_and(|ends| ends.iter().all(|socket| socket.end.all_acknowledged())) {

@@ -1,5 +1,5 @@
-//! The deterministic simulator: virtual time, packet by packet, one thread a run. Hosts with their TCP and applications
-//! stand at the edge of a [`weir_fabric::Fabric`]; one seed gives one result, to the byte.
+//! The deterministic simulator: virtual time, packet by packet, one thread per run. Hosts with their transports and
+//! applications stand at the edge of a [`weir_fabric::Fabric`]; one seed gives one result, to the byte.
 #![forbid(unsafe_code)]
 
 mod flow;

@@ -1,5 +1,5 @@
-//! A simulated packet. What moves through queues and pipes is a pointer: a packet is moved a dozen times on its way, and
-//! eighty bytes each time cost more. Those that have arrived are used again.
+//! A simulated packet. Queues and pipes move a pointer to it: a packet is moved a dozen times on its way, and to move
+//! eighty bytes each time would cost more. Packets that have arrived are reused.
 
 use core::net::{IpAddr, SocketAddr};
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
@@ -28,17 +28,17 @@ struct Fields {
     corrupt: bool,
 }
 
-/// Which flow a packet belongs to, and between which hosts it travels.
+/// A packet's flow, source and destination.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowAddress {
     pub(crate) flow: u32,
-    /// Node of the host it comes from, and of the one it is for.
+    /// Node of the source host, then of the destination host.
     pub(crate) from: u16,
     pub(crate) to: u16,
     pub(crate) ip: Ip,
 }
 
-/// Packets that have arrived, to be used again. Segments and datagrams are kept apart, so that a body keeps its buffers.
+/// Packets that have arrived, for reuse. Segments and datagrams are kept apart, so that a body keeps its buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     segments: Vec<SimPacket>,
@@ -46,14 +46,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A packet whose body is to be written; an older one stands there.
+    /// A packet whose body is to be overwritten; it still holds the body of an earlier packet.
     #[inline]
     pub(crate) fn take(&mut self, datagrams: bool, fabric: &mut Fabric<SimPacket>) -> SimPacket {
         let packets = if datagrams { &mut self.datagrams } else { &mut self.segments };
         packets.pop().unwrap_or_else(|| self.refill(datagrams, fabric))
     }
 
-    /// There is none: takes back what the network has discarded.
+    /// No packet is left: takes back those that the network has discarded.
     #[cold]
     fn refill(&mut self, datagrams: bool, fabric: &mut Fabric<SimPacket>) -> SimPacket {
         while let Some(packet) = fabric.take_discarded() {
@@ -63,7 +63,7 @@ impl Pool {
         packets.pop().unwrap_or_else(SimPacket::new)
     }
 
-    /// A packet is done with.
+    /// Keeps a packet for reuse.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: SimPacket) {
         match packet.0.body {
@@ -92,13 +92,13 @@ impl SimPacket {
         &self.0.body
     }
 
-    /// Where the body is written.
+    /// The body, to be written.
     #[inline]
     pub(crate) fn body_mut(&mut self) -> &mut Body {
         &mut self.0.body
     }
 
-    /// The body has been written: the rest of the packet.
+    /// Writes the rest of the packet; the body must be written before.
     #[inline]
     pub(crate) fn address(&mut self, ecn: Ecn, address: FlowAddress) {
         let fields = &mut *self.0;
@@ -109,7 +109,7 @@ impl SimPacket {
         fields.corrupt = false;
     }
 
-    /// The segment that it carries, if it is TCP.
+    /// The TCP segment that it carries; `None` if it carries a datagram.
     #[inline]
     fn segment(&self) -> Option<&Segment> {
         match &self.0.body {
@@ -288,7 +288,7 @@ impl Wire for SimPacket {
         datagram
     }
 
-    /// A new allocation: duplicates are rare, and when they arrive they are used again as others are.
+    /// A new allocation: duplicates are rare, and they are reused after arrival like other packets.
     fn duplicate(&self) -> SimPacket {
         SimPacket(self.0.clone())
     }

@@ -1,8 +1,8 @@
-//! The loop: whatever is due next, in the fabric or at a host, happens next.
+//! The event loop: it handles the next event, in the fabric or at a host.
 //!
-//! Two event queues stand side by side: the fabric's own, and the hosts' timers here. At the same nanosecond the fabric
-//! comes first. A host's timer is pushed again only when its deadline moves forward; one that fires early looks at the
-//! deadline and waits on.
+//! Two event queues stand side by side: the fabric's own, and the hosts' timers here. At the same nanosecond the fabric comes
+//! first. A host's timer is pushed again only when its deadline moves to an earlier time; one that fires early reads the deadline
+//! and is pushed again.
 
 mod sampling;
 mod shared;
@@ -20,7 +20,8 @@ use weir_record::Recorder;
 use weir_transport::{Counts, Endpoint};
 use weir_workload::{Application, End, Notice};
 
-/// After so many events, and at each sample, the run tells its progress and looks whether it is to stop: some milliseconds.
+/// After this many events (some milliseconds), and at each sample, the run reports its progress and checks whether it is
+/// cancelled.
 const EVENTS_BETWEEN_LOOKS: u32 = 1 << 14;
 
 /// Timers of a flow: the sender's, the receiver's and the application's.
@@ -37,16 +38,16 @@ pub(crate) struct World<'a> {
     driven: Vec<Driven>,
     /// The flows of each connection that several share.
     shared: Vec<Vec<usize>>,
-    /// The first thing that an application could not do: the run fails with it.
+    /// The first failure of an application: the run fails with it.
     trouble: Option<String>,
-    /// The applications that keep account of messages, by their place in `driven`.
+    /// Indices in `driven` of the applications that log messages.
     with_log: Vec<usize>,
     timers: EventQueue,
-    /// For each timer, the time for which it is in the queue; [`Time::NEVER`] when it is not.
+    /// For each timer, the time for which it is in the queue; [`Time::NEVER`] if it is not in the queue.
     armed: Vec<Time>,
 }
 
-/// An application at work, and the flows that it drives.
+/// An application, and the flows that it drives.
 struct Driven {
     application: Application,
     flows: Range<usize>,
@@ -109,7 +110,7 @@ impl<'a> World<'a> {
         world
     }
 
-    /// An application has been called: at which ends of its flows it is to be asked from now on.
+    /// Notes at which ends of its flows an application is to be asked from now on. Called after each call of the application.
     fn learn_cares(&mut self, application: usize) {
         let Driven { application, flows } = &self.driven[application];
         for (flow, at) in self.flows[flows.clone()].iter_mut().enumerate() {
@@ -143,7 +144,7 @@ impl<'a> World<'a> {
                 events = 0;
                 look(next)?;
             }
-            // A packet that found its card idle has left it at once, before the fabric goes on.
+            // A packet that finds its card idle leaves it at once: its sender is told before the fabric goes on.
             if let Some((flow, bytes, now)) = self.fabric.left_card() {
                 self.left_card(flow, bytes, now);
                 continue;
@@ -189,7 +190,7 @@ impl<'a> World<'a> {
     fn deliver(&mut self, delivery: Delivery<SimPacket>) {
         let Delivery { host, packet, at: now } = delivery;
         if packet.is_corrupt() {
-            // The host's checksum tells, and nobody above it hears of the packet; the fabric has counted it.
+            // The host's checksum fails, so the packet is discarded; the fabric has counted it.
             return self.pool.take_back(packet);
         }
         let FlowId(number) = packet.flow();
@@ -224,7 +225,7 @@ impl<'a> World<'a> {
         self.moved_by_timer(number, end, now);
     }
 
-    /// The time has come that a flow's application waits for.
+    /// The time has come for which a flow's application waits.
     fn woken(&mut self, number: usize, now: Time) {
         let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
         let flow = number - flows.start;
@@ -244,7 +245,7 @@ impl<'a> World<'a> {
     }
 
     /// An end has moved: its application may go on, packets may leave, its timer may have moved. Inlined where packets are
-    /// delivered, as all on that path is that every packet takes: calls would cost a tenth of it.
+    /// delivered, as is every function on the path of each packet: calls would cost a tenth of its time.
     #[inline(always)]
     fn moved(&mut self, number: usize, end: End, now: Time) {
         if self.flows[number].asks[end as usize] {
@@ -258,7 +259,7 @@ impl<'a> World<'a> {
         self.moved(number, end, now);
     }
 
-    /// Has the application that an end belongs to look at it.
+    /// Calls the application of an end that has moved.
     #[inline(never)]
     fn ask(&mut self, number: usize, end: End, now: Time) {
         let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
@@ -272,14 +273,14 @@ impl<'a> World<'a> {
         self.learn_cares(self.flows[number].application as usize);
         self.arm(number, APPLICATION, wake);
         if all.len() > 1 {
-            // What happens at one flow may have released the others.
+            // An event at one flow may have released the others.
             for other in all.filter(|other| *other != number) {
                 self.flush_both(other, now);
             }
         }
     }
 
-    /// Sees to both ends of a flow whose application has done something.
+    /// Flushes both ends of a flow whose application was called, and sets the application's timer.
     fn flush_both(&mut self, number: usize, now: Time) {
         for end in [End::Sender, End::Receiver] {
             self.flush(number, end, now);
@@ -289,7 +290,7 @@ impl<'a> World<'a> {
         self.arm(number, APPLICATION, wake);
     }
 
-    /// The applications that only read what comes read it, so that what they have read is known.
+    /// Applications that only read a stream read all data that has arrived, so that their counts are up to date.
     fn read_streams(&mut self, now: Time) {
         for number in 0..self.flows.len() {
             self.read_stream(number, now);
@@ -303,7 +304,7 @@ impl<'a> World<'a> {
         application.read_stream(number - all.start, now, &mut Ends(&mut self.flows[all]), tell);
     }
 
-    /// Sends what an end has to send, and sees to its timer.
+    /// Sends the packets that an end has to send, and sets its timer.
     #[inline(always)]
     fn flush(&mut self, number: usize, end: End, now: Time) {
         if let Some(connection) = self.flows[number].shares {
@@ -323,7 +324,7 @@ impl<'a> World<'a> {
         let (told, drawn) = (flow.told, flow.drawn);
         let Some((endpoint, outlet)) = flow.end_and_outlet(end) else { return };
         let outlet = (!has_card).then_some(outlet);
-        // TCP, which nearly all are, is told apart once.
+        // Nearly all endpoints are TCP: they are distinguished once here, so that `turn` is compiled for TCP.
         let turn = match endpoint {
             weir_transport::End::Tcp(tcp) => turn(tcp, end, outlet, &mut self.pool, &mut self.fabric, now),
             other => turn(other, end, outlet, &mut self.pool, &mut self.fabric, now),
@@ -339,7 +340,7 @@ impl<'a> World<'a> {
         self.arm(number, end as usize, turn.due);
     }
 
-    /// Everything that the sender had has arrived.
+    /// All data of the sender has arrived.
     #[cold]
     fn ended(&mut self, number: usize, now: Time) {
         let Driven { application, flows } = &mut self.driven[self.flows[number].application as usize];
@@ -359,7 +360,7 @@ impl<'a> World<'a> {
         self.arm(number, End::Receiver as usize, due);
     }
 
-    /// Of a drawn flow that is complete, the connection is dropped.
+    /// Drops the connection of a drawn flow that is complete.
     #[cold]
     fn give_back(&mut self, number: usize, now: Time) {
         let Driven { application, flows } = &self.driven[self.flows[number].application as usize];
@@ -369,8 +370,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Hands packets to the fabric as [`transmit`] does, at a host with a card: as far as the card takes packets, and no more than
-    /// may wait in it.
+    /// Hands packets to the fabric as [`transmit`] does, at a host with a card: as many as the card accepts, and no more than may
+    /// wait in it.
     fn transmit_by_card(&mut self, number: usize, now: Time) {
         let flow = &mut self.flows[number];
         let Outlet { address, datagrams, .. } = flow.outlet(End::Sender);
@@ -384,7 +385,7 @@ impl<'a> World<'a> {
                 return endpoint.throttled(now);
             }
             if refuses && !self.fabric.takes(from, to, FlowId(number as u32), mtu) && endpoint.refused(now) {
-                // Without small queues nobody tells TCP that its packets have left: it tries again when an acknowledgement comes.
+                // Without small queues TCP is not told that its packets have left: it tries again when an acknowledgement comes.
                 in_card.held = small_queues;
                 return self.fabric.count_refused(number);
             }
@@ -427,7 +428,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// What writes down what an application tells of its flows, the first of which has this number.
+/// The function that records an application's notices about its flows, the first of which is number `first`.
 #[inline]
 fn teller<'a>(
     recorder: &'a mut dyn Recorder,

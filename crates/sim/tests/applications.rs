@@ -1,4 +1,4 @@
-//! What a person can work out by hand about applications: requests, frames, flows that are drawn.
+//! Facts about applications that a person can work out by hand: requests, frames, flows drawn at random.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::atomic::AtomicBool;
@@ -32,7 +32,7 @@ fn records(text: &str) -> (Run, Records) {
     (run, records)
 }
 
-/// By way of a result folder, as a person sees it.
+/// Reads the results through a result folder, as a user does.
 fn summary(text: &str) -> RunSummary {
     let folder = tempfile::tempdir().unwrap();
     let lab = lab(text);
@@ -69,9 +69,9 @@ fn a_transaction_lasts_from_the_handshake_to_the_answer_to_the_last_fin() {
 
 #[test]
 fn a_resource_is_asked_for_once_and_its_transaction_begins_with_the_syn_of_the_one_that_asks() {
-    // From the client's SYN: it up and the SYN-ACK down (60 bytes each), its acknowledgement (52 bytes) and the request (52 + 34) up, the only segment (1500, of them 81 of
-    // header and 1367 asked for) down; the client's FIN up, the server's, which acknowledges it, down (52 each). Three round trips, and
-    // twice 48, 41.6, 68.8, 1200 and twice 41.6 microseconds at 10 Mbit/s.
+    // From the client's SYN: the SYN up and the SYN-ACK down (60 bytes each), the acknowledgement (52 bytes) and the request (52 + 34) up,
+    // the only segment (1500, of which 81 are the answer's header and 1367 its body) down; the client's FIN up, the server's, which
+    // acknowledges it, down (52 each). Three round trips, and twice 48, 41.6, 68.8, 1200 and twice 41.6 microseconds at 10 Mbit/s.
     let run = summary(&quiet("[traffic.page]\nworkload = { kind = 'http', size = '1367 B' }"));
     let took = number(&run.flows[0].metrics, "transaction_time_s");
     assert!((took - 0.3014896).abs() < 1e-6, "{took}");
@@ -95,19 +95,20 @@ fn a_request_takes_a_round_trip_and_its_serialisation() {
         "[traffic.ask]\nworkload = { kind = 'requests', request = '400 B', response = '1448 B', think = '1 s', \
          think_times = 'fixed' }",
     ));
-    // Opened after 100 ms and the headers' time; then one each 1 s and what the last one took: nine or ten in 10 s.
+    // The connection opens after 100 ms and the headers' time; then comes one request each 1 s plus the time of the last one: nine or ten
+    // in 10 s.
     assert_eq!(records.messages.len(), 9);
     for (number, message) in (0..).zip(&records.messages) {
         assert_eq!(
             (message.kind, message.fate, message.number),
             (MessageKind::Request, MessageFate::Done, number)
         );
-        // Before the first goes the handshake's acknowledgement, 52 bytes, over the same link.
+        // The handshake's acknowledgement, 52 bytes, goes before the first request over the same link.
         let acknowledgement = if number == 0 { 41_600 } else { 0 };
         let took = message.took.unwrap().as_nanos();
         assert_eq!(took, 100_000_000 + acknowledgement + 361_600 + 1_200_000);
     }
-    // What flows count is the answers.
+    // The flows count the answers.
     let read: u64 = records.flows.iter().map(|sample| sample.read_bytes).sum();
     assert_eq!(read, 9 * 1448);
     let opened = records.events.iter().filter(|event| event.kind == FlowEventKind::Started).count();
@@ -148,7 +149,7 @@ fn a_frame_takes_its_way_and_the_serialisation_of_all_its_packets() {
         "[traffic.media]\nworkload = { kind = 'frames', fps = 50, size = '2920 B', deadline = '60 ms' }",
     );
     let (_, records) = records(&text);
-    // Due at 0, 20 ms, ...; the last whose deadline is within the 10 s is the one of 9.94 s, number 497.
+    // Frames are due at 0, 20 ms, ...; the last one with its deadline within the 10 s is due at 9.94 s: number 497.
     assert_eq!(records.messages.len(), 498);
     for (number, message) in (0..).zip(&records.messages) {
         assert_eq!(
@@ -165,7 +166,7 @@ fn a_frame_takes_its_way_and_the_serialisation_of_all_its_packets() {
 
 #[test]
 fn a_frame_of_which_a_packet_is_dropped_is_lost_and_one_after_its_deadline_late() {
-    // Packet 4 is the second one of frame 1. From 5 s on the way takes 20 ms longer than before: 72.4 ms.
+    // Packet 4 is the second one of frame 1. From 5 s on the path takes 20 ms longer than before: 72.4 ms.
     let (_, records) = records(&quiet(
         "drop = [4]\nschedule = [{ at = '5005 ms', delay = '70 ms' }]\n\
          [traffic.media]\nworkload = { kind = 'frames', fps = 50, size = '2920 B', deadline = '60 ms' }",
@@ -174,10 +175,10 @@ fn a_frame_of_which_a_packet_is_dropped_is_lost_and_one_after_its_deadline_late(
     let lost: Vec<_> = of(MessageFate::Lost).collect();
     assert_eq!(lost.iter().map(|message| message.number).collect::<Vec<_>>(), [1, 497]);
     assert!(lost.iter().all(|message| message.took.is_none()));
-    // Given up at the end of the first sample period a second after its deadline at 80 ms.
+    // The frame is given up at the end of the first sample period that ends at least a second after its deadline at 80 ms.
     assert_eq!(lost[0].at, Time::ZERO + Span::from_millis(1100));
-    // Frames 251 (due at 5.02 s) to 496 (its 72.4 ms end before 10 s, its deadline too); of frame 497, due at 9.94 s, the
-    // deadline is at the end, and it is not whole then.
+    // Frames 251 (due at 5.02 s) to 496 (its 72.4 ms end before 10 s, its deadline too); frame 497, due at 9.94 s, has its deadline at the
+    // end and is incomplete then.
     let late: Vec<_> = of(MessageFate::Late).map(|message| message.number).collect();
     assert_eq!((late[0], *late.last().unwrap()), (251, 496));
     assert!(of(MessageFate::Late).all(|message| message.took.unwrap().as_nanos() == 72_400_000));
@@ -234,7 +235,7 @@ fn the_same_seed_draws_the_same_flows_and_another_one_others() {
 
 #[test]
 fn on_off_traffic_sends_while_it_is_on() {
-    // 100 packets a second for half a second, half a second of nothing: 50 a second.
+    // 100 packets a second for half a second, then none for half a second: 50 a second.
     let (_, records) = records(&quiet(
         "[traffic.noise]\nworkload = { kind = 'onoff', rate = '1.2 Mbit/s', on = '500 ms', off = '500 ms', \
          times = 'fixed', ecn = 'ect1' }",

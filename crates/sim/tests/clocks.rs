@@ -1,4 +1,4 @@
-//! What the clocks of hosts do to controllers that live on timestamps.
+//! The effect of host clocks on controllers that use timestamps.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod simulate;
@@ -36,8 +36,9 @@ fn how_far_clocks_are_apart_is_nothing_to_a_controller_that_takes_differences() 
 
 #[test]
 fn a_peer_whose_clock_gains_two_milliseconds_a_second_looks_like_a_queue_to_ledbat() {
-    // After 50 s the delay seems to have grown by the whole target of 100 ms, and the window goes down to two segments of the
-    // 33 that the path holds. What gains the other way makes the base lower all the time, and nothing of the queue is missed.
+    // After 50 s the delay seems to have grown by the whole target of 100 ms, and the window goes down to two segments of the 33
+    // that the path holds. A clock that gains the other way lowers the base delay all the time, and the whole queue is still
+    // seen.
     let (fast, _) = alone("cc = 'ledbat'\nreceiver_clock = { skew_ppm = 3000 }");
     let (slow, delay) = alone("cc = 'ledbat'\nsender_clock = { skew_ppm = 3000 }");
     assert!(fast < 60.0, "{fast}");
@@ -46,8 +47,8 @@ fn a_peer_whose_clock_gains_two_milliseconds_a_second_looks_like_a_queue_to_ledb
 
 #[test]
 fn two_flows_of_tcp_lp_are_reno_where_clocks_are_far_apart_and_starve_where_they_show_the_same() {
-    // A range that begins anew at the difference of the clocks is as wide as that: 15 % of 1000 s are never seen. Where they are
-    // alike, the peer's seems to tick more than 1000 times a second again and again, and the difference is lost.
+    // A range that begins anew at the difference of the clocks is as wide as that: 15 % of 1000 s are never seen. If the clocks
+    // agree, the peer's seems to tick more than 1000 times a second again and again, and the difference is lost.
     let (apart, delay) = alone("cc = 'lp'\nflows = 2\nreceiver_clock = { offset = '1000 s' }");
     assert!(apart > 97.0, "{apart}");
     // The study's two flows saw 121 ms over a path of 50 (table 4.3).

@@ -1,4 +1,4 @@
-//! Every controller alone on standard links, and BBR's own cycle: numbers that a person can work out by hand.
+//! Every controller alone on standard links, and BBR's cycle: numbers that a person can work out by hand.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod simulate;
@@ -27,7 +27,7 @@ cc = 'CC'
 ecn = ECN
 ";
 
-/// What a controller makes of a link by itself: utilisation in percent, mean queue delay in milliseconds, retransmissions.
+/// A controller alone on a link: utilisation in percent, mean queue delay in milliseconds, retransmissions.
 struct Alone {
     used: f64,
     delay: f64,
@@ -55,13 +55,13 @@ fn alone_on((rate, rtt, queue, ecn): (&str, &str, &str, bool)) -> Vec<(&'static 
     weir_control::Config::members().iter().map(|member| alone(member.name)).collect()
 }
 
-/// Controllers that halve their window at a loss, add a segment a round trip, and have no reason of their own to come down on a
-/// link without competition: the background ones among them find no queue above their target here.
+/// Controllers that halve their window at a loss, add a segment a round trip, and reduce it for no other reason on a link without
+/// competition: the background controllers among them find no queue above their target here.
 const HALVING: [&str; 4] = ["newreno", "dctcp", "lp", "apple-ledbat"];
 
 #[test]
 fn alone_behind_a_buffer_of_one_bdp_every_controller_keeps_the_link_busy() {
-    // Halving a window of two BDP leaves one: the queue runs empty and no more. 40 ms of queue are full.
+    // Half of a window of two BDP is one BDP: the queue just runs empty. A full queue is 40 ms.
     for (name, alone) in alone_on(("10 Mbit/s", "40 ms", "{ kind = 'tail-drop', limit = '1 bdp' }", false)) {
         let Alone { used, delay, retransmitted } = alone;
         assert!((90.0..=100.0).contains(&used), "{name} uses {used} %");
@@ -73,7 +73,7 @@ fn alone_behind_a_buffer_of_one_bdp_every_controller_keeps_the_link_busy() {
             assert!((2.4..=4.8).contains(&delay), "{name} queues {delay} ms");
         }
         if HALVING.contains(&name) {
-            // Between empty and full, evenly: 20 ms, and what the ACK clock's bursts add.
+            // Uniform between empty and full: 20 ms, plus the ACK clock's bursts.
             assert!((18.0..=24.0).contains(&delay), "{name} queues {delay} ms");
         }
     }
@@ -114,7 +114,7 @@ fn alone_at_a_marking_threshold_nobody_loses_a_packet_and_scalable_controllers_f
     }
 }
 
-/// Keeps what the sender tells of itself.
+/// Keeps the sender's samples.
 #[derive(Default)]
 struct Senders(Vec<TransportSample>);
 

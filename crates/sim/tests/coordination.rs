@@ -1,4 +1,5 @@
-//! Aggregation points in simulated labs: what they measure is what the taps and the links count, and flows follow it.
+//! Aggregation points in simulated labs: their measurements agree with the taps' and the links' counts, and flows
+//! follow them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod simulate;
@@ -130,14 +131,14 @@ fn ensembles_arrive_together_when_streams_share_their_rates_by_the_sizes_of_thei
     let together = ensembles("transport = { kind = \"rudp\", application = 1, scheme = \"frames\" }");
     let equal = ensembles("transport = { kind = \"rudp\", application = 1, scheme = \"equal\" }");
     let apart = ensembles("cc = \"newreno\"");
-    // Six flowshares of 2.7 Mbit/s carry 153,600 bytes 13 times a second. The barrier bounds what equal rates lose by.
+    // Six flowshares of 2.7 Mbit/s carry 153,600 bytes 13 times a second. The barrier bounds the loss of equal rates.
     let rate = metric(&together, "ensembles_per_s");
     assert!((11.0..15.0).contains(&rate), "{rate}");
     for name in ["completion_asynchrony_ms", "stall_time_ms", "ensemble_jitter_ms"] {
         let [together, equal, apart] = [&together, &equal, &apart].map(|run| metric(run, name));
         assert!(together < equal && together < apart, "{name}: {together}, {equal} and {apart}");
     }
-    // What was sent is read: ensembles of 153,600 bytes, but for the one under way.
+    // All data sent is read: ensembles of 153,600 bytes, except the one under way.
     let read = metric(&together, "goodput_mbps") * 1e6 / 8.0 / 153_600.0;
     assert!((read / rate - 1.0).abs() < 0.02, "{read} of {rate} a second");
 }
@@ -152,6 +153,6 @@ fn an_urgent_flow_gets_what_the_others_do_not_keep() {
     };
     let run = sites("", &(group("control", 1, true) + &group("data", 2, false)));
     let [control, data] = [0, 1].map(|group| number(run.groups[group].metrics.get("goodput_mbps")));
-    // Of three flowshares each keeps 0.2, and the urgent one has the other 2.4 too: 2.6 to 0.4.
+    // Each flow keeps 0.2 of its flowshare, and the urgent one also gets the other 2.4 of the three: 2.6 to 0.4.
     assert!((5.5..7.5).contains(&(control / data)), "{control} to {data} Mbit/s");
 }

@@ -1,4 +1,4 @@
-//! The Wireshark dissector of SLIQ (docs/sliq.lua) tells of every field what `weir_transport::sliq::wire` has written, by tshark.
+//! The Wireshark dissector of SLIQ (docs/sliq.lua), run by tshark, shows every field as `weir_transport::sliq::wire` has written it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -15,8 +15,8 @@ use weir_transport::sliq::wire::{
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sliq.lua");
 
-/// What tshark tells of the SLIQ packets of a capture: of each its UDP payload and these fields. `None`, and it says so, where there
-/// is no tshark that runs scripts.
+/// The UDP payload and these fields of each SLIQ packet of a capture, as tshark shows them. `None`, with a message, if no tshark
+/// that runs scripts is installed.
 fn dissected(capture: &Path, fields: &[&str]) -> Option<Vec<(Vec<u8>, Vec<String>)>> {
     let script = format!("lua_script:{DISSECTOR}");
     let mut tshark = Command::new("tshark");
@@ -93,7 +93,7 @@ const FIELDS: &[&str] = &[
     "close.reason",
 ];
 
-/// The same fields as they are to be shown, of a plain packet.
+/// The same fields of a plain packet, as tshark is to show them.
 fn expected(packet: &[u8]) -> Vec<String> {
     let mut shown: Vec<Vec<String>> = vec![vec![]; FIELDS.len()];
     let mut show = |name: &str, value: String| {
@@ -242,7 +242,7 @@ fn every_frame_is_shown_field_by_field() {
     for ((payload, fields), packet) in shown.iter().zip(&plain) {
         assert_eq!((payload, fields), (packet, &expected(packet)));
     }
-    // A cookie, and a sealed packet after keys were renewed: on SLIQ's port alone, as nothing tells them from others.
+    // A cookie, and a sealed packet after a key update: on SLIQ's port only, since nothing distinguishes them from other packets.
     let mut cookie = packet(Kind::Within, &[], 16);
     cookie[0] = 0x54;
     let mut sealed = packet(Kind::Within, &[], 60);
@@ -255,12 +255,12 @@ fn every_frame_is_shown_field_by_field() {
     assert_eq!(shown[1].1[..3], ["3", "", &hex(&sealed[12..])]);
     // Versions of tshark differ in how they write booleans.
     assert!(["1", "True"].contains(&shown[1].1[3].as_str()) && shown[0].1[3] != shown[1].1[3]);
-    // On other ports they, and what is no SLIQ, are left alone.
+    // On other ports, these packets and packets that are not SLIQ are left alone.
     fs::write(&file, capture(&[cookie, sealed, vec![0x53; 40]], 40_000)).unwrap();
     assert!(dissected(&file, &["kind"]).unwrap().is_empty());
 }
 
-/// A stream under a deadline that fills a lossy link, and data the other way, so that the link carries acknowledgements too.
+/// A stream with a deadline that fills a lossy link, and data in the other direction, so that the link carries acknowledgements too.
 const LAB: &str = r#"
 [run]
 duration = "3 s"
@@ -300,6 +300,6 @@ fn a_capture_of_a_simulated_run_is_shown_as_it_was_sent() {
             .filter_map(|kind| kind.parse::<usize>().ok())
             .for_each(|kind| seen[kind] += 1);
     }
-    // Acknowledgements, data and repair packets; and the round trip, without which nobody knows what is late.
+    // Acknowledgements, data and repair packets; and the round trip, without which no packet can be known to be late.
     assert!(seen[1..4].iter().all(|count| *count > 10) && seen[13] > 0, "{seen:?}");
 }

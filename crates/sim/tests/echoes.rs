@@ -38,12 +38,13 @@ fn a_station_answers_as_a_host_does() {
 
 #[test]
 fn what_a_lossy_link_drops_is_lost_and_what_waits_in_a_queue_is_late() {
-    // Every tenth request, of those that have their two seconds before the run ends: 181 of the 200.
+    // Every tenth request is dropped. A request counts as lost only if its two seconds pass before
+    // the run ends: 181 of the 200 requests are sent early enough.
     let drops: Vec<String> = (0..20).map(|ten| (10 * ten + 1).to_string()).collect();
     let lab = LAB.replace("rtt =", &format!("drop = {{ down = [{}] }}\nrtt =", drops.join(", ")));
     let run = simulate(&format!("{lab}[traffic.rtt]\nworkload = \"ping\"\n")).remove(0);
     let lost = lost(&run);
-    // 180 of the others are answered, and 18 or 19 of the dropped have run out of time.
+    // 180 of the others are answered, and 18 or 19 of the dropped ones have timed out.
     assert!((9.0..=9.6).contains(&lost), "{lost}");
     let beside = "[traffic.rtt]\nworkload = \"ping\"\n[traffic.load]\ncc = \"reno\"\n";
     let busy = simulate(&format!("{LAB}{beside}")).remove(0);

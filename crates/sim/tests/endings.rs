@@ -1,4 +1,4 @@
-//! Every run ends: whenever a group stops, whatever is lost, and when it is told to.
+//! Every run ends: whenever a group stops, whatever is lost, and when the run is cancelled.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use weir_plan::{Lab, Run};
 use weir_record::{FlowEventKind, FlowSample, MessageFate, Records};
 use weir_sim::Simulator;
 
-/// Progress is told each 16,384 events and each sample: no run of these tests has nearly as many.
+/// Progress is reported each 16,384 events and at each sample: no run of these tests has nearly as many reports.
 const MOST_LOOKS: u64 = 10_000;
 
 fn run(text: &str) -> Run {
@@ -32,8 +32,8 @@ fn simulate(run: &Run) -> Result<(Records, Outcome), EngineError> {
     Ok((records, outcome))
 }
 
-/// Ten seconds over a way of 600 ms with this added to the link and this workload, which stops after half a second: before
-/// any connection is open.
+/// Ten seconds over a path with an RTT of 600 ms, with these keys added to the link, and with this workload, which stops
+/// after half a second: before any connection is open.
 fn stopped_early(link: &str, workload: &str) -> Records {
     let text = format!(
         "[run]\nduration = '10 s'\nwarmup = '0 s'\nstart_jitter = '0 s'\nhost_jitter = '0 s'\n\
@@ -63,7 +63,8 @@ fn a_group_that_stops_before_its_connection_opens_sends_nothing_and_its_run_ends
 
 #[test]
 fn a_client_that_stops_while_an_answer_is_under_way_reads_it_and_asks_no_more() {
-    // Opened after 600 ms and headers; the answer's last byte is there after 600 ms more and its slow start: after 2 s.
+    // The connection opens after 600 ms and the headers' time; the answer's last byte arrives after another 600 ms and its
+    // slow start: after 2 s.
     let text = "[run]\nduration = '10 s'\nwarmup = '0 s'\nstart_jitter = '0 s'\nhost_jitter = '0 s'\n\
          [dumbbell]\nrate = '10 Mbit/s'\nrtt = '600 ms'\n[traffic.a]\nstop = '1 s'\n\
          workload = { kind = 'requests', request = '1 kB', response = '50 kB', think = '0 s' }";
@@ -75,7 +76,7 @@ fn a_client_that_stops_while_an_answer_is_under_way_reads_it_and_asks_no_more() 
 
 #[test]
 fn frames_whose_packets_are_due_at_the_same_nanosecond_leave_once_each() {
-    // Two packets a frame, spread over 1 ns: both at once. Ten frames a second, those of 0 to 900 ms.
+    // Two packets a frame, spread over 1 ns: both at once. Ten frames a second, due at 0 to 900 ms.
     let text = "[run]\nduration = '1 s'\nwarmup = '0 s'\nstart_jitter = '0 s'\nhost_jitter = '0 s'\n\
          [dumbbell]\nrate = '10 Mbit/s'\nrtt = '10 ms'\n[traffic.media]\n\
          workload = { kind = 'frames', fps = 10, size = '2920 B', pace = '1 ns' }";
@@ -98,7 +99,7 @@ fn a_run_that_is_told_to_stop_does_so_long_before_its_next_sample() {
     let watch = Watch { cancel: &cancel, progress: &progress, capture: None, folder: None };
     let ended = Simulator.run(&run(text), &mut Records::default(), &watch);
     assert!(matches!(ended, Err(EngineError::Cancelled)), "{ended:?}");
-    // The hundredth part is 30,000 packets of a few events each.
+    // One percent of the run is 30,000 packets of a few events each.
     assert!((2..30).contains(&looks.into_inner()));
 }
 

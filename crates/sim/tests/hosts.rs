@@ -74,8 +74,9 @@ fn a_card_that_does_not_refuse_drops() {
 
 #[test]
 fn a_packet_that_finds_its_card_idle_has_left_it_before_time_goes_on() {
-    // Acknowledgements of a card of 975 Mbit/s come faster than it sends: it is idle again and again. Once the card's departures
-    // were told only after the next event, by when a sender that had waited for room was asked to send in the past.
+    // Acknowledgements of a card of 975 Mbit/s come faster than it sends: it is idle again and again. An earlier version told the
+    // sender of the card's departures only after the next event, so that a sender that had waited for room was asked to send in
+    // the past.
     let (records, outcome) = run(
         "format = 1\n[run]\nduration = \"1 s\"\n[dumbbell]\nrate = \"1 Gbit/s\"\nrtt = \"10 ms\"\noverhead = \"38 B\"\n\
          queue = { kind = \"tail-drop\", limit = \"100 kB\" }\n[nic.dtn]\nrate = \"975.29 Mbit/s\"\n\

@@ -1,4 +1,4 @@
-//! What links do beside a rate and a delay, on whole runs: what goes in comes out, is counted once, and TCP copes.
+//! Properties of links beyond rate and delay, on whole runs: every packet is accounted for once, and TCP works.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::Path;
@@ -42,7 +42,8 @@ fn packets(records: &Records, fate: PacketEvent) -> u64 {
 fn every_packet_of_a_saturated_trace_leaves_at_its_line_of_the_file() {
     let file = std::fs::read_to_string(labs().join("traces/cellular.down")).unwrap();
     let lines: Vec<u64> = file.lines().map(|line| line.parse().unwrap()).collect();
-    // More than the trace ever lets through, so that a packet always waits: from 8 ms on, when the second has come.
+    // More than the trace's highest rate, so that a packet always waits from 8 ms on, when the second packet has
+    // come.
     let link = "rate = { trace = \"traces/cellular.down\" }\nqueue = { kind = \"tail-drop\", limit = \"1000000 packets\" }";
     let (records, _) =
         go(&run(link, "workload = { kind = \"udp\", rate = \"100 Mbit/s\", packet = \"1500 B\" }"));
@@ -58,7 +59,7 @@ fn every_packet_of_a_saturated_trace_leaves_at_its_line_of_the_file() {
     let last = sent.iter().position(|at| *at >= 10_000_000).unwrap_or(sent.len());
     assert!(expected.len() > 4_000);
     assert_eq!(sent[first..last], expected);
-    // What the trace let through is what was sent, but for the start.
+    // The packets sent use the whole capacity of the trace, except at the start.
     let (bytes, capacity) =
         records.links.iter().filter(|sample| sample.link == 0).fold((0, 0), |sum, sample| {
             (sum.0 + sample.sent_bytes.iter().sum::<u64>(), sum.1 + sample.capacity.get())

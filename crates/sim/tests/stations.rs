@@ -1,4 +1,4 @@
-//! Stations in whole runs: what they do to traffic, that it is recorded, and that every packet is accounted for.
+//! Stations in whole runs: their effect on traffic, their records, and that every packet is accounted for.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod simulate;
@@ -44,9 +44,9 @@ fn without_codepoints_dctcp_is_told_of_congestion_by_loss_alone() {
     let bleached = "[stations.box]\nat = \"left\"\nlinks = [\"down\"]\nkind = \"ecn-bleacher\"";
     let blind = simulate(&lab(bleached)).remove(0);
     assert!(of(&blind, "marked_packets") == 0.0 && of(&blind, "dropped_packets") > 0.0);
-    // Every data packet and handshake of the way down that said it was capable.
+    // Every ECN-capable data packet and handshake packet in the direction down.
     assert!(state(&blind, "box", "rewritten_ect0_packets") > 15_000.0);
-    // Marks are cleared behind the queue: it marks, and nobody is told.
+    // Marks are cleared behind the queue: it marks packets, and no endpoint learns of it.
     let behind = "[stations.box]\nat = \"right\"\nlinks = [\"down\"]\nkind = \"ecn-bleacher\"";
     let untold = simulate(&lab(behind)).remove(0);
     assert!(of(&untold, "marked_packets") > 1000.0 && of(&untold, "dropped_packets") > 0.0);

@@ -1,4 +1,4 @@
-//! What a person can work out by hand about one bottleneck, asked of the simulator.
+//! Facts about one bottleneck that a person can work out by hand, checked against the simulator.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod simulate;
@@ -61,7 +61,7 @@ flows = 4
 
 #[test]
 fn six_milliseconds_to_serialise_1500_bytes_at_2_mbit_per_second() {
-    // Two packets at once every 20 ms: the first waits for nothing, the second 6 ms.
+    // Two packets at once every 20 ms: the first does not wait, the second waits 6 ms.
     let lab = "
 [run]
 duration = '10 s'
@@ -115,7 +115,7 @@ fn ipv6_takes_twenty_bytes_more_of_each_packet() {
     );
     for (run, payload) in runs.iter().zip([1448.0, 1428.0]) {
         let goodput = number(run.groups[0].metrics.get("goodput_mbps"));
-        // The line is full; what was retransmitted is one packet in some hundreds.
+        // The link is full; about one packet in some hundreds was retransmitted.
         assert!((goodput - 10.0 * payload / 1500.0).abs() < 0.05, "{goodput} with {payload}");
     }
 }

@@ -1,7 +1,8 @@
 //! An aggregation point of the Coordination Protocol in a lab: `weir_coord::Point` at a router. Packets that reach the router by
-//! one of the station's links come from the path; all others come from this site. It sees those that pass by these links.
+//! one of the station's links come from the path; all others come from this site. The station sees only packets that pass these
+//! links.
 //!
-//! An application's endpoints are those of the lab whose transport names its number, and nobody else.
+//! An application's endpoints are exactly the lab's flows whose transport names the application's number.
 
 use crate::{Coordinated, Fault, Parameters, Place};
 use core::net::SocketAddr;
@@ -21,7 +22,7 @@ pub(crate) type Config = weir_coord::Config<Application>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
-    /// Its number, 0 to 31, which the transports of its flows name too.
+    /// Its number, 0 to 31. The transports of its flows name the same number.
     #[schemars(range(max = 31))]
     pub id: u8,
     /// How many flows it may have, 1 to 128.
@@ -48,7 +49,7 @@ fn tfrc() -> estimator::Config {
     estimator::Config::Tfrc(Default::default())
 }
 
-/// The point's configuration where the lab has these endpoints. An application without any is left out.
+/// The point's configuration for a lab with these endpoints. Applications without endpoints are left out.
 fn room(config: &Config, coordinated: &[Coordinated]) -> weir_coord::Config {
     let of = |application: &Application| {
         let own = || coordinated.iter().filter(|flows| flows.application == application.id);
@@ -99,7 +100,7 @@ impl Parameters for Config {
 #[derive(Debug)]
 pub(crate) struct AggregationPoint {
     point: Point,
-    /// Whether it serves one application: then the names of its measurements do not say which.
+    /// Whether it serves only one application: then the names of its measurements have no application number.
     only: bool,
 }
 
@@ -107,7 +108,7 @@ impl AggregationPoint {
     pub(crate) fn new(config: &Config, place: &Place) -> AggregationPoint {
         let room = room(config, &place.coordinated);
         let only = room.application.len() == 1;
-        // Plans check the parameters; with wrong ones it would serve nobody.
+        // Plans check the parameters; a point with wrong ones would serve no application.
         let nobody = || Point::new(&weir_coord::Config::default(), place.seed, 0);
         let point = Point::new(&room, place.seed, 0).or_else(|_| nobody());
         AggregationPoint { point: point.expect("a configuration without applications is sound"), only }

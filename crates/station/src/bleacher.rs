@@ -1,5 +1,5 @@
-//! An ECN bleacher: a middlebox that clears or rewrites the ECN codepoints of what passes it, as routers do that take the two
-//! bits for a part of the old type-of-service byte (RFC 3168, section 22; found on paths by measurement again and again).
+//! An ECN bleacher: a middlebox that clears or rewrites the ECN codepoints of passing packets, as routers do that treat the
+//! two bits as a part of the old type-of-service byte (RFC 3168, section 22).
 
 use crate::{Parameters, Place};
 use schemars::JsonSchema;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use weir_base::{CODEPOINTS, Ecn};
 use weir_fabric::{Net, Station, Wire};
 
-/// What becomes of each codepoint. By default all are cleared.
+/// The codepoint that replaces each codepoint. By default all are cleared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What becomes of packets that are not ECN-capable.
+    /// New codepoint of packets that are not ECN-capable.
     pub not_ect: Ecn,
-    /// What becomes of ECT(1).
+    /// New codepoint of ECT(1) packets.
     pub ect1: Ecn,
-    /// What becomes of ECT(0).
+    /// New codepoint of ECT(0) packets.
     pub ect0: Ecn,
-    /// What becomes of CE.
+    /// New codepoint of CE packets.
     pub ce: Ecn,
 }
 
@@ -27,14 +27,14 @@ impl Default for Config {
     }
 }
 
-/// Names of the counts of rewritten packets, by the codepoint that they came with.
+/// Names of the counts of rewritten packets, by their original codepoint.
 const NAMES: [&str; 4] =
     ["rewritten_not_ect_packets", "rewritten_ect1_packets", "rewritten_ect0_packets", "rewritten_ce_packets"];
 
 /// A bleacher at work.
 #[derive(Debug)]
 pub(crate) struct Bleacher {
-    /// What each codepoint becomes, by its bits.
+    /// The new codepoint for each codepoint, indexed by its bits.
     becomes: [Ecn; 4],
     rewritten: [u64; 4],
 }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::testing::{Sent, past, state};
 
-    /// The codepoints with which packets of all four arrive.
+    /// The codepoints with which packets of all four codepoints arrive.
     fn bleach(text: &str) -> (Vec<Ecn>, Option<f64>) {
         let config: Config = serde_json::from_str(text).unwrap();
         let sent = CODEPOINTS.map(|ecn| Sent { ms: 0, length: 1500, ecn });

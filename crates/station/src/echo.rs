@@ -1,5 +1,6 @@
-//! An echo responder (RFC 862, and the echo of RFC 792 on real links): sends each datagram that is addressed to it back to where
-//! it came from, as it is. What only passes goes on; what is addressed to it and cannot be answered is discarded.
+//! An echo responder (RFC 862, and the echo of RFC 792 on real links): sends each datagram that is addressed to it back to its
+//! source, unchanged. Packets that only pass are forwarded; packets that are addressed to it and cannot be answered are
+//! discarded.
 
 use crate::{Parameters, Place};
 use schemars::JsonSchema;

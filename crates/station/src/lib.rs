@@ -1,7 +1,7 @@
-//! Stations that a lab can place at a node: each is one file and one line in the registry below. What a station is and may do
-//! says [`weir_fabric::Station`]; both engines run the same ones.
+//! Stations that a lab can place at a node: each is one file and one line in the registry below. [`weir_fabric::Station`]
+//! defines what a station is and may do; both engines run the same stations.
 //!
-//! This room is apart from `fabric`, so that stations may build on rooms that themselves import `fabric`.
+//! This crate is separate from `fabric`, so that stations may use crates that import `fabric`.
 #![forbid(unsafe_code)]
 
 mod aggregation_point;
@@ -15,12 +15,12 @@ use core::net::IpAddr;
 use std::ops::RangeInclusive;
 use weir_fabric::{Station, Wire};
 
-/// What a station is told of the lab around it.
+/// What a station learns about its lab when it is built.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     /// The seed of its random draws.
     pub seed: u64,
-    /// The endpoints of the lab that speak the Coordination Protocol.
+    /// The flows of the lab that carry Coordination Protocol headers.
     pub coordinated: Vec<Coordinated>,
 }
 
@@ -29,24 +29,24 @@ pub struct Place {
 pub struct Coordinated {
     /// The application that their headers name.
     pub application: u8,
-    /// Addresses of their hosts, of both ends.
+    /// Addresses of the hosts at both ends.
     pub hosts: Vec<IpAddr>,
     /// Their UDP ports, the same at both ends.
     pub ports: RangeInclusive<u16>,
 }
 
-/// What is wrong with a station's parameters beyond their types.
+/// An error in a station's parameters that their types do not exclude.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The key at which it stands.
+    /// The key that is wrong.
     pub key: &'static str,
     /// What is wrong.
     pub message: String,
-    /// What would be right.
+    /// How to correct it.
     pub help: String,
 }
 
-/// What a station's parameters tell of it.
+/// What the registry asks the parameters of each kind of station.
 trait Parameters {
     /// What is wrong with the parameters beyond their types; `placed` says whether the lab names links for the station.
     fn fault(&self, placed: bool) -> Option<Fault> {

@@ -1,10 +1,10 @@
-//! A policer: the single-rate three-colour marker of RFC 2697, blind to colours that packets may have already. Its committed
-//! bucket fills at the rate; what it has no room for goes into the excess bucket. A packet that the committed bucket covers is
-//! green, one that the excess bucket covers yellow, any other red. Red packets are dropped, green and yellow ones pass; how
-//! many were of which colour is in the records.
+//! A policer: the single-rate three-colour marker of RFC 2697 in its colour-blind mode. Its committed bucket fills at the
+//! rate; tokens for which it has no room go into the excess bucket. A packet that the committed bucket covers is green, one
+//! that the excess bucket covers is yellow, any other is red. Red packets are dropped, green and yellow ones pass. The records
+//! have the counts of each colour.
 //!
-//! Tokens are kept in bits times nanoseconds a second, so nothing is rounded. A burst counts IP bytes; buckets are full at the
-//! start (section 3).
+//! Tokens are counted in bits times nanoseconds per second, so nothing is rounded. A burst counts IP bytes; buckets are full
+//! at the start (section 3).
 
 use crate::{Parameters, Place};
 use schemars::JsonSchema;
@@ -12,27 +12,28 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use weir_base::{Bytes, Rate, Time};
 use weir_fabric::{Net, Station, Wire};
 
-/// Parameters of the policer, named as RFC 2697 explains them.
+/// Parameters of the policer, in the terms of RFC 2697.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Committed information rate, counted in IP bytes.
     #[serde(deserialize_with = "rate")]
     pub rate: Rate,
-    /// Committed burst size: what may pass green after a rest. A packet that is larger is never green.
+    /// Committed burst size: IP bytes that may pass as green after an idle time. A larger packet is never green.
     pub burst: Bytes,
-    /// Excess burst size: what may pass yellow beyond that, from tokens that the committed bucket had no room for.
+    /// Excess burst size: IP bytes that may pass as yellow beyond the committed burst. The excess bucket fills only while the
+    /// committed bucket is full.
     pub excess_burst: Bytes,
 }
 
 impl Default for Config {
-    /// 10 Mbit/s and what it carries in 100 ms, with no excess.
+    /// 10 Mbit/s, a burst of 100 ms at this rate, and no excess burst.
     fn default() -> Config {
         Config { rate: Rate::from_mbit_per_sec(10), burst: Bytes::new(125_000), excess_burst: Bytes::ZERO }
     }
 }
 
-/// A rate at which something passes.
+/// A rate above zero.
 fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
     match Rate::deserialize(deserializer)? {
         rate if rate.bits_per_sec() == 0 => {
@@ -58,14 +59,14 @@ impl Bucket {
         Bucket { size, tokens: size }
     }
 
-    /// Takes tokens in, and returns those for which there is no room.
+    /// Adds tokens, and returns those for which there is no room.
     fn fill(&mut self, tokens: u128) -> u128 {
         let room = self.size - self.tokens;
         self.tokens += tokens.min(room);
         tokens.saturating_sub(room)
     }
 
-    /// Takes so many out, if there are as many.
+    /// Takes this many tokens out, if there are enough; otherwise returns false and takes none.
     fn covers(&mut self, tokens: u128) -> bool {
         let covered = self.tokens >= tokens;
         if covered {
@@ -88,7 +89,7 @@ pub(crate) struct Policer {
     rate: Rate,
     committed: Bucket,
     excess: Bucket,
-    /// When tokens were filled in last.
+    /// When tokens were last added.
     filled: Time,
     green: Count,
     yellow: Count,
@@ -108,7 +109,7 @@ impl Policer {
         }
     }
 
-    /// The colour of a packet of so many bytes, and the count of its kind.
+    /// Colours a packet of this many bytes, and returns the count of its colour.
     fn colour(&mut self, bytes: u64, now: Time) -> &mut Count {
         let nanos = now.since(self.filled).as_nanos();
         self.filled = now;

@@ -64,7 +64,7 @@ impl Wire for TestPacket {
     fn relabel(&mut self, ecn: Ecn) {
         self.ecn = ecn;
     }
-    /// All come from host 0; those of 40 bytes stand for what is no datagram.
+    /// All packets come from host 0; those of 40 bytes stand for packets that are no datagrams.
     fn turn_round(&mut self) -> bool {
         let datagram = self.length > 40;
         if datagram {

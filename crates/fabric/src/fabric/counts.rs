@@ -1,23 +1,24 @@
-//! What is read from a fabric: counters, queues' states, and where all packets went.
+//! How a fabric is read: counters, queues' states, and the totals of all packets.
 
 use super::{Fabric, Link, LinkCounters, StationCounters, Wire};
 use crate::tap::FlowCounters;
 use weir_base::{Ecn, Histogram, Time};
 use weir_queue::{Backlog, Queue};
 
-/// Where all packets went. They add up:
-/// `sent + duplicated + made = delivered + corrupted + dropped + lost + discarded + held + in_flight + unroutable`.
+/// What became of all packets of a run. The totals add up: `sent + duplicated + made = delivered + corrupted +
+/// dropped + lost + discarded + held + in_flight + unroutable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Packets that hosts handed in.
     pub sent: u64,
-    /// Packets that links made of others.
+    /// Duplicates that links made.
     pub duplicated: u64,
     /// Packets that stations made.
     pub made: u64,
     /// Packets that reached a host undamaged.
     pub delivered: u64,
-    /// Packets that reached a host, or a station that they were for, damaged, to be thrown away there.
+    /// Packets that reached their host, or the station that they were addressed to, damaged; they are discarded
+    /// there.
     pub corrupted: u64,
     /// Dropped by queues.
     pub dropped: u64,
@@ -29,7 +30,7 @@ pub struct Totals {
     pub held: u64,
     /// Still inside.
     pub in_flight: u64,
-    /// Thrown away because no way leads to their destination.
+    /// Discarded because no route leads to their destination.
     pub unroutable: u64,
 }
 
@@ -40,7 +41,7 @@ impl<P: Wire> Fabric<P> {
         self.links[link].take_counters(now)
     }
 
-    /// What a link's queue holds.
+    /// The packets and bytes in a link's queue.
     pub fn backlog(&self, link: usize) -> Backlog {
         self.links[link].queue().backlog()
     }
@@ -51,7 +52,7 @@ impl<P: Wire> Fabric<P> {
         self.links[link].queue().state(report);
     }
 
-    /// What a station did since the start.
+    /// The counters of a station since the start.
     pub fn station(&self, number: usize) -> StationCounters {
         self.stations.counters(number)
     }
@@ -61,7 +62,8 @@ impl<P: Wire> Fabric<P> {
         self.stations.state(number, report);
     }
 
-    /// The sojourn times of a link's classes since they were last cleared; the caller clears what it has taken down.
+    /// The sojourn times of a link's classes since they were last cleared; the caller clears each histogram once it
+    /// is recorded.
     pub fn delays(&mut self, link: usize) -> impl Iterator<Item = (Ecn, &mut Histogram)> {
         self.links[link].delays()
     }
@@ -71,12 +73,12 @@ impl<P: Wire> Fabric<P> {
         self.taps.take(flow)
     }
 
-    /// The RTTs of a group since they were last cleared; the caller clears what it has taken down.
+    /// The RTTs of a group since they were last cleared; the caller clears the histogram once it is recorded.
     pub fn group_rtts(&mut self, group: usize) -> &mut Histogram {
         &mut self.taps.group_rtts[group]
     }
 
-    /// Where all packets of the run went.
+    /// What became of all packets of the run.
     pub fn totals(&self) -> Totals {
         let waiting: u64 = self.edges.iter().map(|edge| edge.waiting.len() as u64).sum();
         let StationCounters { made, discarded, held, .. } = self.stations.total();

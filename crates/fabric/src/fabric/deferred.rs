@@ -1,5 +1,5 @@
-//! Deferred links ([`crate::link::Until`]) as the fabric sees them: packets go in, their one event comes due, and they are brought up to date
-//! before somebody looks.
+//! The fabric's part of deferred links ([`crate::link::Until`]): packets go in, the one event of a link comes due, and a link is caught up
+//! before its state is read.
 
 use super::{Delivery, Fabric};
 use crate::link::Until;
@@ -12,7 +12,7 @@ impl<P: Wire> Fabric<P> {
         Until { time, source, first_host: self.first_host }
     }
 
-    /// A packet leaves its host for a deferred link at this time, now or later.
+    /// Lets a packet leave its host for a deferred link at `at`, now or later.
     #[inline(always)]
     pub(crate) fn defer(&mut self, link: usize, at: Time, host: usize, packet: P) {
         let link = &mut self.links[link];
@@ -30,7 +30,7 @@ impl<P: Wire> Fabric<P> {
         link.schedule(self.first_host, &mut self.events);
     }
 
-    /// A deferred link's event: hands out the packet that has reached the far end, if one has.
+    /// Handles a deferred link's event. A packet at the far end takes its next hop; returns it if it has reached its host.
     #[inline(always)]
     pub(crate) fn deferred_event(&mut self, index: usize, now: Time, source: usize) -> Option<Delivery<P>> {
         let until = self.until(now, source);
@@ -49,7 +49,7 @@ impl<P: Wire> Fabric<P> {
         self.take_hop(hop, to, Some(index), packet, now)
     }
 
-    /// A packet is about to reach a host: what this host has sent before is noted first.
+    /// Notes the packets that this host has sent before `now`. Called before a packet reaches the host.
     #[inline(always)]
     pub(crate) fn catch_up_with_host(&mut self, host: usize, now: Time) {
         let until = self.until(now, self.acting);
@@ -63,7 +63,7 @@ impl<P: Wire> Fabric<P> {
         (0..self.links.len()).for_each(|link| self.settle_link(link, now));
     }
 
-    /// The same for one link.
+    /// Brings one link up to `now`.
     pub(crate) fn settle_link(&mut self, index: usize, now: Time) {
         let until = self.until(now, usize::MAX);
         let link = &mut self.links[index];

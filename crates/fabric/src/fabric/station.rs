@@ -15,8 +15,8 @@ use weir_queue::{Backlog, Queue};
 
 /// A machine at a node, as a state machine: packets and times in, packets and the next time out.
 pub trait Station<P: Wire>: Debug {
-    /// A packet has reached the node, by the link `from` unless a host at the node sent it. It is the station's now: it goes on
-    /// only when the station hands it to `net`, at once or later.
+    /// A packet has reached the node by the link `from`, which is `None` if a host at the node sent it. The station now owns the
+    /// packet: it goes on only when the station hands it to `net`, at once or later.
     fn packet(&mut self, packet: P, from: Option<usize>, net: &mut Net<'_, P>);
 
     /// The queue of a link that [`Net::watch`] named has fallen below its threshold.
@@ -39,7 +39,7 @@ pub trait Station<P: Wire>: Debug {
         0
     }
 
-    /// Its internal state, name and value each, for the records. Names carry their unit; counters run from the start.
+    /// Its internal state for the records, as pairs of name and value. Names carry their unit; counters run from the start.
     fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let _ = report;
     }
@@ -50,13 +50,13 @@ pub trait Station<P: Wire>: Debug {
 pub struct Placed<P> {
     /// The node; at most one station at each.
     pub at: usize,
-    /// It sees only packets that reach the node by one of these links or leave it by one; all packets when there is none here.
+    /// The station sees only packets that reach the node or leave it by one of these links; all packets if the list is empty.
     pub links: Vec<usize>,
     /// The station.
     pub station: Box<dyn Station<P>>,
 }
 
-/// What a station did since the start.
+/// Counters of a station since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StationCounters {
     /// Packets that it saw.
@@ -76,9 +76,9 @@ type Visit<P> = (usize, Option<usize>, P);
 #[derive(Debug)]
 pub(crate) struct Stations<P> {
     seats: Vec<Seat<P>>,
-    /// Packets that have yet to be shown to a station: one that sends to another without time passing is done first.
+    /// Packets that a station has not seen yet. A station that sends to another one in no time completes its own call first.
     visits: VecDeque<Visit<P>>,
-    /// Whether one is being called.
+    /// Whether a station is being called.
     calling: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Stations<P> {
 struct Seat<P> {
     at: usize,
     links: Vec<usize>,
-    /// Taken out while it is called.
+    /// The station; `None` while it is being called.
     station: Option<Box<dyn Station<P>>>,
     /// The time for which its timer is in the event queue; [`Time::NEVER`] when it is not.
     armed: Time,
@@ -120,7 +120,7 @@ impl<P: Wire> Stations<P> {
         StationCounters { held, ..seat.counters }
     }
 
-    /// Those of all stations together.
+    /// The sums of all stations' counters.
     pub(crate) fn total(&self) -> StationCounters {
         (0..self.len()).map(|number| self.counters(number)).fold(StationCounters::default(), |sum, one| {
             StationCounters {
@@ -138,7 +138,7 @@ impl<P: Wire> Stations<P> {
         }
     }
 
-    /// Puts the station's timer into the event queue when it has come closer.
+    /// Puts the station's timer into the event queue if it is due earlier than the one there.
     fn arm(&mut self, number: usize, source: usize, events: &mut EventQueue) {
         let seat = &mut self.seats[number];
         let due = seat.station.as_ref().map_or(Time::NEVER, |station| station.next_timer());
@@ -193,7 +193,7 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    /// Calls a station with what it may do, and sets its timer.
+    /// Calls a station with its [`Net`], then sets its timer.
     fn call(&mut self, number: usize, now: Time, act: impl FnOnce(&mut dyn Station<P>, &mut Net<'_, P>)) {
         let Some(mut station) = self.stations.seats[number].station.take() else { return };
         self.stations.calling = true;
@@ -204,12 +204,12 @@ impl<P: Wire> Fabric<P> {
         self.stations.arm(number, source, &mut self.events);
     }
 
-    /// A station's timer event; a packet that reaches a host by it is returned.
+    /// Handles a station's timer event. Returns a packet that has reached a host, if there is one.
     #[cold]
     pub(crate) fn station_timer(&mut self, number: usize, now: Time) -> Option<Delivery<P>> {
         self.events.pop();
         let seat = &mut self.stations.seats[number];
-        // Others are of a past that the station has overtaken.
+        // Other events are stale: the station has since set an earlier timer.
         if seat.armed == now {
             seat.armed = Time::NEVER;
             let due = seat.station.as_ref().is_some_and(|station| station.next_timer() <= now);
@@ -223,7 +223,8 @@ impl<P: Wire> Fabric<P> {
         self.ready.pop_front()
     }
 
-    /// Tells the station where a link begins that the link's queue has drained.
+    /// Tells the station at the start of a link that the link's queue has drained. Returns a packet that has reached a host, if
+    /// there is one.
     #[cold]
     pub(crate) fn tell_drained(&mut self, link: usize, now: Time) -> Option<Delivery<P>> {
         if let Some(number) = self.stations.at(self.links[link].from()) {
@@ -234,7 +235,7 @@ impl<P: Wire> Fabric<P> {
     }
 }
 
-/// What a station may do with the network around it.
+/// The network as a station sees it, with the operations that it may use.
 pub struct Net<'a, P> {
     fabric: &'a mut Fabric<P>,
     number: usize,
@@ -267,7 +268,7 @@ impl<P: Wire> Net<'_, P> {
         self.fabric.leave_station(self.node(), packet, self.now);
     }
 
-    /// Sends a packet on by a link that begins here, wherever it is for. By any other it has no way.
+    /// Sends a packet on by a link that begins here, whatever its destination. By any other link, the packet is unroutable.
     pub fn send(&mut self, packet: P, link: usize) {
         let node = self.node();
         let hop = self.fabric.way_out(node, link, packet.destination());
@@ -282,7 +283,7 @@ impl<P: Wire> Net<'_, P> {
         drop(packet);
     }
 
-    /// Makes a packet that is the same in everything as another one.
+    /// Makes an exact copy of a packet.
     pub fn copy(&mut self, packet: &P) -> P {
         self.counters().made += 1;
         packet.duplicate()
@@ -292,18 +293,18 @@ impl<P: Wire> Net<'_, P> {
         &mut self.fabric.stations.seats[self.number].counters
     }
 
-    /// A link's rate as it is now, of a trace its mean; none is no limit.
+    /// A link's present rate; with a trace, the trace's mean rate. `None` if the link has no limit.
     pub fn rate(&self, link: usize) -> Option<Rate> {
         self.fabric.links[link].rate()
     }
 
-    /// What a link's queue holds.
+    /// The packets and bytes in a link's queue.
     pub fn backlog(&self, link: usize) -> Backlog {
         self.fabric.links[link].queue().backlog()
     }
 
-    /// From now on the station is told ([`Station::drained`]) whenever the queue of a link that begins here falls below so many IP
-    /// bytes because a packet of it is sent; zero ends it. A link without a rate has no queue.
+    /// From now on [`Station::drained`] is called whenever the queue of a link that begins here falls below `below` IP bytes
+    /// because a packet is sent; zero ends this. A link without a rate has no queue.
     pub fn watch(&mut self, link: usize, below: Bytes) {
         let (node, now) = (self.node(), self.now);
         if let Some(link) = self.fabric.links.get_mut(link).filter(|link: &&mut Link<P>| link.from() == node)

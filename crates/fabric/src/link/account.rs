@@ -1,26 +1,26 @@
-//! What of a link's work falls into a period. A packet that is being sent when a period ends counts in it for what has
-//! been sent of it by then, in bytes and in time; the rest counts in the next one. What a link could have sent is what it
-//! sent and what it could have sent while it was idle: so it never sends more than it can, whatever its rate does.
+//! The part of a link's work that falls into a period. A packet in transmission at the end of a period counts there with the
+//! bytes and the time sent so far; the rest counts in the next period. A link's capacity is the bytes that it sent and those
+//! that it could have sent while idle, so it never sends more than its capacity, whatever its rate does.
 
 use super::{Link, LinkCounters};
 use crate::trace::bits_of;
 use crate::wire::Wire;
 use weir_base::{Bytes, Rate, Span, Time};
 
-/// What is carried from one period to the next.
+/// State that is carried from one period to the next.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// Up to when idle time has been counted. On a paced link it is the end of the transmission under way.
     pub(super) since: Time,
     /// What could have been sent while the link was idle, in bits times nanoseconds per second.
     pub(super) idle_bits: u128,
-    /// Time spent sending in this period, until `since`; of a link that is not paced.
+    /// Time spent sending in this period, until `since`; only for a link that is not paced.
     busy: Span,
-    /// What had been begun but not sent when the last period ended.
+    /// The unsent part of the transmission that was under way when the last period ended.
     unsent: Unsent,
 }
 
-/// What of the packets that were begun is not sent yet.
+/// The unsent part of a transmission that has begun.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unsent {
     /// Bytes by codepoint on arrival.
@@ -29,14 +29,14 @@ struct Unsent {
     time: Span,
 }
 
-/// Packets on which the transmitter is at work.
+/// One or more packets in transmission together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transmission {
-    /// When they are sent.
+    /// When the transmission ends.
     pub(super) until: Time,
-    /// How long that takes in all.
+    /// How long it takes in all.
     pub(super) takes: Span,
-    /// Their bytes, by codepoint on arrival.
+    /// Bytes of its packets, by codepoint on arrival.
     pub(super) bytes: [u64; 4],
 }
 
@@ -75,7 +75,7 @@ impl<P: Wire> Link<P> {
         counters
     }
 
-    /// What was begun and is not sent yet.
+    /// The unsent part of the transmission under way.
     fn unsent(&self, now: Time) -> Unsent {
         let Some(pacing) = &self.pacing else { return self.transmission().unsent(now) };
         let mut unsent = pacing.transmission.unsent(now);
@@ -85,7 +85,7 @@ impl<P: Wire> Link<P> {
         unsent
     }
 
-    /// What the transmitter of a link that is not paced is at work on, or was last.
+    /// The transmission under way, or the last one, of a link that is not paced.
     pub(super) fn transmission(&self) -> Transmission {
         let (sent, takes) = if self.last_sent.0 > 0 { self.last_sent } else { self.interrupted };
         let mut bytes = [0; 4];

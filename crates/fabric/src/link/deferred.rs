@@ -1,14 +1,15 @@
-//! Deferred links: links whose queue and transmitter are caught up with when somebody looks, and not event by event.
+//! Deferred links: links whose queue and transmitter are caught up on demand, not event by event.
 //!
 //! While a packet is in a link's pipe, nothing that happens in the link's queue reaches the far end before that packet
 //! does. So a link has one event: when the first packet of its pipe arrives or, while the pipe is empty, when the link does
 //! something next. Whatever was due before (packets that leave their host for this link, transmissions) is then done in
-//! order, each at its own time. The same happens before anything else that could tell the difference: another packet that
+//! order, each at its own time. The same happens before anything else that could see the difference: another packet that
 //! arrives at the queue, an acknowledgement that reaches a host whose packets have yet to leave, a sample.
 //!
 //! Ties of the same nanosecond go to the lower source number, as in the event queue: a link that is not deferred does the
-//! same things in the same order. Not deferred are links that others watch as things happen (an observer, a host's card),
-//! paced links, links on which packets overtake each other, and all links of a network with stations or scheduled changes.
+//! same things in the same order. These links are not deferred: links whose events others must see at once (an observer, a
+//! host's card), paced links, links on which packets overtake each other, and all links of a network with stations or
+//! scheduled changes.
 
 use super::{Around, Link};
 use crate::event::EventQueue;
@@ -22,7 +23,7 @@ use weir_base::Time;
 pub(crate) struct Departures<P> {
     /// When each leaves, and from which host; soonest first, then the lower host.
     packets: VecDeque<(Time, u32, P)>,
-    /// When the first of them leaves; [`Time::NEVER`] when there is none.
+    /// When the first of them leaves; [`Time::NEVER`] if there is none.
     next: Time,
 }
 
@@ -47,7 +48,7 @@ impl<P> Departures<P> {
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, host: u32, packet: P) {
         let before = |other: &(Time, u32, P)| (other.0, other.1) <= (at, host);
-        // Nearly always it is the last to leave.
+        // Nearly always this packet is the last to leave.
         if self.packets.back().is_none_or(before) {
             self.packets.push_back((at, host, packet));
         } else {
@@ -65,12 +66,12 @@ impl<P> Departures<P> {
     }
 }
 
-/// Up to where a deferred link is brought: to the event of this source at this time, which is included.
+/// The event up to which a deferred link is caught up, inclusive: that of this source at this time.
 #[derive(Clone, Copy)]
 pub(crate) struct Until {
     pub(crate) time: Time,
     pub(crate) source: usize,
-    /// The source of the first host; the other hosts' follow.
+    /// The source of the first host; the sources of the other hosts follow.
     pub(crate) first_host: usize,
 }
 
@@ -89,7 +90,7 @@ impl<P: Wire> Link<P> {
         self.departures.next <= now || (self.armed && self.free_at <= now)
     }
 
-    /// Does in this deferred link what is due.
+    /// Handles the events of this deferred link that are due.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         loop {
@@ -111,7 +112,7 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// The same, where there is mostly nothing to do.
+    /// As [`Link::catch_up`], for callers at whose time mostly nothing is due.
     #[inline(always)]
     pub(crate) fn catch_up_if_late(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         if self.is_late(until.time) {
@@ -136,7 +137,7 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// Sees to it that this deferred link has its event.
+    /// Puts this deferred link's event into the event queue, if it is earlier than the one there.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, first_host: usize, events: &mut EventQueue) {
         let (due, source) = self.due(first_host);

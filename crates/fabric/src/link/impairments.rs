@@ -1,6 +1,6 @@
-//! What a link does to packets on their way: losing them, at random or where they are too long, doubling, damaging and delaying
-//! them. A plain link has none of this and pays one look for it. Each has a random stream of its own, so that one never changes
-//! what another draws.
+//! Impairments of packets on their way: loss, at random or of too long packets, duplication, damage and jitter. Plain links
+//! have none and pay one check for it. Each impairment has its own random stream, so that one never changes the draws of
+//! another.
 
 use super::{Around, Link, PacketEvent};
 use crate::config;
@@ -23,7 +23,7 @@ pub(super) struct Impairments {
 }
 
 impl Impairments {
-    /// What this link needs, at once or later; none for a plain one.
+    /// The impairments that this link has from the start or by its schedule; `None` for a plain link.
     pub(super) fn new(index: usize, config: &config::Link, seed: u64) -> Option<Box<Impairments>> {
         let at_once = !config.loss.is_none()
             || config.largest.is_some()
@@ -70,7 +70,7 @@ impl Impairments {
 }
 
 impl<P: Wire> Link<P> {
-    /// Puts a packet on its way at `leaves`, with whatever happens to it there.
+    /// Puts a packet on its way at `leaves`, unless it is lost; draws its impairments.
     pub(super) fn send_off_impaired(&mut self, packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
         let too_long =
@@ -89,7 +89,7 @@ impl<P: Wire> Link<P> {
         self.travel(packet, leaves, now, around);
     }
 
-    /// A packet that is not lost: damaged perhaps, and delayed by its own time.
+    /// Puts a packet that is not lost into the pipe. It may be damaged; its jitter is its own.
     #[inline]
     fn travel(&mut self, mut packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
@@ -104,7 +104,7 @@ impl<P: Wire> Link<P> {
         }
         let mut at = self.last_arrival.max(leaves + self.delay);
         if jitter.reorder {
-            // What the link itself takes keeps its order; the jitter of each packet comes on top.
+            // Transmission and propagation preserve the order; each packet's jitter is added to them.
             self.last_arrival = at;
             at += extra;
         } else {
@@ -112,7 +112,7 @@ impl<P: Wire> Link<P> {
             self.last_arrival = at;
         }
         self.head = self.head.min(at);
-        // Nearly always it is the last to arrive.
+        // Nearly always this packet is the last to arrive.
         if self.pipe.back().is_none_or(|(other, _)| *other <= at) {
             return self.pipe.push_back((at, packet));
         }

@@ -1,4 +1,4 @@
-//! What happens to packets at a link, for those who watch, and the packets that go no further.
+//! The events of packets at a link, for an observer, and the packets that were dropped or lost.
 
 use crate::wire::Wire;
 use weir_base::Time;
@@ -16,14 +16,14 @@ pub enum PacketEvent {
     Sent,
     /// The link lost it.
     Lost,
-    /// The link made it of another one.
+    /// The link made it, as a duplicate.
     Duplicated,
     /// The link damaged it.
     Corrupted,
 }
 
 impl PacketEvent {
-    /// All of them.
+    /// All events.
     pub const ALL: [PacketEvent; 7] = [
         PacketEvent::Arrived,
         PacketEvent::Dropped,
@@ -46,7 +46,7 @@ pub trait Observer<P> {
     fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time);
 }
 
-/// What is around the links: an observer, if there is one, and the packets that were dropped or lost, where they are used again.
+/// What all links share: the observer, if there is one, and the packets that were dropped or lost, if packets are reused.
 pub(crate) struct Around<P> {
     pub(crate) observer: Option<Box<dyn Observer<P> + Send>>,
     pub(crate) discarded: Vec<P>,
@@ -67,7 +67,7 @@ impl<P: Wire> Around<P> {
         }
     }
 
-    /// A packet goes no further.
+    /// Keeps a packet that was dropped or lost, if packets are reused.
     pub(super) fn discard(&mut self, packet: P) {
         if P::IS_REUSED {
             self.discarded.push(packet);

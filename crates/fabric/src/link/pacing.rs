@@ -1,6 +1,6 @@
-//! How a link sends whose transmitter is not simply busy for as long as a packet takes at its rate: from a trace, as a
-//! station on a radio channel, with outages, behind a queue that holds packets back, or watched by a [`crate::Station`]. A plain
-//! link has none of this and pays one look for it.
+//! Links whose transmitter does more than send each packet at a rate: links with a trace, a radio channel, outages, a rate of 10
+//! Gbit/s or more, a queue that holds packets back, or a [`crate::Station`] that watches the queue. Plain links have no [`Pacing`]
+//! and pay one check for it.
 
 use super::account::{Transmission, rate_over};
 use super::{Around, Link};
@@ -12,30 +12,31 @@ use std::sync::Arc;
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_queue::Queue;
 
-/// From this rate on, the fraction of a nanosecond that a packet takes is carried to the next one: rounded for each, 28 bytes at
-/// 100 Gbit/s (2.24 ns) would be sent 12 % too fast. Below, a packet's time is rounded by itself.
+/// From this rate on, a packet's fraction of a nanosecond is carried to the next packet: rounded for each packet, 28 bytes at 100
+/// Gbit/s (2.24 ns) would be sent 12 % too fast. Below, a packet's time is rounded by itself.
 const FRACTIONS_FROM: Rate = Rate::from_mbit_per_sec(10_000);
 
 #[derive(Debug)]
 pub(super) struct Pacing<P> {
-    /// What is being played, if it is a trace that says how fast the link is.
+    /// The trace that gives the link's rate; `None` if the rate is constant.
     trace: Option<Played>,
     radio: Option<Box<Radio>>,
-    /// Time that packets took beyond whole nanoseconds: in nanoseconds times the rate.
+    /// Transmission time left over from whole nanoseconds, in nanoseconds times the rate.
     fraction: u64,
     /// Whether an outage keeps it from sending.
     down: bool,
-    /// A packet that was begun and of which so many bytes are still to be sent.
+    /// A packet whose transmission has begun, and how many of its bytes are unsent.
     pub(super) carried: Option<(P, u64)>,
-    /// What the transmitter is at work on, or was last.
+    /// The transmission under way, or the last one.
     pub(super) transmission: Transmission,
-    /// When the transmitter's event is due; others are of a past that a change has overtaken.
+    /// When the transmitter's event is due. Its other events are stale, since a change has replaced them.
     wake: Time,
     /// Whether the queue may hold packets back although the link is free.
     queue_waits: bool,
-    /// Until when it does, the link being free: an event, instead of the transmitter's own. [`Time::NEVER`] when it does not.
+    /// Until when the queue holds packets back while the link is free: an event instead of the transmitter's own. [`Time::NEVER`] if
+    /// it holds none back.
     held_until: Time,
-    /// Whoever watches the queue is told when it falls below so many bytes; zero when nobody does.
+    /// The station that watches the queue is told when it falls below this; zero if no station watches.
     watched: Bytes,
     /// Largest IP packet.
     mtu: u64,
@@ -43,32 +44,32 @@ pub(super) struct Pacing<P> {
     aggregate: Vec<P>,
 }
 
-/// A trace from the time on at which it was begun.
+/// A trace, and the time at which it began.
 #[derive(Debug)]
 struct Played {
     trace: Arc<Trace>,
     repeat: bool,
     since: Time,
-    /// The next opportunity that was neither used nor let pass, by number.
+    /// Number of the next opportunity that was neither used nor skipped.
     next: u64,
-    /// What it lets through until the time up to which capacity is counted, in bits times nanoseconds per second.
+    /// The part of its capacity that is already counted, in bits times nanoseconds per second.
     counted: u128,
 }
 
 impl Played {
-    /// `None` where the recording is not at hand; engines refuse such a run.
+    /// `None` if the recording is not loaded; engines refuse such a run.
     fn new(play: &Playback, since: Time) -> Option<Played> {
         let trace = Arc::clone(play.recording.as_ref()?);
         Some(Played { trace, repeat: play.repeat, since, next: 0, counted: 0 })
     }
 
-    /// What it let through since this was last asked, up to and including now.
+    /// Its capacity since the last call, up to and including `now`, in bits times nanoseconds per second.
     fn take(&mut self, now: Time) -> u128 {
         let total = self.trace.total(now.since(self.since).as_nanos(), self.repeat);
         total.saturating_sub(std::mem::replace(&mut self.counted, total))
     }
 
-    /// Leaves out what it lets through before `until`; an opportunity of that moment can still be used.
+    /// Leaves its capacity before `until` uncounted; an opportunity at `until` can still be used.
     fn skip(&mut self, until: Time) {
         if until > self.since {
             let opportunity = u64::from(self.trace.is_opportunities());
@@ -79,7 +80,7 @@ impl Played {
 }
 
 impl<P> Pacing<P> {
-    /// What this link needs; none for a plain one.
+    /// The pacing of this link; `None` for a plain link.
     pub(super) fn new(
         index: usize,
         config: &config::Link,
@@ -102,7 +103,7 @@ impl<P> Pacing<P> {
         }))
     }
 
-    /// That of a link which sends what waits at its rate, whose transmitter's event is due then.
+    /// The pacing of a link that sends each packet at its rate, and whose transmitter's event is due at `wake`.
     fn plain(wake: Time) -> Pacing<P> {
         Pacing {
             trace: None,
@@ -120,12 +121,12 @@ impl<P> Pacing<P> {
         }
     }
 
-    /// Packets that are begun but not on their way.
+    /// Packets whose transmission has begun, but that are not in the pipe.
     pub(super) fn inside(&self) -> u64 {
         u64::from(self.carried.is_some())
     }
 
-    /// When the transmitter may begin to send what waits, being free from `from` on.
+    /// When the transmitter, which is free from `from` on, may begin to send; `None` if never.
     fn begins(&mut self, from: Time) -> Option<Time> {
         if from == Time::NEVER {
             return None;
@@ -140,7 +141,7 @@ impl<P> Pacing<P> {
             *next = trace.first_from(offset, *repeat).max(*next);
             return trace.time(*next, *repeat).map(|at| *since + Span::from_nanos(at));
         }
-        // A radio cannot begin to send at rate nothing; bytes on a wire are begun, and wait.
+        // A radio cannot begin to send at rate zero; on a wire, the transmission begins and waits.
         let Some(trace) = trace.steps().filter(|_| self.radio.is_some()) else {
             return Some(contended);
         };
@@ -153,10 +154,10 @@ impl<P> Pacing<P> {
         }
     }
 
-    /// What an idle link can have sent from one time to another, in bits times nanoseconds per second: nothing in an outage.
+    /// The capacity of an idle link from one time to another, in bits times nanoseconds per second: zero in an outage.
     pub(super) fn capacity(&mut self, rate: Rate, from: Time, to: Time) -> u128 {
         if let Some(radio) = &mut self.radio {
-            // What its rate walked before `from` is of a time in which it was sending.
+            // The radio was sending before `from`: its capacity of that time is not idle.
             radio.take_capacity(rate, from);
         }
         let walked = self.radio.as_mut().and_then(|radio| radio.take_capacity(rate, to));
@@ -182,7 +183,7 @@ impl<P> Pacing<P> {
         Span::from_nanos(exact / rate.bits_per_sec())
     }
 
-    /// It is at work on this until then: what it could send meanwhile is not counted as idle.
+    /// Begins a transmission. The capacity of its duration is not counted as idle.
     fn works_on(&mut self, transmission: Transmission) {
         self.transmission = transmission;
         if let Some(played) = &mut self.trace {
@@ -192,18 +193,18 @@ impl<P> Pacing<P> {
 }
 
 impl<P: Wire> Link<P> {
-    /// A packet has come into the queue, and the transmitter has no event of its own: sends what may be sent now. Returns when it
-    /// wants an event, if it wants a new one.
+    /// A packet has entered the queue, and the transmitter has no event of its own: sends the packets that may go now. Returns the
+    /// time of the transmitter's new event, if it needs one.
     pub(super) fn taken_in(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let held_until = self.pacing.as_ref()?.held_until;
         if held_until != Time::NEVER {
-            // Only a packet that may go before the others brings their time forward.
+            // Only a packet that may go before the others makes the event earlier.
             self.queue.departs(self.free_at.max(now)).filter(|at| *at < held_until)?;
         }
         self.take_turn(now, around)
     }
 
-    /// Sends what may be sent now, the transmitter having no event; returns when it wants one.
+    /// Sends the packets that may go now; the transmitter has no event. Returns the time of its new one, if it needs one.
     fn take_turn(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         loop {
             let at = self.arm_paced(now)?;
@@ -215,7 +216,7 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// The transmitter's event, unless a change has overtaken it.
+    /// Handles the transmitter's event, unless it is stale. Returns the time of the next one, if it needs one.
     pub(crate) fn transmit_paced(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let pacing = self.pacing.as_mut()?;
         if now != if self.armed { pacing.wake } else { pacing.held_until } {
@@ -232,7 +233,7 @@ impl<P: Wire> Link<P> {
         self.take_turn(now, around)
     }
 
-    /// Sets the time of the next event, if anything waits: the transmitter's own, or when the queue may send.
+    /// Sets the time of the next event, if packets wait: the transmitter's own, or the time when the queue may send.
     fn arm_paced(&mut self, now: Time) -> Option<Time> {
         let from = self.free_at.max(now);
         let pacing = self.pacing.as_mut()?;
@@ -258,7 +259,7 @@ impl<P: Wire> Link<P> {
         Some(pacing.wake)
     }
 
-    /// From now on [`Link::has_drained`] tells when the queue falls below so many bytes.
+    /// From now on [`Link::has_drained`] tells when the queue falls below `below`.
     pub(crate) fn watch(&mut self, below: Bytes, now: Time) {
         if self.pacing.is_none() {
             // A link that is not paced has its event, if any, when the transmitter is free.
@@ -273,13 +274,13 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// Whether the queue is watched and has fallen below the threshold, having held so many bytes.
+    /// Whether the queue is watched and has fallen below the threshold; `before` is its backlog before.
     pub(crate) fn has_drained(&self, before: Bytes) -> bool {
         let below = self.pacing.as_ref().map_or(Bytes::ZERO, |pacing| pacing.watched);
         before >= below && self.queue.backlog().bytes < below
     }
 
-    /// An outage begins or ends. Returns when the transmitter wants an event, if it wants a new one.
+    /// An outage begins or ends. Returns the time of the transmitter's new event, if it needs one.
     pub(crate) fn outage(&mut self, begins: bool, now: Time) -> Option<Time> {
         self.count_idle(now);
         let pacing = self.pacing.as_mut()?;
@@ -287,13 +288,13 @@ impl<P: Wire> Link<P> {
         if begins || self.armed { None } else { self.arm_paced(now) }
     }
 
-    /// From now on another trace, or none, says how fast the link is, or its queue has other parameters. Returns when the transmitter
-    /// wants an event.
+    /// Applies a change of the trace, the rate or the queue's parameters. Returns the time of the transmitter's new event, if it
+    /// needs one.
     pub(super) fn play(&mut self, change: &config::Change, now: Time) -> Option<Time> {
         let pacing = self.pacing.as_mut()?;
         pacing.fraction = 0;
         if change.trace.is_none() && (change.rate.is_none() || pacing.trace.is_none()) {
-            // What the queue held back may go at another time now.
+            // Packets that the queue holds back may now leave at another time.
             return if change.queue.is_some() && !self.armed { self.arm_paced(now) } else { None };
         }
         pacing.trace = change.trace.as_ref().and_then(|play| Played::new(play, now));
@@ -307,7 +308,7 @@ impl<P: Wire> Link<P> {
         self.arm_paced(now)
     }
 
-    /// Sends what goes at once from `now` on.
+    /// Begins what the link sends at `now`: an opportunity, an aggregate or one packet.
     fn serve(&mut self, now: Time, around: &mut Around<P>) {
         let Some(pacing) = &mut self.pacing else { return };
         if pacing.trace.as_ref().is_some_and(|played| played.trace.is_opportunities()) {
@@ -316,7 +317,7 @@ impl<P: Wire> Link<P> {
         if pacing.radio.is_some() { self.send_aggregate(now, around) } else { self.send_one(now, around) }
     }
 
-    /// The packet that is sent next, and what of its bytes is left to send: one that was begun before, or the next of the queue.
+    /// The packet to send next, and how many of its bytes are unsent: the packet that has begun, or else the next of the queue.
     fn next_out(&mut self, now: Time, around: &mut Around<P>) -> Option<(P, u64)> {
         if let Some(begun) = self.pacing.as_mut()?.carried.take() {
             return Some(begun);
@@ -326,7 +327,7 @@ impl<P: Wire> Link<P> {
         Some((packet, bytes))
     }
 
-    /// Uses the opportunity of this moment for as many packets as its bytes suffice for.
+    /// Uses the opportunity at `now` for as many packets as its bytes allow.
     fn use_opportunity(&mut self, now: Time, around: &mut Around<P>) {
         let Some(played) = self.pacing.as_mut().and_then(|pacing| pacing.trace.as_mut()) else { return };
         played.next += 1;
@@ -364,7 +365,7 @@ impl<P: Wire> Link<P> {
             }),
         };
         let Some(done) = done else {
-            // It has begun and never ends, unless the link's rate is changed.
+            // The transmission has begun and never ends, unless the link's rate is changed.
             pacing.carried = Some((packet, left));
             (self.free_at, self.account.since) = (Time::NEVER, Time::NEVER);
             return;
@@ -377,7 +378,7 @@ impl<P: Wire> Link<P> {
         self.send_off(packet, done, now, around);
     }
 
-    /// Sends what waits as one aggregate, whose packets arrive together at its end.
+    /// Sends waiting packets as one aggregate; they all arrive at its end.
     fn send_aggregate(&mut self, now: Time, around: &mut Around<P>) {
         self.count_idle(now);
         let Some(pacing) = &mut self.pacing else { return };
@@ -407,7 +408,7 @@ impl<P: Wire> Link<P> {
             if let Some(pacing) = &mut self.pacing {
                 pacing.works_on(Transmission { until: end, takes: airtime, bytes: sent_bytes });
             }
-            // Headers and padding of the radio take air that packets could have had.
+            // The radio's headers and padding take airtime that packets could have used: it counts as idle.
             let whole = bits_of(Bytes::new(sent_bytes.iter().sum()));
             self.account.idle_bits += rate_over(rate, airtime).saturating_sub(whole);
             self.account.since = end;

@@ -1,4 +1,4 @@
-//! What a link can do beside a rate and a delay: traces, outages, radio channels, and everything that happens on the way.
+//! Properties of links beyond rate and delay: traces, outages, radio channels, and impairments.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn deep(link: &mut Link) {
     link.queue = weir_queue::Config::with_parameters("tail-drop", limit).unwrap();
 }
 
-/// The two hops with no time on the way to the second, whose queue never overflows.
+/// The two hops, with no delay on either; the second one's queue never overflows.
 fn link(change: impl FnOnce(&mut Link)) -> Config {
     let mut config = two_hops(|slow| {
         deep(slow);
@@ -18,7 +18,7 @@ fn link(change: impl FnOnce(&mut Link)) -> Config {
     config
 }
 
-/// After all that a test sends has arrived.
+/// A time at which all packets of a test have arrived.
 const LATER: Time = Time::from_nanos(1_000_000_000_000);
 
 fn played(text: &str, repeat: bool) -> impl FnOnce(&mut Link) {
@@ -46,7 +46,7 @@ pub(super) fn balance(fabric: &Fabric<Datagram>) -> Totals {
     totals
 }
 
-/// Sends packets 1 to n at once, lets so much time pass, and returns when each arrived.
+/// Sends packets 1 to n at once, advances to `until`, and returns when each arrived.
 fn saturate(config: &Config, n: u64, until: Time) -> (Vec<(u64, Time)>, Fabric<Datagram>) {
     let mut fabric = Fabric::new(config);
     (1..=n).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
@@ -71,7 +71,7 @@ fn a_saturated_trace_delivers_a_full_packet_at_every_opportunity() {
     });
     let (seen, mut fabric) = saturate(&config, 12, Time::NEVER);
     assert_eq!(times(&seen), [0, 3, 3, 9, 10, 10, 13, 13, 19, 20, 20, 23]);
-    // Opportunities of 20 to 23 ms, both ends included: at 0, 3 and 3; all before are used in full.
+    // All opportunities up to 23 ms, inclusive, are counted; packets use all but the last in full.
     let counters = fabric.take_link(1, ms(23));
     assert_eq!(
         (counters.capacity, counters.sent_bytes[Ecn::Ect0 as usize]),
@@ -81,12 +81,12 @@ fn a_saturated_trace_delivers_a_full_packet_at_every_opportunity() {
 
 #[test]
 fn an_opportunity_takes_parts_of_packets_and_what_it_leaves_over_is_for_those_that_wait() {
-    // Without the 4 bytes: after 375 packets of 1500 bytes 1500 are left over, enough for one more at the same moment.
+    // Without the 4 bytes: 375 packets of 1500 bytes leave 1500 bytes over, enough for one more packet at the same moment.
     let config = link(played("1\n", true));
     let (seen, _) = saturate(&config, 377, Time::NEVER);
     let at = times(&seen);
     assert_eq!((at[0], at[374], at[375], at[376]), (1, 375, 375, 376));
-    // A packet of 1600 bytes on the wire needs two opportunities, and the next one goes with the second's rest.
+    // A packet of 1600 bytes on the wire needs two opportunities; the next packet begins in the rest of the second one.
     let config = link(|link| {
         played("1\n", true)(link);
         link.overhead = Bytes::new(100);
@@ -114,7 +114,7 @@ fn an_opportunity_that_nobody_waits_for_is_gone() {
     while let Some(delivery) = fabric.advance(Time::NEVER) {
         seen.push((delivery.packet.number, delivery.at));
     }
-    // A packet that comes at the very moment of an opportunity may use it; of 30 ms there is one.
+    // A packet that comes at the very moment of an opportunity may use it; at 30 ms there is one opportunity.
     assert_eq!(seen, [(1, ms(20)), (2, ms(30)), (3, ms(40)), (4, ms(100))]);
 }
 
@@ -143,7 +143,7 @@ fn a_trace_of_one_rate_is_that_rate_to_the_nanosecond() {
 
 #[test]
 fn a_rate_in_steps_sends_a_packet_across_them() {
-    // 2 Mbit/s for 9 ms, nothing for 1 ms: one and a half packets a round. The second waits in the middle of itself.
+    // 2 Mbit/s for 9 ms, then zero for 1 ms: one and a half packets a round. The second packet is interrupted half-way.
     let config = link(played("0,2 Mbit/s\n0.009,0\n0.010,2 Mbit/s\n0.019,0\n0.020,2 Mbit/s\n", true));
     let (seen, _) = saturate(&config, 3, Time::NEVER);
     assert_eq!(times(&seen), [6, 13, 19]);
@@ -180,7 +180,7 @@ fn an_outage_holds_the_queue_and_sends_nothing_new() {
     let (seen, mut fabric) = saturate(&config, 3, Time::NEVER);
     // 6 ms each; the second was begun at 6 ms and is finished, the third waits for the end of the outage at 28 ms.
     assert_eq!(seen, [(1, ms(6)), (2, ms(12)), (3, ms(34))]);
-    // In the first 12 ms and from 28 ms on.
+    // The capacity of the first 12 ms and of the time from 28 ms on.
     assert_eq!(fabric.take_link(1, ms(40)).capacity, Bytes::new(24 * 250));
     assert_eq!(balance(&fabric).delivered, 3);
 }
@@ -205,7 +205,7 @@ fn opportunities_of_an_outage_are_gone() {
     });
     let (seen, mut fabric) = saturate(&config, 3, Time::NEVER);
     assert_eq!(times(&seen), [10, 40, 50]);
-    // Capacity is counted at the outage's ends and now: 10 ms; 40 and 50 ms.
+    // Capacity is counted at both ends of the outage and now: the opportunities at 10, 40 and 50 ms.
     assert_eq!(fabric.take_link(1, ms(50)).capacity, Bytes::new(3 * 1504));
 }
 
@@ -231,7 +231,7 @@ fn packets_that_take_fractions_of_a_nanosecond_are_sent_at_the_links_rate() {
     }
 }
 
-/// What a link did in each of these periods, which end at so many milliseconds: bytes sent, microseconds busy, capacity.
+/// Bytes sent, microseconds busy and capacity of a link in each of these periods, whose ends are in milliseconds.
 fn periods(config: &Config, packets: u64, ends: &[u64]) -> Vec<(u64, u64, u64)> {
     let mut fabric = Fabric::new(config);
     (1..=packets).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
@@ -252,15 +252,15 @@ fn a_packet_counts_in_each_period_for_what_is_sent_of_it_there() {
 
 #[test]
 fn a_link_sends_what_it_began_at_the_old_rate_and_no_more_than_it_could() {
-    // At 7 ms, 1 ms into the second packet, the rate falls to a hundredth: that packet ends at 12 ms all the same, and of the
-    // third 20 bytes are sent in 8 ms.
+    // At 7 ms, 1 ms into the second packet, the rate falls to a hundredth: that packet still ends at 12 ms, and 20 bytes of
+    // the third are sent in 8 ms.
     let slower =
         Change { at: Span::from_millis(7), rate: Some(Rate::from_bits_per_sec(20_000)), ..Change::default() };
     let config =
         link(|link| link.schedule = vec![slower.clone(), Change { at: Span::from_millis(8), ..slower }]);
     let seen = periods(&config, 3, &[7, 10, 20]);
     assert_eq!(seen, [(1750, 7000, 1750), (750, 3000, 750), (520, 10_000, 520)]);
-    // The same of a link whose transmitter is not simply busy: an outage from 8 ms on keeps the third back.
+    // The same for a paced link: an outage from 8 ms on holds the third packet back.
     let config = link(|link| link.outages = vec![outage(8, 20)]);
     let seen = periods(&config, 3, &[7, 10, 20, 30]);
     assert_eq!(seen, [(1750, 7000, 1750), (750, 3000, 750), (500, 2000, 500), (500, 2000, 500)]);
@@ -335,7 +335,7 @@ fn packets_that_are_too_long_are_lost_from_when_the_schedule_says() {
     assert_eq!(balance(&fabric).lost, 50);
 }
 
-/// A burst over a fast link with this jitter: numbers in order of arrival, and times.
+/// A burst over a fast link with this jitter: packet numbers in order of arrival, and arrival times.
 fn jittered(jitter: Jitter) -> Vec<(u64, Time)> {
     let config = link(|link| {
         link.rate = Some(Rate::from_mbit_per_sec(120));
@@ -382,7 +382,8 @@ fn impairments_come_and_go_with_the_schedule() {
     });
     let (_, fabric) = saturate(&config, 50, Time::NEVER);
     let totals = balance(&fabric);
-    // A packet is sent off when it begins to be sent: ten in each 60 ms, and at a change the one before it is under way.
+    // A packet's impairments are drawn when its transmission begins: ten packets in each 60 ms. At a change, the packet
+    // before it is under way.
     assert_eq!((totals.lost, totals.duplicated, totals.corrupted), (10, 10, 10));
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// 2 Mbit/s of IP bytes, one packet at once: a packet of 1500 bytes each 6 ms.
+/// 2 Mbit/s of IP bytes with a burst of one packet: a packet of 1500 bytes every 6 ms.
 fn shaper() -> serde_json::Value {
     serde_json::json!({ "kind": "tbf", "rate": "2 Mbit/s", "burst": "1500 B", "limit": "1 MB", "overhead": "0 B" })
 }
@@ -51,7 +51,7 @@ fn what_is_held_back_is_no_arrival_before_it_may_leave() {
     let mut fabric = Fabric::new(&shaped(shaper(), |_| {}));
     (1..=2).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
     assert!(fabric.advance(ms(1)).is_none());
-    // The second is looked at again at 7 ms, the first arrives at 12.
+    // The queue is asked again for the second packet at 7 ms; the first arrives at 12 ms.
     assert_eq!((fabric.next_time(), fabric.next_arrival(), fabric.totals().in_flight), (ms(7), ms(12), 2));
     assert_eq!(fabric.advance(ms(12)).unwrap().at, ms(12));
     assert_eq!(fabric.advance(Time::NEVER).unwrap().at, ms(18));
@@ -68,7 +68,8 @@ fn a_packet_that_may_go_first_does_not_wait_for_those_that_are_held_back() {
     fabric.inject(0, Datagram { ecn: Ecn::Ect1, ..datagram(3, 2) }, ms(3));
     let seen: Vec<_> =
         std::iter::from_fn(|| fabric.advance(Time::NEVER)).map(|d| (d.packet.number, d.at)).collect();
-    // The third reaches the queue at 4 ms and leaves at once; the second as if it had not been there.
+    // The third packet reaches the queue at 4 ms and leaves at once; the second leaves as if the third had not been
+    // there.
     assert_eq!(seen, [(1, ms(12)), (3, ms(15)), (2, ms(18))]);
 }
 
@@ -88,7 +89,8 @@ fn an_opportunity_that_comes_while_packets_are_held_back_is_gone() {
 fn a_radio_contends_when_the_queue_lets_a_packet_go() {
     let (seen, _) = burst(&shaped(shaper(), |link| link.wifi = Some(Wifi::default())), 20);
     assert_eq!(seen.len(), 20);
-    // 6 ms after one has left the bucket is full again; then come 43 us and 0 to 15 slots of 9 us until the next leaves.
+    // The bucket is full again 6 ms after a packet has left; the next one leaves after another 43 us and 0 to 15 slots
+    // of 9 us.
     for two in seen.windows(2) {
         let gap = two[1].1.since(two[0].1);
         let contended = gap.saturating_sub(Span::from_micros(6_043)).as_nanos();

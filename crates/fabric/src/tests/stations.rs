@@ -1,4 +1,4 @@
-//! Stations: what they see, hold, copy, discard and send, and that nothing goes missing meanwhile.
+//! Stations: what they see, hold, copy, discard and send, and that every packet is accounted for.
 
 use super::links::balance;
 use super::*;
@@ -88,7 +88,7 @@ fn what_is_copied_and_discarded_is_in_the_sum() {
 
 #[test]
 fn a_packet_without_a_way_on_is_counted() {
-    // By a link that does not begin at the station; and one that the station sends to itself.
+    // A packet sent by a link that does not begin at the station, and one that the station sends to itself.
     let station = Does(|mut packet: Datagram, _, net: &mut Net<'_, Datagram>| {
         if packet.number == 1 {
             return net.send(packet, 0);
@@ -114,7 +114,7 @@ fn a_packet_addressed_to_a_station_reaches_it_and_its_answer_comes_back() {
     // 17 ms there, and the same back; the second behind the first both ways.
     assert_eq!(seen, [(1, ms(34)), (2, ms(40))]);
     assert_eq!(fabric.take_flow(0).received_packets, 2, "the flow's end is the station's node");
-    // A damaged one is thrown away there, as a host would.
+    // A damaged packet is discarded there, as at a host.
     config.network.links[1].corrupt = 1.0;
     let unseen = Does(|_: Datagram, _: Option<usize>, _: &mut Net<'_, Datagram>| panic!("was shown"));
     let (seen, fabric) = burst_past(&config, vec![at(2, unseen)], 2);
@@ -173,7 +173,7 @@ fn a_station_with_a_timer_holds_packets_and_the_sum_knows_how_many() {
     assert!(fabric.advance(ms(6)).is_none());
     assert_eq!((fabric.totals().held, fabric.totals().in_flight, fabric.next_arrival()), (3, 0, ms(7)));
     balance(&fabric);
-    // They come to it at 2, 3 and 4 ms.
+    // The packets reach the station at 2, 3 and 4 ms.
     let seen: Vec<_> = std::iter::from_fn(|| fabric.advance(Time::NEVER)).map(|d| d.at).collect();
     assert_eq!((seen, fabric.totals().held), (vec![ms(7), ms(8), ms(9)], 0));
 }
@@ -223,14 +223,15 @@ fn a_station_that_is_told_when_a_link_drains_keeps_it_busy_with_two_packets_queu
     let mut fabric = Fabric::with_stations(&config, vec![at(1, feeds)]);
     (1..=10).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
     assert!(fabric.advance(ms(1)).is_none());
-    // One is being sent, two are queued.
+    // One packet is being sent, two are queued.
     assert_eq!((fabric.backlog(1).packets, fabric.totals().held), (2, 7));
     let seen: Vec<_> =
         std::iter::from_fn(|| fabric.advance(Time::NEVER)).map(|d| (d.packet.number, d.at)).collect();
     assert_eq!(seen, burst(&config, 10).0, "the link is as busy as if it had them all");
     let mut told = 0.0;
     fabric.station_state(0, &mut |name, value| told += if name == "told" { value } else { 0.0 });
-    // Each time that one of the two is sent: seven times with one to follow, and once when there are no more.
+    // The station is told each time that one of the two is sent: seven times with a packet to follow, and
+    // once with none left.
     assert_eq!(told, 8.0);
     balance(&fabric);
 }

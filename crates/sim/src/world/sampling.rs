@@ -1,4 +1,4 @@
-//! What is written down at the end of each sampling period, and at the end of the run.
+//! What is recorded at the end of each sampling period, and the outcome at the end of the run.
 
 use super::{Driven, World, teller};
 use weir_base::{Span, Time};

@@ -6,7 +6,7 @@ use weir_base::Time;
 use weir_workload::End;
 
 impl World<'_> {
-    /// A flow begins: it gets a connection, or a stream of one that others have.
+    /// A flow begins: it gets a connection of its own, or a stream of the connection that it shares with flows that have begun.
     pub(super) fn begin(&mut self, number: usize) {
         let connection = self.flows[number].shares.map(|connection| connection as usize);
         let others = connection.map_or(&[][..], |connection| &self.shared[connection]);
@@ -19,11 +19,11 @@ impl World<'_> {
         }
     }
 
-    /// An end of a connection that several flows share has moved: all of them are looked at, since a packet of one may carry data of
-    /// another, and they send in the order that the connection wants, until none has anything to send.
+    /// An end of a shared connection has moved. All its flows are asked, since a packet of one may carry data of another. They then
+    /// send in the connection's order, until none has anything to send.
     #[cold]
     pub(super) fn flush_shared(&mut self, connection: u32, end: End, now: Time) {
-        // Applications that are asked may come here again; they find nobody, and all is sent below.
+        // An application that is asked may call this again; it then finds no flows, and all packets are sent below.
         let sharing = std::mem::take(&mut self.shared[connection as usize]);
         for number in &sharing {
             if self.flows[*number].asks[end as usize] {
@@ -37,7 +37,7 @@ impl World<'_> {
         self.shared[connection as usize] = sharing;
     }
 
-    /// Hands the next packet to the fabric if it is this flow's; answers whether it is.
+    /// Hands the next packet to the fabric if it is this flow's; returns whether it was.
     fn transmit_one(&mut self, number: usize, end: End, now: Time) -> bool {
         let flow = &mut self.flows[number];
         if flow.has_card(end) {

@@ -1,4 +1,4 @@
-//! The turn of one end of a connection: it sends what it has to send, and says what the driver is to see to.
+//! The turn of one end of a connection: it sends its packets, and reports events to the driver.
 
 use crate::flow::Outlet;
 use crate::packet::{Pool, SimPacket};
@@ -7,23 +7,23 @@ use weir_fabric::Fabric;
 use weir_transport::{Counts, Endpoint};
 use weir_workload::End;
 
-/// What an end has to say when it has had its turn.
+/// The result of an end's turn.
 pub(super) struct Turn {
     /// When its timer is due.
     pub(super) due: Time,
     pub(super) news: News,
 }
 
-/// What the driver is to see to.
+/// An event that the driver must handle.
 pub(super) enum News {
     Nothing,
-    /// At a receiving end, everything that the sender had has arrived.
+    /// At a receiving end: all data of the sender has arrived.
     Finished,
-    /// At a sending end, its events so far.
+    /// At a sending end: the counts of its events so far.
     Counts(Counts),
 }
 
-/// An end sends what it has to send.
+/// Sends the packets that an end has to send.
 #[inline(always)]
 pub(super) fn turn<E: Endpoint>(
     endpoint: &mut E,
@@ -33,7 +33,7 @@ pub(super) fn turn<E: Endpoint>(
     fabric: &mut Fabric<SimPacket>,
     now: Time,
 ) -> Turn {
-    // Of the two ends the receiving one mostly has nothing to send.
+    // The receiving end mostly has nothing to send.
     if let Some(outlet) = outlet
         && (end == End::Sender || !endpoint.is_quiet())
     {
@@ -63,7 +63,7 @@ pub(super) fn transmit<E: Endpoint>(
     }
 }
 
-/// Hands the next packet to the fabric; answers whether there is one.
+/// Hands the next packet to the fabric; returns whether there was one.
 #[inline(always)]
 pub(super) fn transmit_one<E: Endpoint>(
     endpoint: &mut E,

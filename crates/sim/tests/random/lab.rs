@@ -1,5 +1,5 @@
-//! Labs at random, as text: what a person could write, and much that nobody would. The same number gives the same lab. They
-//! are small, a few thousand packets each, and small in every other respect too: times and rates go together.
+//! Labs at random, as text: labs that a person could write, and many that no person would. The same number gives the same
+//! lab. They are small, a few thousand packets each, and small in every other respect too: times and rates go together.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(crate) fn write_traces(folder: &Path) {
     std::fs::write(folder.join("steps"), steps).unwrap();
 }
 
-/// A lab as it is written.
+/// A lab while it is being written.
 pub(crate) struct Writer {
     random: Random,
     text: String,
@@ -73,17 +73,17 @@ impl Writer {
         }
     }
 
-    /// A time up to so much, quoted.
+    /// A time up to this many microseconds, quoted.
     fn time(&mut self, most: u64) -> String {
         format!("'{} us'", self.random.below(most.max(1)))
     }
 
-    /// The same, but some time.
+    /// The same, but never zero.
     fn some_time(&mut self, most: u64) -> String {
         format!("'{} us'", 1 + self.random.below(most.max(1)))
     }
 
-    /// A rate of so many times the lab's, quoted.
+    /// A rate of this many times the lab's, quoted.
     fn rate_of(&mut self, least: f64, most: f64) -> String {
         let rate = self.rate * (least + (most - least) * self.random.unit());
         format!("'{} bit/s'", (rate as u64).clamp(100, 1_000_000_000_000))
@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// One of so many links, with a delay that may differ by direction.
+    /// One of this many links, with a delay that may differ by direction.
     fn delayed_link(&mut self, links: u64) {
         let most = self.rtt / links + 1;
         let delay = match self.chance(0.7) {
@@ -173,7 +173,7 @@ impl Writer {
         self.link(&format!("delay = {delay}"));
     }
 
-    /// What a link is and does, after its name.
+    /// The properties of a link, after its name.
     fn link(&mut self, delay: &str) {
         self.line(delay);
         let traced = self.rate > 1e5 && self.rate < 1e8 && self.chance(0.15);

@@ -1,6 +1,6 @@
 //! Whatever a lab asks for, its runs end, every packet is accounted for, the same run gives the same records, and no metric
-//! has a value that it cannot have. A thousand labs at random, or as many as `WEIR_RANDOM_LABS` says, from the number that
-//! `WEIR_RANDOM_FIRST` gives; a lab that fails is printed with its number.
+//! has a value that it cannot have. It runs a thousand labs at random, or as many as `WEIR_RANDOM_LABS` says, from the
+//! number that `WEIR_RANDOM_FIRST` gives; a lab that fails is printed with its number.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod lab;
@@ -12,10 +12,11 @@ use weir_plan::{Lab, Run};
 use weir_record::{Records, RunSummary};
 use weir_sim::Simulator;
 
-/// Progress is told each 16,384 events and each sample. A lab has a few thousand packets and at most a few dozen samples.
+/// Progress is reported each 16,384 events and at each sample. A lab has a few thousand packets and at most a few dozen
+/// samples.
 const MOST_LOOKS: u64 = 500;
 
-/// Of the labs that are drawn, the plan accepts at least so many.
+/// The plan accepts at least this many of the labs that are drawn.
 const LEAST_ACCEPTED: f64 = 0.75;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -37,7 +38,7 @@ fn simulate(run: &Run) -> Result<(Records, Outcome), EngineError> {
     Ok((records, outcome))
 }
 
-/// What is wrong with a lab; false when the plan has refused it.
+/// Checks a lab: an error if it breaks a rule; false if the plan has refused it.
 fn check(text: &str, folder: &Path) -> Result<bool, String> {
     let lab = match Lab::from_str(text, "random.toml", folder, &[]) {
         Ok(lab) => lab,

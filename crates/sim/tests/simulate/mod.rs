@@ -1,4 +1,4 @@
-//! What the tests of whole runs share: a lab is simulated, and its summary read.
+//! Shared by the tests of whole runs: simulates a lab, and reads its summary.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::path::Path;
@@ -40,7 +40,7 @@ fn simulate_to(lab: &Lab, folder: &Path) -> Vec<RunSummary> {
     runs
 }
 
-/// The number that a metric is.
+/// The value of a metric that is a number.
 pub(crate) fn number(value: Value) -> f64 {
     match value {
         Value::Number(number) => number,
@@ -49,7 +49,7 @@ pub(crate) fn number(value: Value) -> f64 {
     }
 }
 
-/// The distribution that a metric is.
+/// The value of a metric that is a distribution.
 pub(crate) fn distribution(value: Value) -> Distribution {
     match value {
         Value::Distribution(distribution) => distribution,
