@@ -1,4 +1,5 @@
-//! A link, as it is written: `[dumbbell]`, `[chain.links.NAME]`, and what stands beside the keys of other shapes. Doc comments here are the user's documentation.
+//! A link as a lab file writes it: `[dumbbell]`, `[chain.links.NAME]`, and the link's keys in other shapes. Doc comments here
+//! are the user's documentation.
 
 use crate::link::{Jitters, Losses, Speed};
 use crate::probability::Probability;
@@ -8,50 +9,53 @@ use serde::Deserialize;
 use weir_base::{Bytes, Span};
 use weir_fabric::{Outage, Wifi};
 
-/// A link in both directions: the dumbbell's bottleneck, or one of a chain. A value for each direction is written
-/// `{ down = .., up = .. }`. Written plainly, what the link is (rate, wifi, delay, queue, overhead) holds both ways; what it
-/// does to packets beside (loss, largest, jitter, duplicate, corrupt, outage, drop, reorder, schedule) holds for `down`, the way
-/// of the data.
+/// A link in both directions: the dumbbell's bottleneck, or a link of a chain. `{ down = .., up = .. }` gives each direction a
+/// value of its own. A plain value of rate, wifi, delay, queue or overhead holds for both directions; a plain value of loss,
+/// largest, jitter, duplicate, corrupt, outage, drop, reorder or schedule holds for `down` only, the direction of the data.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bottleneck {
-    /// How fast it sends, counted in IP bytes and `overhead`: a rate, or `{ trace = "FILE" }` for a recorded link. Limits in
-    /// time and in bdp are computed from a trace's mean rate.
+    /// Rate at which the link sends, counted in IP bytes and `overhead`: a constant rate, or `{ trace = "FILE" }` for a
+    /// recorded link. Limits in time and in bdp are computed from a trace's mean rate.
     pub(crate) rate: Ways<Speed>,
-    /// How it contends for a radio channel, as a station of 802.11n does: `rate` is then the radio's. `{}` takes the
+    /// The link contends for a radio channel as an 802.11n station does; `rate` is then the radio's rate. `{}` takes the
     /// defaults.
     pub(crate) wifi: Option<Ways<Wifi>>,
-    /// Base round-trip time, without queues and serialisation: half of it each way. Either this or `delay`.
+    /// Base round-trip time, without queues and serialisation; half of it is each direction's delay. Give either this or
+    /// `delay`.
     pub(crate) rtt: Option<Span>,
     /// Propagation delay, one way.
     pub(crate) delay: Option<Ways<Span>>,
-    /// The queue before it; by default tail drop of 1000 packets.
+    /// The queue in front of the link; by default tail drop of 1000 packets.
     pub(crate) queue: Option<Ways<weir_queue::Config>>,
-    /// Which packets are lost on the way: each with a probability, 0.01 or "1 %", or in bursts, `{ mean = "1 %", burst = 5 }`.
-    /// Plain: down only.
+    /// Random loss: a probability for each packet, 0.01 or "1 %", or loss in bursts, `{ mean = "1 %", burst = 5 }`. A plain
+    /// value holds for down only.
     pub(crate) loss: Option<Ways<Losses>>,
-    /// Longest IP packet that arrives. Longer ones are lost and nobody is told, as on a path that carries less than its ends know of.
-    /// Plain: down only.
+    /// Largest IP packet that the link delivers. Larger packets are lost without a message to anyone, as on a path whose MTU is
+    /// smaller than its ends know. A plain value holds for down only.
     pub(crate) largest: Option<Ways<Bytes>>,
-    /// Delay that is drawn for each packet on top of the propagation delay: "5 ms" for a uniform one below that, or a table.
-    /// Packets keep their order unless it says `reorder = true`. Plain: down only.
+    /// Random delay of each packet on top of the propagation delay: "5 ms" for a uniform delay from 0 to 5 ms, or a table.
+    /// Packets keep their order unless the table has `reorder = true`. A plain value holds for down only.
     pub(crate) jitter: Option<Ways<Jitters>>,
-    /// Probability that a packet arrives twice. Plain: down only.
+    /// Probability that a packet arrives twice. A plain value holds for down only.
     pub(crate) duplicate: Option<Ways<Probability>>,
-    /// Probability that a packet arrives damaged, and is thrown away by the host that it reaches. Plain: down only.
+    /// Probability that a packet arrives damaged; the receiving host discards it. A plain value holds for down only.
     pub(crate) corrupt: Option<Ways<Probability>>,
-    /// Times in which it begins to send nothing, and its queue holds: `[{ at = "10 s", for = "2 s" }]`. Plain: down only.
+    /// Outages: times in which the link starts no transmission and its queue holds its packets, `[{ at = "10 s", for = "2 s"
+    /// }]`. A plain value holds for down only.
     pub(crate) outage: Option<Ways<Vec<Outage>>>,
-    /// Packets that are lost on arrival, by their number in order of arrival at the link, from 1, all packets counted.
-    /// Plain: down only.
+    /// Packets that the link drops on arrival, by number: all packets are numbered from 1 as they arrive at the link. A plain
+    /// value holds for down only.
     pub(crate) drop: Option<Ways<Vec<u64>>>,
-    /// Packets that are held back until others have passed them. Plain: down only.
+    /// Packets that are held back until later ones have passed them. A plain value holds for down only.
     pub(crate) reorder: Option<Ways<Vec<Held>>>,
-    /// Bytes that each packet costs beside its IP length (14 for an Ethernet header).
+    /// Bytes that each packet takes beyond its IP length (14 for an Ethernet header).
     pub(crate) overhead: Option<Ways<Bytes>>,
-    /// Largest IP packet that it carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths carry.
+    /// Largest IP packet that the link carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths
+    /// carry.
     pub(crate) mtu: Option<Bytes>,
-    /// Changes of rate, delay, loss, the longest packet, jitter, duplication, corruption or queue over time. Plain: down only.
+    /// Changes of rate, delay, loss, largest packet, jitter, duplication, corruption or queue over time. A plain value holds
+    /// for down only.
     pub(crate) schedule: Option<Ways<Vec<Change>>>,
 }
 
@@ -65,7 +69,7 @@ pub(crate) struct Held {
     pub(crate) by: u64,
 }
 
-/// A change of a link at a time; what is not named stays.
+/// A change of a link at a time. Properties that it does not name stay as they are.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Change {
@@ -77,7 +81,7 @@ pub(crate) struct Change {
     pub(crate) delay: Option<Span>,
     /// New loss.
     pub(crate) loss: Option<Losses>,
-    /// New length of the longest IP packet that arrives.
+    /// New largest IP packet that the link delivers.
     pub(crate) largest: Option<Bytes>,
     /// New jitter.
     pub(crate) jitter: Option<Jitters>,
@@ -85,7 +89,7 @@ pub(crate) struct Change {
     pub(crate) duplicate: Option<Probability>,
     /// New probability that a packet arrives damaged.
     pub(crate) corrupt: Option<Probability>,
-    /// New parameters of its queue, all of them, of the same kind: `tbf` or `htb`, whose classes are told apart by their names. What
-    /// waits stays, but for what waits in a class that is named no more.
+    /// New parameters of the queue, all of them, for a queue of the same kind: `tbf` or `htb`, whose classes are matched by
+    /// name. Waiting packets stay, except those of a class that is no longer named.
     pub(crate) queue: Option<weir_queue::Config>,
 }

@@ -1,10 +1,10 @@
-//! What differs between two labs, key by key: for a person who changed one and asks for its results in the old folder.
+//! The differences between two labs, key by key, for a user who changed a lab and asks for its results in the old folder.
 
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// What differs between two labs, each given by its [`source`](crate::Lab::source): one line a key, `KEY: OLD -> NEW`, in the
-/// order of the keys. Comments and the order of keys are no difference. None when one of them is no TOML.
+/// The differences between two labs, each given by its [`source`](crate::Lab::source): one line a key, `KEY: OLD -> NEW`, in
+/// the order of the keys. Comments and the order of keys do not count. `None` if one of the two is not TOML.
 pub fn changes(old: &str, new: &str) -> Option<Vec<String>> {
     let (old, new) = (values(old)?, values(new)?);
     let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -30,7 +30,7 @@ fn gather(path: &str, table: &Table, out: &mut BTreeMap<String, String>) {
         let path = if path.is_empty() { name } else { format!("{path}.{name}") };
         match value {
             Value::Table(below) if !below.is_empty() => gather(&path, below, out),
-            // Tables of an array, as claims are: by their place.
+            // The tables of an array, such as claims, are named by their place.
             Value::Array(list) if list.len() > 1 && list.iter().all(Value::is_table) => {
                 for (place, below) in list.iter().enumerate() {
                     let below = below.as_table().cloned().unwrap_or_default();

@@ -1,19 +1,19 @@
-//! The commands that a lab's live runs execute on the machine, for whoever is to allow them.
+//! The commands that a lab's live runs execute on the machine, for the user who is to allow them.
 
 use crate::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use weir_workload::command::{Config, Host};
 
-/// A command of a lab, as it is written: what stands for addresses, ports and the like is filled in for each run.
+/// A command of a lab as it is written. Each run fills in its placeholders for addresses, ports and the like.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Commanded {
-    /// The traffic group that it is of.
+    /// Its traffic group.
     pub group: String,
-    /// The host that it runs in, which is how its node is named.
+    /// The host that it runs in, by the name of its node.
     pub host: String,
-    /// What the shell is given.
+    /// The text that the shell runs.
     pub command: String,
-    /// The variables that its environment has beside those of weir.
+    /// Environment variables in addition to weir's own.
     pub environment: BTreeMap<String, String>,
 }
 

@@ -19,7 +19,7 @@ impl Run {
     }
 }
 
-/// Checks that flows that name a connection can be streams of one: its hosts, its controller and its length are the same for all.
+/// Checks that groups that name the same connection can share it: its hosts, RTT and controllers are the same for all.
 pub(crate) fn check<'a>(
     reader: &mut Reader<'_>,
     group: &Group,

@@ -1,4 +1,4 @@
-//! What is wrong with a lab file: where (file, line, column, the text underlined), what, and what would be right.
+//! Diagnostics of a lab file: the place (file, line, column, the text underlined), the problem, and a suggestion.
 
 mod excerpt;
 
@@ -28,18 +28,18 @@ impl Origin {
     }
 }
 
-/// Something wrong, before the texts are at hand. Without an origin until the value around it has given its own.
+/// A problem, before the texts are at hand. It has no origin until the value around it has given its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fault {
     pub(crate) origin: Option<Origin>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
-    /// The key that is missing, if that is what is wrong.
+    /// The missing key, if that is the problem.
     pub(crate) missing: Option<&'static str>,
 }
 
 impl Fault {
-    /// What is wrong at this place, and what would be right.
+    /// A problem at this place, with a suggestion.
     pub fn new(origin: Origin, message: impl Into<String>, help: impl Into<String>) -> Fault {
         Fault { origin: Some(origin), message: message.into(), help: Some(help.into()), missing: None }
     }
@@ -50,7 +50,7 @@ impl Fault {
         self
     }
 
-    /// Says what would be right, unless it says so itself.
+    /// Adds a suggestion, unless it has one.
     pub fn or_help(mut self, help: &str) -> Fault {
         self.help.get_or_insert(help.into());
         self
@@ -66,8 +66,8 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl serde::de::Error for Fault {
-    /// Errors of units read `what is wrong; write what would be right`, or `; did you mean ..`: the second half becomes the help. Errors of
-    /// types that come as text (the registries' parameters pass through JSON) are put in this file's words.
+    /// Errors of units read `what is wrong; write what would be right`, or `; did you mean ..`: the second half becomes the
+    /// help. Errors of types that come as text (the registries' parameters pass through JSON) are reworded.
     fn custom<T: fmt::Display>(text: T) -> Fault {
         let text = text.to_string();
         let halves = ["; write ", "; did you mean "]
@@ -109,7 +109,7 @@ impl serde::de::Error for Fault {
     }
 }
 
-/// What serde says of a type that does not fit, in the words of a lab file.
+/// A type error of serde, in the words of a lab file.
 fn unexpected(found: &str, expected: &str) -> String {
     let expected = match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",
@@ -144,7 +144,7 @@ fn unexpected(found: &str, expected: &str) -> String {
 pub(crate) struct Sources(Vec<Arc<Source>>);
 
 impl Sources {
-    /// Takes a text in and gives it a number.
+    /// Adds a text and returns its number.
     pub(crate) fn add(&mut self, name: &str, text: String) -> usize {
         self.0.push(Arc::new(Source { name: name.into(), text }));
         self.0.len() - 1
@@ -165,7 +165,7 @@ impl Sources {
                 }
                 kept.pop();
             }
-            // Sorted, those of one place follow each other.
+            // After sorting, faults of one place are neighbours.
             let repeated = kept.last().is_some_and(|last| match fault.origin {
                 Some(_) => last.origin == fault.origin,
                 None => *last == fault,
@@ -186,7 +186,7 @@ impl Sources {
     }
 }
 
-/// Most problems that are shown; of the others their number is.
+/// Most problems that are shown; the others are only counted.
 const MOST_SHOWN: usize = 20;
 
 /// Everything found wrong with a lab; never empty.
@@ -229,7 +229,7 @@ impl Diagnostics {
         let mut text = String::new();
         for problem in self.0.iter().take(MOST_SHOWN) {
             let shown = Shown::of(problem);
-            // Writing into a string fails only if a problem's span lay outside its text; then the sentence alone is told.
+            // Writing into a string fails only if a problem's span lay outside its text; then only the message is shown.
             if handler.render_report(&mut text, &shown).is_err() {
                 text.push_str(&shown.message);
             }
@@ -258,7 +258,7 @@ impl Problem {
         &self.message
     }
 
-    /// What would be right.
+    /// The suggestion; `None` if there is none.
     pub fn suggestion(&self) -> Option<&str> {
         self.help.as_deref()
     }
@@ -297,7 +297,7 @@ impl Shown {
     }
 }
 
-/// Longest message or help that is shown, in characters: both may name what the lab does.
+/// Longest message or help that is shown, in characters: both may quote the lab.
 const LONGEST_SENTENCE: usize = 2000;
 
 fn shortened(text: &str) -> String {
@@ -328,14 +328,14 @@ impl miette::Diagnostic for Shown {
     }
 }
 
-/// Longest name for which a near one is looked for, in characters. The distance takes time in proportion to its square.
+/// Longest name, in characters, for which a similar one is looked for. The time grows with the square of its length.
 const LONGEST_NAME: usize = 100;
 /// Most names that one is compared with.
 const MOST_COMPARED: usize = 1000;
 /// Most names in a row that a message lists.
 const MOST_LISTED: usize = 40;
 
-/// The name nearest to `wrong`, if one is near enough to be meant: a third of it may be wrong, or its end be missing.
+/// The name most similar to `wrong`, if one is similar enough: at most a third of it differs, or only its end is missing.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
     let length = lower.chars().count();
@@ -348,7 +348,7 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>)
         if lower.len() >= 3 && name.starts_with(&lower) {
             return (1 <= most).then_some(1);
         }
-        // As many characters at least must come or go.
+        // The distance is at least the difference in length.
         if name.chars().count().abs_diff(length) > most {
             return None;
         }
@@ -358,7 +358,7 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>)
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// "did you mean `x`?" if something is near, otherwise all there is.
+/// "did you mean `x`?" if a similar name exists, otherwise a list of all names.
 pub fn suggest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(name) = nearest(wrong, names.clone()) {
         return format!("did you mean `{name}`?");
@@ -369,7 +369,7 @@ pub fn suggest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone
     }
 }
 
-/// Names in a row, for messages; of very many the first.
+/// Names in a row, for messages; of more than 40, the first ones and the number of the others.
 pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names = names.into_iter();
     let row: Vec<String> = names.by_ref().take(MOST_LISTED).map(|name| format!("`{name}`")).collect();

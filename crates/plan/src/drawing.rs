@@ -10,7 +10,7 @@ use crate::ways::Ways;
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::{Link, Loss, MTU, Outage, Playback, Reorder};
 
-/// What a TUN device puts before each packet (`struct tun_pi` of linux/if_tun.h): flags and protocol.
+/// The header that a TUN device puts before each packet (`struct tun_pi` of linux/if_tun.h): flags and protocol.
 const TUN_HEADER: Bytes = Bytes::new(4);
 
 /// A network as a section draws it.
@@ -29,7 +29,7 @@ pub(crate) struct Drawing {
     pub(crate) up: Option<Link>,
 }
 
-/// The routers around so many links in a row.
+/// The routers around `links` links in a row.
 pub(crate) fn routers_in_a_row(links: usize) -> Vec<Place> {
     (0..=links).map(|n| Place::router(format!("n{n}"))).collect()
 }
@@ -92,7 +92,7 @@ pub(crate) fn directions(
                 reader.wrong(&[path, &[key]].concat(), message, help);
             }
         }
-        // Where one is missing, that is told above, and what stands in for it here goes nowhere.
+        // A missing rate is reported above; its stand-in here is never used.
         let rate = rates[side].take().unwrap_or(Speed::Constant(Rate::from_mbit_per_sec(1)));
         let (rate, trace) = speed_of(reader, rate);
         let opportunities = trace
@@ -113,7 +113,7 @@ pub(crate) fn directions(
             corrupt: corruptions[side].map_or(0.0, |Probability(p)| p),
             largest: largest[side],
             outages: outages_of(outages[side].take().unwrap_or_default()),
-            // Mahimahi's opportunities count what a TUN device puts before each packet.
+            // Mahimahi's opportunities count the TUN header of each packet.
             overhead: overheads[side].unwrap_or(if opportunities { TUN_HEADER } else { Bytes::ZERO }),
             mtu: link.mtu.unwrap_or(MTU),
             queue: queues[side].take().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
@@ -143,7 +143,7 @@ fn reorders_of(held: Vec<Held>) -> Vec<Reorder> {
     holds
 }
 
-/// A constant rate, or a trace with its mean. What a lab names was read, or it would not have come here.
+/// A constant rate, or a trace with its mean rate. All traces that a lab names have been read before.
 fn speed_of(reader: &Reader<'_>, speed: Speed) -> (Rate, Option<Playback>) {
     match speed {
         Speed::Constant(rate) => (rate, None),

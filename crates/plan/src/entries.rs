@@ -13,18 +13,18 @@ impl<'a> Entry<'a> {
     /// Reads it as a type.
     ///
     /// # Errors
-    /// What does not fit, in its place.
+    /// The value that does not fit, with its place.
     pub fn read<T: Deserialize<'a>>(self) -> Result<T, Fault> {
         crate::read::read(self.0).map_err(|fault| fault.at(self.0.origin))
     }
 
-    /// Where the value at the end of this path is written, or the nearest around it.
+    /// The place of the value at the end of this path, or of the innermost value around it.
     pub fn place(self, path: &[&str]) -> Origin {
         self.0.as_table().and_then(|table| table.locate(path)).unwrap_or(self.0.origin)
     }
 }
 
-/// The entries of a section; none if there is no such section. `help` says how one is written.
+/// The entries of a section; empty if there is no such section. `help` says how one is written.
 pub(crate) fn entries<'a>(root: &'a Table, name: &str, help: &str) -> Result<Vec<Entry<'a>>, Fault> {
     let Some(section) = root.get(name) else { return Ok(Vec::new()) };
     match &section.item {

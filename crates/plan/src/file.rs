@@ -20,12 +20,12 @@ pub(crate) struct File {
     /// Version of the lab format: 1.
     #[schemars(extend("const" = 1))]
     format: u32,
-    /// The lab's name: letters, digits, `-` and `_`. By default the file's own.
+    /// The lab's name: letters, digits, `-` and `_`. By default the file's name.
     name: Option<String>,
     /// What the lab shows, in a sentence.
     title: Option<String>,
-    /// Another lab file, relative to this one, whose settings hold unless they are given here. Tables are joined key by
-    /// key; a table with a `kind`, the whole of `[vary]`, lists and plain values are replaced.
+    /// Another lab file, relative to this one, whose settings hold unless this file has its own are given here. Tables are
+    /// joined key by key; a table with a `kind`, the whole of `[vary]`, lists and plain values are replaced.
     extends: Option<String>,
     /// How each run goes.
     run: Option<Timing>,
@@ -50,10 +50,10 @@ pub(crate) struct File {
     /// labels, each with several settings at once (`mix = { "reno v cubic" = { "traffic.a.cc" = "reno" } }`). The product
     /// of all levels is the tree of runs; their order is the order of the report.
     vary: Option<BTreeMap<String, Level>>,
-    /// The part of the tree that is run: for each level that is named, the labels that are kept, one or a list; claims about
-    /// cells with other labels are not judged.
+    /// The part of the tree that is run: each level named here keeps only these labels, one or a list. Claims about cells with
+    /// other labels are not judged.
     only: Option<BTreeMap<String, Words>>,
-    /// What is expected of the results: claims, which `weir reproduce` judges.
+    /// Claims about the results, which `weir reproduce` judges.
     expect: Option<Vec<BTreeMap<String, serde_json::Value>>>,
     /// Two metrics against each other, drawn in the report.
     plot: Option<Vec<Plot>>,
@@ -69,7 +69,7 @@ pub(crate) struct File {
 #[serde(untagged)]
 #[allow(dead_code)]
 pub(crate) enum Level {
-    /// Values of the setting that the level's name is the path of.
+    /// Values of the setting whose path is the level's name.
     Values(Vec<serde_json::Value>),
     /// Labels, each with the settings that it stands for.
     Labels(BTreeMap<String, BTreeMap<String, serde_json::Value>>),

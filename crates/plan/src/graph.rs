@@ -13,7 +13,7 @@ use crate::shape::{Arms, Ends, Graph, Row};
 use std::collections::BTreeMap;
 use weir_fabric::Link;
 
-/// So many equal links, from the settings of one.
+/// `count` equal links with the settings of one.
 fn equal_links(
     reader: &mut Reader<'_>,
     section: &str,
@@ -29,7 +29,7 @@ fn equal_links(
     Some((1..=count).map(named).collect())
 }
 
-/// Checks how many equal links there are to be.
+/// Checks the number of equal links.
 fn number_of(reader: &mut Reader<'_>, path: &[&str], what: &str, count: u64, least: u64) -> Option<u64> {
     if (least..=limits::MOST_LINKS).contains(&count) {
         return Some(count);

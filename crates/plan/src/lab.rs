@@ -40,12 +40,12 @@ pub struct Lab {
     for_live: bool,
 }
 
-/// Which of its forms a lab is read in; as it is written by default.
+/// The form in which a lab is read; by default as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Form {
-    /// With what `[full]` sets, as a study is reproduced in full.
+    /// Applies the settings of `[full]`, to reproduce a study in full.
     pub full: bool,
-    /// With what `[live]` sets, as it is reproduced on real Linux; after `[full]`.
+    /// Applies the settings of `[live]` after those of `[full]`, to reproduce a study on real Linux.
     pub live: bool,
 }
 
@@ -56,9 +56,9 @@ pub struct Tree {
     pub levels: Vec<(String, Vec<String>)>,
     /// How many cells the tree has: the product of its levels.
     pub cells: u64,
-    /// How often each is run.
+    /// How often each cell is run.
     pub repeats: u32,
-    /// Time that all runs last together.
+    /// Duration of all runs together.
     pub simulated: Span,
     /// About how many data packets all runs send over the lab's links.
     pub packets: u64,
@@ -68,7 +68,7 @@ pub struct Tree {
     pub records: u64,
 }
 
-/// With so many problems found, no further cells are looked at.
+/// Number of problems after which no further cells are checked.
 const MOST_FAULTS: usize = 10;
 
 impl Lab {
@@ -80,7 +80,7 @@ impl Lab {
         Lab::load_as(path, settings, Form::default())
     }
 
-    /// The same with what the lab sets for this form of it. Settings from the command line come after those.
+    /// The same in this form of the lab. Settings from the command line are applied after the form's.
     ///
     /// # Errors
     /// As [`Lab::load`].
@@ -90,8 +90,8 @@ impl Lab {
         Lab::build(reading, root, path, settings, form)
     }
 
-    /// Reads a lab from a text. `name` is its file's name in diagnostics, and, without its extension, the lab's own unless
-    /// the text gives one. What it `extends` is looked for in `folder`.
+    /// Reads a lab from a text. `name` is the file name in diagnostics; without its extension it is also the lab's name, unless
+    /// the text gives one. Files that the text `extends` are looked for in `folder`.
     ///
     /// # Errors
     /// As [`Lab::load`].
@@ -114,7 +114,7 @@ impl Lab {
         for setting in settings {
             reading.setting(&mut root, setting)?;
         }
-        // Every lab has a format, or would not have come here.
+        // A lab without a format was refused before.
         let home = root.locate(&["format"]).unwrap_or(Origin::new(0, 0..0));
         let too_much = size::of_text(&root);
         if !too_much.is_empty() {
@@ -165,7 +165,7 @@ impl Lab {
         &self.name
     }
 
-    /// What it shows, in a sentence, if it says so.
+    /// Its title: what it shows, in a sentence. `None` if it has none.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
@@ -182,40 +182,40 @@ impl Lab {
         &self.files
     }
 
-    /// What its source names: where each file stands, relative to it, and what it holds.
+    /// The files that its source names: the path of each relative to the source, and its content.
     pub fn attachments(&self) -> impl Iterator<Item = (String, &[u8])> {
         self.traces.files()
     }
 
-    /// Whether it says, by `[live]`, what of it is for real Linux.
+    /// Whether it has a section `[live]`, with settings for real Linux.
     pub fn is_for_live(&self) -> bool {
         self.for_live
     }
 
-    /// What is written in a section that another room reads (`expect`): a list of tables. `help` says how one is written.
+    /// The entries of a section that another room reads (`expect`), a list of tables. `help` says how one is written.
     ///
     /// # Errors
-    /// What is there and is no such list.
+    /// The section is not a list of tables.
     pub fn entries(&self, section: &str, help: &str) -> Result<Vec<Entry<'_>>, Diagnostics> {
         entries::entries(&self.sections, section, help).map_err(|fault| self.refuse(vec![fault]))
     }
 
-    /// What is wrong with such a section, shown in its place.
+    /// Faults of such a section as diagnostics, each with its place.
     pub fn refuse(&self, faults: Vec<Fault>) -> Diagnostics {
         self.sources.diagnose(faults)
     }
 
-    /// The names of the whole tree, of which `[only]` may leave a part.
+    /// The names of the whole tree, also outside the part that `[only]` keeps.
     pub fn names(&self) -> Names<'_> {
         names_of(&self.whole, &self.cells)
     }
 
-    /// Whether `[only]` leaves the cells that chose this label on this level.
+    /// Whether `[only]` keeps the cells with this label on this level.
     pub fn keeps(&self, level: &str, label: &str) -> bool {
         self.only.has(level, label)
     }
 
-    /// What its report draws of its cells together.
+    /// The plots in which its report compares its cells.
     pub fn plots(&self) -> &[Plot] {
         &self.plots
     }
@@ -292,7 +292,7 @@ impl fmt::Display for Tree {
     }
 }
 
-/// What the tree of these levels and cells has.
+/// The names in the tree of these levels and cells.
 fn names_of<'a>(levels: &'a [Level], cells: &'a [Cell]) -> Names<'a> {
     let mut names = Names::of(levels);
     for cell in cells {
@@ -307,7 +307,7 @@ fn names_of<'a>(levels: &'a [Level], cells: &'a [Cell]) -> Names<'a> {
     names
 }
 
-/// Labels in a row; of many, the first and the last.
+/// Labels in a row; of more than 12, the first three and the last.
 fn abbreviated(labels: &[String]) -> String {
     match labels {
         [first, second, third, .., last] if labels.len() > 12 => {
@@ -345,7 +345,7 @@ const OF_THE_TREE: [&str; 2] = ["only", "plot"];
 
 /// Every cell of the tree, checked.
 fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Result<Vec<Cell>, Vec<Fault>> {
-    // What no level can change is checked once, and not spelled out for each cell.
+    // Sections that no level can change are checked once, not for each cell.
     let (mut base, mut fixed) = (root.clone(), root.clone());
     base.0.retain(|key, _| {
         key != "vary" && !OF_THE_TREE.contains(&key.as_str()) && !SECTIONS.contains(&key.as_str())

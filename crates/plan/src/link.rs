@@ -1,4 +1,4 @@
-//! How a lab file says what a link does beside its rate and delay: traces, loss in bursts, jitter, outages.
+//! The properties of a link in a lab file that are more than a number: rate or trace, loss in bursts, jitter.
 
 use crate::probability::{EXPECTED, Probability, visit_probability};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -13,12 +13,12 @@ use weir_fabric::{Distribution, GilbertElliott, Jitter, Loss};
 /// The longest that any delay may be.
 pub(crate) const LONGEST_DELAY: Span = Span::from_secs(3600);
 
-/// How fast a link is.
+/// The rate of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Speed {
-    /// Always as fast.
+    /// A constant rate.
     Constant(Rate),
-    /// As a file says.
+    /// The rate in a trace file.
     Trace(TraceFile),
 }
 
@@ -26,16 +26,17 @@ pub(crate) enum Speed {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TraceFile {
-    /// A file, looked for beside the lab. Either Mahimahi's format: each line a whole number of milliseconds at which 1504
-    /// bytes may leave, the last one the length; `overhead` is then 4 B by default, as Mahimahi counts. Or lines of
-    /// `seconds,rate`, from 0 on, for a rate in steps (bit/s, or the unit that a first line of names gives, or one of its
-    /// own); the last step is as long as the one before it.
+    /// A file, looked for beside the lab. Mahimahi's format has in each line a whole number of milliseconds at which 1504 bytes
+    /// may leave, and the last line is the trace's length; `overhead` is then 4 B by default, as Mahimahi counts. A rate in
+    /// steps has lines of `seconds,rate`, from 0 on, in bit/s, in the unit that a first line of names gives, or in a unit of
+    /// each line's own; the last step is as long as the one before it.
     pub(crate) trace: String,
-    /// Whether it begins again when it ends; by default true. If not, the last rate holds, or nothing is sent any more.
+    /// Whether the trace begins again when it ends; by default true. If not, a rate in steps keeps its last rate, and
+    /// Mahimahi's format sends nothing more.
     pub(crate) repeat: Option<bool>,
 }
 
-/// What a value is read as that is a text or a table.
+/// Reads a value that is a text or a table.
 macro_rules! text_or_table {
     ($type:ident, [$text:ty, $table:ty], $expecting:literal, $of_text:expr, $of_table:expr) => {
         impl<'de> Deserialize<'de> for $type {
@@ -84,7 +85,7 @@ text_or_table!(
     |file| Ok(Speed::Trace(file))
 );
 
-/// What is added to each packet's delay, checked.
+/// The jitter of a link, checked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Jitters(pub(crate) Jitter);
 
@@ -125,7 +126,7 @@ fn checked(jitter: Jitter) -> Result<Jitters, String> {
     }
 }
 
-/// Which packets are lost, checked.
+/// The loss of a link, checked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Losses(pub(crate) Loss);
 

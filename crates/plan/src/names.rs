@@ -1,5 +1,5 @@
-//! What sections about the tree (`[only]`, `[[plot]]`, `[[expect]]`) may name: levels, labels, windows, groups and links. They are
-//! gathered once, so that checking takes time in proportion to what is checked.
+//! The names that sections about the tree (`[only]`, `[[plot]]`, `[[expect]]`) may use: levels, labels, windows, groups and
+//! links. They are gathered once, so that checking takes linear time.
 
 use crate::diagnostic::{Fault, Origin, nearest, suggest};
 use crate::vary::{Level, leading_number};
@@ -10,7 +10,7 @@ use weir_record::Level as Of;
 #[derive(Default)]
 pub struct Names<'a> {
     levels: &'a [Level],
-    /// For each level its labels, and the first that does not begin with a number.
+    /// For each level its labels, and the first label that does not begin with a number, if there is one.
     labels: HashMap<&'a str, (HashSet<&'a str>, Option<&'a str>)>,
     groups: BTreeSet<&'a str>,
     /// Groups that have more than one flow, or none, in some cell.
@@ -57,7 +57,7 @@ impl<'a> Names<'a> {
         self.levels.iter().map(move |level| (level.name.as_str(), labels(level)))
     }
 
-    /// What is wrong with the name of a level.
+    /// The fault of a level's name; `None` if the tree has the level.
     pub fn level(&self, level: &str, origin: Origin) -> Option<Fault> {
         if self.has_level(level) {
             return None;
@@ -71,7 +71,7 @@ impl<'a> Names<'a> {
         self.labels.contains_key(level)
     }
 
-    /// What is wrong with the name of a window.
+    /// The fault of a window's name; `None` if the run has the window.
     pub fn window(&self, name: &str, origin: Origin) -> Option<Fault> {
         if self.windows.contains(name) {
             return None;
@@ -83,7 +83,7 @@ impl<'a> Names<'a> {
         Some(Fault::new(origin, format!("the run has no window `{name}`"), help))
     }
 
-    /// What is wrong with a level and labels of it.
+    /// The fault of a level's name or of the first unknown label; `None` if the level has them all.
     pub fn labels(
         &self,
         level: &str,
@@ -98,14 +98,15 @@ impl<'a> Names<'a> {
         Some(Fault::new(origin, format!("the level `{level}` has no \"{unknown}\""), help))
     }
 
-    /// What is wrong with a level whose labels are to begin with numbers.
+    /// The fault of a level whose labels must begin with numbers; `None` if they do.
     pub fn numbers(&self, level: &str, origin: Origin) -> Option<Fault> {
         let Some((_, unnumbered)) = self.labels.get(level) else { return self.level(level, origin) };
         let message = format!("the label \"{}\" of that level does not begin with a number", (*unnumbered)?);
         Some(Fault::new(origin, message, "name a level of rates, times or counts"))
     }
 
-    /// What is wrong with a metric and whose it is said to be, shown in the places of the names and of the metric.
+    /// The fault of a metric and of the names that it is taken of, at the place of the names or of the metric. `None` if all is
+    /// right.
     pub fn metric(
         &self,
         metric: &str,
@@ -128,8 +129,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a metric is taken of: a group, a link, a flow, two groups or the whole run. The name that nothing bears, if `of`
-    /// has one.
+    /// The kind of thing that a metric is taken of: a group, a link, a flow, two groups or the whole run. The error is an
+    /// unknown name in `of`.
     fn taken_of<'b>(&self, metric: &str, of: &'b [String]) -> Result<Of, &'b str> {
         let of = match of {
             [] => return Ok(Of::Run),
@@ -146,7 +147,7 @@ impl<'a> Names<'a> {
             Some(self.groups.contains(group) && number.parse::<u64>().is_ok())
         };
         if self.groups.contains(of) {
-            // A group of one flow bears that flow's name, so what is of flows alone can be claimed of it too.
+            // A group of one flow has that flow's name, so claims about it may also use metrics of flows alone.
             let of_flows = weir_record::metric(metric)
                 .is_some_and(|metric| metric.of.contains(&Of::Flow) && !metric.of.contains(&Of::Group));
             let flow = of_flows && !self.not_alone.contains(of);
@@ -161,7 +162,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What is wrong with the metric, taken of such a thing.
+/// The fault of a metric at this level; `None` if the metric exists there.
 fn metric_fault(name: &str, level: Of, origin: Origin) -> Option<Fault> {
     let Some(metric) = weir_record::metric(name) else {
         let help = match nearest(name, weir_record::METRICS.iter().map(|metric| metric.name)) {

@@ -7,7 +7,7 @@ use crate::vary::Level;
 use crate::words::Words;
 use std::collections::{BTreeMap, HashSet};
 
-/// On some levels, the labels that are there; on the others all are.
+/// For some levels, the labels that are kept; other levels keep all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Only(BTreeMap<String, HashSet<String>>);
 
@@ -43,7 +43,7 @@ impl Only {
         self.0.get(level).is_none_or(|labels| labels.contains(label))
     }
 
-    /// The levels with the labels that are left.
+    /// The levels with the labels that are kept.
     pub(crate) fn levels(&self, all: &[Level]) -> Vec<Level> {
         let mut levels = all.to_vec();
         for level in &mut levels {

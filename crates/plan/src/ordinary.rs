@@ -1,12 +1,12 @@
-//! Files that a lab names are read whole, and only ordinary ones: a pipe or a device may have no end, or nothing to read.
+//! Reads the files that a lab names, whole and only ordinary ones: a pipe or a device may have no end, or nothing to read.
 
 use std::io::{Error, Read};
 use std::path::Path;
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most `largest` bytes.
 ///
 /// # Errors
-/// What the system says, or what the file is that it cannot be read.
+/// The system's error; or the file is a folder, not an ordinary file, or too large.
 pub(crate) fn read(path: &Path, largest: u64) -> std::io::Result<Vec<u8>> {
     let found = std::fs::metadata(path)?;
     if found.is_dir() {

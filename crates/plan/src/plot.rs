@@ -7,32 +7,32 @@ use crate::tree::Table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Two metrics against each other: a point for each run, for each cell the median of its repeats and the region in which
-/// that lies with 95 % confidence.
+/// Two metrics against each other: a point for each run, and for each cell the median of its repeats with its 95 % confidence
+/// region.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
-    /// What stands above it.
+    /// Title above the plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What goes along.
+    /// The metric on the horizontal axis.
     pub x: Axis,
-    /// What goes up.
+    /// The metric on the vertical axis.
     pub y: Axis,
-    /// The level whose labels have a colour each; every choice on the others has a plot of its own.
+    /// The level whose labels differ in colour; each choice on the other levels has a plot of its own.
     pub colour: String,
 }
 
-/// A metric, and whose.
+/// A metric, and what it is taken of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
     /// The metric, as `weir list metrics` names it.
     pub metric: String,
-    /// A traffic group, a flow or a link; the run's own if none.
+    /// A traffic group, a flow or a link; by default the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// In which of the windows that `[run.windows]` names; in the whole run after its warm-up if none.
+    /// A window of `[run.windows]`; by default the whole run after its warm-up.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
 }

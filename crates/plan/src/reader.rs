@@ -20,15 +20,15 @@ pub(crate) trait Beside: for<'de> Deserialize<'de> + JsonSchema {
 pub(crate) struct Reader<'a> {
     pub(crate) root: &'a Table,
     pub(crate) faults: Vec<Fault>,
-    /// Where to point when nothing else is at hand: the lab's first key.
+    /// The place to point at if there is no other: the lab's first key.
     pub(crate) home: Origin,
     pub(crate) traces: &'a Traces,
-    /// What the key at the end of a path is for.
+    /// The documentation of the key at the end of a path.
     pub(crate) describe: fn(&[&str]) -> Option<String>,
 }
 
 impl Reader<'_> {
-    /// Something is wrong with the value at this path.
+    /// Reports a problem with the value at this path.
     pub(crate) fn wrong(&mut self, path: &[&str], message: impl Into<String>, help: impl Into<String>) {
         let origin = self.root.locate(path).unwrap_or(self.home);
         self.faults.push(Fault::new(origin, message, help));
@@ -58,7 +58,8 @@ impl Reader<'_> {
         own.zip(read.ok())
     }
 
-    /// Reads what of a section is its own, and leaves the settings beside it. `None` when it is not there, or no table.
+    /// Reads a section's own settings, and returns the settings beside them unread. `None` if the section is missing or is not
+    /// a table.
     pub(crate) fn beside<T: Beside>(&mut self, path: &[&str]) -> Option<(Option<T>, Node)> {
         let node = self.node(path)?;
         let Some(table) = node.as_table() else {
@@ -91,7 +92,7 @@ impl Reader<'_> {
         self.node(path).is_some()
     }
 
-    /// Something is wrong in this section: adds what the key is for that it stands at, unless the fault says what would be right.
+    /// Reports a fault in this section, and adds the documentation of its key unless the fault has a suggestion.
     fn fault(&mut self, section: &Node, fault: Fault, path: &[&str]) {
         if fault.help.is_some() {
             return self.faults.push(fault.at(section.origin));
@@ -127,7 +128,7 @@ impl Reader<'_> {
     }
 }
 
-/// Why a name cannot be one: it becomes part of file names, hosts and paths.
+/// Why a name is not allowed, and a suggestion; `None` if it is allowed. Names become parts of file names, hosts and paths.
 pub(crate) fn bad_name(what: &str, name: &str) -> Option<(String, String)> {
     let fine = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());

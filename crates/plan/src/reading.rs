@@ -14,7 +14,7 @@ use std::path::{Path as FilePath, PathBuf};
 #[derive(Default)]
 pub(crate) struct Reading {
     sources: Sources,
-    /// Where the files that a text names are looked for, by the text's number.
+    /// Folders in which the files that a text names are looked for, by the text's number.
     folders: BTreeMap<usize, PathBuf>,
     /// Canonical paths of the files being read, outermost first.
     open: Vec<PathBuf>,
@@ -40,7 +40,7 @@ impl Reading {
         self.sources.diagnose(faults)
     }
 
-    /// Where the files that this text names are looked for; those of the command line where the command is run.
+    /// The folder in which the files that this text names are looked for; for the command line, the current folder.
     pub(crate) fn folder(&self, file: usize) -> &FilePath {
         self.folders.get(&file).map_or(FilePath::new(""), PathBuf::as_path)
     }
@@ -52,7 +52,7 @@ impl Reading {
             Some(origin) => reading.fail(vec![Fault::new(origin, why, help)]),
             None => Diagnostics::of_file(why, help),
         };
-        // The canonical path tells a circle, whatever names and links lead to the file.
+        // The canonical path shows a circle, whatever names and links lead to the file.
         let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if self.open.contains(&canonical) {
             let circle: Vec<String> =
@@ -118,7 +118,7 @@ impl Reading {
         self.composed = true;
         let mut whole = self.file(&folder.join(base), Some(extends.origin))?;
         table.remove("extends");
-        // What of a lab is run on real Linux is each lab's own, as its name is.
+        // The sections `name` and `live` belong to each lab alone and are not inherited.
         whole.remove("name");
         whole.remove("live");
         whole.overlay(table);
@@ -166,8 +166,8 @@ impl Reading {
         pin(root, path).and_then(|()| root.set(path, value)).map_err(|fault| self.fail(vec![fault]))
     }
 
-    /// Takes what the section of a form of the lab (`[full]`, `[live]`) says out of it, and applies it where the lab is read in
-    /// that form. Tells whether there is such a section.
+    /// Removes the section of a form (`[full]`, `[live]`) from the lab, and applies its settings if the lab is read in that
+    /// form. Returns whether there is such a section.
     pub(crate) fn form(&mut self, root: &mut Table, form: &str, applies: bool) -> Result<bool, Diagnostics> {
         let help = "write settings by their paths, for example \"run.repeats\" = 10";
         let Some(node) = root.get(form).cloned() else { return Ok(false) };
@@ -215,7 +215,7 @@ impl Reading {
         Ok((name.unwrap_or_else(|| plain_name(path)), text("title", "What this lab shows")?))
     }
 
-    /// The lab as one file: the text itself where that is all of it, with the name it goes by.
+    /// The lab as one file with its name: the original text if the lab is no more than that.
     pub(crate) fn source(&self, root: &Table, name: &str, traces: &Traces) -> String {
         let mut named = root.clone();
         traces.name_copies(&mut named);
@@ -238,7 +238,7 @@ impl Reading {
     }
 }
 
-/// A file's own name, without its extension, and with what a lab's name cannot have replaced.
+/// A file's name without its extension, with the characters replaced that a lab's name cannot have.
 fn plain_name(path: &FilePath) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
@@ -267,7 +267,7 @@ fn split_setting(setting: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A setting from the command line takes the level out of the tree that varies the same; inside labels it cannot.
+/// Removes the level that varies the same path as a setting from the command line; a path that labels set cannot be set so.
 fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
     let Some(entry) = root.0.get_mut("vary") else { return Ok(()) };
     let Item::Table(levels) = &mut entry.value.item else { return Ok(()) };
@@ -299,8 +299,8 @@ fn pin(root: &mut Table, path: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Takes out of the lists of tables whatever names a level which is no longer there. Such a level's name is the path of a
-/// setting, which is no other thing's name.
+/// Removes entries that name a removed level from the lists of tables. Such a level's name is the path of a setting, so nothing
+/// else has this name.
 fn drop_entries(root: &mut Table, gone: &[String]) {
     fn names(node: &Node, gone: &[String]) -> bool {
         match &node.item {

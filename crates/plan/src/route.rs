@@ -1,4 +1,4 @@
-//! The ways of groups through the lab's own network: by least delay, over the places that a group asks for.
+//! The paths of groups through the lab's own network: by least delay, over the places that a group asks for.
 
 use crate::diagnostic::suggest;
 use crate::each::Places;
@@ -29,7 +29,7 @@ pub(crate) enum Shape {
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) name: String,
-    /// Whether nothing passes through.
+    /// Whether it is a host, which forwards nothing.
     pub(crate) host: bool,
 }
 
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// What is needed to find a group's way.
+/// The network in which the paths of groups are found.
 pub(crate) struct Routes {
     shape: Shape,
     places: Vec<Place>,
@@ -57,19 +57,19 @@ struct Hop {
     mtu: Bytes,
 }
 
-/// The way of a group's data, and the way back.
+/// The path of a group's data, and the path back.
 pub(crate) struct Route {
     pub(crate) from: usize,
     pub(crate) to: usize,
     /// Base RTT between its ends.
     pub(crate) rtt: Span,
-    /// What the slowest link on the way needs for a packet of the MTU.
+    /// Time that the slowest link on the path needs for a packet of its MTU.
     pub(crate) serialisation: Span,
-    /// Indices of the links on the way.
+    /// Indices of the links on the path.
     pub(crate) links: Vec<usize>,
-    /// Indices of the links on the way back.
+    /// Indices of the links on the path back.
     pub(crate) back: Vec<usize>,
-    /// Whether there may be others.
+    /// Whether other paths may exist, so that this one must be spelled out.
     pub(crate) given: bool,
     /// Whether it ends at a station, which answers itself.
     pub(crate) to_station: bool,
@@ -77,10 +77,10 @@ pub(crate) struct Route {
     pub(crate) mtu: Bytes,
 }
 
-/// The length of a way: delay in nanoseconds, then links.
+/// The length of a path: delay in nanoseconds, then links.
 type Length = (u64, u32);
 
-/// A way as far as it is known, and its length.
+/// The first part of a path, and its length.
 #[derive(Clone)]
 struct Partial {
     length: Length,
@@ -88,9 +88,9 @@ struct Partial {
     end: usize,
 }
 
-/// Why a way cannot be found.
+/// Why a path cannot be found.
 enum NoRoute {
-    /// Nothing of this name.
+    /// No link or node has this name.
     Unknown(String),
     /// No links lead there.
     Between(usize, usize),
@@ -101,7 +101,7 @@ enum NoRoute {
 }
 
 impl Routes {
-    /// The ways through these links between these places. Links have the places' numbers.
+    /// Paths through these links between these places. Links refer to places by index.
     pub(crate) fn new(shape: Shape, places: Vec<Place>, links: &[Link]) -> Routes {
         let hop = |link: &Link| Hop {
             name: link.name.clone(),
@@ -115,7 +115,7 @@ impl Routes {
         Routes { shape, places, hops: links.iter().map(hop).collect() }
     }
 
-    /// The ways of a group's data, one to each place that it names, or to the one that it does not.
+    /// The paths of a group's data: one to each place that `to` names, or one to the default place.
     pub(crate) fn find_all(
         &self,
         reader: &mut Reader<'_>,
@@ -138,7 +138,7 @@ impl Routes {
         names.iter().map(|to| self.find(reader, name, traffic, Some(to), stations)).collect()
     }
 
-    /// The way of a group's data through the lab's links, and the way back.
+    /// The path of a group's data through the lab's links, and the path back.
     fn find(
         &self,
         reader: &mut Reader<'_>,
@@ -216,7 +216,7 @@ impl Routes {
         })
     }
 
-    /// Where a group's data enters and leaves, as far as its direction leaves them.
+    /// The places where a group's data enters and leaves, before its direction is applied.
     fn ends(
         &self,
         reader: &mut Reader<'_>,
@@ -295,12 +295,12 @@ impl Routes {
         }
     }
 
-    /// Says why a group has no way.
+    /// Reports why a group has no path.
     fn refuse(&self, reader: &mut Reader<'_>, name: &str, key: &'static str, why: NoRoute) {
         let written = ["traffic", name, key];
         let via = ["traffic", name, "via"];
         let group = ["traffic", name];
-        // What `back` does not say follows from `via`, and without that from the network alone.
+        // Without `back`, the path back follows from `via`, and without that from the network alone.
         let path = match () {
             () if reader.has(&written) => &written[..],
             () if reader.has(&via) => &via[..],
@@ -336,7 +336,7 @@ impl Routes {
         has(name) && !has(&other) && !name.strip_suffix("-up").is_some_and(has)
     }
 
-    /// The shortest way over these stops.
+    /// The shortest path over these stops.
     fn way(&self, from: usize, to: usize, stops: &[String]) -> Result<Vec<usize>, NoRoute> {
         let mut ways: Vec<Partial> = vec![Partial { length: (0, 0), links: Vec::new(), end: from }];
         let mut missing = NoRoute::Between(from, to);
@@ -354,7 +354,8 @@ impl Routes {
                     }
                 }
             }
-            // A link's name means two directions, so there are two ends at most; of the ways to one the shortest goes on.
+            // A link's name means either direction, so the paths so far have two ends at most; the shortest to each end is
+            // kept.
             next.sort_by_key(|way| (self.flaw(from, to, &way.links).is_some(), way.length));
             ways = Vec::new();
             for way in next {
@@ -392,7 +393,7 @@ impl Routes {
         links.map(|(link, hop)| (hop.from, Some(link))).collect()
     }
 
-    /// A way and one more link.
+    /// A path and one more link, if one is given.
     fn over(&self, mut way: Partial, link: Option<usize>) -> Partial {
         if let Some(link) = link {
             let hop = &self.hops[link];
@@ -403,7 +404,7 @@ impl Routes {
         way
     }
 
-    /// A way and the shortest from its end to this place.
+    /// A path and the shortest one from its end to this place; `None` if there is none.
     fn extended(&self, way: &Partial, to: usize) -> Option<Partial> {
         let links = self.shortest(way.end, to)?;
         Some(links.into_iter().fold(way.clone(), |way, link| self.over(way, Some(link))))
@@ -445,7 +446,7 @@ impl Routes {
         Some(links)
     }
 
-    /// What is wrong with a way: a place that it passes twice, or a host that it passes.
+    /// The flaw of a path: a place that it passes twice, or a host that it passes. `None` if it has none.
     fn flaw(&self, from: usize, to: usize, links: &[usize]) -> Option<NoRoute> {
         let mut passed = vec![false; self.places.len()];
         passed[from] = true;

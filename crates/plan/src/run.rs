@@ -1,4 +1,4 @@
-//! A run, fully spelled out: what an engine is handed. Nothing in it needs a default, a unit or a draw any more.
+//! A run, fully spelled out, as an engine receives it. It leaves no default, unit or random draw open.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Run {
     pub id: String,
     /// The lab's name.
     pub lab: String,
-    /// What this run has chosen on each level, in the order of the tree.
+    /// The choice of this run on each level, in the order of the tree.
     pub params: Vec<Param>,
     /// Number of the repeat, from 1.
     pub repeat: u32,
@@ -25,16 +25,16 @@ pub struct Run {
     pub seed: u64,
     /// How long it runs.
     pub duration: Span,
-    /// What is cut off before metrics are computed.
+    /// Time from the start of the run that metrics leave out.
     pub warmup: Span,
-    /// Parts of it that have metrics of their own.
+    /// Parts of the run that have metrics of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
     /// Length of a sample period.
     pub sample: Span,
     /// Whether every packet is recorded.
     pub packets: bool,
-    /// What gives an RTT sample.
+    /// How RTT samples are taken.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub round_trips: RoundTrips,
     /// Nodes and links.
@@ -57,7 +57,7 @@ pub struct Window {
     pub from: Span,
     /// Where it ends, from the start of the run.
     pub to: Span,
-    /// How near to their final value one-second means are once they have settled, as a share of that value.
+    /// How close one-second means must be to their final value to count as settled, as a share of that value.
     pub tolerance: f64,
 }
 
@@ -66,12 +66,12 @@ pub struct Window {
 pub struct Station {
     /// Its name.
     pub name: String,
-    /// Where it stands: index of a node.
+    /// Index of its node.
     pub at: usize,
-    /// It sees only packets that reach the node by one of these links or leave it by one; all where there are none.
+    /// It sees only packets that reach the node by one of these links or leave it by one; if empty, all packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<usize>,
-    /// What it is.
+    /// Its kind and parameters.
     pub station: weir_station::Config,
 }
 
@@ -93,21 +93,21 @@ pub struct Group {
     pub name: String,
     /// The hosts between which its flows run: one pair, unless they differ in receiver or RTT. Never empty.
     pub pairs: Vec<Pair>,
-    /// What its hosts speak.
+    /// IP version of its hosts.
     #[serde(default, skip_serializing_if = "Ip::is_default")]
     pub ip: Ip,
     /// What the applications do.
     pub workload: weir_workload::Config,
-    /// What carries its flows; `None` where a command opens connections of its own.
+    /// Transport of its flows; `None` if a command opens connections of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<weir_transport::Config>,
-    /// How its connections are set up, and of a command the TCP of its hosts; `None` where the transport has no use for it.
+    /// Settings of its connections, or of its hosts' TCP for a command; `None` if the transport takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
 }
 
 impl Run {
-    /// Whether packets may come from a node and be for it: it is a host, or has a station.
+    /// Whether packets may come from a node and go to it: it is a host, or has a station.
     pub fn is_addressed(&self, node: usize) -> bool {
         self.network.nodes[node].host || self.stations.iter().any(|station| station.at == node)
     }
@@ -129,23 +129,23 @@ impl Group {
         self.transport.as_ref()?.connection()
     }
 
-    /// Bytes that its transport puts before what an application sends in a datagram.
+    /// Header bytes that its transport puts before an application's bytes in a datagram.
     pub(crate) fn layer_header(&self) -> u32 {
         self.transport.as_ref().map_or(0, weir_transport::Config::layer_header)
     }
 
-    /// What stands before an application's bytes in a datagram, from the IP header on.
+    /// Length of all headers before an application's bytes in a datagram, from the IP header on.
     fn datagram_headers(&self) -> Bytes {
         Bytes::new((self.ip.header() + UDP_HEADER + self.layer_header()).into())
     }
 
-    /// The congestion controller of its connections, where they have one.
+    /// The congestion controller of its connections; `None` if they have none.
     pub fn controller(&self) -> Option<&weir_control::Config> {
         let settings = self.settings.as_ref().filter(|_| self.transport.is_some())?;
         Some(&settings.cc)
     }
 
-    /// The settings of its connections, where they are kernel TCP in live runs.
+    /// The settings of its connections; `None` unless they are kernel TCP in live runs.
     pub fn tcp(&self) -> Option<&Settings> {
         let is_tcp = matches!(self.transport, Some(weir_transport::Config::Tcp(_)));
         self.settings.as_ref().filter(|_| is_tcp)
@@ -232,9 +232,9 @@ pub struct Flow {
     pub pair: usize,
     /// When it starts, jitter included.
     pub start: Span,
-    /// When its application stops sending; the end of the run if none.
+    /// When its application stops sending; `None` for the end of the run.
     pub stop: Option<Span>,
-    /// How much it sends, where that was drawn.
+    /// How much it sends; `None` unless it was drawn at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
 }
@@ -252,7 +252,7 @@ impl Run {
         self.network.nodes[from].mtu.min(self.network.nodes[to].mtu)
     }
 
-    /// The applications, none of which has started, and the flows that each drives: one, or all flows of a group.
+    /// The applications, not yet started, each with the flows that it drives: one, or all flows of a group.
     pub fn applications(&self) -> Vec<(Application, Range<usize>)> {
         let mut applications: Vec<(Application, Range<usize>)> = Vec::new();
         for (number, flow) in self.flows.iter().enumerate() {
@@ -278,7 +278,7 @@ impl Run {
         applications
     }
 
-    /// When a flow's application works, and what keeps account of its messages.
+    /// The plan of a flow's application, and the log of its messages, if it has one.
     fn part_of(&self, flow: usize) -> (weir_workload::Plan, Option<Log>) {
         let Flow { group, start, stop, .. } = self.flows[flow];
         let workload = &self.groups[group].workload;
@@ -293,12 +293,13 @@ impl Run {
         (plan, log)
     }
 
-    /// The two ends of a flow's connection, neither of them open: at the sending host and at the receiving one. `None` for commands.
+    /// The two ends of a flow's connection, not yet open: at the sending host and at the receiving host. `None` for commands.
     pub fn ends(&self, flow: usize) -> Option<[weir_transport::End; 2]> {
         Some(self.groups[self.flows[flow].group].transport.as_ref()?.ends(&self.setup(flow)))
     }
 
-    /// The two ends of a flow that is one more stream of a connection, of which these are ends. `None` where there is no room for it.
+    /// The two ends of a flow that joins the connection of these ends as one more stream. `None` if the connection has no room
+    /// for it.
     pub fn join(&self, flow: usize, ends: [&mut weir_transport::End; 2]) -> Option<[weir_transport::End; 2]> {
         let transport = self.groups[self.flows[flow].group].transport.as_ref()?;
         let [from, to] =
@@ -320,12 +321,12 @@ impl Run {
         }
     }
 
-    /// What stands between the application and a UDP socket at one end of a flow, if anything does.
+    /// The layer between the application and a UDP socket at one end of a flow; `None` if there is none.
     pub fn layer(&self, flow: usize) -> Option<weir_transport::Layer> {
         self.groups[self.flows[flow].group].transport.as_ref()?.layer(flow as u64)
     }
 
-    /// What a reader should know of the plan: what is written for times that the run does not reach.
+    /// Warnings about the plan: changes and outages at times that the run does not reach.
     pub fn warnings(&self) -> Vec<String> {
         let late = |link: &Link, what: &str, times: Vec<Span>| {
             let (first, count) = (*times.iter().min()?, times.len());

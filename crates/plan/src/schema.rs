@@ -1,5 +1,5 @@
-//! The JSON schema of lab files, and what it is used for here: to find every unknown key and unknown name, wherever it
-//! stands, and to say what a key is for when its value does not fit.
+//! The JSON schema of lab files. It serves to find every unknown key and unknown name, wherever it stands, and to explain a key
+//! whose value does not fit.
 
 mod definitions;
 
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let mut schema = schemars::schema_for!(File).to_value();
     definitions::gather(&mut schema);
-    // A file may leave to others what a lab must have: to the profile that it extends, to what varies, to the command line.
+    // A file may leave required keys to the profile that it extends, to `[vary]` or to the command line.
     for (name, table) in schema["$defs"].as_object_mut().into_iter().flatten() {
         if REGISTRIES.iter().all(|registry| registry.what != name) {
             forget_required(table);
@@ -25,7 +25,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema
 });
 
-/// Takes from a table of the schema that keys must be there.
+/// Makes all keys of a table of the schema optional.
 fn forget_required(table: &mut Value) {
     if let Some(table) = table.as_object_mut() {
         table.remove("required");
@@ -39,7 +39,7 @@ pub fn schema() -> Value {
 
 /// A registry whose members a lab file names.
 struct Registry {
-    /// What it lists, as the schema calls it too.
+    /// The kind of its members, which is also its name in the schema.
     what: &'static str,
     /// Its members' names, each with its aliases.
     names: &'static [(&'static str, &'static [&'static str])],
@@ -89,7 +89,7 @@ pub(crate) fn check(root: &Table) -> Vec<Fault> {
     faults
 }
 
-/// What the key at the end of this path is for: the first sentences of its documentation.
+/// The documentation of the key at the end of this path; `None` if there is no such key.
 pub(crate) fn describe(path: &[&str]) -> Option<String> {
     let mut schema: &Value = &SCHEMA;
     for key in path {
@@ -103,14 +103,14 @@ pub(crate) fn describe(path: &[&str]) -> Option<String> {
     Some(schema["description"].as_str()?.replace('\n', " "))
 }
 
-/// What a setting of a lab file is for, by its path, such as `run.windows`; members of tables may have any name
-/// (`traffic.NAME.cc`). None when there is no such setting.
+/// The documentation of a setting of a lab file, by its path, such as `run.windows`; members of tables may have any name
+/// (`traffic.NAME.cc`). `None` if there is no such setting.
 pub fn describe_setting(path: &str) -> Option<String> {
     let keys: Vec<&str> = path.split('.').collect();
     describe(&keys)
 }
 
-/// Follows a reference; the name of what it leads to comes with it.
+/// Follows a reference. Returns the name of its definition, empty if the schema is no reference, and the schema.
 fn resolve(schema: &Value) -> (&str, &Value) {
     match schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
         Some(name) => (name, &SCHEMA["$defs"][name]),
@@ -127,7 +127,7 @@ fn forms(schema: &Value) -> Vec<&Value> {
     }
 }
 
-/// The registry that a schema allows the members of.
+/// The registry whose members a schema allows.
 fn registry(schema: &Value) -> Option<&'static Registry> {
     let (name, schema) = resolve(schema);
     REGISTRIES.iter().find(|registry| registry.what == name).or_else(|| {
@@ -143,7 +143,7 @@ fn check_node(schema: &Value, node: &Node, name: &str, faults: &mut Vec<Fault>) 
     }
     match &node.item {
         Item::Table(table) => {
-            // Of several forms, the one that knows most of the keys is what was meant, the first of equals.
+            // Of several forms, the one that knows most of the keys is meant; among equals, the first.
             let known =
                 |form: &&Value| table.keys().filter(|key| form["properties"].get(key).is_some()).count();
             let objects = forms(schema)

@@ -14,26 +14,26 @@ use weir_base::Span;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chain {
-    /// What `bdp` is computed from, on all its links.
+    /// RTT from which `bdp` is computed on all its links.
     pub(crate) base_rtt: Option<Span>,
     /// The links by name, from left to right.
     #[allow(dead_code, reason = "read one by one, in the order of the file")]
     pub(crate) links: BTreeMap<String, Bottleneck>,
 }
 
-/// Any network. Between two places packets take the way of least delay, as the delays are at the start, unless their group
-/// says `via`.
+/// Any network. Between two places packets take the path of least delay, by the delays at the start of the run, unless their
+/// group has `via`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Graph {
     /// Names of the nodes that forward packets.
     #[serde(default)]
     pub(crate) routers: Vec<String>,
-    /// Names of the nodes where packets begin and end only. One with several links is multihomed: a group that begins there
-    /// chooses among them with `via`.
+    /// Names of the nodes that forward nothing, where packets begin and end. A host with several links is multihomed: a group
+    /// that begins there chooses among them with `via`.
     #[serde(default)]
     pub(crate) hosts: Vec<String>,
-    /// What `bdp` is computed from, on all its links.
+    /// RTT from which `bdp` is computed on all its links.
     pub(crate) base_rtt: Option<Span>,
     /// The links by name. The direction from `from` to `to` has the link's name and is its `down`; the other is called NAME-up.
     #[allow(dead_code, reason = "read one by one, in the order of the file")]
@@ -52,13 +52,13 @@ pub(crate) struct Ends {
     pub(crate) one_way: bool,
 }
 
-/// Several equal links in a row. The traffic of a group passes all of them, or those between its `from` and `to`, or the one
-/// that its `hop` says. Routers are `n0`, `n1` and so on, links `hop1`, `hop2` and so on.
+/// Several equal links in a row. The traffic of a group passes all of them, those between its `from` and `to`, or the one that
+/// its `hop` numbers. Routers are `n0`, `n1` and so on, links `hop1`, `hop2` and so on.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Row {
-    /// How many links.
+    /// Number of links.
     pub(crate) bottlenecks: u64,
-    /// What `bdp` is computed from, on all its links.
+    /// RTT from which `bdp` is computed on all its links.
     pub(crate) base_rtt: Option<Span>,
 }
 
@@ -66,9 +66,9 @@ pub(crate) struct Row {
 /// hub.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Arms {
-    /// How many links.
+    /// Number of links.
     pub(crate) arms: u64,
-    /// What `bdp` is computed from, on all its links.
+    /// RTT from which `bdp` is computed on all its links.
     pub(crate) base_rtt: Option<Span>,
 }
 

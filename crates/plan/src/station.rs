@@ -52,7 +52,7 @@ impl JsonSchema for Section {
     }
 }
 
-/// Reads the stations. The network's nodes are the lab's own as yet.
+/// Reads the stations. The network has only the lab's own nodes so far.
 pub(crate) fn place(reader: &mut Reader<'_>, network: &Network) -> Vec<Station> {
     let mut stations = Vec::new();
     let Some(node) = reader.node(&["stations"]) else { return stations };
@@ -70,7 +70,7 @@ pub(crate) fn place(reader: &mut Reader<'_>, network: &Network) -> Vec<Station> 
             reader.wrong(&path, format!("`{name}` is a station and a node"), "give the station another name");
         }
         let Some((Some(place), rest)) = reader.beside::<Place>(&path) else { continue };
-        // What is wrong with its kind and parameters the schema has told.
+        // The schema's check has reported faults of its kind and parameters.
         if let Ok(station) = read::<Config>(&rest) {
             stations.extend(placed(reader, network, &stations, name, &place, station));
         }
@@ -117,7 +117,7 @@ fn placed(
     }
     if let Some(Fault { key, message, help }) = station.fault(!place.links.is_empty()) {
         let path = ["stations", name, key];
-        // What is left out is told where the station stands.
+        // A missing key is reported at the station itself.
         let path = if reader.has(&path) { &path[..] } else { &path[..2] };
         reader.wrong(path, message, help);
     }

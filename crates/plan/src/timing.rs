@@ -17,29 +17,30 @@ use weir_base::Span;
 pub(crate) struct Timing {
     /// How long a run lasts.
     pub(crate) duration: Span,
-    /// What is cut off before metrics are computed; by default a fifth of the duration.
+    /// Time from the start of the run that metrics leave out; by default a fifth of the duration.
     pub(crate) warmup: Option<Span>,
     /// The lab's seed: every random number follows from it.
     pub(crate) seed: u64,
     /// How often each cell of the tree is run, each time with another seed.
     pub(crate) repeats: u32,
-    /// Named parts of the run, of which metrics are taken as of the whole and claims can be made (`in = "NAME"`): each from
-    /// one time to another, counted from the start of the run, `["22 s", "30 s"]`, or from the `start` of a traffic group,
-    /// `{ from = "2 s", to = "10 s", of = "GROUP" }`.
+    /// Named parts of the run with metrics of their own, which claims can name (`in = "NAME"`): each from one time to another,
+    /// counted from the start of the run, `["22 s", "30 s"]`, or from the `start` of a traffic group, `{ from = "2 s", to = "10
+    /// s", of = "GROUP" }`.
     pub(crate) windows: BTreeMap<String, WindowTimes>,
     /// Length of a sample period of the records.
     pub(crate) sample: Span,
     /// Whether every packet is recorded.
     pub(crate) packets: bool,
-    /// What gives an RTT sample: "segments", each with the first acknowledgement that covers it, selective ones too; or
-    /// "acknowledgements", each cumulative one with the segment that it ends with, as Wireshark counts.
+    /// How RTT samples are taken: "segments" pairs each segment with the first acknowledgement that covers it, cumulative or
+    /// selective; "acknowledgements" pairs each cumulative acknowledgement with the segment that it ends with, as Wireshark
+    /// does.
     pub(crate) round_trips: weir_fabric::RoundTrips,
     /// Each flow starts later by a random time below this; "0 s" turns it off.
     pub(crate) start_jitter: Span,
-    /// A sending host holds each packet for a random time below this, in order: "auto" is the time that the group's
+    /// A sending host delays each packet by a random time below this, without reordering: "auto" is the time that the group's
     /// bottleneck needs for a packet; "0 s" turns it off.
     pub(crate) host_jitter: HostJitter,
-    /// What hosts speak, unless their group says otherwise: IP 4 or 6.
+    /// IP version of the hosts, 4 or 6, unless their group has its own.
     pub(crate) ip: Ip,
 }
 
@@ -110,10 +111,10 @@ struct Detailed {
     from: Span,
     /// Where it ends, likewise.
     to: Span,
-    /// The traffic group from whose `start` the two times count; the run if none.
+    /// The traffic group from whose `start` the two times count; by default they count from the start of the run.
     of: Option<String>,
-    /// How near to their final value one-second means are once `settling_time_s` says that they have settled: a share of
-    /// that value, by default "10 %".
+    /// How close one-second means must be to their final value to count as settled (`settling_time_s`): a share of that value,
+    /// by default "10 %".
     tolerance: Option<Probability>,
 }
 

@@ -25,15 +25,16 @@ pub(crate) struct Recording {
     trace: Arc<Trace>,
 }
 
-/// All of a lab's, by the text that names them.
+/// All traces of a lab, by the name that the lab gives them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traces(BTreeMap<String, Recording>);
 
 impl Traces {
-    /// Reads every trace that the lab names. `folder` tells where a text's files are looked for, by the text's number.
+    /// Reads every trace that the lab names. `folder` gives the folder in which a text's files are looked for, by the text's
+    /// number.
     ///
     /// # Errors
-    /// What cannot be read, each at the place that names it.
+    /// A fault for each trace that cannot be read, at the place that names it.
     pub(crate) fn load<'a>(root: &Table, folder: impl Fn(usize) -> &'a Path) -> Result<Traces, Vec<Fault>> {
         let (mut traces, mut faults) = (Traces::default(), Vec::new());
         let mut folders: BTreeMap<String, &Path> = BTreeMap::new();
@@ -52,7 +53,7 @@ impl Traces {
         if faults.is_empty() { Ok(traces) } else { Err(faults) }
     }
 
-    /// Whether the lab names none.
+    /// Whether the lab names no trace.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -69,12 +70,12 @@ impl Traces {
         self.0.values().map(|recording| recording.path.clone()).collect()
     }
 
-    /// The copies: where each stands, relative to the lab's source, and what it holds.
+    /// The copies: the path of each relative to the lab's source, and its content.
     pub(crate) fn files(&self) -> impl Iterator<Item = (String, &[u8])> {
         self.0.values().map(|recording| (recording.place(), &*recording.bytes))
     }
 
-    /// Has the lab name the copies.
+    /// Replaces the traces' names in the lab by those of the copies.
     pub(crate) fn name_copies(&self, root: &mut Table) {
         each_name_mut(root, &mut |name| {
             if let Some(recording) = self.0.get(name) {
@@ -105,7 +106,7 @@ impl Recording {
         })
     }
 
-    /// Where its copy stands: under its digest, so that its name stays and no other takes its place.
+    /// The path of its copy: below its digest, so that it keeps its name and clashes with no other file.
     fn place(&self) -> String {
         format!("{FOLDER}/{}/{}", self.digest, self.name)
     }
@@ -121,12 +122,12 @@ fn may_name(section: &str) -> bool {
     !["run", "traffic"].contains(&section) && !SECTIONS.contains(&section)
 }
 
-/// Whether the last of these keys is that of a trace: `rate = { trace = .. }`, however deep and in whichever form.
+/// Whether the last of these keys is that of a trace: `rate = { trace = .. }`, at any depth and in any form.
 fn is_trace(keys: &[String]) -> bool {
     keys.last().is_some_and(|last| last == "trace") && keys.iter().any(|key| key == "rate")
 }
 
-/// So many keys are walked down; the parser nests no deeper, and paths are shorter.
+/// Calls `found` with each trace's name and its place. The recursion is as deep as the parser lets a file nest.
 fn each_name(root: &Table, found: &mut dyn FnMut(&str, Origin)) {
     fn node(value: &Node, keys: &mut Vec<String>, found: &mut dyn FnMut(&str, Origin)) {
         match &value.item {

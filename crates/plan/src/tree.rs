@@ -17,7 +17,7 @@ pub(crate) struct Node {
     pub(crate) origin: Origin,
 }
 
-/// What TOML can say, dates left out.
+/// A TOML value; a date is refused.
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
     String(String),
@@ -47,7 +47,7 @@ pub(crate) struct Path(pub(crate) Vec<(String, Origin)>);
 pub(crate) fn parse(text: &str, file: usize) -> Result<Table, Vec<Fault>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        // What follows the first is mostly its consequence.
+        // Later errors are mostly consequences of the first.
         return Err(errors.iter().take(1).map(|error| syntax(error, file, text)).collect());
     }
     let mut faults = Vec::new();
@@ -150,7 +150,7 @@ impl Node {
         }
     }
 
-    /// What it is, in a word, for messages.
+    /// Its type in words, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self.item {
             Item::String(_) => "a text",
@@ -172,8 +172,9 @@ impl Node {
         }
     }
 
-    /// Turns a plain value into a table, so that a path may lead into it: `"pie"` into `{ kind = "pie" }`, a value for
-    /// both directions into `{ down = .., up = .. }`. `key` is its own name, `next` the one that is looked for in it.
+    /// Turns a plain value into a table, so that a path may lead into it: `"pie"` into `{ kind = "pie" }`, a value for both
+    /// directions into `{ down = .., up = .. }`. `key` is the value's own key, `next` the key that is looked for in it. `None`
+    /// if the value cannot be a table.
     fn open(&mut self, key: &str, next: &str) -> Option<&mut Table> {
         let one_way = matches!(next, "down" | "up");
         let closed = match &self.item {
@@ -201,12 +202,12 @@ impl Node {
     }
 }
 
-/// What a link does to packets beside carrying them: given plainly it holds for the direction down alone, whereas what a
-/// link is (rate, delay, queue, overhead) holds for both.
+/// Disturbances of packets on a link: a plain value holds for the direction down alone. Plain values of other keys (rate,
+/// delay, queue, overhead) hold for both directions.
 const DISTURBANCES: [&str; 9] =
     ["loss", "largest", "jitter", "duplicate", "corrupt", "outage", "drop", "reorder", "schedule"];
 
-/// What may be a plain value or a table without a `kind`: a path into it takes the table instead of the value.
+/// Keys whose value may be plain or a table without a `kind`: a path into a plain value replaces it by a table.
 const SHORTHANDS: [&str; 3] = ["rate", "loss", "jitter"];
 
 impl Table {
@@ -230,7 +231,7 @@ impl Table {
         self.0.iter().map(|(key, entry)| (key.clone(), entry.value.to_json())).collect()
     }
 
-    /// The value at the end of a path, or the nearest around it: where a message about it points to.
+    /// The place of the value at the end of a path, or of the innermost value around it; messages point there.
     pub(crate) fn locate(&self, path: &[&str]) -> Option<Origin> {
         let (first, rest) = path.split_first()?;
         let entry = self.entry(first)?;
@@ -291,7 +292,7 @@ impl Table {
             // The key was found or made just above.
             let Some(entry) = table.0.get_mut(key) else { break };
             let what = entry.value.what();
-            // What a direction's value is, its own key says.
+            // The key before `down` or `up` decides what the value is.
             let what_key = match walked.as_slice() {
                 [.., whose, "down" | "up"] => *whose,
                 _ => key.as_str(),

@@ -12,7 +12,7 @@ pub(crate) struct Level {
     pub(crate) choices: Vec<Choice>,
 }
 
-/// One of the things that a level varies over.
+/// One choice on a level.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
     pub(crate) label: String,
@@ -22,7 +22,7 @@ pub(crate) struct Choice {
     origin: Origin,
 }
 
-/// Reads the levels. Each fault found is added to `faults`, and what is at fault is left out.
+/// Reads the levels. Faults are added to `faults`, and the choices at fault are left out.
 pub(crate) fn levels(root: &Table, faults: &mut Vec<Fault>) -> Vec<Level> {
     let Some(vary) = root.get("vary") else { return Vec::new() };
     let Some(table) = vary.as_table() else {
@@ -133,7 +133,7 @@ fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {
     }
 }
 
-/// A value as a label: what a person would call it. `key` is its own; of a trace the file's name will do.
+/// A value as a readable label. `key` is the value's own key; a trace is labelled by its file's name.
 fn label(key: &str, node: &Node) -> String {
     let pairs = |table: &Table, skip: &str| -> Vec<String> {
         let rest = table.0.iter().filter(|(key, _)| *key != skip);
@@ -157,8 +157,8 @@ fn label(key: &str, node: &Node) -> String {
 /// Longest part of a run's name.
 const LONGEST_SLUG: usize = 32;
 
-/// A label as a part of a run's name: lower case, `-` for what is neither letter nor digit, units drawn to their numbers.
-/// Depends on nothing but the label, so that names stay when a level grows.
+/// A label as a part of a run's name: lower case, `-` for all but letters and digits, units joined to their numbers. It depends
+/// on the label alone, so that names stay when a level grows.
 fn slug(label: &str) -> String {
     let text = label.to_lowercase().replace("bit/s", "bit").replace('%', " percent");
     let chars: Vec<char> = text.chars().collect();
@@ -207,9 +207,9 @@ fn collisions(choices: &[Choice], faults: &mut Vec<Fault>) {
     }
 }
 
-/// A level has no effect where a later one sets the same, or what is around it.
+/// Finds levels without effect: a later level sets the same path, or one around it.
 fn overwritten(levels: &[Level], faults: &mut Vec<Fault>) {
-    // What is set, and all that is around it, with the first level that does so.
+    // The paths that are set and all their prefixes, with the first level that sets them.
     let mut set: HashMap<Vec<&str>, &str> = HashMap::new();
     for level in levels {
         let paths = level.choices.iter().flat_map(|choice| choice.settings.iter().map(|(path, _)| path));

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A value that may differ by direction: `{ down = .., up = .. }`. Down is where the lab's data flows unless a group says
-/// `direction = "up"`. What a plain value means is said by the setting itself.
+/// A value that may differ by direction: `{ down = .., up = .. }`. Down is the direction of the lab's data unless a group has
+/// `direction = "up"`. Each setting says what a plain value means.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ways<T> {
     /// One value, without a direction.

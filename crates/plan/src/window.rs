@@ -1,4 +1,4 @@
-//! `[run.windows]`: named parts of a run, of which metrics are taken and claims are made as of the whole.
+//! `[run.windows]`: named parts of a run that have metrics and claims of their own.
 
 use crate::diagnostic::suggest;
 use crate::reader::Reader;
@@ -46,7 +46,7 @@ pub(crate) fn windows(reader: &mut Reader<'_>, timing: &Timing, starts: &[(&str,
     windows
 }
 
-/// What is wrong with the times of a window, and what to do about it.
+/// A problem with the times of a window, and a suggestion; `None` if they are sound.
 fn fault(Window { name, from, to, .. }: &Window, timing: &Timing) -> Option<(String, String)> {
     let (duration, sample) = (timing.duration, timing.sample);
     if from >= to {

@@ -9,7 +9,7 @@ use weir_base::terminal::{printable, printable_line};
 pub(super) const CONTEXT: usize = 1;
 /// Most lines of the fault itself that are shown.
 const MOST_LINES: usize = 10;
-/// Characters shown of a line before the fault, and from there on.
+/// Characters shown of a line before the fault, and from the start of the fault on.
 const BEFORE: usize = 80;
 const AFTER: usize = 120;
 
@@ -20,7 +20,7 @@ pub(super) struct Source {
     pub(super) text: String,
 }
 
-/// What is shown of a source.
+/// The part of a source that is shown.
 #[derive(Debug)]
 pub(super) struct Excerpt {
     name: String,
@@ -34,7 +34,7 @@ pub(super) struct Excerpt {
 }
 
 impl Source {
-    /// The stretch of the text that an origin means; empty at the end where it lies beyond.
+    /// The range of the text at an origin; empty, and at the end, if the origin lies beyond the text.
     pub(super) fn span(&self, origin: Origin) -> Range<usize> {
         let end = origin.end.min(self.text.len());
         origin.start.min(end)..end
@@ -47,7 +47,7 @@ impl Source {
         (line, before.rsplit('\n').next().unwrap_or(before).chars().count())
     }
 
-    /// What is shown of a fault.
+    /// The excerpt around a fault.
     pub(super) fn excerpt(&self, fault: &Range<usize>) -> Excerpt {
         let (line, column) = self.position(fault.start);
         let first = line.saturating_sub(CONTEXT);
@@ -96,7 +96,7 @@ impl Source {
     }
 }
 
-/// What is shown of a line that has a fault at this place.
+/// The part of a line that is shown for a fault at this place.
 fn cut(line: &str, at: usize) -> Range<usize> {
     let at = (0..=at.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     let start = line[..at].char_indices().rev().nth(BEFORE).map_or(0, |(at, _)| at);
