@@ -1,20 +1,20 @@
-//! How many bytes a shaper may send back to back: the least that keeps the rate, since what is more leaves at the card's rate and
-//! piles up behind it (sections 3.3.2 and 4.4.3).
+//! How many bytes a shaper may send back to back: the least that keeps the rate, since a larger burst leaves at the card's rate and queues
+//! behind it (sections 3.3.2 and 4.4.3).
 
 use crate::{Case, Headers, Request, Timers};
 use weir_base::{Bytes, Rate};
 
-/// The largest packet that the kernel hands on whole (Linux `GSO_LEGACY_MAX_SIZE`).
+/// The largest packet of many segments that the kernel hands to a device (Linux `GSO_LEGACY_MAX_SIZE`).
 const GSO: u64 = 65_536;
 
-/// What sets the burst.
+/// The reason for the size of the burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// One packet for each expiry of a timer.
+    /// A fine timer expires for each packet.
     Packet,
-    /// All that falls due while a busy host wakes the shaper late.
+    /// The bytes that fall due while a busy host wakes the shaper late.
     Late,
-    /// All that is due in a tick.
+    /// The bytes that fall due in a tick.
     Tick,
     /// A packet of many segments must fit the bucket.
     Offloads,
@@ -27,7 +27,7 @@ fn largest_packet(headers: &Headers) -> Bytes {
     Bytes::new(segments * headers.frame.get())
 }
 
-/// The burst at a rate of frames.
+/// The burst at a rate in frames, and the reason for its size.
 pub(crate) fn burst(request: &Request, headers: &Headers, rate: Rate) -> (Bytes, Reason) {
     let frame = headers.frame.get();
     let by_timer = match request.timers {
@@ -42,8 +42,9 @@ pub(crate) fn burst(request: &Request, headers: &Headers, rate: Rate) -> (Bytes,
             (Bytes::new(in_a_tick.div_ceil(frame) * frame), Reason::Tick)
         }
     };
-    // A token bucket filter sends when there are tokens for the whole packet. With a bucket of one such packet it is full just then, and what
-    // its timer is late is lost: 914 of 956 Mbit/s were carried at 1 Gbit/s on Linux 6.18, and all with two. HTB's may owe tokens.
+    // A token bucket filter sends when it has tokens for the whole packet. A bucket of one such packet is full at that time, so that the
+    // tokens of the time by which its timer is late are lost: it carried 914 of 956 Mbit/s at 1 Gbit/s on Linux 6.18, and all of them with
+    // a bucket of two. HTB's bucket may owe tokens.
     let packets = if request.case == Case::Multiple { 1 } else { 2 };
     let by_offloads = (Bytes::new(largest_packet(headers).get() * packets), Reason::Offloads);
     if request.offloads && by_offloads.0 > by_timer.0 { by_offloads } else { by_timer }
@@ -86,7 +87,7 @@ mod tests {
     fn with_offloads_the_bucket_holds_the_largest_packet() {
         // 65,470 bytes without headers are 45 segments of 1,448; 45 frames of 1,514.
         assert_eq!(at(Rate::from_mbit_per_sec(4000), Timers::Fine, true), (68_130, Reason::Offloads));
-        // That of a token bucket filter holds two of them.
+        // The bucket of a token bucket filter holds two such packets.
         let single = Request::new(Rate::from_mbit_per_sec(4000), Span::from_millis(26));
         let (burst, _) = burst(&single, &Headers::of(&single), single.rate);
         assert_eq!(burst.get(), 2 * 68_130);

@@ -1,9 +1,9 @@
-//! When circuits leave a host, and which fit. A card is never overbooked: at each instant the rates of the circuits that it
-//! carries add up to its own at most. An interval holds its start and not its end, so that one circuit can begin in the second
-//! in which another ends. Nothing here reads a clock: what was admitted stays until it is cancelled.
+//! The reservations of a host, and which circuits fit. A card is never overbooked: at each instant, the rates of its circuits
+//! add up to at most the card's rate. An interval holds its start and not its end, so that one circuit can begin in the second
+//! in which another ends. Nothing here reads a clock: an admitted circuit stays until it is cancelled.
 //!
-//! A guaranteed circuit competes with other reservations only. One that is admitted by the average use of its links (3.4, 3.5.3)
-//! also leaves room for what others send on average, since nothing polices or schedules it.
+//! A guaranteed circuit competes with other reservations only. A circuit that is admitted by the average use of its links (3.4,
+//! 3.5.3) also leaves room for the average background traffic, since nothing polices or schedules it.
 
 use crate::{Destination, Utc};
 use serde::Serialize;
@@ -12,20 +12,20 @@ use std::collections::btree_map::Entry;
 use std::ops::Bound::Excluded;
 use weir_base::{Rate, Span};
 
-/// What is promised to a circuit.
+/// The guarantee of a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guarantee {
-    /// Its rate.
+    /// The full rate, always.
     Full,
-    /// Its rate as long as others send no more than on average.
+    /// The rate, as long as background traffic stays at or below its average.
     Semi,
 }
 
 /// A circuit from a device of this host, for a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Circuit {
-    /// The device that it leaves by.
+    /// The device by which it leaves the host.
     pub device: String,
     /// Where it leads.
     pub destination: Destination,
@@ -33,7 +33,7 @@ pub struct Circuit {
     pub rate: Rate,
     /// Its round trip.
     pub rtt: Span,
-    /// What is promised.
+    /// Its guarantee.
     pub guarantee: Guarantee,
     /// Its first second.
     pub from: Utc,
@@ -41,12 +41,12 @@ pub struct Circuit {
     pub until: Utc,
 }
 
-/// What a device can carry.
+/// The capacity of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Card {
     /// Its rate.
     pub rate: Rate,
-    /// What is sent besides circuits, on average.
+    /// Average rate of the background traffic, outside circuits.
     pub background: Rate,
 }
 
@@ -56,10 +56,10 @@ pub enum Conflict {
     /// The interval is empty.
     #[error("a reservation ends after it begins")]
     Empty,
-    /// It carries nothing.
+    /// The rate is zero.
     #[error("a reservation needs a rate above 0")]
     NoRate,
-    /// Faster than the card.
+    /// The circuit is faster than the card.
     #[error("a circuit of {rate} does not fit a card of {card}")]
     AboveCard {
         /// The circuit's rate.
@@ -67,18 +67,18 @@ pub enum Conflict {
         /// The card's.
         card: Rate,
     },
-    /// Another circuit leads to the same destination at the time.
+    /// Another circuit leads to the same destination at the same time.
     #[error("reservation {with} to the same destination overlaps")]
     Overlap {
-        /// The earliest of them.
+        /// Number of the earliest of them.
         with: u64,
     },
     /// Too much is reserved.
     #[error("only {free} are free at {at}, besides reservation {}", list(with))]
     Full {
-        /// When least is free.
+        /// When the least rate is free.
         at: Utc,
-        /// What is free then.
+        /// The rate that is free then.
         free: Rate,
         /// The circuits of that time, by number.
         with: Vec<u64>,
@@ -93,7 +93,7 @@ fn list(numbers: &[u64]) -> String {
 #[derive(Debug, Clone, Default)]
 pub struct Calendar {
     circuits: BTreeMap<u64, Circuit>,
-    /// What each device has reserved: the rate in bits a second from an instant on.
+    /// Reserved rate of each device: bits per second from each instant on, until the next.
     levels: BTreeMap<String, BTreeMap<Utc, u64>>,
     /// The intervals of each destination, which do not overlap: by start, with their number.
     intervals: BTreeMap<(String, Destination), BTreeMap<Utc, u64>>,
@@ -103,7 +103,7 @@ impl Calendar {
     /// Whether a circuit fits, beside all that were admitted.
     ///
     /// # Errors
-    /// Why it does not, and which circuits are in its way.
+    /// Why it does not fit, and which circuits are in its way.
     pub fn admit(&self, circuit: &Circuit, card: &Card) -> Result<(), Conflict> {
         if circuit.from >= circuit.until {
             return Err(Conflict::Empty);
@@ -130,7 +130,8 @@ impl Calendar {
         Ok(())
     }
 
-    /// Puts a circuit in under a number that is free, whether or not it fits: what was admitted earlier stays.
+    /// Adds a circuit under a number, whether or not it fits: circuits that were admitted earlier stay. It replaces a circuit of
+    /// the same number.
     pub fn insert(&mut self, number: u64, circuit: Circuit) {
         self.remove(number);
         self.shift(&circuit, u64::checked_add);
@@ -139,7 +140,7 @@ impl Calendar {
         self.circuits.insert(number, circuit);
     }
 
-    /// Takes a circuit out.
+    /// Removes a circuit. `None` if there is none of this number.
     pub fn remove(&mut self, number: u64) -> Option<Circuit> {
         let circuit = self.circuits.remove(&number)?;
         self.shift(&circuit, u64::checked_sub);
@@ -163,7 +164,8 @@ impl Calendar {
         self.circuits().filter(move |(_, it)| it.device == device && (it.from..it.until).contains(&at))
     }
 
-    /// The most that a device has reserved within an interval, in bits a second, and when it first has so.
+    /// The highest reserved rate of a device within an interval, in bits per second, and the first instant at which it is
+    /// reserved.
     pub fn peak(&self, device: &str, from: Utc, until: Utc) -> (Utc, u64) {
         let Some(levels) = self.levels.get(device) else { return (from, 0) };
         let at_start = levels.range(..=from).next_back().map_or(0, |(_, level)| *level);
@@ -171,7 +173,7 @@ impl Calendar {
         later.fold((from, at_start), |most, (at, level)| if *level > most.1 { (*at, *level) } else { most })
     }
 
-    /// The first circuit to the same destination that is there in the interval of another.
+    /// The first circuit to the same destination whose interval overlaps with this one's.
     fn overlapping(&self, circuit: &Circuit) -> Option<u64> {
         let intervals = self.intervals.get(&(circuit.device.clone(), circuit.destination))?;
         let before = intervals.range(..=circuit.from).next_back().map(|(_, number)| *number);
@@ -182,7 +184,7 @@ impl Calendar {
         })
     }
 
-    /// Raises or lowers what is reserved over a circuit's interval.
+    /// Raises or lowers the reserved rate over a circuit's interval.
     fn shift(&mut self, circuit: &Circuit, by: fn(u64, u64) -> Option<u64>) {
         if circuit.from >= circuit.until {
             return;
@@ -194,10 +196,10 @@ impl Calendar {
         }
         let rate = circuit.rate.bits_per_sec();
         for (_, level) in levels.range_mut(circuit.from..circuit.until) {
-            // Rates are checked to be at most half of the range when they are read; a sum beyond it stays there.
+            // Rates are checked to be at most half of the range when they are read; a sum beyond the range is cut to it.
             *level = by(*level, rate).unwrap_or(u64::MAX);
         }
-        // An edge at which nothing changes says nothing.
+        // An edge at which the level does not change is not needed.
         for edge in [circuit.from, circuit.until] {
             let before = levels.range(..edge).next_back().map_or(0, |(_, level)| *level);
             if levels.get(&edge) == Some(&before) {

@@ -1,4 +1,5 @@
-//! Where a circuit leads: an address, or a prefix of addresses. The longest prefix that fits a destination decides, as in routing.
+//! The destination of a circuit: an address, or a prefix of addresses. The longest prefix that contains an address decides, as in
+//! routing.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Serialize, Serializer};
@@ -15,10 +16,10 @@ pub struct Destination {
 /// A text that is no destination.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DestinationError {
-    /// No address, or no number after the slash.
+    /// The text has no address, or no number after the slash.
     #[error("`{0}` is not an address or a prefix; write it like 10.1.2.3 or 10.1.0.0/16")]
     Unreadable(String),
-    /// More bits than an address has.
+    /// The prefix has more bits than an address.
     #[error("`{text}`: a prefix of this kind has at most {most} bits")]
     TooLong {
         /// What was given.
@@ -26,7 +27,7 @@ pub enum DestinationError {
         /// The bits of an address.
         most: u8,
     },
-    /// Bits after the prefix.
+    /// The address has bits beyond the prefix.
     #[error("`{text}` has bits beyond its prefix; `{meant}` was probably meant")]
     Beyond {
         /// What was given.
@@ -40,7 +41,7 @@ fn bits_of(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// The first so many bits of an address.
+/// The first `length` bits of an address.
 fn masked(address: IpAddr, length: u8) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
@@ -59,11 +60,11 @@ impl Destination {
     pub fn address(&self) -> IpAddr {
         self.address
     }
-    /// Whether an address is one of it.
+    /// Whether the prefix contains an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4() && masked(address, self.length) == self.address
     }
-    /// How many bits of it count.
+    /// Length of the prefix in bits.
     pub fn length(&self) -> u8 {
         self.length
     }

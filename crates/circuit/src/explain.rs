@@ -1,4 +1,4 @@
-//! A plan in words: each setting with its value, the reason for it, and where that stands.
+//! A plan in words: each setting with its value, its reason, and the source.
 
 use crate::burst::Reason;
 use crate::{Control, Layer, Plan, Shaper, Timers};
@@ -8,20 +8,20 @@ use weir_base::{Bytes, Rate};
 /// One line of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// The setting, by the name that `tc`, `sysctl` or `weir describe` has for it.
+    /// The setting's name, as in `tc`, `sysctl` or `weir describe`.
     pub name: &'static str,
-    /// Its value, as these read it.
+    /// Its value, as these commands read it.
     pub value: String,
-    /// Why it is so.
+    /// The reason for the value.
     pub reason: String,
-    /// Where that stands: a section of the thesis, or another source.
+    /// The source of the reason: a section of the thesis, or another source.
     pub source: &'static str,
 }
 
 /// Campus and top-of-rack switches hold 1 to 10 MB (section 5).
 const SWITCH_BUFFER: Bytes = Bytes::new(10_000_000);
 
-/// A size with a readable form beside the exact one.
+/// A size in bytes, with a rounded form beside it.
 fn size(bytes: Bytes) -> String {
     match bytes.get() {
         exact @ 0..10_000 => format!("{exact} B"),
@@ -30,7 +30,7 @@ fn size(bytes: Bytes) -> String {
     }
 }
 
-/// A rate with four significant places, as a person reads it.
+/// A rate with about four significant digits, for a person.
 fn rate(rate: Rate) -> String {
     let mbit = rate.mbit_per_sec();
     match mbit {

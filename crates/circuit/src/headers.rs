@@ -1,11 +1,11 @@
-//! What headers take of a packet, and so of a rate.
+//! Header lengths, and conversion of rates between layers.
 
 use crate::{Ip, Layer, Request};
 use weir_base::{Bytes, Rate};
 
 /// Addresses and type of an Ethernet frame (IEEE 802.3, clause 3), which `tc` counts.
 const ETHERNET: u64 = 14;
-/// What the wire carries besides: preamble 8, checksum 4, gap between packets 12 (IEEE 802.3, clauses 3 and 4).
+/// Other bytes on the wire: preamble 8, checksum 4, gap between packets 12 (IEEE 802.3, clauses 3 and 4).
 const WIRE: u64 = 24;
 /// Headers without options (RFC 791, RFC 8200, RFC 9293).
 const IPV4: u64 = 20;
@@ -23,12 +23,12 @@ pub struct Headers {
     pub packet: Bytes,
     /// The frame without its checksum, as `tc` counts it.
     pub frame: Bytes,
-    /// All that the wire carries for it.
+    /// All bytes that it takes on the wire.
     pub wire: Bytes,
 }
 
 impl Headers {
-    /// Those of a request.
+    /// The lengths of a full segment of a request.
     pub fn of(request: &Request) -> Headers {
         let packet = request.mtu.get();
         let ip = if request.ip == Ip::V4 { IPV4 } else { IPV6 };
@@ -41,7 +41,7 @@ impl Headers {
         }
     }
 
-    /// Headers of a frame.
+    /// Bytes of a frame that are not payload.
     pub fn of_frame(&self) -> Bytes {
         self.frame - self.payload
     }
@@ -62,7 +62,7 @@ impl Headers {
         Headers::convert(rate, counted, self.frame)
     }
 
-    /// What is left of a rate of frames for payload.
+    /// The payload rate of a rate in frames.
     pub(crate) fn goodput(&self, frames: Rate) -> Rate {
         Headers::convert(frames, self.frame, self.payload)
     }

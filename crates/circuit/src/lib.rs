@@ -1,8 +1,9 @@
-//! Circuits: paths whose rate is reserved. The planner works out what a host sets so that one transfer fills a circuit from the
-//! first round trip on and loses nothing; the calendar admits reservations without overbooking a card; [`transfer`] is what two hosts say to one another about files. Source:
-//! F. Alali, "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016); a section number alone is of it.
+//! Circuits: paths whose rate is reserved. The planner computes the settings with which one transfer fills a circuit from the first round
+//! trip on without losses; the calendar admits reservations without overbooking a card; [`transfer`] is the protocol by which two hosts
+//! exchange files. Source: F. Alali, "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016); a section number
+//! without a source is of that thesis.
 //!
-//! All but [`Store`] is pure; the store touches the file that it is given and nothing else.
+//! All but [`Store`] is pure; the store touches only the file that it is given.
 #![forbid(unsafe_code)]
 
 mod burst;

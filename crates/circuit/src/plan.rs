@@ -1,5 +1,5 @@
-//! What a host sets for a circuit. Every number follows from the circuit's rate and round trip: the window from both, the
-//! shaper's buffer from the window, the sockets' buffers from the window (sections 3.3 and 3.5).
+//! The settings of a host for a circuit. Every number follows from the circuit's rate and round trip: the window from both,
+//! the shaper's buffer from the window, the sockets' buffers from the window (sections 3.3 and 3.5).
 
 use crate::burst::{Reason, burst};
 use crate::{Case, Headers, Priority, Refusal, Request};
@@ -7,17 +7,17 @@ use serde::{Serialize, Serializer};
 use weir_base::{Bytes, Rate, Span};
 use weir_control::circuit_window;
 
-/// What a host sets for a circuit.
+/// The settings of a host for a circuit, and the goodput that they give.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// What was asked for.
+    /// The request.
     pub request: Request,
     /// The congestion control.
     pub control: Control,
-    /// What the path holds, in bytes of frames.
+    /// The bandwidth-delay product of the circuit, in bytes of frames.
     #[serde(rename = "bdp_bytes", serialize_with = "bytes")]
     pub bdp: Bytes,
-    /// The most that is under way: Circuit TCP's fixed window, or what H-TCP's may grow to; bytes of frames.
+    /// The largest amount in flight: Circuit TCP's fixed window, or the bound of H-TCP's; bytes of frames.
     #[serde(rename = "window_bytes", serialize_with = "bytes")]
     pub window: Bytes,
     /// The window in segments.
@@ -30,31 +30,31 @@ pub struct Plan {
     /// How many bytes the shaper sends back to back.
     #[serde(rename = "burst_bytes", serialize_with = "bytes")]
     pub burst: Bytes,
-    /// How many bytes may wait in it.
+    /// How many bytes may wait in the shaper.
     #[serde(rename = "limit_bytes", serialize_with = "bytes")]
     pub limit: Bytes,
     /// `net.ipv4.tcp_wmem` at the sender: least, first and largest buffer in bytes.
     pub tcp_wmem: [u64; 3],
-    /// `net.ipv4.tcp_rmem` at the receiver.
+    /// `net.ipv4.tcp_rmem` at the receiver: least, first and largest buffer in bytes.
     pub tcp_rmem: [u64; 3],
-    /// `net.ipv4.tcp_mem` at both, in pages of 4 KiB: the least that these buffers need.
+    /// `net.ipv4.tcp_mem` at both hosts, in pages of 4 KiB: the least that these buffers need.
     pub tcp_mem: [u64; 3],
-    /// What is left of the rate for payload.
+    /// The goodput of the circuit's rate: the rate without all headers.
     #[serde(rename = "ceiling_bit_per_s", serialize_with = "bits")]
     pub ceiling: Rate,
-    /// What the window carries of that: less than the ceiling where the window is smaller than what the path holds.
+    /// The goodput that the window allows: less than the ceiling if the window is smaller than the bandwidth-delay product.
     #[serde(rename = "expected_bit_per_s", serialize_with = "bits")]
     pub expected: Rate,
-    /// How long the part of the window that the path does not hold waits in the shaper.
+    /// Delay in the shaper of the part of the window that exceeds the bandwidth-delay product.
     #[serde(rename = "standing_delay_ms", serialize_with = "millis")]
     pub standing_delay: Span,
-    /// What the first burst leaves in the queue behind a faster card.
+    /// The queue that the first burst leaves behind a faster card; `None` if the card's rate is unknown.
     #[serde(rename = "start_up_queue_bytes", serialize_with = "some_bytes")]
     pub start_up_queue: Option<Bytes>,
     /// Lengths of a full segment.
     #[serde(skip)]
     pub headers: Headers,
-    /// What sets the burst.
+    /// The reason for the size of the burst.
     #[serde(skip)]
     pub(crate) burst_reason: Reason,
 }
@@ -65,36 +65,36 @@ pub struct Plan {
 pub enum Control {
     /// Circuit TCP: the window is fixed.
     Ctcp,
-    /// H-TCP: it comes down for losses.
+    /// H-TCP: it reduces its window at losses.
     Htcp,
 }
 
-/// What keeps the sender's card at the circuit's rate.
+/// The shaper that keeps the sender's card at the circuit's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shaper {
     /// A token bucket for the whole device.
     Tbf,
-    /// A class at the root for each circuit, so that none borrows of another, each with a queue counted in bytes.
+    /// A class at the root for each circuit, so that none borrows from another, each with a queue limited in bytes.
     Htb,
 }
 
-/// H-TCP halves its window at a loss; from twice what the path holds it lands on what that holds (section 3.5.3).
+/// H-TCP halves its window at a loss; from twice the bandwidth-delay product it falls to exactly that (section 3.5.3).
 const HTCP_WINDOW_PERCENT: u32 = 200;
 /// The kernel uses half of a buffer for the window (section 4.3).
 const BUFFERS_PER_WINDOW: u64 = 2;
-/// Linux's first field of `tcp_wmem` and `tcp_rmem`, which counts under memory pressure only.
+/// Linux's first field of `tcp_wmem` and `tcp_rmem`, which only matters under memory pressure.
 const LEAST_BUFFER: u64 = 4096;
-/// The largest value of these settings, which are of C's `int`.
+/// The largest value of these settings, which have the type `int` in C.
 const MOST_BUFFER: u64 = i32::MAX as u64;
-/// A page of x86-64 and of most ARM, in which `tcp_mem` counts.
+/// Page size of x86-64 and most ARM systems, the unit of `tcp_mem`.
 const PAGE: u64 = 4096;
 
 impl Plan {
     /// Plans for a request.
     ///
     /// # Errors
-    /// It cannot be met by any setting.
+    /// No setting can meet the request.
     pub fn of(request: &Request) -> Result<Plan, Refusal> {
         request.check()?;
         let headers = Headers::of(request);
@@ -136,14 +136,14 @@ impl Plan {
     }
 }
 
-/// `tcp_mem` for so many bytes of buffers: they stay below the first threshold; the others are the kernel's own shares of it
-/// (Linux `tcp_init_mem`: 3 to 4 to 6).
+/// `tcp_mem` for this many bytes of buffers: they stay below the first threshold; the other thresholds have the kernel's own
+/// ratio to it (Linux `tcp_init_mem`: 3 to 4 to 6).
 fn memory(buffers: u64) -> [u64; 3] {
     let pages = buffers.div_ceil(PAGE);
     [pages, (pages * 4).div_ceil(3), pages * 2]
 }
 
-/// What a burst at the card's rate leaves at a hop of the circuit's.
+/// The queue that a burst at the card's rate leaves at a hop of the circuit's rate.
 fn piled_up(burst: Bytes, rate: Rate, card: Rate) -> Bytes {
     let spare = u128::from(card.bits_per_sec().saturating_sub(rate.bits_per_sec()));
     let piled = u128::from(burst.get()) * spare / u128::from(card.bits_per_sec().max(1));

@@ -5,36 +5,36 @@ use weir_base::{Bytes, Rate};
 /// Why a request cannot be planned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Less than a byte a second.
+    /// The rate is below one byte a second.
     #[error("a circuit needs a rate above 0")]
     NoRate,
-    /// Less than a microsecond.
+    /// The round trip is below a microsecond.
     #[error("a circuit needs a round trip of at least 1 us")]
     NoRoundTrip,
-    /// No packet of IP is so small, or so large.
+    /// The MTU is too small or too large for IP.
     #[error("an MTU of {mtu} cannot be: expected {least} to {most}")]
     Mtu {
-        /// What was asked for.
+        /// The MTU of the request.
         mtu: Bytes,
-        /// The smallest that is taken.
+        /// The smallest accepted MTU.
         least: Bytes,
-        /// The largest.
+        /// The largest accepted MTU.
         most: Bytes,
     },
-    /// A clock that never ticks.
+    /// The clock has zero ticks a second.
     #[error("a kernel ticks at least once a second")]
     NoTicks,
-    /// A window of nothing, or of many times what the path holds.
+    /// The window is zero, or too many times the bandwidth-delay product.
     #[error("a window of {percent} % of rate times round trip cannot be: expected {least} to {most} %")]
     WindowPercent {
-        /// What was asked for.
+        /// The window of the request.
         percent: u32,
-        /// The smallest that is taken.
+        /// The smallest accepted window.
         least: u32,
-        /// The largest.
+        /// The largest accepted window.
         most: u32,
     },
-    /// It does not fit.
+    /// The circuit is faster than the card.
     #[error("a circuit of {rate} does not fit a card of {card}")]
     AboveCard {
         /// The circuit's rate.

@@ -1,38 +1,39 @@
-//! What a plan is asked for.
+//! The request for a plan: a circuit, and the host that sends over it.
 
 use crate::Refusal;
 use serde::Serialize;
 use weir_base::{Bytes, Rate, Span};
 
-/// What the network promises, and to how many transfers of this host (section 3.5).
+/// The guarantee of the network, and the number of circuits of this host (section 3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
     /// One circuit with a guaranteed rate (3.5.1).
     #[default]
     Single,
-    /// Several of them at a time, to different destinations (3.5.2).
+    /// Several guaranteed circuits at a time, to different destinations (3.5.2).
     Multiple,
-    /// One whose rate was admitted by the average use of its links, and which no switch polices or schedules (3.5.3).
+    /// One circuit whose rate was admitted by the average use of its links, and which no switch polices or schedules
+    /// (3.5.3).
     Semi,
 }
 
-/// Whom a circuit without a full guarantee serves first (section 3.5.3).
+/// Which traffic comes first on a circuit without a full guarantee (section 3.5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
-    /// The transfer keeps its rate; others lose.
+    /// The transfer keeps its rate; background traffic suffers losses.
     #[default]
     Transfer,
-    /// Others keep theirs; the transfer comes down.
+    /// Background traffic keeps its rate; the transfer reduces its own.
     Background,
 }
 
-/// What the provider's rate counts of a packet.
+/// The bytes of a packet that the provider's rate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// All that the wire carries: preamble, frame, checksum and gap.
+    /// All bytes on the wire: preamble, frame, checksum and gap.
     Wire,
     /// The frame without its checksum, as `tc` counts.
     #[default]
@@ -52,16 +53,16 @@ pub enum Ip {
     V6,
 }
 
-/// What wakes a shaper up.
+/// The timers that wake a shaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timers {
     /// High-resolution timers (`CONFIG_HIGH_RES_TIMERS`).
     #[default]
     Fine,
-    /// High-resolution timers in a host that is so late to heed them, being busy with something else.
+    /// High-resolution timers in a busy host that handles them late, by up to this time.
     Late(Span),
-    /// The kernel's tick, so many times a second (`CONFIG_HZ`).
+    /// The kernel's tick, this many times a second (`CONFIG_HZ`).
     Tick(u32),
 }
 
@@ -74,17 +75,17 @@ pub struct Request {
     pub rtt: Span,
     /// The largest IP packet.
     pub mtu: Bytes,
-    /// What the rate counts.
+    /// The bytes that the rate counts.
     pub layer: Layer,
     /// The version of IP.
     pub ip: Ip,
-    /// What the network promises.
+    /// The guarantee of the network.
     pub case: Case,
-    /// Who comes first where it does not promise all.
+    /// Which traffic comes first if the guarantee is not full.
     pub priority: Priority,
-    /// The rate of the sender's card, where it is known.
+    /// The rate of the sender's card; `None` if it is unknown.
     pub card: Option<Rate>,
-    /// What wakes the shaper up.
+    /// The timers that wake the shaper.
     pub timers: Timers,
     /// Whether the kernel hands the card packets of many segments (TSO, GSO).
     pub offloads: bool,
@@ -92,17 +93,17 @@ pub struct Request {
     pub window_percent: u32,
 }
 
-/// The window of section 3.5.1 reached the most on both hosts at 0.5 and at 50 ms.
+/// The window with the highest throughput in section 3.5.1, on both hosts, at 0.5 and at 50 ms.
 const WINDOW_PERCENT: u32 = 130;
 /// Largest packet of Ethernet without jumbo frames.
 const MTU: Bytes = Bytes::new(1500);
 /// The smallest packet that every IPv6 path carries (RFC 8200, section 5), and the largest that IP knows.
 const MTUS: (Bytes, Bytes) = (Bytes::new(1280), Bytes::new(65_535));
-/// The largest that Circuit TCP takes.
+/// The smallest and the largest window that Circuit TCP accepts, in percent.
 const WINDOW_PERCENTS: (u32, u32) = (1, 1000);
 
 impl Request {
-    /// A guaranteed circuit of this rate and round trip, with everything else as it mostly is.
+    /// A request for one guaranteed circuit of this rate and round trip, with defaults for everything else.
     pub fn new(rate: Rate, rtt: Span) -> Request {
         Request {
             rate,

@@ -1,10 +1,10 @@
-//! The file that keeps reservations over restarts: an SQLite database, since several processes write it at a time and the machine
-//! may stop at any moment. The calendar decides within the transaction that writes, so two processes cannot both be admitted to
-//! what only one fits.
+//! The file that keeps reservations over restarts: an SQLite database, since several processes may write it at a time and the
+//! machine may stop at any moment. The calendar decides within the transaction that writes, so two processes cannot both reserve a
+//! rate that is free only once.
 //!
-//! Nothing is removed by the clock: after it was set back, an interval that seemed to be over counts again. The file remembers
-//! the latest time that it was told, so that a clock which was set back can be reported. What a torn or damaged file holds is
-//! not believed: SQLite checks its structure, and digests the rows.
+//! Nothing is removed by the clock: after the clock is set back, an interval that seemed to be over counts again. The file keeps
+//! the latest time that was written to it, so that a clock which was set back can be reported. A torn or damaged file is refused:
+//! SQLite checks its structure, and digests check its rows.
 
 use crate::{Calendar, Card, Circuit, Conflict, Guarantee, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, Transaction, TransactionBehavior, params};
@@ -16,14 +16,14 @@ use std::time::Duration;
 use twox_hash::XxHash64;
 use weir_base::{Rate, Span};
 
-/// How SQLite knows the file (`application_id`): "weir".
+/// The `application_id` by which SQLite identifies the file: "weir".
 const APPLICATION: i64 = 0x7765_6972;
-/// The form of its tables (`user_version`).
+/// The version of its tables (`user_version`).
 const VERSION: i64 = 1;
-/// How long another process may write.
+/// How long to wait for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// `state` has one row: the number of the next reservation, the latest time told, and the digests of all rows together.
+/// `state` has one row: the number of the next reservation, the latest time written, and the exclusive or of all rows' digests.
 const TABLES: &str = "
     CREATE TABLE reservation (
         number INTEGER PRIMARY KEY, device TEXT NOT NULL, destination TEXT NOT NULL, rate_bit_per_s INTEGER NOT NULL,
@@ -34,43 +34,43 @@ const TABLES: &str = "
     INSERT INTO state VALUES (1, 0, 0);
 ";
 
-/// Why the file cannot be used, or a reservation not be made.
+/// Why the file cannot be used, or a reservation cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// What it holds is not what was written.
+    /// The file's content is not as it was written.
     #[error("{path} is torn or damaged: {why}")]
     Torn {
         /// The file.
         path: PathBuf,
-        /// How that shows.
+        /// How it is damaged.
         why: String,
     },
-    /// Another program's, or of a later version of weir.
+    /// The file belongs to another program, or to a later version of weir.
     #[error("{0} holds no reservations that this weir can read")]
     Foreign(PathBuf),
-    /// Another process did not come to an end.
+    /// Another process used the file for too long.
     #[error("{0} has been in use by another process for 10 s")]
     Busy(PathBuf),
     /// The circuit does not fit.
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    /// Its time is over.
+    /// The reservation's time is over.
     #[error("the reservation would end at {until}, and it is {now}")]
     Past {
         /// When it would end.
         until: Utc,
-        /// The clock.
+        /// The present time by the clock.
         now: Utc,
     },
-    /// There is none of this number.
+    /// There is no reservation of this number.
     #[error("there is no reservation {0}")]
     Unknown(u64),
-    /// The system refuses.
+    /// The system reports an error.
     #[error("{path}: {error}")]
     Failed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -98,9 +98,9 @@ impl StoreError {
 /// A reservation that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved {
-    /// Its number, which no other ever has.
+    /// Its number, which no other reservation ever gets.
     pub number: u64,
-    /// How far the clock is behind the latest time that the file was told, where it is.
+    /// How far the clock is behind the latest time in the file; `None` if it is not behind.
     pub clock_behind: Option<Span>,
 }
 
@@ -112,10 +112,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file, and makes it where there is none.
+    /// Opens the file, and creates it if there is none.
     ///
     /// # Errors
-    /// It is torn, foreign or in use, or the system refuses.
+    /// It is torn, foreign or in use, or the system reports an error.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         if !path.try_exists().map_err(failed(path))? {
             create(path)?;
@@ -136,7 +136,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
         connection.busy_timeout(PATIENCE).map_err(refused)?;
-        // Also the folder is synced, so that what was promised holds after a power failure.
+        // The folder is synced too, so that reservations survive a power failure.
         connection.pragma_update(None, "synchronous", "EXTRA").map_err(refused)?;
         let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         let (application, version) =
@@ -152,7 +152,7 @@ impl Store {
         Ok(Store { connection, path: path.to_owned() })
     }
 
-    /// All reservations, and the latest time that the file was told.
+    /// All reservations, and the latest time that was written to the file.
     ///
     /// # Errors
     /// The file is torn or in use.
@@ -162,7 +162,7 @@ impl Store {
         Ok((calendar, state.latest))
     }
 
-    /// Reserves a circuit if it fits beside all others; `now` is what the clock says. When this returns, the reservation is on the
+    /// Reserves a circuit if it fits beside all others; `now` is the present time. When this returns, the reservation is on the
     /// disk.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl Store {
         .map(|(number, clock_behind)| Reserved { number, clock_behind })
     }
 
-    /// Takes reservations out, all or none, and answers what they were.
+    /// Removes reservations, all or none, and returns them.
     ///
     /// # Errors
     /// One of them is not there, or the file cannot be written.
@@ -217,7 +217,7 @@ impl Store {
         .map(|(circuits, _)| circuits)
     }
 
-    /// Gives a reservation another rate, if that fits beside all others, and answers what it is then.
+    /// Changes the rate of a reservation, if the new one fits beside all others, and returns the changed reservation.
     ///
     /// # Errors
     /// It is not there, the rate does not fit, or the file cannot be written; then nothing has changed.
@@ -238,7 +238,7 @@ impl Store {
         .map(|(circuit, _)| circuit)
     }
 
-    /// One change, whole or not at all; and how far the clock is behind.
+    /// Makes one change, whole or not at all, and returns how far the clock is behind, as [`Reserved::clock_behind`].
     fn write<T>(
         &mut self,
         now: Utc,
@@ -290,7 +290,7 @@ struct State {
     digest: u64,
 }
 
-/// Makes a file that is whole as soon as it has its name, unless another process is quicker.
+/// Creates a file that is whole as soon as it has its name, unless another process is quicker.
 fn create(path: &Path) -> Result<(), StoreError> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -318,7 +318,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Reads everything and checks the digests.
+/// Reads all reservations and checks their digests.
 fn load(transaction: &Transaction<'_>, path: &Path) -> Result<(Calendar, State), StoreError> {
     let refused = |error| refused(path, error);
     let torn = |why: &str| StoreError::Torn { path: path.to_owned(), why: why.to_owned() };
@@ -349,7 +349,7 @@ fn load(transaction: &Transaction<'_>, path: &Path) -> Result<(Calendar, State),
     Ok((calendar, State { next, latest: Utc::from_secs(latest), digest: whole }))
 }
 
-/// A reservation, and the digest that it was written with. `None` if a value is out of its range.
+/// Reads a reservation and the digest that was written with it. `None` if a value is out of its range.
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<(u64, Circuit, u64)>> {
     let number = |column: &str| row.get::<_, i64>(column).map(|value| u64::try_from(value).ok());
     let text = |column: &str| row.get::<_, String>(column);
@@ -412,14 +412,14 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> StoreError {
     move |error| StoreError::Failed { path: path.to_owned(), error }
 }
 
-/// What SQLite says, in our words.
+/// Translates an SQLite error.
 fn refused(path: &Path, error: rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Torn { path, why: error.to_string() },
         Some(ErrorCode::NotADatabase) => StoreError::Foreign(path),
-        // Tables, columns or values are not what `TABLES` says.
+        // Tables, columns or values differ from `TABLES`.
         Some(ErrorCode::Unknown) | None => StoreError::Torn { path, why: error.to_string() },
         Some(_) => StoreError::Failed { path, error: io::Error::other(error) },
     }

@@ -1,10 +1,9 @@
-//! Transfers over a circuit, as far as they are pure: what the two hosts say to one another, how files are cut into blocks, and when a
-//! file is whole. Sockets, files and keys are the command line's.
+//! The pure part of transfers over a circuit: the messages between the two hosts, the cutting of files into blocks, and the check that
+//! a file is whole. The command line has the sockets, files and keys.
 //!
-//! Two hosts share a session that is encrypted and authenticated; the payload goes beside it, in clear, over as many connections as are
-//! wanted. For each block the sender tells its BLAKE3 digest through the session, so that a block which was damaged, or put in by
-//! somebody else, is found and asked for again. What a receiver has of a file from an earlier attempt counts only if its digest is the
-//! sender's.
+//! Two hosts share a session that is encrypted and authenticated; the payload goes beside it, unencrypted, over one or more
+//! connections. The sender sends the BLAKE3 digest of each block through the session, so that a block which was damaged or forged is
+//! detected and requested again. Blocks that a receiver has from an earlier attempt count only if their digests are the sender's.
 
 mod block;
 mod digest;

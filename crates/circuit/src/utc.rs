@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use weir_base::Span;
 
-/// Seconds since 1970-01-01T00:00:00Z, as POSIX counts them; from then to the end of the year 9999.
+/// Seconds since 1970-01-01T00:00:00Z, as POSIX counts them, up to the end of the year 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Utc(u64);
 
@@ -17,11 +17,11 @@ pub struct UtcError(String);
 
 /// 9999-12-31T23:59:59Z, the last that is written with four digits.
 const LAST: u64 = 253_402_300_799;
-/// What is understood: with and without seconds, with T or a space.
+/// Accepted formats: with and without seconds, with T or a space.
 const FORMATS: [&str; 4] = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M"];
 
 impl Utc {
-    /// The instant so many seconds after the beginning of 1970, at most the end of 9999.
+    /// The instant this many seconds after the beginning of 1970, at most the end of 9999.
     pub fn from_secs(secs: u64) -> Utc {
         Utc(secs.min(LAST))
     }
@@ -29,11 +29,11 @@ impl Utc {
     pub fn as_secs(self) -> u64 {
         self.0
     }
-    /// The instant so much later; parts of a second are left out.
+    /// The instant `span` later; fractions of a second are cut off.
     pub fn after(self, span: Span) -> Utc {
         Utc::from_secs(self.0.saturating_add(span.as_millis() / 1000))
     }
-    /// How long `earlier` is ago; zero if it is not earlier.
+    /// The time since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Utc) -> Span {
         Span::from_secs(self.0.saturating_sub(earlier.0).min(u64::MAX / 1_000_000_000))
     }

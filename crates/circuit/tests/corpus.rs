@@ -1,5 +1,4 @@
-//! The inputs that are worth keeping (`fuzz/corpus/transfer`), and all that comes of them by cutting and by flipping bits, without a
-//! fuzzer.
+//! The inputs of `fuzz/corpus/transfer`, and all inputs made from them by truncation and by bit flips, without a fuzzer.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "../../../fuzz/checks/transfer.rs"]

@@ -1,4 +1,4 @@
-//! The file of reservations: over restarts, with several processes at it, killed in the middle of writing, with the clock set back,
+//! The file of reservations: after restarts, with several processes that write it, killed while writing, with the clock set back,
 //! torn and damaged.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -82,7 +82,7 @@ fn a_reservation_takes_another_rate_where_that_fits() {
         store.reserve(&circuit(to, 100, 200), &card(), at(50)).unwrap();
     }
     let mbits = Rate::from_mbit_per_sec;
-    // 200 Mbit/s are the others'.
+    // The other two reserve 200 Mbit/s.
     assert_eq!(
         store.change(2, mbits(800), &card(), at(150)).unwrap(),
         Circuit { rate: mbits(800), ..circuit(2, 100, 200) }
@@ -101,7 +101,7 @@ fn after_the_clock_was_set_back_everything_still_counts() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("circuits.sqlite")).unwrap();
     store.reserve(&circuit(1, 1000, 2000), &card(), at(900)).unwrap();
-    // The clock runs on until the circuit is over, and is then set back by an hour's worth.
+    // The clock runs until the circuit is over, and is then set back by an hour.
     store.reserve(&circuit(2, 5000, 6000), &card(), at(4000)).unwrap();
     let again = store.reserve(&circuit(1, 1500, 1600), &card(), at(400)).unwrap_err();
     assert!(matches!(again, StoreError::Conflict(Conflict::Overlap { with: 1 })));
@@ -130,7 +130,7 @@ fn processes_that_write_at_once_never_overbook() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("circuits.sqlite");
     let name = "processes_that_write_at_once_never_overbook";
-    // They also race for who makes the file.
+    // The processes also race to create the file.
     let children: Vec<_> = (0..6).map(|_| again(name, &path).spawn().unwrap()).collect();
     let mut admitted = 0;
     for child in children {
@@ -201,7 +201,7 @@ fn sound(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// What a file holds, if it is believed.
+/// The content of a file, or the error if it is refused.
 fn believed(path: &Path) -> Result<Vec<(u64, Circuit)>, StoreError> {
     let (calendar, _) = Store::open_existing(path)?.calendar()?;
     Ok(calendar.circuits().map(|(number, circuit)| (number, circuit.clone())).collect())
@@ -238,7 +238,7 @@ fn a_damaged_file_is_refused_or_still_says_the_same() {
             let place = random.below(bytes.len() as u64) as usize;
             bytes[place] = random.below(256) as u8;
         }
-        // Half of the time a whole sector of 512 bytes was never written.
+        // In half of the cases, a whole sector of 512 bytes was never written.
         if random.chance(0.5) {
             let sector = random.below(bytes.len() as u64 / 512) as usize * 512;
             bytes[sector..sector + 512].fill(0);

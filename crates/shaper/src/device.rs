@@ -1,4 +1,4 @@
-//! A network device of the calling thread's namespace, and what shapes it.
+//! A network device of the calling thread's namespace, and its shapers.
 
 use crate::filter::{as_request, class_of};
 use crate::message::{Handle, KIND, Message, OPTIONS, STATS2, attributes, long, word};
@@ -16,24 +16,24 @@ pub struct Device {
     index: u32,
 }
 
-/// What a class or discipline has counted since it was made.
+/// Counters of a class or discipline since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Bytes that were sent, in frames without checksum; of packets of many segments each with its headers.
+    /// Bytes that were sent, in frames without checksum; in packets of many segments, each segment counts with its headers.
     pub bytes: u64,
     /// Packets that were sent.
     pub packets: u64,
-    /// Packets that it refused since there was no room, or that it dropped.
+    /// Packets that it refused for lack of room, or dropped.
     pub drops: u64,
-    /// Bytes that wait.
+    /// Bytes that wait in it.
     pub backlog: u64,
 }
 
 impl Device {
-    /// Looks a device up.
+    /// Opens a device by name.
     ///
     /// # Errors
-    /// There is none of this name, or no netlink.
+    /// There is no device of this name, or no netlink.
     pub fn open(name: &str) -> Result<Device, Problem> {
         let failed = |error| Problem::Failed { what: format!("cannot look up {name}"), error };
         let any =
@@ -52,7 +52,7 @@ impl Device {
         self.index
     }
 
-    /// Its largest IP packet in bytes, and how many packets wait at it unless something else is said.
+    /// Its MTU in bytes, and its default queue length in packets.
     ///
     /// # Errors
     /// The kernel's.
@@ -60,8 +60,8 @@ impl Device {
         self.netlink.sizes(self.index).map_err(|error| self.failed("cannot read its MTU", error))
     }
 
-    /// Makes a pair of devices of which one has this name and is otherwise like another, to try something out on. The namespace should
-    /// be a new one, with which it goes.
+    /// Makes a pair of devices for trials. One has this name, and the queue length and MTU of the device that it stands for. The
+    /// namespace should be a new one, with which the pair disappears.
     ///
     /// # Errors
     /// The kernel's.
@@ -71,7 +71,7 @@ impl Device {
         Device::open(name)
     }
 
-    /// What shapes it now.
+    /// Its present shapers.
     ///
     /// # Errors
     /// The kernel's.
@@ -83,10 +83,10 @@ impl Device {
         let all = Message::new(self.index, Handle::NONE, Handle::NONE);
         let settings = |found: Vec<Message>| found.into_iter().map(Message::settings).collect::<Vec<_>>();
         let mut disciplines = settings(self.netlink.list(Kind::GetQdisc, &all)?);
-        // What arrives, and programs beside the root, are nobody's business here.
+        // The ingress discipline, and programs beside the root, are not shapers.
         disciplines.retain(|it| it.parent != Handle::INGRESS);
         for discipline in &mut disciplines {
-            // How many refer to it.
+            // `tcm_info` of a discipline counts references to it.
             discipline.info = 0;
             plain_htb(discipline);
         }
@@ -94,7 +94,7 @@ impl Device {
         let mut filters = vec![];
         for discipline in disciplines.iter().filter(|it| it.handle != Handle::NONE) {
             let parent = Message { parent: discipline.handle, ..all.clone() };
-            // Some have no filters.
+            // Some disciplines have no filters.
             let found = self.netlink.list(Kind::GetFilter, &parent).unwrap_or_default();
             filters.extend(settings(found));
         }
@@ -106,7 +106,7 @@ impl Device {
     /// Makes a change.
     ///
     /// # Errors
-    /// The kernel's; [`Problem::Forbidden`] where the process may not.
+    /// The kernel's; [`Problem::Forbidden`] if the process lacks the privilege.
     pub fn apply(&mut self, step: &Step) -> Result<(), Problem> {
         self.request(step).map_err(|error| match error.raw_os_error() {
             Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => {
@@ -141,7 +141,7 @@ impl Device {
         step.object(self.index).map_or(Ok(()), |object| self.netlink.change(kind, how, &object))
     }
 
-    /// Takes the filters away that lead to a class. With the last of its priority goes what the kernel keeps for that.
+    /// Removes the filters that lead to a class. The last filter of a priority is removed with the kernel's entry for that priority.
     fn remove_filters(&mut self, parent: Handle, class: Handle) -> io::Result<()> {
         let of_parent = Message::new(self.index, Handle::NONE, parent);
         loop {
@@ -162,7 +162,7 @@ impl Device {
         }
     }
 
-    /// What the classes and disciplines of these handles have counted; none where there is none.
+    /// Counters of the classes and disciplines of these handles; `None` for a handle that does not exist.
     ///
     /// # Errors
     /// The kernel's.
@@ -177,11 +177,11 @@ impl Device {
         Ok(handles.iter().map(of).collect())
     }
 
-    /// Puts back what a snapshot holds: takes away the root that is there now, and makes what is not the kernel's default anew. What is
-    /// as it was is left alone.
+    /// Restores a snapshot: removes the present root, and makes all objects again that are not the kernel's default. It changes nothing
+    /// if the present shapers equal the snapshot.
     ///
     /// # Errors
-    /// The kernel's, or [`Problem::NotRestored`] where the outcome is not equal.
+    /// The kernel's, or [`Problem::NotRestored`] if the outcome differs from the snapshot.
     pub fn restore(&mut self, before: &Snapshot) -> Result<(), Problem> {
         let now = self.snapshot()?;
         if now == *before {
@@ -194,15 +194,15 @@ impl Device {
         if self.snapshot()? == *before { Ok(()) } else { Err(Problem::NotRestored(self.name.clone())) }
     }
 
-    /// Whether a snapshot of another device can be put back exactly: tries it on this one.
+    /// Whether a snapshot of another device can be restored exactly: tries it on this one.
     ///
     /// # Errors
-    /// The kernel's, of reading what came out.
+    /// The kernel's, when the outcome is read.
     pub fn can_hold(&mut self, other: &Snapshot) -> Result<bool, Problem> {
         Ok(self.replay(other).is_ok() && self.snapshot()?.is_like(other))
     }
 
-    /// Makes everything of a snapshot that is not the kernel's default.
+    /// Makes all objects of a snapshot that are not the kernel's default.
     fn replay(&mut self, before: &Snapshot) -> io::Result<()> {
         let index = self.index;
         let here = |message: &Message| {
@@ -214,8 +214,8 @@ impl Device {
         let disciplines = before.disciplines.iter().filter(made).map(|it| (Kind::NewQdisc, here(it)));
         let classes = before.classes.iter().map(|it| (Kind::NewClass, here(it)));
         let mut missing: Vec<(Kind, Message)> = disciplines.chain(classes).collect();
-        // What hangs on another is made after it, and some disciplines bring their classes along: what is not there is tried again for
-        // as long as that helps.
+        // An object is made after its parent, and some disciplines create their own classes: missing objects are tried again as long as
+        // each round makes one.
         let mut there: Vec<Message> = vec![];
         loop {
             let (mut last, tried) = (None, missing.len());
@@ -264,7 +264,7 @@ fn counters_of(message: &Message) -> Counters {
     }
 }
 
-/// What is gone already is as well as taken away.
+/// An object that is already gone counts as removed.
 fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,5 +1,5 @@
-//! Which packets go to which class: the kernel's `u32` filter, which compares words of the IP header. A packet can also name its class
-//! itself, without a filter: HTB takes the priority of a socket (`SO_PRIORITY`) that is a class's handle.
+//! Filters, which assign packets to classes: the kernel's `u32` filter, which compares words of the IP header. A packet can also get
+//! its class without a filter: HTB reads a socket's priority (`SO_PRIORITY`) as a class's handle.
 
 use crate::message::{Handle, Message, OPTIONS, attributes, push, word};
 use std::fmt;
@@ -9,28 +9,29 @@ use std::net::IpAddr;
 const CLASS: u16 = 1;
 const SELECTOR: u16 = 5;
 const FLAGS: u16 = 11;
-/// The flags that can be asked for: to leave the card out, or the kernel (`TCA_CLS_FLAGS_SKIP_HW`, `TCA_CLS_FLAGS_SKIP_SW`).
+/// The flags that a request may set: not in the card, or not in the kernel (`TCA_CLS_FLAGS_SKIP_HW`, `TCA_CLS_FLAGS_SKIP_SW`).
 const ASKED: u32 = 3;
-/// `TC_U32_TERMINAL`: what matches goes to the class.
+/// `TC_U32_TERMINAL`: packets that match go to the class.
 const TERMINAL: u8 = 1;
-/// Types of Ethernet for IPv4 and IPv6 (IEEE 802 numbers).
+/// Ethernet types of IPv4 and IPv6 (IEEE 802 numbers).
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Where the destination is in the headers (RFC 791, RFC 8200).
+/// Offsets of the destination address in the headers of IPv4 and IPv6, in bytes (RFC 791, RFC 8200).
 const DESTINATION: [u32; 2] = [16, 24];
-/// Where the ports are behind headers without options; source and destination share a word (RFC 9293, RFC 768).
+/// Offsets of the ports behind headers without options, in bytes; source and destination share a word (RFC 9293, RFC 768).
 const PORTS: [u32; 2] = [20, 40];
 /// The first word of an IPv4 header without options: a length of five words.
 const NO_OPTIONS: Key = Key { mask: 0x0f00_0000, value: 0x0500_0000, at: 0 };
 
-/// Which packets: those to a prefix of addresses, and of them perhaps those to a port only.
+/// The packets that a filter matches: those to a prefix of addresses, or only those to one port of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Match {
     /// The first address; bits after the prefix are zero.
     pub address: IpAddr,
-    /// How many bits of it count.
+    /// Length of the prefix in bits.
     pub length: u8,
-    /// The destination's port; in IPv4 of packets whose header has no options, in IPv6 of those without extension headers.
+    /// Destination port; `None` for all ports. It matches only IPv4 packets without options, or IPv6 packets without extension
+    /// headers.
     pub port: Option<u16>,
 }
 
@@ -43,7 +44,7 @@ struct Key {
 }
 
 impl Match {
-    /// Priority and protocol as `tcm_info` holds them.
+    /// Priority and protocol, in the form of `tcm_info`.
     pub(crate) fn info(&self) -> u32 {
         u32::from(self.priority()) << 16 | u32::from(self.protocol().to_be())
     }
@@ -52,8 +53,8 @@ impl Match {
         if self.address.is_ipv4() { IPV4 } else { IPV6 }
     }
 
-    /// Filters of lower numbers are asked first: the longer prefix, as in routing, and one with a port before one without. A number
-    /// belongs to one protocol: IPv4 has 1 to 66, IPv6 those after it.
+    /// The kernel asks filters of lower numbers first: longer prefixes, as in routing, and those with a port before those without. A
+    /// number belongs to one protocol: 1 to 66 to IPv4, those from 67 on to IPv6.
     fn priority(&self) -> u16 {
         let (first, most) = if self.address.is_ipv4() { (1, 32) } else { (67, 128) };
         let bits_left = most - u16::from(self.length).min(most);
@@ -119,15 +120,15 @@ impl fmt::Display for Match {
     }
 }
 
-/// The class that a u32 filter leads to; none for a table of such.
+/// The class of a u32 filter; `None` for a table of filters.
 pub(crate) fn class_of(filter: &Message) -> Option<Handle> {
     let options = attributes(filter.attribute(OPTIONS)?);
     let class = options.iter().find(|(kind, _)| *kind == CLASS)?;
     word(&class.1, 0).map(Handle)
 }
 
-/// A filter as it is asked for, from what the kernel tells of it. `None` for what it tells beside filters: that there are some of a
-/// priority, and the table that it keeps them in.
+/// The request that makes a filter, from the kernel's listing of it. `None` for the other entries of a listing: the priorities that
+/// have filters, and the table that holds them.
 pub(crate) fn as_request(mut filter: Message) -> Option<Message> {
     let told = attributes(filter.attribute(OPTIONS)?);
     if filter.handle == Handle::NONE
@@ -139,7 +140,7 @@ pub(crate) fn as_request(mut filter: Message) -> Option<Message> {
         let mut options = vec![];
         for (kind, value) in told {
             match word(&value, 0) {
-                // Whether the card does it (`TCA_CLS_FLAGS_IN_HW` and its opposite) is only told.
+                // `TCA_CLS_FLAGS_IN_HW` and its opposite (whether the card filters) appear in listings only.
                 Some(flags) if kind == FLAGS => push(&mut options, kind, &(flags & ASKED).to_ne_bytes()),
                 _ => push(&mut options, kind, &value),
             }

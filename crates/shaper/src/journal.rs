@@ -1,5 +1,5 @@
-//! What must be undone, written down before it is done: a file that is replaced whole and is on the disk before a change begins.
-//! Whoever holds the lock of the folder may read, change and write; a process that is killed loses the lock and leaves the file.
+//! Journals of what must be undone: a journal is a file that is replaced whole, and is on the disk before a change begins. Only the
+//! process that holds the folder's lock may read and write it; a process that is killed loses the lock and leaves the file.
 
 use crate::Problem;
 use rustix::fs::FlockOperation;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Only its owner opens the folder, so nobody else can hold its lock.
+/// Only its owner may open the folder, so no other user can hold its lock.
 const PRIVATE: u32 = 0o700;
 
 /// The folder of journals, locked for this process alone until this is dropped.
@@ -21,11 +21,11 @@ pub struct Journals {
 }
 
 impl Journals {
-    /// Makes the folder if it is not there, and waits until nobody else has it. When it is let go and empty it is removed, and the folder
-    /// around it if that is empty too.
+    /// Creates the folder if it does not exist, and waits until no other process holds its lock. When the lock is released and the folder
+    /// is empty, it is removed, and its parent too if that is empty.
     ///
     /// # Errors
-    /// It cannot be made or opened.
+    /// The folder cannot be created or opened.
     pub fn lock(path: &Path) -> Result<Journals, Problem> {
         let failed = |error| Problem::Failed { what: format!("cannot lock {}", path.display()), error };
         loop {
@@ -37,7 +37,7 @@ impl Journals {
             rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))
                 .map_err(|error| failed(error.into()))?;
             let journals = Journals { path: path.to_owned(), folder };
-            // One that was removed meanwhile is locked in vain: another process may have made and locked a new one.
+            // The lock of a folder that was removed meanwhile is worthless: another process may have created and locked a new one.
             if journals.is_at_its_place() {
                 journals.remove_drafts();
                 return Ok(journals);
@@ -45,7 +45,7 @@ impl Journals {
         }
     }
 
-    /// A process that was killed may have left one half written.
+    /// Removes drafts: a process that was killed may have left one half written.
     fn remove_drafts(&self) {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let drafts =
@@ -53,7 +53,7 @@ impl Journals {
         drafts.for_each(|draft| drop(fs::remove_file(draft)));
     }
 
-    /// Removes the folder around it if nothing else is there, unless somebody has locked that.
+    /// Removes the parent folder if it is empty, unless a process has locked it.
     fn remove_parent(&self) {
         let Some(parent) = self.path.parent() else { return };
         let Ok(opened) = File::open(parent) else { return };
@@ -84,7 +84,7 @@ impl Journals {
     /// Reads a journal. `None` if there is none of this name.
     ///
     /// # Errors
-    /// It cannot be read, or makes no sense.
+    /// The journal cannot be read, or is damaged.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Problem> {
         let path = self.file(name);
         let bytes = match fs::read(&path) {
@@ -99,7 +99,7 @@ impl Journals {
     /// Writes a journal; it is on the disk when this returns.
     ///
     /// # Errors
-    /// It cannot be written; then the older one is still there.
+    /// The journal cannot be written; then the older one is still in place.
     pub fn write<T: Serialize>(&self, name: &str, journal: &T) -> Result<(), Problem> {
         let (path, draft) = (self.file(name), self.path.join(format!("{name}.draft")));
         let write = || -> io::Result<()> {
@@ -113,7 +113,7 @@ impl Journals {
         write().map_err(|error| self.failed("write", error))
     }
 
-    /// Removes a journal: there is nothing to undo any more.
+    /// Removes a journal, once there is nothing left to undo. It need not exist.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(journals.read::<Vec<u8>>("a").unwrap(), None);
         journals.write("a", &vec![1, 2]).unwrap();
         journals.write("b", &vec![3]).unwrap();
-        // What a killed process left half written is no journal, and goes.
+        // A draft that a killed process left half written is no journal, and is removed.
         fs::write(place.join("c.draft"), "[1,").unwrap();
         assert_eq!(journals.names().unwrap(), ["a", "b"]);
         drop(journals);

@@ -1,11 +1,11 @@
 //! Shapers in the running kernel: the token bucket filter and the hierarchical token bucket with its classes, leaf queues and filters,
-//! installed, changed and removed through netlink; and journals, from which what a killed process left is undone.
+//! installed, changed and removed through netlink; and journals, by which the changes of a killed process are undone.
 //!
-//! A room of its own, since two others need it and neither the eBPF loader nor the testbed: the circuits of the command line, and the live
+//! A separate crate, since its two users need neither the eBPF loader nor the testbed: the circuits of the command line, and the live
 //! engine. It is built without clang.
 //!
-//! A [`Step`] is one change; it can be told as a `tc` command or made at a [`Device`]. A [`Snapshot`] is all that is set at a device, as
-//! the kernel writes it: it is put back by handing the same bytes to the kernel again, whichever disciplines they are of.
+//! A [`Step`] is one change; it can be printed as a `tc` command or made at a [`Device`]. A [`Snapshot`] holds all settings of a device,
+//! as the kernel writes them. To restore it, the same bytes are handed to the kernel again, whichever disciplines they describe.
 #![forbid(unsafe_code)]
 
 mod device;

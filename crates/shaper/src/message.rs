@@ -1,5 +1,5 @@
 //! Messages of traffic control (`struct tcmsg` with attributes, rtnetlink(7)) as bytes. Options are kept as the kernel writes them, so
-//! that a discipline which weir does not know can be put back too.
+//! that disciplines that weir does not know can be restored too.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const KIND: u16 = 1;
 pub(crate) const OPTIONS: u16 = 2;
 pub(crate) const STATS2: u16 = 7;
-/// Counters in older and newer form, rate estimates and padding: no part of what was set.
+/// Counters in older and newer form, rate estimates and padding: these are not settings.
 const COUNTERS: [u16; 5] = [3, 4, 5, STATS2, 9];
 /// Length of `struct tcmsg`.
 const HEADER: usize = 20;
@@ -19,11 +19,11 @@ const FORM: u16 = 0xc000;
 pub struct Handle(pub u32);
 
 impl Handle {
-    /// Where the root discipline of a device hangs (`TC_H_ROOT`).
+    /// The parent of a device's root discipline (`TC_H_ROOT`).
     pub const ROOT: Handle = Handle(u32::MAX);
-    /// Where what arrives is handled, and programs beside the root (`TC_H_INGRESS`, `TC_H_CLSACT`).
+    /// The parent of a device's ingress discipline, and of programs beside the root (`TC_H_INGRESS`, `TC_H_CLSACT`).
     pub(crate) const INGRESS: Handle = Handle(0xffff_fff1);
-    /// None.
+    /// No handle.
     pub const NONE: Handle = Handle(0);
 
     /// The handle of a discipline or class.
@@ -58,9 +58,9 @@ pub(crate) struct Message {
     pub index: u32,
     /// Its handle.
     pub handle: Handle,
-    /// What it hangs on.
+    /// Handle of its parent.
     pub parent: Handle,
-    /// Of a class the handle of its discipline; of a filter priority and protocol.
+    /// For a class, the handle of its discipline; for a filter, priority and protocol.
     pub info: u32,
     /// Its attributes in their order.
     pub attributes: Vec<(u16, Vec<u8>)>,
@@ -81,18 +81,18 @@ impl Message {
         self.attributes.iter().find(|(has, _)| *has == kind).map(|(_, value)| value.as_slice())
     }
 
-    /// What it is called: `htb`, `bfifo`, `u32`.
+    /// Name of its kind: `htb`, `bfifo`, `u32`.
     pub(crate) fn kind(&self) -> &str {
         let name = self.attribute(KIND).and_then(|bytes| bytes.split(|byte| *byte == 0).next());
         name.and_then(|name| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
-    /// Whether it is of the same name and in the same place.
+    /// Whether it has the same handle, parent and kind.
     pub(crate) fn is_called(&self, other: &Message) -> bool {
         (self.handle, self.parent, self.kind()) == (other.handle, other.parent, other.kind())
     }
 
-    /// Without counters: what was set, and nothing that moves by itself.
+    /// The message without counters: only settings.
     pub(crate) fn settings(mut self) -> Message {
         self.attributes.retain(|(kind, _)| !COUNTERS.contains(kind));
         self
@@ -109,7 +109,7 @@ impl Message {
         bytes
     }
 
-    /// None if it is shorter than its header.
+    /// `None` if the bytes are shorter than the header.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Message> {
         let header = bytes.get(..HEADER)?;
         let number = |at: usize| word(header, at).unwrap_or(0);
@@ -123,12 +123,12 @@ impl Message {
     }
 }
 
-/// A 32-bit number of this machine's byte order at a place.
+/// The 32-bit number at an offset, in this machine's byte order; `None` if the bytes are too few.
 pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A 64-bit number of this machine's byte order at a place.
+/// The 64-bit number at an offset, in this machine's byte order; `None` if the bytes are too few.
 pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
@@ -141,7 +141,7 @@ pub(crate) fn push(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// Attributes one after another, as far as they are whole.
+/// Decodes attributes, up to the first that is not whole.
 pub(crate) fn attributes(mut bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
     let mut all = vec![];
     while let Some(header) = bytes.get(..4) {
@@ -175,7 +175,7 @@ mod tests {
         for end in 0..bytes.len() {
             let _ = Message::decode(&bytes[..end]);
         }
-        // An attribute of length 0, and one that is longer than what is there.
+        // An attribute of length 0, and one that is longer than the bytes.
         assert_eq!(attributes(&[0, 0, 1, 0, 9, 9]), []);
         assert_eq!(attributes(&[200, 0, 1, 0, 9, 9]), []);
     }

@@ -25,14 +25,14 @@ pub(crate) enum Kind {
     GetFilter = 46,
 }
 
-/// How something new stands to what is there.
+/// How a change treats an existing object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It is new.
+    /// Adds an object; it must not exist.
     Add,
-    /// It takes the place of what may be there.
+    /// Adds an object, or replaces the existing one.
     Replace,
-    /// It is taken away.
+    /// Deletes an object.
     Delete,
 }
 
@@ -42,10 +42,10 @@ const HEADER: usize = 16;
 const LINK: usize = 16;
 const MTU: u16 = 4;
 const QUEUE: u16 = 13;
-/// How often a list is asked for again when it changed while it was read.
+/// How often a list is requested, if it changes while it is read.
 const ATTEMPTS: usize = 10;
 
-/// A socket of the namespace in which it was opened.
+/// An rtnetlink socket of the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: Socket,
@@ -53,7 +53,7 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
-    /// Opens one in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     pub(crate) fn open() -> io::Result<Netlink> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -61,7 +61,7 @@ impl Netlink {
         Ok(Netlink { socket, sequence: 0 })
     }
 
-    /// Asks for a change, and waits until it is made.
+    /// Requests a change, and waits until it is made.
     pub(crate) fn change(&mut self, kind: Kind, how: How, message: &Message) -> io::Result<()> {
         let flags = match how {
             How::Add => NLM_F_CREATE | NLM_F_EXCL,
@@ -79,7 +79,7 @@ impl Netlink {
             let mut found = vec![];
             let whole = self.receive(&mut |bytes| found.extend(Message::decode(bytes)))?;
             if whole {
-                // A list of disciplines names those of every device.
+                // A list of disciplines holds those of every device.
                 found.retain(|message| message.index == of.index);
                 return Ok(found);
             }
@@ -87,7 +87,7 @@ impl Netlink {
         Err(io::Error::other("the shapers of the device change while they are read"))
     }
 
-    /// The largest IP packet and the length of queue of a device.
+    /// The MTU of a device in bytes, and its queue length in packets.
     pub(crate) fn sizes(&mut self, index: u32) -> io::Result<(u32, u32)> {
         let mut body = vec![0; LINK];
         body[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -101,7 +101,7 @@ impl Netlink {
         of(MTU).zip(of(QUEUE)).ok_or_else(|| io::Error::other("the kernel tells no MTU of the device"))
     }
 
-    /// Makes a pair of veth devices in this namespace, with this length of queue and MTU, to try something out on.
+    /// Makes a pair of veth devices in this namespace, with this queue length and MTU, for trials.
     pub(crate) fn add_scratch(&mut self, name: &str, queue: u32, mtu: u32) -> io::Result<()> {
         /// IFLA_IFNAME, IFLA_LINKINFO with IFLA_INFO_KIND (include/uapi/linux/if_link.h).
         const NAME: u16 = 3;
@@ -129,7 +129,7 @@ impl Netlink {
         self.socket.send(&bytes, 0).map(|_| ())
     }
 
-    /// Reads an answer to its end. False if the kernel says that what it told is not of one moment.
+    /// Reads an answer to its end. Returns false if the kernel says that the list changed while it was read.
     fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
         let mut whole = true;
         loop {

@@ -1,4 +1,4 @@
-//! Why a device cannot be shaped, in words to act on.
+//! Why a device cannot be shaped, and what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum Problem {
     /// The process lacks the privilege.
     #[error("this process may not change the shapers of {0}")]
     Forbidden(String),
-    /// Somebody else's discipline is at the root.
+    /// The root discipline is not weir's.
     #[error("{device} has a root discipline that is not weir's: {kind} {handle}")]
     Foreign {
         /// The device.
@@ -22,7 +22,7 @@ pub enum Problem {
         /// The discipline's handle.
         handle: String,
     },
-    /// A foreign discipline was tried on a scratch device, and came out differently.
+    /// A foreign root discipline could not be restored exactly on a scratch device.
     #[error("the root discipline of {device}, {kind}, could not be put back as it is, so it is not replaced")]
     Irreplaceable {
         /// The device.
@@ -30,7 +30,7 @@ pub enum Problem {
         /// Its discipline.
         kind: String,
     },
-    /// The device is not as it was.
+    /// The device's shapers differ from those before.
     #[error("the shapers of {0} are not as they were before")]
     NotRestored(String),
     /// The journal cannot be read.
@@ -41,12 +41,12 @@ pub enum Problem {
         /// What is wrong with it.
         why: String,
     },
-    /// Something else that the system refused.
+    /// The system reports another error.
     #[error("{what}: {error}")]
     Failed {
-        /// What was to be done.
+        /// What failed.
         what: String,
-        /// Why it could not be.
+        /// The system's error.
         error: io::Error,
     },
 }

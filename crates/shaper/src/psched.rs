@@ -1,19 +1,19 @@
-//! How Linux's shapers take rates and buckets: `struct tc_ratespec`, and ticks of 64 ns (`PSCHED_SHIFT` 6 in
-//! include/net/pkt_sched.h, include/uapi/linux/pkt_sched.h).
+//! Rates and buckets in the form of Linux's shapers: `struct tc_ratespec`, and ticks of 64 ns (`PSCHED_SHIFT` 6
+//! in include/net/pkt_sched.h, include/uapi/linux/pkt_sched.h).
 
 use weir_base::{Bytes, Rate};
 
 /// A tick in nanoseconds.
 const TICK: u128 = 64;
-/// `TC_LINKLAYER_ETHERNET`: with a link layer told, the kernel needs no table of how long each length takes.
+/// `TC_LINKLAYER_ETHERNET`: with a link layer, the kernel needs no table of transmission times.
 const ETHERNET: u8 = 1;
 
-/// What a rate of so many bits sends in a second, in whole bytes.
+/// A rate in whole bytes per second, at least 1.
 pub(crate) fn bytes_per_sec(rate: Rate) -> u64 {
     (rate.bits_per_sec() / 8).max(1)
 }
 
-/// `struct tc_ratespec`; a rate beyond its 32 bits is told in an attribute of its own ([`wide`]).
+/// `struct tc_ratespec`; a rate beyond its 32 bits has an attribute of its own ([`wide`]).
 pub(crate) fn rate_spec(rate: Option<Rate>) -> [u8; 12] {
     let mut spec = [0; 12];
     if let Some(rate) = rate {
@@ -24,13 +24,14 @@ pub(crate) fn rate_spec(rate: Option<Rate>) -> [u8; 12] {
     spec
 }
 
-/// The rate in bytes a second where 32 bits do not hold it: from 34.4 Gbit/s on.
+/// The rate in bytes per second if 32 bits do not hold it: from 34.4 Gbit/s on. `None` below.
 pub(crate) fn wide(rate: Rate) -> Option<[u8; 8]> {
     let bytes = bytes_per_sec(rate);
     (bytes > u32::MAX.into()).then(|| bytes.to_ne_bytes())
 }
 
-/// How long a rate takes for so many bytes, in ticks rounded up, as `tc` hands buckets over (`tc_calc_xmittime`).
+/// Time to send `size` at a rate, in ticks, rounded up: the form in which `tc` writes buckets
+/// (`tc_calc_xmittime`).
 pub(crate) fn ticks(rate: Rate, size: Bytes) -> u32 {
     let nanos = u128::from(size.get()) * 1_000_000_000;
     u32::try_from(nanos.div_ceil(u128::from(bytes_per_sec(rate)) * TICK)).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! What shapes a device at a moment, without what is counted: two of them are equal when nothing was set in between.
+//! The shapers of a device at a moment, without counters: two snapshots are equal if no setting was changed in between.
 
 use crate::message::{Handle, Message};
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 pub struct Snapshot {
     pub(crate) disciplines: Vec<Message>,
     pub(crate) classes: Vec<Message>,
-    /// In the order in which they are asked.
+    /// Filters in the order in which the kernel asks them.
     pub(crate) filters: Vec<Message>,
 }
 
 impl Snapshot {
-    /// The root discipline that somebody has put there, and its kind. `None` where it is the kernel's default, which has no handle.
+    /// The handle and kind of a root discipline that was installed. `None` if it is the kernel's default, which has no handle.
     pub fn root(&self) -> Option<(Handle, &str)> {
         let root = self.disciplines.iter().find(|it| it.parent == Handle::ROOT && it.handle != Handle::NONE);
         root.map(|root| (root.handle, root.kind()))
@@ -24,7 +24,7 @@ impl Snapshot {
         self.classes.iter().any(|class| class.handle == handle)
     }
 
-    /// Whether it would be the same on another device.
+    /// Whether it is equal to another snapshot, whatever their devices.
     pub fn is_like(&self, other: &Snapshot) -> bool {
         let without_place = |all: &[Message]| -> Vec<Message> {
             all.iter().map(|message| Message { index: 0, ..message.clone() }).collect()

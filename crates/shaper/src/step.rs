@@ -1,5 +1,4 @@
-//! What is changed at a device, step by step: each step is a request to the kernel, and can be read as the `tc` command that would do
-//! the same.
+//! Changes at a device, step by step: each step is a request to the kernel, and can be printed as the equivalent `tc` command.
 
 use crate::filter::Match;
 use crate::message::{Handle, Message, OPTIONS, attributes, push};
@@ -18,20 +17,20 @@ const HTB_INIT: u16 = 2;
 const HTB_DIRECT_QLEN: u16 = 5;
 const HTB_RATE64: u16 = 6;
 const HTB_CEIL64: u16 = 7;
-/// `HTB_VER` of net/sched/sch_htb.c, and the quotient that only counts for classes without a quantum.
+/// `HTB_VER` of net/sched/sch_htb.c, and `rate2quantum`, which only matters for classes without a quantum.
 const HTB_VERSION: u32 = 3;
 const HTB_R2Q: u32 = 10;
 
 /// A token bucket filter; the parameters are those of `weir describe tbf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tbf {
-    /// Rate in the long run, in frames without checksum.
+    /// Long-term rate, in frames without checksum.
     pub rate: Rate,
-    /// What it may send at once after a rest.
+    /// Bytes that it may send at once after an idle time.
     pub burst: Bytes,
-    /// What may wait.
+    /// Bytes that may wait.
     pub limit: Bytes,
-    /// Rate within a burst.
+    /// Rate within a burst; `None` for no limit.
     pub peakrate: Option<Rate>,
     /// Size of the bucket of `peakrate`.
     pub mtu: Bytes,
@@ -42,30 +41,30 @@ pub struct Tbf {
 pub struct Class {
     /// Its handle.
     pub handle: Handle,
-    /// The class or, at the root, the discipline that it hangs on. A class at the root borrows of none.
+    /// Its parent class or, at the root, its discipline. A class at the root borrows from none.
     pub parent: Handle,
-    /// What it may always send, in frames without checksum.
+    /// Rate that it may always send, in frames without checksum.
     pub rate: Rate,
-    /// What it may send at most, borrowing the rest of its parent.
+    /// Highest rate that it may send; it borrows the rest from its parent.
     pub ceil: Rate,
-    /// What it may send at once after a rest.
+    /// Bytes that it may send at once at `rate` after an idle time.
     pub burst: Bytes,
-    /// The same at `ceil`.
+    /// Bytes that it may send at once at `ceil` after an idle time.
     pub cburst: Bytes,
-    /// What it sends in its turn when several borrow.
+    /// Bytes that it sends in its turn if several classes borrow.
     pub quantum: Bytes,
-    /// Of classes that may send, those of the lowest number go first; 0 to 7.
+    /// Priority, 0 to 7: of the classes that may send, those with the lowest number go first.
     pub prio: u8,
 }
 
 /// One change at a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// A token bucket filter under a parent; changed where it is there.
+    /// A token bucket filter under a parent. An existing one is changed.
     Tbf {
         /// Its handle.
         handle: Handle,
-        /// What it hangs on.
+        /// Its parent.
         parent: Handle,
         /// Its parameters.
         tbf: Tbf,
@@ -74,55 +73,55 @@ pub enum Step {
     Htb {
         /// Its handle.
         handle: Handle,
-        /// What it hangs on.
+        /// Its parent.
         parent: Handle,
-        /// Number of the class for what no filter takes; 0: it goes first and unshaped.
+        /// Number of the class for packets that no filter matches; 0: such packets go first and unshaped.
         default: u16,
         /// Most packets that wait unshaped.
         direct_limit: u32,
     },
-    /// A class; changed where it is there.
+    /// A class. An existing one is changed.
     Class(Class),
-    /// A queue of so many bytes, first in, first out.
+    /// A first-in, first-out queue, limited in bytes.
     Bfifo {
         /// Its handle.
         handle: Handle,
-        /// What it hangs on.
+        /// Its parent.
         parent: Handle,
-        /// What may wait.
+        /// Bytes that may wait.
         limit: Bytes,
     },
-    /// A queue of so many packets, first in, first out.
+    /// A first-in, first-out queue, limited in packets.
     Pfifo {
         /// Its handle.
         handle: Handle,
-        /// What it hangs on.
+        /// Its parent.
         parent: Handle,
         /// Most packets that wait.
         limit: u32,
     },
-    /// Packets that match go to a class.
+    /// A filter: packets that match go to a class.
     Filter {
         /// The discipline.
         parent: Handle,
-        /// Which packets.
+        /// The packets that match.
         matches: Match,
         /// The class.
         class: Handle,
     },
-    /// Takes away a class and all that hangs on it.
+    /// Removes a class and everything below it.
     RemoveClass {
         /// Its handle.
         handle: Handle,
     },
-    /// Takes away all filters that lead to a class.
+    /// Removes all filters that lead to a class.
     RemoveFilters {
         /// The discipline.
         parent: Handle,
         /// The class.
         class: Handle,
     },
-    /// Takes away the root discipline and all that hangs on it: the kernel puts its default in its place.
+    /// Removes the root discipline and everything below it: the kernel replaces it by its default.
     RemoveRoot,
 }
 
@@ -154,7 +153,7 @@ impl Class {
     fn options(&self) -> Vec<u8> {
         let mut parms = [rate_spec(Some(self.rate)), rate_spec(Some(self.ceil))].concat();
         let quantum = u32::try_from(self.quantum.get()).unwrap_or(u32::MAX);
-        // The level is the kernel's to tell.
+        // The kernel sets the level.
         let numbers =
             [ticks(self.rate, self.burst), ticks(self.ceil, self.cburst), quantum, 0, u32::from(self.prio)];
         numbers.iter().for_each(|number| parms.extend(number.to_ne_bytes()));
@@ -169,7 +168,7 @@ impl Class {
     }
 }
 
-/// Options of a tree: `struct tc_htb_glob`, and how many packets wait unshaped.
+/// Options of an HTB discipline: `struct tc_htb_glob`, and how many packets may wait unshaped.
 fn tree(default: u16, direct_limit: u32) -> Vec<u8> {
     let numbers = [HTB_VERSION, HTB_R2Q, u32::from(default), 0, 0].map(u32::to_ne_bytes);
     let mut options = vec![];
@@ -178,12 +177,12 @@ fn tree(default: u16, direct_limit: u32) -> Vec<u8> {
     options
 }
 
-/// Where `struct tc_htb_glob` has its version and its counter, behind the header of the attribute.
+/// Bytes of the version and the counter in `struct tc_htb_glob`, behind the header of the attribute.
 const VERSION: std::ops::Range<usize> = 4..8;
 const COUNTER: std::ops::Range<usize> = 20..24;
 
-/// HTB tells how many packets went unshaped among its settings (`direct_pkts`): a counter, cleared here. Of its version it tells a
-/// minor number too, and takes the major one only.
+/// HTB lists the number of packets that went unshaped (`direct_pkts`) among its settings: this counter is cleared here. It lists its
+/// version with a minor number, but accepts only the major one.
 pub(crate) fn plain_htb(discipline: &mut Message) {
     if discipline.kind() != "htb" {
         return;
@@ -198,7 +197,7 @@ pub(crate) fn plain_htb(discipline: &mut Message) {
 }
 
 impl Step {
-    /// The object that a step adds or changes. `None` for those that take away.
+    /// The object that a step adds or changes. `None` for steps that remove one.
     pub(crate) fn object(&self, index: u32) -> Option<Message> {
         let object = |handle: &Handle, parent: &Handle| Message::new(index, *handle, *parent);
         Some(match self {
@@ -223,7 +222,7 @@ impl Step {
         })
     }
 
-    /// The `tc` command that does the same at a device of this name.
+    /// The equivalent `tc` command for a device of this name.
     pub fn tc(&self, device: &str) -> String {
         format!("tc {}", Words { step: self, device })
     }

@@ -1,7 +1,9 @@
-//! Classes of HTB that come, change and go at a device while circuits beside them carry traffic: nothing of that traffic is lost.
+//! HTB classes that are added, changed and removed at a device while circuits beside them carry traffic: no packet of that traffic is
+//! lost.
 //!
 //! Three circuits carry datagrams at half of their rate, through a class each. Meanwhile WEIR_CLASSES other classes (50, `make soak` has
-//! a thousand) are added with a queue and a filter each, changed, and removed. Skipped where no namespace can be made, and says so.
+//! a thousand) are added with a queue and a filter each, changed, and removed. The test is skipped, with a message, if no namespace can
+//! be made.
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
 use std::net::UdpSocket;
@@ -52,7 +54,7 @@ fn leaf(minor: u16) -> Step {
     Step::Bfifo { handle: Handle::new(minor, 0), parent: class(minor), limit: Bytes::new(1_000_000) }
 }
 
-/// All of a circuit to 10.a.b.0/24.
+/// All steps for a circuit to 10.a.b.0/24.
 fn circuit(minor: u16, rate: u64) -> [Step; 3] {
     let [a, b] = minor.to_be_bytes();
     let matches = Match { address: [10, a, b, 0].into(), length: 24, port: None };
@@ -88,7 +90,7 @@ fn hosts() -> [Namespace; 2] {
     [sender, receiver]
 }
 
-/// Sends numbered datagrams until it is over; how many.
+/// Sends numbered datagrams until `over` is set; returns how many.
 fn send(outbox: &UdpSocket, circuit: u16, over: &AtomicBool) -> u64 {
     let (start, mut sent) = (Instant::now(), 0u64);
     for round in 0.. {
@@ -106,7 +108,7 @@ fn send(outbox: &UdpSocket, circuit: u16, over: &AtomicBool) -> u64 {
     sent
 }
 
-/// Receives datagrams until none come any more; their numbers.
+/// Receives datagrams until none arrives for two seconds; returns their numbers.
 fn receive(inbox: &UdpSocket) -> Vec<u64> {
     let (mut received, mut buffer) = (vec![], [0; 2 * PAYLOAD]);
     while let Ok(length) = inbox.recv(&mut buffer) {
@@ -124,7 +126,7 @@ fn others_come_change_and_go() {
             (1..=BUSY)
                 .map(|circuit| {
                     let inbox = UdpSocket::bind(format!("10.0.{circuit}.2:9000"))?;
-                    // Beyond what is under way while this machine does something else.
+                    // Room for all datagrams that arrive while this machine is busy with something else.
                     rustix::net::sockopt::set_socket_recv_buffer_size_force(&inbox, 16 << 20)
                         .or_else(|_| rustix::net::sockopt::set_socket_recv_buffer_size(&inbox, 16 << 20))?;
                     inbox.set_read_timeout(Some(Duration::from_secs(2)))?;
@@ -167,7 +169,7 @@ fn others_come_change_and_go() {
         let sent: Vec<u64> = sending.into_iter().map(|it| it.join().unwrap()).collect();
         let received: Vec<Vec<u64>> = receiving.into_iter().map(|it| it.join().unwrap()).collect();
         for (mut received, sent) in received.into_iter().zip(&sent) {
-            // Between the devices one that leaves by another processor may overtake others: that is no shaper's doing.
+            // Between the devices, a datagram that leaves by another processor may overtake others: the shaper does not cause this.
             received.sort_unstable();
             assert!(
                 received.iter().copied().eq(0..*sent),

@@ -1,5 +1,5 @@
 //! Shapers of devices in network namespaces of their own: set by steps and by the `tc` commands that steps print, changed, counted,
-//! removed and put back. Skipped where no namespace can be made, and says so; with WEIR_REQUIRE_LIVE=1 that is a failure.
+//! removed and restored. They are skipped, with a message, if no namespace can be made; with WEIR_REQUIRE_LIVE=1 that is a failure.
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
 use std::net::UdpSocket;
@@ -45,10 +45,10 @@ fn run(command: &str) {
     assert!(status.success(), "{command}");
 }
 
-/// Does something in a new namespace with two pairs of devices, `a` and `b`, which are up.
+/// Runs a function in a new namespace with two pairs of devices, `a` and `b`, which are up.
 fn inside(work: impl FnOnce() + Send) {
     let work = || {
-        // Nobody asks neighbours and routers for anything.
+        // No host solicits neighbours or routers.
         let _ = set_sysctl("ipv6.conf.all.disable_ipv6", "1");
         for name in ["a", "b"] {
             run(&format!("ip link add name {name} txqueuelen 1000 type veth peer name {name}-peer"));
@@ -94,7 +94,7 @@ fn tbf(peak: Option<u64>) -> Step {
     Step::Tbf { handle: ROOT, parent: Handle::ROOT, tbf }
 }
 
-/// Several circuits, IPv4 and IPv6, one of them beyond what 32 bits hold.
+/// Several circuits, IPv4 and IPv6, one of them with a rate beyond 32 bits.
 fn many() -> Vec<Step> {
     let mut steps = vec![tree()];
     for (minor, mbits) in [(1, 500), (2, 100), (0x1f, 40_000)] {
@@ -185,7 +185,7 @@ fn what_others_have_set_is_put_back_to_the_byte() {
     }
 }
 
-/// Packets and bytes of the class, and those that it refused.
+/// Counts packets and bytes of each class, and the packets that it refused.
 fn filters_send_packets_to_their_class() {
     inside(|| {
         run("ip address add 10.0.0.1/8 dev a");
@@ -229,7 +229,7 @@ fn filters_send_packets_to_their_class() {
     });
 }
 
-/// A class at 8 kbit/s in place of what was told in megabits.
+/// The class of a step, at 8 kbit/s instead of its own rate.
 fn of(step: Step) -> Class {
     let Step::Class(class) = step else { unreachable!("it is a class") };
     let rate = Rate::from_bits_per_sec(8000);

@@ -1,8 +1,8 @@
 //! The simulated TBF and HTB against the kernel's: the same datagrams at the same times depart in the same order, and the same are dropped.
 //!
-//! Datagrams come in bursts, at times that are measured as they are sent and then given to the simulated queue. What the kernel decides
-//! within a millisecond of a departure could go either way, so such an attempt is made again with other lengths. With
-//! WEIR_SHAPER_TIMES=1 there is one burst after another at 10 Mbit/s, and how far departures are apart is printed.
+//! Datagrams come in bursts, at times that are measured as they are sent and then given to the simulated queue. A decision of the kernel
+//! within a millisecond of a departure could go either way, so such an attempt is repeated with other lengths. With WEIR_SHAPER_TIMES=1
+//! there is one burst after another at 10 Mbit/s, and the differences between the departure times are printed.
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
 use std::net::UdpSocket;
@@ -14,11 +14,11 @@ use weir_queue::{DropReason, Fate, Link, Queue};
 use weir_shaper::{Class, Device, Handle, Match, Step, Tbf};
 
 const ROOT: Handle = Handle::new(0x7765, 0);
-/// Headers of UDP and IPv4, which belong to the packet, and the bytes of a datagram that tell its number.
+/// Headers of UDP and IPv4, which count in the packet's length; then the shortest and longest payload of a datagram.
 const HEADERS: u32 = 28;
 const SHORTEST: u64 = 100;
 const LONGEST: u64 = 1472;
-/// The kernel and the processes are not surer than this of when something was.
+/// Uncertainty of all times, in the kernel and in the processes.
 const UNSURE: Span = Span::from_millis(1);
 const ATTEMPTS: u64 = 20;
 
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// A datagram that is sent: to which of two hosts, how long its packet is, and when.
+/// A datagram that is sent: to which of two hosts, the length of its packet, and when.
 #[derive(Debug, Clone, Copy)]
 struct Datagram {
     host: u32,
@@ -89,7 +89,7 @@ impl Fate<Simulated> for Dropped {
     fn marked(&mut self, _: &Simulated, _: Time) {}
 }
 
-/// What departs, with its time, and what is dropped.
+/// The packets that depart, with their times, and the packets that are dropped.
 fn simulate(config: &weir_queue::Config, sent: &[Datagram]) -> (Vec<(usize, Time)>, Vec<usize>) {
     let link = Link { rate: Rate::from_mbit_per_sec(100_000), base_rtt: None, mtu: Bytes::new(1500) };
     let mut queue = config.build(&link, Random::stream(1, "queue"));
@@ -110,7 +110,7 @@ fn simulate(config: &weir_queue::Config, sent: &[Datagram]) -> (Vec<(usize, Time
     (left, dropped.0)
 }
 
-/// Two namespaces with a pair of devices; the steps are made at the sender's.
+/// Two namespaces with a pair of devices; the steps are made at the sender's device.
 struct Bed {
     sender: Namespace,
     receiver: Namespace,
@@ -140,7 +140,8 @@ impl Bed {
         Bed { sender, receiver }
     }
 
-    /// Sends bursts of datagrams of these lengths and hosts, so far apart; when each was sent, and which arrived when, in their order.
+    /// Sends bursts of datagrams of these hosts and lengths, `apart` from each other; returns when each was sent, and which arrived when,
+    /// in order of arrival.
     fn send(
         &self,
         steps: &[Step],
@@ -151,7 +152,7 @@ impl Bed {
         let inbox = self.receiver.inside(|| UdpSocket::bind("0.0.0.0:9000")).unwrap();
         inbox.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
         let outbox = self.sender.inside(|| UdpSocket::bind("0.0.0.0:0")).unwrap();
-        // Neighbours are known before anything is shaped.
+        // The neighbours are resolved before the shaper is installed.
         for host in [1, 2] {
             outbox.send_to(&[0xff; 8], format!("10.{host}.0.2:9000")).unwrap();
             inbox.recv(&mut [0; 8]).unwrap();
@@ -189,7 +190,7 @@ impl Bed {
                     let mut bytes = vec![0; (length - HEADERS) as usize];
                     bytes[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
                     sent.push(Datagram { host: *host, length: *length, at: now() });
-                    // What the shaper drops is no error of the socket's.
+                    // A packet that the shaper drops is no error of the test.
                     outbox.send_to(&bytes, format!("10.{}.0.2:9000", host + 1)).unwrap();
                 }
             }
@@ -207,7 +208,8 @@ fn bursts(random: &mut Random, counts: &[usize], hosts: u64) -> Vec<Vec<(u32, u3
     counts.iter().map(|count| (0..*count).map(|_| one()).collect()).collect()
 }
 
-/// Whether the kernel could have decided otherwise: something departs, or two hosts' packets depart, within less than one can be sure of.
+/// Whether the kernel could have decided otherwise: a datagram arrives, or another host's packet departs, within the uncertainty of a
+/// departure.
 fn is_close(sent: &[Datagram], left: &[(usize, Time)], bursts: &[Vec<(u32, u32)>], unsure: Span) -> bool {
     let apart = |one: Time, other: Time| one.max(other).since(one.min(other));
     let mut first = 0;
@@ -216,7 +218,7 @@ fn is_close(sent: &[Datagram], left: &[(usize, Time)], bursts: &[Vec<(u32, u32)>
         first += burst.len();
         datagrams.last().unwrap().at.since(datagrams[0].at) > unsure
     });
-    // What departs as it arrives does so in the kernel too.
+    // A packet that departs as it arrives does so in the kernel too.
     let late: Vec<&(usize, Time)> = left.iter().filter(|(number, at)| *at > sent[*number].at).collect();
     let arrivals = late.iter().any(|(_, at)| sent.iter().any(|datagram| apart(datagram.at, *at) < unsure));
     let hosts = late.windows(2).any(|two| {
@@ -226,7 +228,7 @@ fn is_close(sent: &[Datagram], left: &[(usize, Time)], bursts: &[Vec<(u32, u32)>
     long || arrivals || hosts
 }
 
-/// Bursts of which every decision is clear if they are sent when they are due.
+/// Bursts for which every decision is certain if they are sent on time.
 fn clear_bursts(
     random: &mut Random,
     config: &weir_queue::Config,
@@ -252,7 +254,7 @@ fn clear_bursts(
     panic!("no bursts of these numbers are clear");
 }
 
-/// Holds the kernel against the simulated queue.
+/// Compares the kernel with the simulated queue.
 fn compare(name: &str, config: &str, steps: &[Step], counts: &[usize], apart: Duration, hosts: u64) {
     let config: weir_queue::Config = serde_json::from_str(config).unwrap();
     let bed = Bed::new();
@@ -280,7 +282,7 @@ fn compare(name: &str, config: &str, steps: &[Step], counts: &[usize], apart: Du
     panic!("{name}: {ATTEMPTS} attempts were too close to call, or this machine was too busy");
 }
 
-/// Prints how far the departures are apart, in time and in what departs.
+/// Prints the differences between the departures, in time and in order.
 fn times(name: &str, sent: &[Datagram], left: &[(usize, Time)], arrived: &[(usize, Time)]) {
     let same = left.iter().zip(arrived).filter(|((one, _), (other, _))| one == other).count();
     let mut apart: Vec<f64> = left
@@ -303,7 +305,7 @@ fn times(name: &str, sent: &[Datagram], left: &[(usize, Time)], arrived: &[(usiz
     );
 }
 
-/// 200 kbit/s, or 10 Mbit/s where times are looked at.
+/// 200 kbit/s, or 10 Mbit/s if times are printed.
 fn rate() -> u64 {
     if std::env::var_os("WEIR_SHAPER_TIMES").is_some() { 10_000_000 } else { 200_000 }
 }

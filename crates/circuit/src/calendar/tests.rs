@@ -1,4 +1,5 @@
-//! The calendar by hand, and a million random operations of it against an oracle that counts second by second.
+//! The calendar in cases worked out by hand, and in a million random operations against an oracle that counts
+//! second by second.
 
 use super::*;
 use weir_base::Random;
@@ -39,7 +40,7 @@ fn circuits_share_a_card_up_to_its_rate() {
     let calendar = with(&[circuit(1, 600, 100, 200), circuit(2, 400, 150, 250)]);
     let full = Conflict::Full { at: at(150), free: Rate::default(), with: vec![1, 2] };
     assert_eq!(calendar.admit(&circuit(3, 1, 100, 200), &gigabit()), Err(full));
-    // 600 are reserved until 150, 400 from 200 on.
+    // 600 Mbit/s are reserved until 150 s, 400 Mbit/s from 200 s on.
     assert_eq!(calendar.admit(&circuit(3, 400, 100, 150), &gigabit()), Ok(()));
     let full = Conflict::Full { at: at(200), free: mbit(600), with: vec![2] };
     assert_eq!(calendar.admit(&circuit(3, 601, 200, 300), &gigabit()), Err(full));
@@ -95,7 +96,7 @@ fn what_is_cancelled_leaves_nothing() {
 const SECONDS: u64 = 256;
 const DESTINATIONS: u64 = 12;
 
-/// What is reserved in each second, and to which destinations.
+/// The reserved rate in each second, and its destinations.
 struct Oracle {
     reserved: [u64; SECONDS as usize],
     taken: [u32; SECONDS as usize],

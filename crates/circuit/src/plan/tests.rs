@@ -1,4 +1,4 @@
-//! Plans against values worked out by hand from the thesis's paths.
+//! Plans, checked against values that are worked out by hand for the thesis's paths.
 
 use super::*;
 use crate::{Layer, Timers};
@@ -25,9 +25,9 @@ fn the_wide_area_path_of_the_thesis() {
     assert_eq!((plan.control, plan.shaper, plan.burst.get()), (Control::Ctcp, Shaper::Tbf, 2 * 68_130));
     let buffer = 2 * 11_163 * 1514;
     assert_eq!((plan.tcp_wmem, plan.tcp_rmem), ([4096, buffer, buffer], [4096, buffer, buffer]));
-    // 67,603,128 bytes in both are 16,504.7 pages.
+    // 67,603,128 bytes in both buffers are 16,504.7 pages.
     assert_eq!(plan.tcp_mem, [16_505, 22_007, 33_010]);
-    // 0.3 of the path waits: 3.9 MB and the rest of the last frame, 782 bytes, at 4 Gbit/s.
+    // 0.3 of the bandwidth-delay product waits: 3.9 MB and the rest of the last frame, 782 bytes, at 4 Gbit/s.
     assert_eq!(plan.standing_delay.as_micros(), 7_801);
 }
 
@@ -68,8 +68,8 @@ fn a_small_window_carries_its_share() {
         let request = Request { window_percent: percent, ..request(gbit(1), rtt) };
         Plan::of(&request).unwrap()
     };
-    // Table 3.5: 0.3 of what 1 Gbit/s and 50 ms hold gave 286 and 288 Mbit/s. 1,875,000 bytes are 1,239 frames with 1,448
-    // bytes of payload each, every 50 ms: 287.05 Mbit/s.
+    // Table 3.5: 0.3 of the bandwidth-delay product of 1 Gbit/s and 50 ms gave 286 and 288 Mbit/s. 1,875,000 bytes are 1,239
+    // frames with 1,448 bytes of payload each, every 50 ms: 287.05 Mbit/s.
     assert_eq!(share(30, 50).expected.bits_per_sec(), 287_051_520);
     let full = share(130, 50);
     assert_eq!(full.expected, full.ceiling);
@@ -83,7 +83,8 @@ fn several_circuits_have_classes_and_a_semi_guaranteed_one_chooses_its_control()
     assert_eq!(with(Case::Semi, Priority::Transfer).control, Control::Ctcp);
     let gives_way = with(Case::Semi, Priority::Background);
     assert_eq!((gives_way.control, gives_way.shaper), (Control::Htcp, Shaper::Tbf));
-    // tcp_wmem is four times what the path holds: 3.125 MB are 2,065 frames, so 4,129 are twice that, and buffers twice again.
+    // tcp_wmem is four times the bandwidth-delay product: 3.125 MB are 2,065 frames, so 4,129 are twice that, and buffers
+    // twice again.
     assert_eq!(gives_way.tcp_wmem[2], 2 * 4129 * 1514);
 }
 
@@ -107,7 +108,7 @@ fn a_short_path_keeps_room_for_the_largest_packet() {
 
 #[test]
 fn the_first_burst_piles_up_behind_a_faster_card() {
-    // 500,000 bytes (331 frames) at 10 into 4 Gbit/s: six tenths stay.
+    // 500,000 bytes (331 frames) from 10 Gbit/s into 4 Gbit/s: six tenths are queued.
     let request = Request { card: Some(gbit(10)), timers: Timers::Tick(1000), ..request(gbit(4), 26) };
     assert_eq!(Plan::of(&request).unwrap().start_up_queue, Some(Bytes::new(331 * 1514 * 6 / 10)));
     assert_eq!(plan(gbit(4), 26).start_up_queue, None);

@@ -1,20 +1,20 @@
-//! Files go in blocks; each goes whole over one connection, behind a header.
+//! Files are sent in blocks; each block goes whole over one connection, behind a header.
 
 /// Length of a block in bytes; the last of a file may be shorter.
 pub const BLOCK: u64 = 4 << 20;
 
-/// How many blocks a file of so many bytes has.
+/// Number of blocks of a file of this many bytes.
 pub fn blocks(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK)
 }
 
-/// Length of a block of a file of so many bytes. `None` if it has no such block.
+/// Length in bytes of a block of a file of `bytes` bytes. `None` if the file has no such block.
 pub fn length_of(bytes: u64, block: u64) -> Option<u32> {
     let left = bytes.checked_sub(block.checked_mul(BLOCK)?)?;
     u32::try_from(left.min(BLOCK)).ok().filter(|length| *length > 0)
 }
 
-/// What goes before a block's payload: three numbers, the first byte most significant.
+/// The header before a block's payload: three numbers, most significant byte first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockHeader {
     /// Number of the file in its session.
@@ -29,7 +29,7 @@ impl BlockHeader {
     /// Length of a header in bytes.
     pub const LENGTH: usize = 16;
 
-    /// As bytes.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..4].copy_from_slice(&self.file.to_be_bytes());
@@ -38,7 +38,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// From bytes; whether there is such a block is for who knows the file to tell.
+    /// Decodes a header. It does not check that the file has such a block.
     pub fn decode(bytes: [u8; Self::LENGTH]) -> BlockHeader {
         let [a, b, c, d, e @ .., w, x, y, z] = bytes;
         BlockHeader {

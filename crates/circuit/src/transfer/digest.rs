@@ -1,4 +1,4 @@
-//! A BLAKE3 digest, which stands for the bytes that it is of.
+//! A BLAKE3 digest of a block or a file.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::fmt;
@@ -14,12 +14,12 @@ pub struct Digest(blake3::Hash);
 pub struct DigestError;
 
 impl Digest {
-    /// That of some bytes.
+    /// The digest of bytes.
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(blake3::hash(bytes))
     }
 
-    /// That of a whole: of the digests of its parts, one after another.
+    /// The digest of a whole: of the digests of its parts, one after another.
     pub fn of_all(parts: impl IntoIterator<Item = Digest>) -> Digest {
         let mut hasher = blake3::Hasher::new();
         for part in parts {

@@ -1,30 +1,31 @@
-//! The books of a file that is received. The session tells the digest of each block, and only payload of that digest is written.
+//! The state of a file that is being received. The session gives the digest of each block, and only payload with that digest is
+//! written.
 
 use super::{Digest, blocks};
 
-/// What is to be done with the payload of a block.
+/// What to do with the payload of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its digest is still to be told.
+    /// The block's digest is not known yet: the payload waits.
     Waits,
-    /// It is what was told: it may be written.
+    /// The payload has the digest: it may be written.
     Matches,
-    /// It is not, and must come again.
+    /// The payload has another digest: the block must be requested again.
     Differs,
-    /// The block is there already.
+    /// The block has been received already.
     Superfluous,
 }
 
-/// What is known of a block.
+/// The state of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Slot {
-    /// Nothing.
+    /// Nothing is known.
     Unknown,
-    /// The digest of what an earlier attempt left.
+    /// An earlier attempt has left a block with this digest.
     Left(Digest),
-    /// The digest that it must have.
+    /// The session has given the digest that the block must have.
     Told(Digest),
-    /// It is there, and has this digest.
+    /// The block has been received, with this digest.
     There(Digest),
 }
 
@@ -36,20 +37,20 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of a file of so many bytes, of which nothing is there. It keeps 33 bytes for each block.
+    /// A ledger for a file of this many bytes, of which no block has been received. It takes 33 bytes for each block.
     pub fn new(bytes: u64) -> Ledger {
         let missing = blocks(bytes);
         Ledger { slots: vec![Slot::Unknown; usize::try_from(missing).unwrap_or(usize::MAX)], missing }
     }
 
-    /// An earlier attempt left something for a block. `None` if the file has no such block.
+    /// Notes the digest of a block that an earlier attempt has left. `None` if the file has no such block.
     pub fn left(&mut self, block: u64, digest: Digest) -> Option<()> {
         *self.slot(block)? = Slot::Left(digest);
         Some(())
     }
 
-    /// The session tells the digest of a block; what an earlier attempt left is there if it has that. `None` if the file has no such
-    /// block.
+    /// Notes the digest that the session gives for a block; a block that an earlier attempt has left counts if it has this digest.
+    /// `None` if the file has no such block.
     pub fn told(&mut self, block: u64, digest: Digest) -> Option<()> {
         let slot = self.slot(block)?;
         match *slot {
@@ -63,7 +64,7 @@ impl Ledger {
         Some(())
     }
 
-    /// Payload with this digest has come for a block. `None` if the file has no such block.
+    /// Checks payload with this digest for a block. `None` if the file has no such block.
     pub fn came(&mut self, block: u64, digest: Digest) -> Option<Outcome> {
         Some(match *self.slot(block)? {
             Slot::Unknown | Slot::Left(_) => Outcome::Waits,
@@ -73,7 +74,7 @@ impl Ledger {
         })
     }
 
-    /// Payload that matches was written.
+    /// Notes that matching payload was written.
     pub fn written(&mut self, block: u64) {
         if let Some(slot) = self.slot(block)
             && let Slot::Told(digest) = *slot
@@ -83,7 +84,7 @@ impl Ledger {
         }
     }
 
-    /// The digest of the whole file, that of its blocks' digests, when all of them are there.
+    /// The digest of the whole file: that of its blocks' digests. `None` until all blocks have been received.
     pub fn whole(&self) -> Option<Digest> {
         let there = |slot: &Slot| if let Slot::There(digest) = slot { Some(*digest) } else { None };
         (self.missing == 0).then(|| Digest::of_all(self.slots.iter().filter_map(there)))
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(ledger.came(0, right), Some(Outcome::Matches));
         ledger.written(0);
         assert_eq!(ledger.came(0, wrong), Some(Outcome::Superfluous));
-        // What was there counts if it is what it should be, and is written over if not.
+        // A block of an earlier attempt counts if it has the right digest, and is overwritten if not.
         ledger.left(1, right).unwrap();
         ledger.left(2, wrong).unwrap();
         ledger.told(1, right).unwrap();
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(ledger.came(2, right), Some(Outcome::Matches));
         ledger.written(2);
         assert_eq!(ledger.whole(), Some(Digest::of_all([right; 3])));
-        // What was not told cannot be written, and a block is counted once.
+        // A block without a digest cannot be written, and a block is counted once.
         ledger.written(2);
         assert_eq!(ledger.whole(), Some(Digest::of_all([right; 3])));
         assert_eq!(

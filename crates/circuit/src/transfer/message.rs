@@ -1,4 +1,4 @@
-//! What is said within a session: JSON, one message a frame of at most [`Message::LONGEST`] bytes.
+//! The messages of a session: JSON, one message per frame of at most [`Message::LONGEST`] bytes.
 
 use super::Digest;
 use serde::{Deserialize, Serialize};
@@ -20,17 +20,17 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "is_false")]
         memory: bool,
     },
-    /// All files are offered, and so many connections will carry their blocks.
+    /// All files are offered, and this many connections will carry their blocks.
     Begin {
-        /// At least 1.
+        /// Number of connections, at least 1.
         streams: u32,
     },
     /// The receiver takes the files; connections that begin with the token belong to the session.
     Accept {
-        /// 32 bytes that nobody else knows.
+        /// 32 secret bytes.
         token: Digest,
     },
-    /// The digests of blocks that the receiver has of a file already, from a first one on.
+    /// The digests of blocks of a file that the receiver has already, in order from `first`.
     Has {
         /// Number of the file.
         file: u32,
@@ -39,7 +39,7 @@ pub enum Message {
         /// The digests.
         digests: Vec<Digest>,
     },
-    /// The receiver has said all that it has; blocks may come.
+    /// The receiver has listed all blocks that it has; blocks may be sent.
     Ready {
         /// The largest receive buffer of its TCP connections in bytes, of which the kernel uses half for the window.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,9 +63,9 @@ pub enum Message {
     },
     /// How many bytes have been received in this session.
     Progress {
-        /// Payload, of all connections together.
+        /// Payload bytes of all connections together.
         bytes: u64,
-        /// When, by the receiver's clock: nanoseconds since the session was taken.
+        /// When, by the receiver's clock: nanoseconds since it accepted the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ns: Option<u64>,
     },
@@ -76,9 +76,9 @@ pub enum Message {
         /// The digest of the digests of its blocks.
         digest: Digest,
     },
-    /// The session ends here.
+    /// The session is refused, and ends.
     Refuse {
-        /// Why, in words for a person.
+        /// The reason, for a person.
         reason: String,
     },
 }
@@ -90,31 +90,31 @@ fn is_false(flag: &bool) -> bool {
 /// Bytes that are no message.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// Too many of them.
+    /// The message is too long.
     #[error("a message of {0} bytes is too long")]
     TooLong(usize),
-    /// Not what messages look like.
+    /// The bytes are not the JSON of a message.
     #[error("what the other host says makes no sense: {0}")]
     Senseless(#[from] serde_json::Error),
 }
 
 impl Message {
-    /// What a frame of the Noise protocol holds (65,535 bytes) without its 16 bytes of authentication.
+    /// The length of a Noise protocol frame (65,535 bytes) without its 16 bytes of authentication.
     pub const LONGEST: usize = 65_519;
 
-    /// As bytes.
+    /// Encodes a message.
     ///
     /// # Errors
-    /// It does not fit a frame.
+    /// The message does not fit a frame.
     pub fn encode(&self) -> Result<Vec<u8>, MessageError> {
         let bytes = serde_json::to_vec(self)?;
         if bytes.len() > Self::LONGEST { Err(MessageError::TooLong(bytes.len())) } else { Ok(bytes) }
     }
 
-    /// From bytes.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// They are no message.
+    /// The bytes are no message.
     pub fn decode(bytes: &[u8]) -> Result<Message, MessageError> {
         if bytes.len() > Self::LONGEST {
             return Err(MessageError::TooLong(bytes.len()));

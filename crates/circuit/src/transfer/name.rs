@@ -1,31 +1,32 @@
-//! Names of files that a stranger may choose: they stay in the folder that is meant for them.
+//! Names of files, as an untrusted sender chooses them: the files must stay in the folder that is
+//! meant for them.
 
 /// Longest name that Linux's file systems take in bytes (`NAME_MAX`).
 const LONGEST: usize = 255;
-/// What the name of a file that is not whole ends in.
+/// The suffix of the name of an incomplete file.
 const PART: &str = ".weir-part";
 
 /// Why a file cannot have a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It names a folder, or nothing.
+    /// The name is empty or that of a folder.
     #[error("{0:?} is not the name of a file")]
     NoFile(String),
-    /// It has a slash, or characters that do not print.
+    /// The name has a slash or control characters.
     #[error("{0:?} has characters that a name may not have here: slashes and control characters")]
     Characters(String),
-    /// It is too long.
+    /// The name is too long.
     #[error("a name of {0} bytes is too long: {most} at most", most = LONGEST - PART.len())]
     TooLong(usize),
-    /// It is the name of a file that is not whole.
+    /// The name is that of an incomplete file.
     #[error("{0:?} ends in {PART}, as files do that are not whole")]
     Part(String),
 }
 
-/// Refuses names that are not those of a file in the folder itself.
+/// Refuses names that do not name a file in the folder itself.
 ///
 /// # Errors
-/// Why it is none.
+/// Why the name is refused.
 pub fn check_name(name: &str) -> Result<(), NameError> {
     let told = || name.chars().take(80).collect::<String>();
     if name.len() > LONGEST - PART.len() {
