@@ -73,7 +73,7 @@ pub(crate) struct WireArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApAction {
-    /// Tell what the aggregation points of this host have counted and measured
+    /// Show the counters and measurements of this host's aggregation points
     #[command(after_help = "Example:\n  weir ap show eth1 --json")]
     Show {
         /// The device towards the endpoints of one of them [default: all]
@@ -101,7 +101,7 @@ impl From<ApError> for Failure {
     }
 }
 
-/// The configuration that a file and the command line make.
+/// The configuration from the file and the command line.
 fn config(args: &WireArgs) -> Result<Config, Failure> {
     let path = &args.apps;
     let wrong = |message: String, help: Option<String>| {
@@ -170,7 +170,7 @@ pub(crate) fn key(path: &Path) -> Result<Key, Failure> {
 fn work(args: &WireArgs) -> Result<(), Failure> {
     let config = config(args)?;
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    // Whoever holds the name is the only one between these devices.
+    // Only one process can hold the name, so no other point works at this device.
     let shown = show::Listener::open(&args.local)?;
     let metrics = args.metrics.map(metrics::listen).transpose()?;
     let (seed, epoch) = (since_1970.as_nanos() as u64, since_1970.as_secs() as u32);

@@ -31,7 +31,7 @@ use weir_circuit::{
 };
 use weir_report::fit::folded;
 
-/// Where the reservations of a host are, unless another file is named.
+/// The file of a host's reservations, unless another one is named.
 const STORE: &str = "/var/lib/weir/circuits.sqlite";
 
 /// Does what is asked.
@@ -107,7 +107,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The rate and the round trip to plan for, and the rate that was measured, if it was.
+/// The rate and the round trip to plan for, and the measured rate, if one was measured.
 fn measured(args: &PlanArgs) -> Result<(Rate, Span, Option<Rate>), Failure> {
     let Some(host) = &args.probe else {
         return Ok((args.rate.unwrap_or_default(), args.rtt.unwrap_or_default(), None));
@@ -125,13 +125,13 @@ fn measured(args: &PlanArgs) -> Result<(Rate, Span, Option<Rate>), Failure> {
     Ok((rate, rtt, measured))
 }
 
-/// The clock of this machine.
+/// The time by the clock of this machine.
 fn now() -> Utc {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     Utc::from_secs(since_1970.map_or(0, |since| since.as_secs()))
 }
 
-/// A request of which only rate, round trip and card matter: the plan says what is wrong with them.
+/// A request with this rate, round trip and card, and defaults for the rest: its check refuses values that no plan has.
 fn request(rate: Rate, rtt: Span, card: Option<Rate>) -> Request {
     Request { card, ..Request::new(rate, rtt) }
 }
@@ -175,7 +175,7 @@ fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
     print(&format!("{}\n", told(reserved.number, &circuit)))
 }
 
-/// The card's rate: what was given, or what the device says.
+/// The card's rate: the given one, or the one that the device reports.
 fn card_rate(device: &str, given: Option<Rate>) -> Result<Rate, Failure> {
     // dev_valid_name in net/core/dev.c: at most 15 bytes, no slash, no colon, no space.
     let unfit = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
@@ -215,7 +215,7 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Says which reservations are in the way.
+/// Names the reservations that are in the way.
 fn in_the_way(store: &mut Store, error: StoreError) -> Failure {
     let numbers = match &error {
         StoreError::Conflict(Conflict::Overlap { with }) => vec![*with],
@@ -235,7 +235,7 @@ fn told(number: u64, circuit: &Circuit) -> String {
     format!("{number}: {rate} to {destination} by {device}, {rtt}, from {from} until {until}{promise}")
 }
 
-/// Where an instant is in a reservation's time.
+/// The state of a reservation at this time.
 fn state(circuit: &Circuit, now: Utc, up: Option<&Up>) -> &'static str {
     match () {
         () if up.is_some() => "up",

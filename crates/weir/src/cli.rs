@@ -1,4 +1,4 @@
-//! The words of the command line. Every command's `--help` ends with an example.
+//! The arguments of the command line. Every command's `--help` ends with an example.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -26,15 +26,15 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Rebuild a result folder's report from its records
     Report(ReportArgs),
-    /// Lay two results, or the two engines of one result, side by side, with verdicts
+    /// Compare two results, or the two engines of one result, side by side, with verdicts
     Compare(CompareArgs),
     /// Draw a metric of a result as an SVG or PNG file
     Plot(PlotArgs),
-    /// Run the labs of a study and hold what was published against what is measured
+    /// Run the labs of a study and judge its published claims by what is measured
     Reproduce(ReproduceArgs),
-    /// List what a lab can name
+    /// List the names that a lab can use
     List(ListArgs),
-    /// Tell what something is, its parameters, their defaults and its source
+    /// Describe a name: its meaning, its parameters, their defaults and its source
     Describe(DescribeArgs),
     /// Write a commented lab to start from
     New(NewArgs),
@@ -43,17 +43,17 @@ pub(crate) enum Command {
     /// Print the JSON schema of lab files
     #[command(after_help = "Example:\n  weir schema > lab.schema.json")]
     Schema,
-    /// Put weir's controls into the running kernel, for any program to use
+    /// Load weir's congestion controls into the running kernel, for any program to use
     Kernel(KernelArgs),
     /// Plan transfers over paths whose rate is reserved, and keep their reservations
     Circuit(crate::circuit::CircuitArgs),
     /// Let many flows between two sites share their path as one: an aggregation point between two devices
     Ap(crate::ap::ApArgs),
-    /// Send and receive as a flow of such an application: files, pipes or datagrams through aggregation points
+    /// Send and receive files, pipes or datagrams as a flow of such an application, through aggregation points
     Cp(crate::cp::CpArgs),
     /// Send files and streams over paths that lose packets (SLIQ), measure them, and plan how a deadline is kept
     Sliq(crate::sliq::SliqArgs),
-    /// Tell what this machine can do, and what would make a result invalid
+    /// Show what this machine can do, and what would make a result invalid
     Doctor(DoctorArgs),
     /// Print shell completions
     #[command(after_help = "Example:\n  weir completions bash > /etc/bash_completion.d/weir")]
@@ -97,10 +97,10 @@ pub(crate) struct RunArgs {
     /// Change a value of the lab: a path with dots, and TOML (quotes around text may be left out)
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Simulated runs side by side [default: all cores]
+    /// Simulated runs in parallel [default: all cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
-    /// Live runs side by side: more than one on links of a few Mbit/s only, which leave the cores idle
+    /// Live runs in parallel; more than one only on links of a few Mbit/s, which leave the cores idle
     #[arg(long, value_name = "N", default_value = "1")]
     pub live_jobs: std::num::NonZeroUsize,
     /// Print the tree of runs and an estimate, and run nothing
@@ -112,22 +112,22 @@ pub(crate) struct RunArgs {
     /// Write no HTML report
     #[arg(long)]
     pub no_report: bool,
-    /// Run everything again (or what --only names); what is there is replaced once the new results are complete, but for
-    /// files that are not weir's
+    /// Run everything again (or what --only names); the new results replace the old ones when they are complete, except files
+    /// that are not weir's
     #[arg(long)]
     pub rerun: bool,
-    /// Run only what has this label on this level of the tree. Several labels of a level widen the choice, several
+    /// Run only the cells that have this label on this level of the tree. Several labels of a level widen the choice, several
     /// levels narrow it
     #[arg(long, value_name = "LEVEL=LABEL")]
     pub only: Vec<String>,
-    /// How often a run that fails is tried again; one whose command fails never is
+    /// How often a failed run is tried again; a run whose command failed never is
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub retries: u32,
     /// Fail when a run was invalid, because the machine was too busy for example
     #[arg(long)]
     pub strict: bool,
-    /// Let live runs execute the lab's commands, as the user who runs weir; --dry-run shows them. Without it a person at a terminal
-    /// is asked, and anything else refused
+    /// Let live runs execute the lab's commands, as the user who runs weir; --dry-run shows them. Without it weir asks at a
+    /// terminal, and refuses elsewhere
     #[arg(long)]
     pub allow_commands: bool,
     /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`, other networks NAME
@@ -145,7 +145,7 @@ Examples:
 pub(crate) struct ReportArgs {
     /// A result folder
     pub folder: PathBuf,
-    /// Cut off so much from the start of every run, instead of what the lab says
+    /// Leave this much from the start of every run out of the metrics, instead of the lab's warm-up
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<weir_base::Span>,
     /// Put these levels of the tree first, in this order; the others follow
@@ -169,7 +169,7 @@ Exit status: 0 every verdict is `agree`, or --cells; 1 otherwise.")]
 pub(crate) struct CompareArgs {
     /// A result folder
     pub first: PathBuf,
-    /// Another; without it the two engines of the first are compared
+    /// Another result folder; without it the two engines of the first are compared
     pub second: Option<PathBuf>,
     /// A bound other than a metric's own: a number in its unit, or a share with %
     #[arg(long, value_name = "METRIC=BOUND")]
@@ -216,7 +216,7 @@ pub(crate) struct PlotArgs {
     /// The metric, as `weir list metrics` names it
     #[arg(long, value_name = "METRIC")]
     pub metric: String,
-    /// The link or the group that it is taken of [default: the run's own, else the only one that has it]
+    /// The link or the group that it is taken of [default: the whole run, else the only one that has it]
     #[arg(long, value_name = "NAME")]
     pub of: Option<String>,
     /// The level whose labels have a line, a bar or a row each; its full name or the last part of it [default: the first that varies]
@@ -225,13 +225,14 @@ pub(crate) struct PlotArgs {
     /// The level along which lines go, or that has the columns [default: the next that varies]
     #[arg(long, value_name = "LEVEL")]
     pub along: Option<String>,
-    /// Plot only what has this label on this level. Several labels of a level widen the choice, several levels narrow it
+    /// Plot only the cells that have this label on this level. Several labels of a level widen the choice, several levels
+    /// narrow it
     #[arg(long, value_name = "LEVEL=LABEL")]
     pub only: Vec<String>,
     /// What the plot shows
     #[arg(long, value_enum)]
     pub kind: PlotKind,
-    /// A logarithmic axis of values, of a CDF
+    /// Use a logarithmic axis for the values of a CDF
     #[arg(long)]
     pub log: bool,
     /// The file to write: its name ends in .svg or .png
@@ -259,7 +260,7 @@ pub(crate) struct ReproduceArgs {
     /// Engines, separated by a comma
     #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "ENGINE")]
     pub on: Vec<EngineName>,
-    /// Apply what the labs' [full] sets: the whole of the study, not only what its claims need
+    /// Apply the settings of the labs' [full]: the whole study, not only what its claims need
     #[arg(long)]
     pub full: bool,
     /// Where the results go [default: results/reproduce, with --full and --on live results/reproduce-full-live]
@@ -268,17 +269,17 @@ pub(crate) struct ReproduceArgs {
     /// Where the studies are [default: labs]
     #[arg(long, value_name = "DIR")]
     pub labs: Option<PathBuf>,
-    /// Simulated runs side by side [default: all cores]
+    /// Simulated runs in parallel [default: all cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
-    /// Live runs side by side: more than one on links of a few Mbit/s only, which leave the cores idle
+    /// Live runs in parallel; more than one only on links of a few Mbit/s, which leave the cores idle
     #[arg(long, value_name = "N", default_value = "1")]
     pub live_jobs: std::num::NonZeroUsize,
-    /// Run everything again, instead of keeping what is there
+    /// Run everything again, instead of keeping the runs that are there
     #[arg(long)]
     pub rerun: bool,
-    /// Let live runs execute the labs' commands, as the user who runs weir. Without it a person at a terminal is shown them and
-    /// asked, and anything else refused
+    /// Let live runs execute the labs' commands, as the user who runs weir. Without it weir shows them and asks at a terminal,
+    /// and refuses elsewhere
     #[arg(long)]
     pub allow_commands: bool,
     /// Print the table as one JSON document
@@ -370,21 +371,21 @@ pub(crate) struct KernelArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelAction {
-    /// Load controls, to stay until they are unloaded; set the parameters of one that is loaded
+    /// Load controls until they are unloaded, or set the parameters of a loaded one
     Load {
-        /// What to load
+        /// The controls to load
         #[arg(required = true)]
         names: Vec<String>,
-        /// A parameter, as in a lab file (`weir describe NAME`); the others keep what they have
+        /// A parameter, as in a lab file (`weir describe NAME`); the others keep their values
         #[arg(long, value_name = "PARAMETER=VALUE")]
         set: Vec<String>,
-        /// Relabel ECT(0) as ECT(1) in what leaves this device from connections under the control: prague, dctcp
+        /// Relabel ECT(0) as ECT(1) in packets of the control's connections that leave this device: prague, dctcp
         #[arg(long, value_name = "DEVICE")]
         ect1: Vec<String>,
     },
-    /// Take controls away again
+    /// Unload controls
     Unload {
-        /// What to unload; everything that `load` has loaded if left out
+        /// The controls to unload; if left out, all that `load` has loaded
         names: Vec<String>,
     },
     /// List the controls: which are loaded, their parameters, and the connections here that use them
@@ -393,7 +394,7 @@ pub(crate) enum KernelAction {
         #[arg(long)]
         json: bool,
     },
-    /// Run a command whose connections all use a control, loaded for as long as it runs; its exit status is ours
+    /// Run a command whose connections all use a control, which is loaded while the command runs; exit with its status
     Use {
         /// The control
         name: String,

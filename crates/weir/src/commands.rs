@@ -1,5 +1,5 @@
 //! The commands of labs. A live run executes them on this machine, as the user who runs weir and with the whole of the file
-//! system, and a lab may be a stranger's: they are shown before anything runs, and run only with leave.
+//! system, and a lab may come from a stranger: weir shows them before anything runs, and runs them only with permission.
 
 use crate::cli::EngineName;
 use crate::failure::Failure;
@@ -9,10 +9,10 @@ use std::io::IsTerminal;
 use weir_base::terminal::printable_line;
 use weir_plan::Lab;
 
-/// That commands may be run, or that there are none. Only [`leave`] gives it.
+/// Proof that commands may be run, or that there are none. Only [`leave`] makes it.
 pub(crate) struct Leave(());
 
-/// A lab's commands in words; nothing where it has none.
+/// A lab's commands as text; empty if it has none.
 pub(crate) fn listed(lab: &Lab) -> String {
     let commands = lab.commands();
     if commands.is_empty() {
@@ -32,11 +32,11 @@ pub(crate) fn listed(lab: &Lab) -> String {
     text
 }
 
-/// Leave to run the labs' commands: nothing to ask on the simulator or without commands, otherwise `allowed`, or a yes of the
-/// person at the terminal.
+/// Permission to run the labs' commands: given on the simulator and without commands; otherwise by `allowed`, or by a yes at
+/// the terminal.
 ///
 /// # Errors
-/// Leave is not given.
+/// The permission is not given.
 pub(crate) fn leave<'a>(
     labs: impl Iterator<Item = &'a Lab>,
     engines: &[EngineName],
@@ -53,7 +53,7 @@ pub(crate) fn leave<'a>(
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         eprint!("Run them, as the user who runs weir? [y/N] ");
         let mut answer = String::new();
-        // What cannot be read is no yes.
+        // An answer that cannot be read counts as no.
         let _ = std::io::stdin().read_line(&mut answer);
         if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
             return Ok(Leave(()));

@@ -10,7 +10,7 @@ use weir_record::compare::{Compared, Rule, Verdict, compare as judge};
 use weir_record::{Param, RunSummary, Summary};
 use weir_report::Side;
 
-/// Most cells that are laid over each other: a colour each.
+/// Most cells in one plot: each has a colour.
 const MOST_CELLS: usize = 6;
 
 /// Compares, prints the table, and fails unless everything agrees.
@@ -143,7 +143,7 @@ fn cell(results: &Results, name: &str) -> Result<Vec<Param>, Failure> {
     }
 }
 
-/// Says where the page is.
+/// Prints the path of the page, if one was written.
 fn tell_page(args: &CompareArgs) -> Result<(), Failure> {
     match &args.out {
         Some(folder) => print(&format!("\n{}\n", folder.join("index.html").display())),

@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use weir_live::doctor::{Check, Status, examine};
 use weir_report::fit::folded;
 
-/// Looks at the machine and tells; fails where something keeps live runs from working or from being trusted.
+/// Prints the findings about this machine; fails if one keeps live runs from working or from being trusted.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let privilege = weir_live::enter();
     if std::io::stderr().is_terminal() {

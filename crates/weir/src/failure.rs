@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well: a message, what to do, and the exit status.
+//! How a command fails: a message, a suggestion, and the exit status.
 
 use crate::say;
 use std::io::IsTerminal;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use weir_engine::{EngineError, FolderError, ResultsError};
 use weir_plan::Diagnostics;
 
-/// Why a command ends, and with which status.
+/// Why a command fails, and with which status.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: u8,
@@ -20,7 +20,7 @@ impl Failure {
         Failure { status: 1, message: message.into(), help: None }
     }
 
-    /// What was asked for cannot be done as it was asked: status 2.
+    /// The input is wrong, or asks for something that cannot be done: status 2.
     pub(crate) fn bad_input(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure { status: 2, message: message.into(), help: Some(help.into()) }
     }
@@ -30,12 +30,12 @@ impl Failure {
         Failure { status: 130, message: message.into(), help: None }
     }
 
-    /// A status that says it all: the message was told already.
+    /// A status alone: the message was printed already.
     pub(crate) fn quiet(status: u8) -> Failure {
         Failure { status, message: String::new(), help: None }
     }
 
-    /// Tells the person, and gives the exit status.
+    /// Prints message and suggestion, and returns the exit status.
     pub(crate) fn tell(self) -> ExitCode {
         if !self.message.is_empty() {
             say(&format!("weir: {}", self.message));
@@ -57,7 +57,7 @@ fn colours() -> bool {
 
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Failure {
-        // Rendered safely; escaping it again would take the colours out.
+        // The text is escaped already; escaping it again would remove the colours.
         eprint!("{}", diagnostics.render(colours(), terminal_width()));
         Failure::quiet(2)
     }
@@ -134,7 +134,7 @@ impl From<weir_report::ReportError> for Failure {
     }
 }
 
-/// Width of the terminal that a person looks at, or 100.
+/// Width of the terminal, from 40 to 200 characters; 100 if there is none.
 pub(crate) fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).clamp(40, 200))
 }

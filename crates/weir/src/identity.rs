@@ -1,7 +1,7 @@
 //! Which build of weir this is: runs of different builds are never mixed in one result folder.
 //!
-//! A linker that is asked to leaves a hash of all that it has linked in the program, the build ID (a `NT_GNU_BUILD_ID` note,
-//! elf(5)). Reading it takes microseconds, where the program is megabytes. A program without one is hashed itself.
+//! On request the linker writes a hash of all that it links into the program, the build ID (a `NT_GNU_BUILD_ID` note, elf(5)).
+//! Reading it takes microseconds, while the program has megabytes. A program without a build ID is hashed itself.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,10 +10,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::OnceLock;
 use twox_hash::XxHash64;
 
-/// Read piece by piece: the program with its line tables is tens of megabytes, whose pages cost more than their hash.
+/// Bytes that are read at once: the program with its line tables has tens of megabytes, and their pages cost more than their
+/// hash.
 const PIECE: usize = 1 << 17;
 
-/// The version, and what the program is made of.
+/// The version, and the build ID or the hash of the program.
 pub(crate) fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD

@@ -46,14 +46,14 @@ fn unload(names: &[String]) -> Result<(), Failure> {
     pinned.map(|running| running.control.name).try_for_each(one)
 }
 
-/// Tells what a person should know, beside the data on standard output.
+/// Prints notes for the user, apart from the data on standard output.
 fn note(notes: Vec<String>) {
     notes.iter().for_each(|note| say(&format!("note: {note}")));
 }
 
 fn use_for(name: &str, set: &[String], ect1: &[String], command: &[OsString]) -> Result<(), Failure> {
     let control = find(name)?;
-    // Held until the command has ended.
+    // The control is held until the command has ended.
     let held = weir_kernel::hold(&weir_kernel::configure(control, parameters(control, set)?)?)?;
     let relabelling = (!ect1.is_empty()).then(|| Relabelling::new(control, ect1)).transpose()?;
     let group = Group::new(&held, relabelling.as_ref())?;
@@ -61,7 +61,7 @@ fn use_for(name: &str, set: &[String], ect1: &[String], command: &[OsString]) ->
     let mut command = Command::new(program);
     command.args(arguments);
     let status = group.run(command)?;
-    // As shells have it: 128 and the signal that ended it.
+    // As in shells: 128 plus the signal that ended the command.
     let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
     if code == 0 { Ok(()) } else { Err(Failure::quiet(u8::try_from(code).unwrap_or(1))) }
 }

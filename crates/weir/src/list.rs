@@ -1,4 +1,4 @@
-//! `weir list` and `weir describe`: what a lab can name, straight from the registries.
+//! `weir list` and `weir describe`: the names that a lab can use, straight from the registries.
 
 use crate::cli::{DescribeArgs, Kind, ListArgs};
 use crate::failure::{Failure, terminal_width};
@@ -11,7 +11,7 @@ use weir_plan::Lab;
 use weir_record::METRICS;
 use weir_report::fit::folded;
 
-/// What can be named: its kind, and what the registry knows of it.
+/// A name that a lab can use: its kind, and the registry's facts about it.
 struct Entry {
     kind: &'static str,
     name: String,
@@ -71,7 +71,7 @@ fn entries(kind: Option<Kind>) -> Vec<Entry> {
     entries
 }
 
-/// The labs below a folder, by path; what cannot be read is listed with the reason.
+/// The labs below a folder, by path; a lab that cannot be read is listed too, with a hint.
 fn labs(folder: &Path) -> Vec<Entry> {
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -88,7 +88,7 @@ fn labs(folder: &Path) -> Vec<Entry> {
         if path.is_dir() {
             labs(&path)
         } else if path.ends_with(weir_study::PROFILE) {
-            // No lab: the labs of its study extend it.
+            // A profile is not a lab: the labs of its study extend it.
             vec![]
         } else if path.extension().is_some_and(|extension| extension == "toml") {
             vec![lab(&path)]
@@ -99,7 +99,7 @@ fn labs(folder: &Path) -> Vec<Entry> {
     paths.into_iter().flat_map(of).collect()
 }
 
-/// Lists what a lab can name.
+/// Lists the names that a lab can use.
 pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
     let entries = entries(args.kind);
     if args.json {
@@ -122,10 +122,11 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-/// How like two names must be for the one to be suggested in the place of the other (Jaro-Winkler, in `[0, 1]`).
+/// How similar two names must be for one to be suggested for the other (Jaro-Winkler, in `[0, 1]`).
 const ALIKE: f64 = 0.75;
 
-/// The name that is most like another, if any is like it. Names of metrics have underscores: they are suggested for such alone.
+/// The name most similar to another, if one is similar enough. Metrics, whose names have underscores, are suggested only for
+/// names with one.
 fn near<'a>(entries: &'a [Entry], name: &str) -> Option<&'a str> {
     let fits = |entry: &&Entry| entry.kind != "metric" || name.contains('_');
     let alike = |entry: &'a Entry| (strsim::jaro_winkler(&entry.name, name), entry.name.as_str());
@@ -133,7 +134,7 @@ fn near<'a>(entries: &'a [Entry], name: &str) -> Option<&'a str> {
     best.filter(|(alike, _)| *alike >= ALIKE).map(|(_, name)| name)
 }
 
-/// Tells what something is.
+/// Describes a name, a setting of a lab file or a table.
 pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     let entries = entries(None);
     // A workload and a transport may have the same name.
@@ -166,7 +167,7 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-/// What is known of an entry, as text.
+/// The description of an entry, as text.
 fn described(entry: &Entry) -> String {
     let summary = folded(&entry.summary, 2, terminal_width());
     let mut text = format!("{} ({})\n  {summary}\n", entry.name, entry.kind);
@@ -193,8 +194,8 @@ fn described(entry: &Entry) -> String {
     text
 }
 
-/// A value to show for a parameter, as TOML: its default, or another where that is nothing; none where neither is text, a number or
-/// a choice, which JSON and TOML write alike.
+/// An example value of a parameter, as TOML: the schema's example if the default is null or zero, otherwise the default. `None`
+/// unless it is a text, a number or a truth value, which JSON and TOML write alike.
 fn example(about: &Value) -> Option<&Value> {
     let default = about.get("default").unwrap_or(&Value::Null);
     let nothing = default.is_null() || default.as_str().is_some_and(|text| text.starts_with("0 "));
@@ -202,7 +203,7 @@ fn example(about: &Value) -> Option<&Value> {
     other.or(Some(default)).filter(|value| value.is_string() || value.is_number() || value.is_boolean())
 }
 
-/// The values of an enumeration, each with what it means; empty of what is none.
+/// The values of an enumeration, each with its meaning; empty for any other schema.
 fn choices<'a>(about: &'a Value, schema: &'a Value) -> Vec<(&'a Value, &'a str)> {
     let named =
         about.get("$ref").and_then(Value::as_str).and_then(|place| schema.pointer(place.strip_prefix('#')?));
@@ -214,8 +215,8 @@ fn choices<'a>(about: &'a Value, schema: &'a Value) -> Vec<(&'a Value, &'a str)>
     list("enum").map(|value| (value, "")).chain(list("oneOf").filter_map(meant)).collect()
 }
 
-/// The columns of a table of the records (`records.flows`) or of an export's tidy ones (`tidy.flows`), each with what it
-/// holds; the singular names the same table.
+/// The columns of a table of the records (`records.flows`) or of an export's tidy ones (`tidy.flows`), each with its
+/// description; the singular names the same table. `None` if there is no such table.
 fn dictionary(name: &str) -> Option<Vec<(String, String)>> {
     let (kind, table) = name.split_once('.')?;
     let called = |other: &str| other == table || other.strip_suffix('s') == Some(table);
@@ -242,7 +243,7 @@ fn print_dictionary(args: &DescribeArgs, columns: &[(String, String)]) -> Result
     print(&text)
 }
 
-/// Tells what a setting of a lab file is for.
+/// Describes a setting of a lab file.
 fn setting(args: &DescribeArgs, summary: &str) -> Result<(), Failure> {
     if args.json {
         return print_json(&json!({ "kind": "setting", "name": args.name, "summary": summary }));

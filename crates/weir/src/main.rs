@@ -1,5 +1,5 @@
-//! The command line of weir. Human text goes to the terminal, data to stdout; exit status 0 is done, 1 a run that failed,
-//! 2 bad input, 130 interrupted.
+//! The command line of weir. Messages for the user go to stderr, results to stdout. Exit status: 0 done, 1 a run failed, 2 bad
+//! input, 130 interrupted.
 
 mod ap;
 mod circuit;
@@ -60,8 +60,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Has the allocator keep what is freed: run after run of a large tree asks for the same memory again, and the kernel would
-/// have to clear it anew for each (a quarter of a megabyte a run).
+/// Makes the allocator keep freed memory: each run of a large tree needs the same memory again, and the kernel would have to
+/// clear it anew for each (a quarter of a megabyte a run).
 fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -78,14 +78,14 @@ fn keep_memory() {
     }
 }
 
-/// Prints text on stdout. Much of it may come from labs, results and commands: nothing of it can command a terminal.
+/// Prints text on stdout. Its control characters are escaped: much of it may come from labs, results and commands.
 fn print(text: &str) -> Result<(), Failure> {
     write(&printable(text))
 }
 
-/// Tells a person something on stderr, as safely.
+/// Prints a message for the user on stderr, escaped in the same way.
 fn say(text: &str) {
-    // What nobody can read any more is no reason to fail.
+    // A closed stderr is no reason to fail.
     let _ = writeln!(std::io::stderr(), "{}", printable(text));
 }
 

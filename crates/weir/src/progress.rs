@@ -1,5 +1,4 @@
-//! How far a tree of runs has come and how long it will take: where a person watches, one line that is drawn again; else a line
-//! now and then, in plain text.
+//! Progress of a tree of runs, and the time left: on a terminal one line that is redrawn, elsewhere a plain line now and then.
 
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -7,7 +6,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where nobody watches, a line is written after this long.
+/// Interval between lines if stderr is not a terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// Steps that the bar gives to a run.
@@ -40,7 +39,7 @@ impl State {
 }
 
 impl Line {
-    /// A line for so many runs.
+    /// A line for this many runs.
     pub(crate) fn new(runs: usize) -> Line {
         let bar = ProgressBar::new(runs as u64 * STEPS as u64);
         if std::io::stderr().is_terminal() {
@@ -59,7 +58,7 @@ impl Line {
         Line { bar, began, state: Mutex::new(state) }
     }
 
-    /// Time has passed: the line says how much.
+    /// Redraws the line, or prints the next one if it is due.
     pub(crate) fn tick(&self) {
         if !self.bar.is_hidden() {
             return self.bar.tick();
@@ -76,7 +75,7 @@ impl Line {
         say(&line);
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -86,7 +85,7 @@ impl Line {
         self.note(run, share, |_| ());
     }
 
-    /// A run was there already: it is no work, so that the estimate is of what is left.
+    /// A run was there already. It does not count as work, so that the estimate covers only what is left.
     pub(crate) fn kept(&self) {
         self.state().kept += 1;
         self.bar.dec_length(STEPS as u64);
@@ -121,7 +120,7 @@ impl Line {
     }
 }
 
-/// The line of one who does not watch: what was done, the share of all work, and how long the rest takes at that pace.
+/// A plain line: the runs that are done, the share of all work, and the time left at this pace.
 fn told(words: &str, share: f64, gone: Duration) -> String {
     let left = match share > 0.0 {
         true => format!(", about {} left", rounded(gone.mul_f64((1.0 - share).max(0.0) / share))),
@@ -130,7 +129,7 @@ fn told(words: &str, share: f64, gone: Duration) -> String {
     format!("weir: {words}, {:.0} %; {} gone{left}", 100.0 * share, rounded(gone))
 }
 
-/// A time as people say it.
+/// A time, rounded to seconds, minutes or tenths of hours.
 fn rounded(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),

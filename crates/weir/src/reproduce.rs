@@ -1,4 +1,4 @@
-//! `weir reproduce`: runs the labs of a study and holds what they claim against what was measured, one row a claim.
+//! `weir reproduce`: runs the labs of a study and judges their claims by what was measured, one row a claim.
 
 use crate::cli::{EngineName, ReproduceArgs};
 use crate::failure::{Failure, terminal_width};
@@ -16,14 +16,15 @@ use weir_study::{
     write_document,
 };
 
-/// Where studies are.
+/// The folder of studies.
 const STUDIES: &str = "labs";
 
-/// What a study's folder says of the study, which its document begins with: in `about.md`, of real Linux in `about-live.md`.
+/// Name of the text about a study in its folder, with which the study's document begins: `about.md`, on real Linux
+/// `about-live.md`.
 const ABOUT: &str = "about";
-/// What follows the names of documents and results where real Linux was asked too.
+/// Suffix of the names of documents and results if the live engine was asked for too.
 const LIVE: &str = "-live";
-/// Where the documents of the studies go, below the results.
+/// Folder of the studies' documents, below the results.
 const DOCUMENTS: &str = "documents";
 
 /// Runs the labs of one study or of all, judges and tells.
@@ -32,7 +33,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let live = args.on.contains(&EngineName::Live);
     let suffix = if live { LIVE } else { "" };
     let form = Form { full: args.full, live };
-    // A study's document is of all its labs.
+    // A study's document covers all its labs, so that one lab alone writes none.
     let alone = args.what.as_deref().is_some_and(|what| what.trim_end_matches('/').contains('/'));
     let studies: BTreeMap<String, PathBuf> =
         labs.iter().map(|place| (place.study.clone(), place.folder.clone())).collect();
@@ -41,7 +42,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let lab = Lab::load_as(&place.file, &[], form)?;
         require_profile(&place, &lab)?;
         let claims = claims(&lab)?;
-        // What claims nothing is there to be looked at.
+        // A lab without claims is run with --full, or if it is named.
         if args.full || alone || !claims.is_empty() {
             loaded.push(Loaded { study: place.study, lab, claims });
         }
@@ -118,7 +119,7 @@ struct Loaded {
     claims: Vec<Claim>,
 }
 
-/// Of a study that has labs for real Linux, takes the others out, and says so.
+/// Leaves out the labs without [live] of each study that has labs with it, and says so.
 fn leave_out_what_is_simulated(loaded: &mut Vec<Loaded>) {
     let chosen: BTreeSet<String> =
         loaded.iter().filter(|one| one.lab.is_for_live()).map(|one| one.study.clone()).collect();
@@ -130,7 +131,7 @@ fn leave_out_what_is_simulated(loaded: &mut Vec<Loaded>) {
     loaded.retain(stays);
 }
 
-/// A document for each study, with what its folder says of it; `suffix` follows the names of both.
+/// Writes a document for each study, with the text of its folder; `suffix` ends the names of both.
 fn write_documents(
     studies: &BTreeMap<String, PathBuf>,
     out: &Path,
@@ -139,7 +140,7 @@ fn write_documents(
 ) -> Result<(), Failure> {
     for (study, folder) in studies {
         let about = folder.join(format!("{ABOUT}{suffix}.md"));
-        // A pipe of that name would be waited for.
+        // Reading a pipe of that name would block.
         let about = about.is_file().then(|| fs::read_to_string(about).ok()).flatten();
         let labs: Vec<Reproduced> = reproduced.iter().filter(|lab| lab.study == *study).cloned().collect();
         write_document(&out.join(DOCUMENTS), &format!("{study}{suffix}"), about.as_deref(), &labs)?;

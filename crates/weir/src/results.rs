@@ -1,7 +1,7 @@
-//! Commands on what is there already: `weir report`, `weir export`; and `weir new`.
+//! Commands on existing results: `weir report`, `weir export`; and `weir new`.
 //!
-//! A tree that is not complete, or is being written at this moment, is read as far as it has come, and every command says
-//! how far that is.
+//! A tree that is not complete, or is being written at the moment, is read as far as it has come, and every command says how
+//! far that is.
 
 use crate::cli::{ExportArgs, NewArgs, ReportArgs};
 use crate::failure::{Failure, terminal_width};
@@ -13,7 +13,7 @@ use weir_engine::{FolderError, Results, ResultsError, folder_below, write_below}
 
 /// Rebuilds a folder's summary and report from its records.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    // Whoever runs the lab at this moment writes its pages too.
+    // A command that is running the lab writes its pages too.
     let (lock, writer) = match Results::lock(&args.folder) {
         Ok(lock) => (Some(lock), None),
         Err(ResultsError::Folder(FolderError::Held { holder, .. })) => (None, Some(holder)),
@@ -54,7 +54,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// What a reader of results should know before any number.
+/// Prints what the user should know about a result folder before any number.
 pub(crate) fn tell(results: &Results) {
     let (folder, count) = (results.path.display(), results.count());
     if !count.is_complete() {

@@ -25,12 +25,12 @@ static CANCEL: AtomicBool = AtomicBool::new(false);
 /// Runs a lab.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let lab = Lab::load(&args.lab, &args.set)?;
-    // Nothing runs of a lab whose claims are wrong.
+    // A lab whose claims are wrong is not run.
     weir_study::claims(&lab)?;
     let engines = engines(&args.on);
     if args.on.contains(&EngineName::Live) {
-        // An ordinary user's process moves into a user namespace; it must still have a single thread. Whether it worked
-        // is asked again, and told, by the engine's own check.
+        // An ordinary user's process moves into a user namespace; it must still have a single thread. The engine's own check
+        // reports whether this worked.
         let _ = weir_live::enter();
     }
     if args.dry_run {
@@ -54,15 +54,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 pub(crate) struct Execution<'a> {
     /// Where the results go.
     pub out: PathBuf,
-    /// Simulated runs side by side; all cores by default.
+    /// Simulated runs in parallel; all cores by default.
     pub jobs: Option<NonZeroUsize>,
-    /// Live runs side by side.
+    /// Live runs in parallel.
     pub live_jobs: NonZeroUsize,
     /// A link to capture.
     pub pcap: Option<&'a str>,
-    /// Run again what is there.
+    /// Whether to run again what is there.
     pub rerun: bool,
-    /// What to run, as `LEVEL=LABEL`; everything if empty.
+    /// The cells to run, as `LEVEL=LABEL`; all if empty.
     pub only: &'a [String],
     /// How often a run that fails is tried again.
     pub retries: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Execution<'a> {
     pub report: bool,
 }
 
-/// What has come of it.
+/// The outcome of an execution.
 pub(crate) struct Done {
     /// Where the results are.
     path: PathBuf,
@@ -84,7 +84,7 @@ pub(crate) struct Done {
     wanted: usize,
 }
 
-/// Runs what is not there yet, then summary and report. The lab's commands, if it has any, are run with this leave.
+/// Runs what is not there yet, then writes summary and report. The [`Leave`] permits the lab's commands, if it has any.
 pub(crate) fn execute(
     lab: &Lab,
     engines: &[Box<dyn Engine>],
@@ -123,7 +123,7 @@ pub(crate) fn execute(
     let done = tally.finished.len();
     let found = Results::of_session(&folder, lab.clone(), std::mem::take(&mut tally.finished))?;
     let summary = found.summary_with(summaries)?;
-    // Of a large tree each takes a while on one core.
+    // For a large tree each of the two takes a while on one core.
     let (written, reported) = both(
         || found.write_summary(&summary),
         || report.map_or(Ok(()), |report| report.finish(&found, &summary, None)),
@@ -160,7 +160,7 @@ fn open(
 /// Most warnings that are shown before the runs; each run's page has its own.
 const MOST_WARNINGS: usize = 5;
 
-/// Shows what a reader should know of the plan.
+/// Prints the warnings of the plan.
 fn warn(runs: &[Run]) {
     let all: BTreeSet<String> = runs.iter().flat_map(Run::warnings).collect();
     all.iter().take(MOST_WARNINGS).for_each(|warning| say(&format!("warning: {warning}")));
@@ -189,7 +189,7 @@ fn catch_interrupts() -> Result<(), Failure> {
     })
 }
 
-/// Shows what has come of the runs.
+/// Prints the outcome of the runs.
 fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
     let Done { path, summary, tally, done, count, wanted } = done;
     if args.json {
@@ -230,7 +230,7 @@ fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
     Ok(())
 }
 
-/// So many failed runs are told one by one.
+/// Most failed runs that are listed one by one.
 const FAILURES_TOLD: usize = 20;
 
 /// What `--only` names: for each level, the labels that are wanted.
@@ -284,7 +284,7 @@ pub(crate) fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
     names.iter().map(engine).collect()
 }
 
-/// Refuses what cannot be run, before anything is written.
+/// Refuses runs that cannot be done, before anything is written.
 fn check(engines: &[Box<dyn Engine>], runs: &[Run], pcap: Option<&str>) -> Result<(), Failure> {
     for run in runs {
         engines.iter().try_for_each(|engine| engine.check(run))?;
@@ -295,8 +295,8 @@ fn check(engines: &[Box<dyn Engine>], runs: &[Run], pcap: Option<&str>) -> Resul
     Ok(())
 }
 
-/// What one core is taken to need for a simulated data packet, a flow, a sample that is recorded and a run with its part of the
-/// report, in seconds: fitted to the labs of `benches/`, to 10,000 to 100,000 flows and to a run of 72 h.
+/// Estimated time of one core, in seconds, for a simulated data packet, a flow, a recorded sample, and a run with its part of
+/// the report: fitted to the labs of `benches/`, to 10,000 to 100,000 flows and to a run of 72 h.
 const PER_PACKET: f64 = 0.25e-6;
 const PER_FLOW: f64 = 10e-6;
 const PER_RECORD: f64 = 0.25e-6;
@@ -342,7 +342,7 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> S
     text
 }
 
-/// What several labs come to, in a line.
+/// The number of labs and runs and the estimated time, in a line.
 pub(crate) fn estimate<'a>(
     labs: impl Iterator<Item = &'a Lab>,
     engines: &[Box<dyn Engine>],
@@ -363,7 +363,7 @@ pub(crate) fn estimate<'a>(
     format!("{count} lab{}, {runs} run{}: about {}", plural(count), plural(runs), each.join(", "))
 }
 
-/// How long an engine needs for a lab, about.
+/// Estimated time that an engine needs for a lab, in seconds.
 fn seconds(lab: &Lab, engine: &dyn Engine, live_jobs: NonZeroUsize) -> f64 {
     let tree = lab.tree();
     let runs = tree.runs();

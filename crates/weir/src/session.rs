@@ -1,5 +1,5 @@
-//! What `weir reproduce --rerun` has completed so far. Each lab's rerun goes on by itself after an interruption; this keeps
-//! those that were complete from being run once more by the same command.
+//! The labs that `weir reproduce --rerun` has completed so far. After an interruption each lab's rerun goes on by itself; this
+//! keeps the same command from running the completed labs once more.
 
 use crate::failure::Failure;
 use crate::identity;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use twox_hash::XxHash64;
 use weir_plan::Lab;
 
-/// The file in the folder of all labs; it goes with the last lab.
+/// The file in the folder of all labs; it is removed after the last lab.
 const FILE: &str = ".weir-rerun.json";
 
 /// A rerun of several labs.
@@ -23,14 +23,14 @@ pub(crate) struct Session {
 #[derive(PartialEq, Serialize, Deserialize)]
 struct State {
     build: String,
-    /// What was asked for.
+    /// The command's arguments.
     asked: String,
     /// The labs that are complete: their folders, and digests of what was run.
     done: BTreeMap<String, String>,
 }
 
 impl Session {
-    /// The session of this command, as an interrupted one left it.
+    /// The session of this command: the one that an interruption left, or a new one.
     pub(crate) fn open(folder: &Path, asked: String) -> Session {
         let build = identity::build().to_owned();
         let before =
@@ -45,14 +45,14 @@ impl Session {
         self.state.done.get(folder).is_some_and(|done| *done == digest(lab))
     }
 
-    /// This lab is complete.
+    /// Records that a lab is complete.
     pub(crate) fn completed(&mut self, folder: &str, lab: &Lab) -> Result<(), Failure> {
         self.state.done.insert(folder.into(), digest(lab));
         let text = serde_json::to_vec(&self.state).map_err(|error| Failure::failed(error.to_string()))?;
         weir_engine::write_below(&self.folder, FILE, &text).map_err(|error| self.failed(&error))
     }
 
-    /// All labs are complete: the next rerun is another one.
+    /// Ends the session: all labs are complete.
     pub(crate) fn end(self) -> Result<(), Failure> {
         match fs::remove_file(self.folder.join(FILE)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(&error)),

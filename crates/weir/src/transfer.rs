@@ -1,5 +1,5 @@
-//! What transfers between two hosts have in common, over TCP (`weir circuit`) as over SLIQ (`weir sliq`): the keys by which hosts know
-//! one another, the files that are sent, and the folder that received files go to.
+//! The common parts of transfers between two hosts, over TCP (`weir circuit`) and over SLIQ (`weir sliq`): the keys by which
+//! hosts authenticate each other, the files that are sent, and the folder of received files.
 
 mod files;
 mod folder;
@@ -16,20 +16,20 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where hosts listen unless they are told otherwise.
+/// The port at which hosts listen by default.
 pub(crate) const PORT: u16 = 7765;
 /// Most files of a session.
 pub(crate) const MOST_FILES: usize = 10_000;
 
-/// What a mutex guards; a thread that panicked has left it whole.
+/// Locks a mutex. A thread that panicked while it held the lock has left the value whole.
 pub(crate) fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes from the system's generator.
 ///
 /// # Errors
-/// The system has none.
+/// The generator cannot be read.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

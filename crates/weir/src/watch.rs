@@ -1,4 +1,4 @@
-//! What goes on while a tree of runs is under way: the line of progress, and the report, which grows.
+//! Shows the state of a tree of runs while it is under way: the progress line, and the growing report.
 
 use crate::progress::Line;
 use std::collections::{HashMap, HashSet};
@@ -11,9 +11,9 @@ use weir_plan::Lab;
 use weir_record::{Records, RunSummary, View};
 use weir_report::Growing;
 
-/// How often the index is written anew, at least.
+/// Shortest interval between two writes of the index.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// The share of the time that goes into it, at most.
+/// The interval is also at least this many times as long as a write takes, so that 2 % of the time goes into it at most.
 const SHARE: u32 = 50;
 
 /// Watches over a tree of runs.
@@ -22,19 +22,19 @@ pub(crate) struct Watch<'a> {
     lab: &'a Lab,
     folder: PathBuf,
     report: Option<Growing>,
-    /// Of runs that ended now and whose records were at hand, by id.
+    /// Summaries of the runs that ended in this session with their records at hand, by id.
     summaries: Mutex<HashMap<String, RunSummary>>,
     /// Ids of runs that were read from disk for the index.
     shown: Mutex<HashSet<String>>,
     /// Whether cells are left as they are, so that earlier sessions may have finished them.
     kept: AtomicBool,
-    /// Whether what earlier sessions left in shards is in the index.
+    /// Whether the runs that earlier sessions left in shards are in the index.
     caught_up: AtomicBool,
     next: Mutex<Instant>,
 }
 
 impl<'a> Watch<'a> {
-    /// A watch over so many cells of a lab, whose results go to a folder.
+    /// A watch over `cells` cells of a lab, whose results go to a folder.
     pub(crate) fn new(lab: &'a Lab, cells: usize, folder: PathBuf, report: Option<Growing>) -> Watch<'a> {
         Watch {
             line: Line::new(cells),
@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The line goes; what is left is the report as far as it has grown, and the summaries of runs by id.
+    /// Removes the line. Returns the report as far as it has grown, and the summaries of runs by id.
     pub(crate) fn end(self) -> (Option<Growing>, HashMap<String, RunSummary>) {
         self.line.clear();
         (self.report, self.summaries.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -63,16 +63,16 @@ impl<'a> Watch<'a> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the runs that are on disk and are not in the index yet. One that is run again may be read as it was before, so
-    /// nothing of this is kept for the end.
+    /// Adds the runs that are on disk to the index, if they are not in it yet. A run that is being repeated may be read in its
+    /// old state, so these summaries are not kept for the end.
     fn catch_up(&self, report: &Growing) {
-        // A lab that is kept in shards tells of every run as it ends: what earlier sessions left is all that there is to read.
+        // A lab in shards reports every run as it ends: only the runs of earlier sessions are left to read.
         let told = !self.summaries().is_empty();
         let older = self.kept.load(Ordering::Relaxed);
         if told && (!older || self.caught_up.swap(true, Ordering::Relaxed)) {
             return;
         }
-        // What cannot be read now is told when the report is made at the end.
+        // Runs that cannot be read now are reported at the end.
         let Ok(results) = Results::of_lab(&self.folder, self.lab.clone()) else { return };
         let known: Vec<bool> = {
             let (summaries, shown) = (self.summaries(), self.shown());
@@ -123,7 +123,7 @@ impl Progress for Watch<'_> {
             return;
         }
         self.catch_up(report);
-        // An index that cannot be written now is tried again later, and told of at the end.
+        // If the index cannot be written now, this is tried again later, and reported at the end.
         let _ = report.refresh();
         *next = Instant::now() + INTERVAL.max(began.elapsed() * SHARE);
     }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use weir_live::ap::{Snapshot, Watch};
 
-/// How long a request may take to come and its answer to go.
+/// Longest time for a request to arrive, and for its answer to be sent.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest request.
 const LONGEST: usize = 8192;
@@ -33,7 +33,7 @@ pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 pub(super) fn serve(listener: TcpListener, watch: Watch) -> Result<(), Failure> {
     let work = move || {
         for stream in listener.incoming().flatten() {
-            // A reader that has gone away or is too slow asks again.
+            // A client that has gone away or is too slow asks again.
             let _ = answer(stream, &watch);
         }
     };
@@ -72,7 +72,7 @@ fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// What is known, in Prometheus' text format: all samples of a metric follow each other.
+/// The snapshot in Prometheus' text format: all samples of a metric stand together.
 fn text(snapshot: &Snapshot) -> String {
     let Snapshot { local, path, up_s, packets, applications } = snapshot;
     let wire = format!("local=\"{}\",path=\"{}\"", label(local), label(path));

@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 use weir_live::ap::{Snapshot, Watch};
 
-/// What their names begin with.
+/// Prefix of the sockets' names.
 const PREFIX: &str = "weir-ap:";
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,14 +27,14 @@ fn is_trusted(stream: &UnixStream) -> bool {
         .is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }
 
-/// Where an aggregation point is asked.
+/// The socket at which an aggregation point answers `weir ap show`.
 pub(super) struct Listener(UnixListener);
 
 impl Listener {
     /// Takes the name of a device.
     ///
     /// # Errors
-    /// Another one has it.
+    /// Another aggregation point has it.
     pub(super) fn open(device: &str) -> Result<Listener, Failure> {
         let listener = address(device).and_then(|address| UnixListener::bind_addr(&address));
         listener.map(Listener).map_err(|error| match error.kind() {
@@ -66,7 +66,7 @@ fn answer(mut stream: UnixStream, watch: &Watch) -> io::Result<()> {
     stream.write_all(&serde_json::to_vec(&watch.snapshot())?)
 }
 
-/// The devices of those that work in this network namespace.
+/// The local devices of the aggregation points in this network namespace.
 fn working() -> Vec<String> {
     let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     // Abstract names begin with @ there, listening sockets have the flag 00010000 (proc(5)).
@@ -115,7 +115,7 @@ pub(super) fn show(device: Option<&str>, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// What one has counted and measured, in words: counters that are zero are left out.
+/// A snapshot as text, without the counters that are zero.
 pub(super) fn told(snapshot: &Snapshot) -> String {
     let Snapshot { local, path, up_s, packets, applications } = snapshot;
     let mut text = format!("aggregation point between {local} and {path}, for {up_s:.0} s\n");

@@ -1,8 +1,8 @@
-//! Buffers as direct I/O needs them: what a file is written from past the system's memory of files begins, and is as long as, whole sectors.
+//! Buffers for direct I/O, which writes a file past the page cache: a write begins at a sector and is whole sectors long.
 
 use std::ops::{Deref, DerefMut};
 
-/// What disks and file systems ask for at most: a page.
+/// The largest alignment that disks and file systems ask for: a page.
 pub(crate) const SECTOR: usize = 4096;
 
 /// Bytes that begin at a multiple of [`SECTOR`].
@@ -14,7 +14,7 @@ pub(crate) struct Aligned {
 }
 
 impl Aligned {
-    /// Makes it so long; what it holds is anything.
+    /// Sets the length; the content is arbitrary.
     pub(crate) fn resize(&mut self, length: usize) {
         if self.bytes.len() < length + SECTOR {
             self.bytes.resize(length + SECTOR, 0);
@@ -50,7 +50,7 @@ mod tests {
             assert_eq!((buffer.len(), buffer.as_ptr().addr() % SECTOR), (length, 0));
             buffer[length - 1] = 7;
         }
-        // It is where it was after it has moved.
+        // Moving the buffer does not move its bytes.
         let moved = buffer;
         assert_eq!((moved.as_ptr().addr() % SECTOR, moved[4 << 20]), (0, 7));
     }

@@ -1,4 +1,4 @@
-//! The words of `weir circuit`.
+//! The arguments of `weir circuit`.
 
 use crate::transfer::PublicKey;
 use clap::{Args, Subcommand, ValueEnum};
@@ -27,19 +27,19 @@ pub(crate) struct CircuitArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CircuitAction {
-    /// Work out what the hosts of a circuit set: window, shaper, buffers, each with its reason
+    /// Plan the settings of a circuit's hosts: window, shaper, buffers, each with its reason
     Plan(PlanArgs),
     /// Reserve a circuit from a device of this host
     Reserve(ReserveArgs),
     /// Set a circuit up: a class, a queue and a filter at its device, and the window of its destination
     Up(UpArgs),
-    /// Take circuits down; with the last of a device that is put back as it was
+    /// Take circuits down; with its last circuit a device is restored
     Down(DownArgs),
-    /// Give a circuit another rate, also while a transfer runs
+    /// Change the rate of a circuit, also while a transfer runs
     Change(ChangeArgs),
-    /// Tell each second what the circuits carry, and what they refuse
+    /// Show each second what the circuits carry, and what they refuse
     Watch(WatchArgs),
-    /// Make the pair of keys by which hosts know one another
+    /// Make a pair of keys by which hosts authenticate each other
     Keygen(KeygenArgs),
     /// Receive files from hosts whose keys are allowed
     Serve(ServeArgs),
@@ -48,7 +48,7 @@ pub(crate) enum CircuitAction {
     /// List the reservations, and which are up
     #[command(after_help = "Example:\n  weir circuit list --all --json")]
     List {
-        /// Also those that are over
+        /// List reservations that are over too
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -57,10 +57,10 @@ pub(crate) enum CircuitAction {
         #[arg(long)]
         json: bool,
     },
-    /// Take reservations out
+    /// Cancel reservations
     #[command(after_help = "Example:\n  weir circuit cancel 3")]
     Cancel {
-        /// Their numbers, as `list` tells them
+        /// Their numbers, as `list` shows them
         #[arg(required = true)]
         numbers: Vec<u64>,
         #[command(flatten)]
@@ -73,9 +73,9 @@ pub(crate) enum CircuitAction {
 pub(crate) enum CaseName {
     /// One circuit with a guaranteed rate
     Single,
-    /// Several of them at a time, to different destinations
+    /// Several circuits at a time, to different destinations
     Multiple,
-    /// One that is admitted by the average use of its links
+    /// One circuit, admitted by the average use of its links
     Semi,
 }
 
@@ -84,7 +84,7 @@ pub(crate) enum CaseName {
 pub(crate) enum PriorityName {
     /// The transfer keeps its rate
     Transfer,
-    /// Others keep theirs
+    /// Other traffic keeps its rate
     Background,
 }
 
@@ -134,7 +134,7 @@ fn ip(text: &str) -> Result<Ip, String> {
     }
 }
 
-/// A number of bytes; those of an MTU are mostly typed without a unit.
+/// A number of bytes, with or without a unit.
 fn mtu(text: &str) -> Result<Bytes, String> {
     match text.parse() {
         Ok(bytes) => Ok(Bytes::new(bytes)),
@@ -155,9 +155,9 @@ pub(crate) struct PlanArgs {
     /// Its round trip with nothing queued, for example 26ms
     #[arg(long, required_unless_present = "probe", conflicts_with = "probe")]
     pub rtt: Option<Span>,
-    /// Measure the path to this host, perhaps with a port: the round trip by the least time of ten connections to it, accepted or
-    /// refused; and, where it runs `weir circuit serve`, at which rate the second half of a burst of at most 64 MiB comes, which is
-    /// planned for unless --rate is given
+    /// Measure the path to this host, given with or without a port: the round trip, by the least time of ten connections to it,
+    /// accepted or refused; and, if it runs `weir circuit serve`, the rate at which the second half of a burst of at most 64
+    /// MiB arrives. The plan uses this rate unless --rate is given
     #[arg(long, value_name = "HOST")]
     pub probe: Option<String>,
     /// The largest IP packet in bytes
@@ -169,7 +169,7 @@ pub(crate) struct PlanArgs {
     /// Who comes first on a semi-guaranteed circuit
     #[arg(long, default_value = "transfer")]
     pub priority: PriorityName,
-    /// What the circuit's rate counts of a packet
+    /// The part of a packet that the circuit's rate counts
     #[arg(long, default_value = "frame")]
     pub counts: LayerName,
     /// The version of IP
@@ -178,7 +178,7 @@ pub(crate) struct PlanArgs {
     /// The rate of the sender's card
     #[arg(long, value_name = "RATE")]
     pub card: Option<Rate>,
-    /// The kernel wakes shapers by its tick, so many times a second, and not by high-resolution timers
+    /// The kernel wakes shapers by its tick, this many times a second, not by high-resolution timers
     #[arg(long)]
     pub hz: Option<u32>,
     /// How late the sender may wake the shaper, being busy with something else, for example 4ms (`weir circuit up` measures it)
@@ -227,13 +227,13 @@ pub(crate) struct Asked {
     /// When it ends, in UTC
     #[arg(long, value_name = "UTC", group = "end")]
     pub until: Option<Utc>,
-    /// It is admitted by the average use of its links: it also leaves room for the background
+    /// Admit it by the average use of its links, with room left for the background
     #[arg(long)]
     pub semi: bool,
     /// The card's rate [default: what the device says]
     #[arg(long, value_name = "RATE")]
     pub card: Option<Rate>,
-    /// What leaves the device besides circuits, on average
+    /// Average rate of the other traffic that leaves the device
     #[arg(long, value_name = "RATE")]
     pub background: Option<Rate>,
 }
@@ -264,7 +264,7 @@ The device gets a class of HTB for each circuit, with a queue and a filter; conn
 `weir circuit send` uses it by itself, other programs by `weir kernel use ctcp -- COMMAND`. A circuit whose time is over is taken \
 down by the next command. As root: CAP_NET_ADMIN, and for the control CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.")]
 pub(crate) struct UpArgs {
-    /// The reservation, as `list` tells it; without one the circuit is reserved too
+    /// The reservation, as `list` numbers it; without one the circuit is reserved too
     #[arg(conflicts_with = "Asked")]
     pub number: Option<u64>,
     #[command(flatten)]
@@ -282,7 +282,7 @@ pub(crate) struct UpArgs {
     /// Shape only: leave the congestion control to others
     #[arg(long)]
     pub no_control: bool,
-    /// Put weir's shaper in the place of one that somebody else has set, and put that back afterwards
+    /// Replace a shaper that somebody else has set by weir's, and restore it afterwards
     #[arg(long)]
     pub replace: bool,
     /// Print the commands that would do the same, and change nothing
@@ -304,7 +304,7 @@ pub(crate) struct DownArgs {
     /// The circuits, as `list` numbers them
     #[arg(required_unless_present = "all")]
     pub numbers: Vec<u64>,
-    /// All that are up in this network namespace
+    /// All circuits that are up in this network namespace
     #[arg(long, conflicts_with = "numbers")]
     pub all: bool,
     #[command(flatten)]
@@ -334,7 +334,7 @@ Examples:
   weir circuit watch
   weir circuit watch --seconds 10 --json | jq .goodput_bit_per_s")]
 pub(crate) struct WatchArgs {
-    /// Stop after so many seconds
+    /// Stop after N seconds
     #[arg(long, value_name = "N")]
     pub seconds: Option<u64>,
     /// Print a JSON document a line
@@ -376,11 +376,11 @@ pub(crate) struct ServeArgs {
     /// Most bytes that the folder may hold, for example 2TB
     #[arg(long, value_name = "BYTES")]
     pub quota: Option<Bytes>,
-    /// Also receive what is sent with --memory: it is verified and thrown away
+    /// Also receive bytes sent with --memory: they are verified and discarded
     #[arg(long)]
     pub memory: bool,
-    /// The receive buffer of connections, as root: twice the largest window, and what comes while this host does something else.
-    /// Otherwise it is net.ipv4.tcp_rmem that bounds it
+    /// The receive buffer of connections, as root: twice the largest window, plus the bytes that arrive while this host is busy
+    /// with something else. Without root, net.ipv4.tcp_rmem limits it
     #[arg(long, value_name = "BYTES", default_value = "64MiB")]
     pub receive_buffer: Bytes,
 }
@@ -403,7 +403,7 @@ pub(crate) struct SendArgs {
     /// The files
     #[arg(required_unless_present = "memory", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Send so many bytes from memory instead of files, to a receiver that throws them away (`serve --memory`): no disk is used
+    /// Send this many bytes from memory instead of files, to a receiver that discards them (`serve --memory`): no disk is used
     #[arg(long, value_name = "BYTES", conflicts_with = "files")]
     pub memory: Option<Bytes>,
     /// The host that runs `weir circuit serve`, perhaps with its port
@@ -415,10 +415,10 @@ pub(crate) struct SendArgs {
     /// The public key of the other host
     #[arg(long, value_name = "KEY")]
     pub peer: PublicKey,
-    /// Connections that carry the files side by side
+    /// Number of connections that carry the files in parallel
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub streams: u32,
-    /// The congestion control [default: that of circuits where it is loaded, or else the system's]
+    /// The congestion control [default: that of circuits if it is loaded, otherwise the system's]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
     #[command(flatten)]

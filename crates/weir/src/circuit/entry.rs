@@ -1,4 +1,4 @@
-//! A circuit that is up: what its host has set for it, which follows from its plan.
+//! A circuit that is up, and its host's settings for it, which follow from its plan.
 
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use weir_circuit::{
 };
 use weir_shaper::{Class, Device, Handle, Match, Step};
 
-/// The discipline of a device that has circuits.
+/// The queueing discipline of a device that has circuits.
 pub(crate) const ROOT: Handle = Handle::new(0x7765, 0);
-/// Most packets of others that wait at a device: Linux's usual length of queue.
+/// Most packets outside circuits that wait at a device: Linux's usual queue length.
 const DIRECT: u32 = 1000;
-/// Bytes that a class sends in its turn; it counts only for what is borrowed, and none borrows (the most that the kernel takes by itself).
+/// Bytes that a class sends in its turn when it borrows, which none does here (the most that the kernel computes by itself).
 const QUANTUM: Bytes = Bytes::new(200_000);
 
 /// A circuit that is up.
@@ -49,7 +49,7 @@ impl Up {
         self.destination.parse().map_err(|error| Failure::failed(format!("a journal is damaged: {error}")))
     }
 
-    /// What its host sets.
+    /// The plan that its host's settings follow.
     pub(crate) fn plan(&self) -> Result<Plan, Refusal> {
         let (rate, rtt) = (Rate::from_bits_per_sec(self.rate_bit_per_s), Span::from_nanos(self.rtt_ns));
         let ip = match self.destination.contains(':') {
@@ -70,9 +70,10 @@ impl Up {
         Handle::new(ROOT.major(), self.class)
     }
 
-    /// Its class and queue; both are changed where they are there.
+    /// The steps that make its class and queue, or change them if they exist.
     pub(crate) fn shape(&self, plan: &Plan) -> [Step; 2] {
-        // Beside the whole window of the plan a burst of what else goes to the destination, so that neither refuses the other.
+        // Room for the plan's whole window and for a burst of other traffic to the destination, so that neither makes the
+        // shaper refuse the other.
         let limit = plan.limit + plan.burst;
         let (rate, burst) = (plan.shaper_rate, plan.burst);
         let class = Class {
@@ -95,7 +96,7 @@ impl Up {
         Ok(Step::Filter { parent: ROOT, matches, class: self.handle() })
     }
 
-    /// Its window, for the control.
+    /// Its window for the congestion control; `None` if the circuit has no CTCP.
     pub(crate) fn window(&self, plan: &Plan) -> Result<Option<weir_kernel::Circuit>, Failure> {
         if !self.controlled || plan.control != Control::Ctcp {
             return Ok(None);
@@ -116,7 +117,7 @@ impl Up {
         }))
     }
 
-    /// Sets class, queue and window as the reservation says now.
+    /// Sets class, queue and window to what the reservation says now.
     pub(crate) fn make_again(&mut self, device: &mut Device) -> Result<(), Failure> {
         let kept = Store::open_existing(&self.store).and_then(|mut store| store.calendar());
         if let Ok((calendar, _)) = kept
@@ -133,7 +134,7 @@ impl Up {
     }
 }
 
-/// The control of a plan, as the kernel has it.
+/// The kernel form of a plan's congestion control.
 pub(crate) fn control(of: Control) -> Result<&'static weir_kernel::Control, Failure> {
     let name = match of {
         Control::Ctcp => "ctcp",
@@ -142,12 +143,12 @@ pub(crate) fn control(of: Control) -> Result<&'static weir_kernel::Control, Fail
     weir_kernel::control(name).ok_or_else(|| weir_kernel::Problem::Unknown(name.to_owned()).into())
 }
 
-/// The tree of a device that has circuits. What is not for a circuit goes unshaped.
+/// The tree of a device that has circuits. Packets outside circuits are not shaped.
 pub(crate) fn tree() -> Step {
     Step::Htb { handle: ROOT, parent: Handle::ROOT, default: 0, direct_limit: DIRECT }
 }
 
-/// A circuit as it will be up.
+/// The entry of a circuit that is to be set up.
 pub(crate) fn wanted(number: u64, store: &Path, circuit: &Circuit, mtu: u32) -> Up {
     Up {
         number,

@@ -1,6 +1,6 @@
-//! The circuits that are up on this host: for each a class of HTB with a queue and a filter, and a window in the running kernel. What is
-//! up is written in a journal, one for each network namespace, before anything is changed; [`Host::settle`] makes the kernel be as the
-//! journal says, so that whatever a killed process left half done is undone by the next command.
+//! The circuits that are up on this host: each has a class of HTB with a queue and a filter, and a window in the running
+//! kernel. A journal, one for each network namespace, records them before anything is changed. [`Host::settle`] brings the
+//! kernel into the journal's state, so that the next command undoes what a killed process left half done.
 
 use super::entry::{Up, control, tree};
 use super::now;
@@ -14,14 +14,14 @@ use weir_circuit::{Circuit, Store, Utc};
 use weir_live::namespace::{set_sysctl, sysctl};
 use weir_shaper::{Device, Journals};
 
-/// Where journals are: gone with the kernel's state when the machine restarts.
+/// The folder of journals. A restart of the machine clears it, as it does the kernel's state.
 const FOLDER: &str = "/run/weir/circuits";
-/// Classes are numbered from 1, and their queues' handles as they.
+/// Most classes of a device. They are numbered from 1, and their queues' handles have the same numbers.
 const MOST_CLASSES: u16 = 0x7000;
-/// Bytes that a sender's buffer has at first and at most.
+/// Least, initial and largest size of a send buffer, in bytes.
 const WMEM: &str = "ipv4.tcp_wmem";
 
-/// A reservation that is made together with its circuit, and goes if that does not come up.
+/// A reservation that is made together with its circuit, and cancelled if the circuit does not come up.
 #[derive(Debug, Serialize, Deserialize)]
 struct Reserving {
     store: PathBuf,
@@ -29,7 +29,7 @@ struct Reserving {
     destination: String,
     from_s: u64,
     until_s: u64,
-    /// It has a higher number than all that were made before.
+    /// The highest number of an earlier reservation.
     after: u64,
 }
 
@@ -66,8 +66,8 @@ impl Journal {
 }
 
 impl Journal {
-    /// Removes the journals of network namespaces that are gone, and the windows of their circuits; the kernel has taken everything else
-    /// away but the controls, which are this namespace's to unload then.
+    /// Removes the journals of network namespaces that are gone, and the windows of their circuits. The kernel has removed
+    /// everything else except the controls, which this namespace must then unload.
     fn forget_the_dead(&mut self, journals: &Journals, own: &str) -> Result<Vec<String>, Failure> {
         let others: Vec<String> = journals.names()?.into_iter().filter(|name| name != own).collect();
         if others.is_empty() {
@@ -87,7 +87,7 @@ impl Journal {
     }
 }
 
-/// The circuits of this network namespace; nobody else changes any for as long as this lives.
+/// The circuits of this network namespace. No other process changes them while this value lives.
 #[derive(Debug)]
 pub(crate) struct Host {
     journals: Journals,
@@ -96,7 +96,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Waits for other commands, and undoes what a killed one left. Tells what a person should know.
+    /// Waits for other commands, and undoes what a killed one left. Returns notes for the user.
     ///
     /// # Errors
     /// The folder of journals cannot be opened, or what is there cannot be undone.
@@ -112,17 +112,18 @@ impl Host {
         Ok((host, notes))
     }
 
-    /// The same, where anything is up; none where nothing is, or this user may not look.
+    /// The same if circuits may be up; `None` if no circuit was ever set up since the machine started, or this user may not
+    /// look.
     pub(crate) fn look() -> Result<Option<(Host, Vec<String>)>, Failure> {
         if !may_look() || !Path::new(FOLDER).exists() { Ok(None) } else { Host::lock().map(Some) }
     }
 
-    /// What is up.
+    /// The devices with circuits that are up.
     pub(crate) fn devices(&self) -> &[Shaped] {
         &self.journal.devices
     }
 
-    /// A circuit that is up, and its device.
+    /// A circuit and its device; `None` if the circuit is not up.
     pub(crate) fn find(&self, number: u64, store: &Path) -> Option<(&Shaped, &Up)> {
         let of = |device: &'_ Shaped| {
             device.circuits.iter().position(|it| it.number == number && it.store == store)
@@ -164,13 +165,13 @@ impl Host {
         Ok(())
     }
 
-    /// Whether a device has weir's discipline by what this host has up.
+    /// Whether circuits of this host are up on a device.
     pub(crate) fn has_circuits_on(&self, device: &Device) -> bool {
         self.journal.devices.iter().any(|it| it.name == device.name() && it.index == device.index())
     }
 
-    /// Sets a circuit up: class, queue, filter, control and window. `reserve` is called when the journal is written, and gives the number
-    /// of its reservation. What fails is undone.
+    /// Sets a circuit up: class, queue, filter, control and window. `reserve` is called once the journal is written, and
+    /// returns the number of the reservation. If a step fails, all are undone.
     pub(crate) fn raise(
         &mut self,
         device: &mut Device,
@@ -192,7 +193,7 @@ impl Host {
         };
         let done = work();
         if done.is_err() {
-            // The first error is the one to tell; what cannot be undone now is tried again by the next command.
+            // The first error is reported; the next command tries again to undo what cannot be undone now.
             drop(self.settle());
         }
         done
@@ -222,7 +223,7 @@ impl Host {
         self.write()
     }
 
-    /// Makes what the journal says is about to be made.
+    /// Makes the circuit that the journal announces.
     fn make(&mut self, device: &mut Device, up: &Up) -> Result<(), Failure> {
         let plan = up.plan()?;
         if let Some(changed) = &self.journal.wmem {
@@ -244,7 +245,7 @@ impl Host {
         Ok(())
     }
 
-    /// Gives a circuit that is up another rate; `change` is called when the journal is written, and changes the reservation.
+    /// Changes the rate of a circuit that is up. `change` is called once the journal is written, and changes the reservation.
     pub(crate) fn change(
         &mut self,
         number: u64,
@@ -258,7 +259,7 @@ impl Host {
         }
         self.write()?;
         let changed = change();
-        // The kernel is made as the reservation says, whichever of the two it says now.
+        // The kernel gets the rate of the reservation, whether that was changed or not.
         let settled = self.settle();
         changed?;
         settled.map(drop)
@@ -283,8 +284,9 @@ impl Host {
         Ok(self.journals.write(&self.name, &self.journal)?)
     }
 
-    /// Makes the kernel be as the journal says: what is in doubt is taken away, or made as its reservation says; what is over is taken
-    /// down; a device without circuits, and what was set for circuits, is put back. Tells what a person should know.
+    /// Brings the kernel into the journal's state: a circuit in doubt is removed, or made as its reservation says; a circuit
+    /// whose time is over is taken down; a device without circuits, and all that was set for circuits, is restored. Returns
+    /// notes for the user.
     fn settle(&mut self) -> Result<Vec<String>, Failure> {
         let now = now();
         let mut notes = vec![];
@@ -318,7 +320,8 @@ impl Host {
         Ok(notes)
     }
 
-    /// Unloads the controls that are there for circuits only, unless another namespace has circuits: then they are its.
+    /// Unloads the controls that are there for circuits only. If another namespace has circuits, the controls become its own
+    /// instead.
     fn hand_over_controls(&self, notes: &mut Vec<String>) -> Result<(), Failure> {
         for name in self.journals.names()?.into_iter().filter(|name| *name != self.name) {
             if let Some(mut other) = self.journals.read::<Journal>(&name)? {
@@ -352,7 +355,7 @@ impl Reserving {
         })
     }
 
-    /// Cancels the reservation if it was made. What cannot be cancelled stays listed, for a person to cancel.
+    /// Cancels the reservation if it was made. If that fails, it stays listed, for the user to cancel.
     fn cancel(&self, now: Utc) {
         let Ok(mut store) = Store::open_existing(&self.store) else { return };
         let Ok((calendar, _)) = store.calendar() else { return };
@@ -368,7 +371,7 @@ impl Reserving {
     }
 }
 
-/// `tcp_wmem` as a plan needs it, nothing lowered; none if it is enough as it is.
+/// `tcp_wmem` raised to a plan's needs, with no value lowered; `None` if it is large enough.
 pub(crate) fn raised(is: &str, need: [u64; 3]) -> Option<String> {
     let has: Vec<u64> = is.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [least, first, most] = has[..] else { return None };

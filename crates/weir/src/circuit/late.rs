@@ -1,18 +1,18 @@
-//! How late this host wakes who waits for a timer. The kernel's shapers are woken by timers and soft interrupts; beside other work these come
-//! late by milliseconds, and what a bucket cannot hold of the tokens of such a time is lost to the circuit.
+//! How late this host wakes a thread that waits for a timer. Timers and soft interrupts wake the kernel's shapers; on a busy
+//! host they are late by milliseconds, and the circuit loses the tokens of that time that its bucket cannot hold.
 
 use std::time::{Duration, Instant};
 use weir_base::Span;
 use weir_live::claim_processor;
 
-/// How often a timer is waited for, and for how long each time.
+/// Number of waits for a timer, and the length of each.
 const TIMES: usize = 400;
 const APART: Duration = Duration::from_millis(1);
-/// More is not planned for: a bucket leaves at the card's rate, and switches would have to hold it.
+/// The largest lateness that is planned for: a bucket leaves at the card's rate, and switches would have to hold it.
 const MOST: Span = Span::from_millis(10);
 
-/// What was given, or what is measured in half a second, with the scheduling that a transfer's connections have: the latest of all waits, since a second of a transfer has hundreds of them and may lose
-/// 10 ms in all.
+/// The given lateness, or one measured in half a second with the scheduling of a transfer's connections. It is the maximum of
+/// all waits, since a second of a transfer has hundreds of them and may lose 10 ms in all.
 pub(crate) fn of(given: Option<Span>) -> Span {
     let measure = || {
         claim_processor();

@@ -23,8 +23,8 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Reserves the circuit that is asked for to a host and sets it up; none where none is asked for. With another congestion
-    /// control than that of circuits it is a shaper alone.
+    /// Reserves the requested circuit to a host and sets it up; `None` if none is requested. Unless it is `controlled`, only a
+    /// shaper is set up.
     ///
     /// # Errors
     /// As `weir circuit up`.
@@ -72,7 +72,7 @@ impl Own {
         Ok(Some(Own { number: up.number, store: store.clone() }))
     }
 
-    /// Takes it down, and its reservation out.
+    /// Takes the circuit down and cancels its reservation.
     ///
     /// # Errors
     /// As `weir circuit down` and `cancel`.

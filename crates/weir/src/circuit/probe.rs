@@ -1,5 +1,5 @@
-//! What a path to a host is like: the round trip, as the set-up of a connection tells it, and the rate, by a bounded burst to a host that
-//! runs `weir circuit serve`, which tells how fast the second half of it came.
+//! Measures the path to a host: the round trip, by the set-up of connections, and the rate, by a bounded burst to a host that
+//! runs `weir circuit serve`, which answers how fast the second half of the burst arrived.
 
 use crate::failure::Failure;
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,7 +7,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate, Span};
 
-/// How a connection begins that carries a burst: then follow its length, four bytes, the first one most significant, and so many bytes.
+/// First bytes of a connection that carries a burst. The burst's length follows in four bytes, the most significant first, and
+/// then the burst.
 pub(crate) const PROBE: [u8; 8] = *b"weir-p 1";
 /// The shortest burst and the longest. A receiver takes no more than the longest.
 const SHORTEST: u32 = 1 << 20;
@@ -20,14 +21,14 @@ const PIECE: usize = 1 << 16;
 const FRAME: u64 = 1514;
 const PAYLOAD: u64 = 1448;
 
-/// Connections that are asked for.
+/// Number of connection attempts.
 const TIMES: usize = 10;
 /// How long the host may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The least time from the first packet of a connection to its answer, rounded up to whole microseconds. A host that refuses the
-/// connection has answered as well. Its packets are small: the transmission of a full one, which the study's ping contains (3.3), is
-/// not in it, and what others queue on the path may be.
+/// The least time from the first packet of a connection to its answer, rounded up to whole microseconds. A refusal counts as an
+/// answer. The packets are small: the time does not contain the transmission of a full packet, as the study's ping does (3.3),
+/// but may contain queueing behind others on the path.
 ///
 /// # Errors
 /// The host does not answer.
@@ -49,9 +50,9 @@ pub(crate) fn round_trip(host: SocketAddr) -> Result<Span, Failure> {
     Ok(Span::from_micros(u64::try_from(least.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX)))
 }
 
-/// The rate at which a path carries frames of 1514 bytes, as TCP's payload tells; none where the host does not run `weir circuit serve`.
-/// Bursts grow until the half that is timed takes 200 ms, or to 64 MiB. A bucket that lets the beginning through faster and the start of
-/// TCP are in the first half, which does not count.
+/// The rate at which a path carries frames of 1514 bytes, computed from TCP's payload; `None` if the host does not run `weir
+/// circuit serve`. Bursts grow until the timed half takes 200 ms, or to 64 MiB. The first half does not count: it holds the
+/// start of TCP, and what a bucket lets through faster.
 ///
 /// # Errors
 /// The connection's.
@@ -70,7 +71,8 @@ pub(crate) fn rate(host: SocketAddr) -> io::Result<Option<Rate>> {
     }
 }
 
-/// Sends a burst; how many bytes came in its second half, and how long that took.
+/// Sends a burst. Returns how many bytes arrived in its second half, and how long they took; `None` if the host does not answer
+/// so.
 fn burst(host: SocketAddr, length: u32) -> io::Result<Option<(u64, Duration)>> {
     let mut stream = TcpStream::connect_timeout(&host, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -86,7 +88,7 @@ fn burst(host: SocketAddr, length: u32) -> io::Result<Option<(u64, Duration)>> {
         stream.read_exact(&mut answer)
     })();
     match talked {
-        // Who does not know what this is hangs up, or says something else.
+        // A host that does not know the protocol hangs up, or answers something else.
         Err(error) if [ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&error.kind()) => Err(error),
         Err(_) => Ok(None),
         Ok(()) => {
@@ -98,7 +100,7 @@ fn burst(host: SocketAddr, length: u32) -> io::Result<Option<(u64, Duration)>> {
     }
 }
 
-/// Receives a burst and tells how fast its second half came; what is in [`PROBE`] is read already.
+/// Receives a burst and answers how fast its second half arrived. [`PROBE`] has been read already.
 ///
 /// # Errors
 /// The connection's, or a burst that is too long.
@@ -124,7 +126,7 @@ pub(crate) fn receive(mut stream: TcpStream) -> io::Result<()> {
     stream.write_all(&[bytes.to_be_bytes(), nanos.to_be_bytes()].concat())
 }
 
-/// Of what came when: the bytes after the half of them was there, and how long they took.
+/// The bytes that arrived after the first half, and how long they took.
 fn second_half(came: &[(Duration, u64)]) -> (u64, Duration) {
     let total: u64 = came.iter().map(|(_, bytes)| bytes).sum();
     let mut sum = 0;

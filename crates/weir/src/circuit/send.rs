@@ -23,34 +23,34 @@ use weir_circuit::Plan;
 use weir_circuit::transfer::{BlockHeader, Digest, Message, blocks, length_of};
 use weir_live::claim_processor;
 
-/// The control that circuits are for, as the kernel has it.
+/// The congestion control of circuits, by its name in the kernel.
 const CONTROL: &str = "weir_ctcp";
 /// How long the other host may take for a first answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many blocks of each connection are read ahead, into the system's memory of files, and their digests told.
+/// How many blocks of each connection are read ahead into the page cache, and their digests sent.
 const AHEAD: usize = 8;
-/// A connection's send buffer holds, beside what the window needs, what the circuit carries in this time: for so long this host may do
-/// something else.
+/// A connection's send buffer holds the window's need and what the circuit carries in this time, for which this host may be
+/// busy with something else.
 const ABSENCE: Span = Span::from_millis(200);
 /// How often a block is retransmitted before the path is given up.
 const ATTEMPTS: u32 = 5;
 
-/// What is sent under a name: a file, or bytes from memory.
+/// The bytes that are sent under a name: a file, or bytes from memory.
 struct Outgoing {
     name: String,
     bytes: u64,
     source: Source,
-    /// Digests of what the receiver has of it, by block.
+    /// Digests of the blocks that the receiver has already.
     has: BTreeMap<u64, Digest>,
 }
 
-/// What is left to be sent.
+/// The blocks that are left to be sent.
 #[derive(Default)]
 struct Work {
     file: usize,
     block: u64,
     again: VecDeque<(usize, u64)>,
-    /// How often blocks were asked for again.
+    /// How often each block was requested again.
     asked: BTreeMap<(usize, u64), u32>,
     /// Bytes that the receiver had already.
     kept: u64,
@@ -123,7 +123,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     sent.and(ended)
 }
 
-/// Opens the files, or what is sent instead of them.
+/// Opens the files, or the source of bytes from memory.
 fn open(args: &SendArgs) -> Result<Vec<Outgoing>, Failure> {
     if let Some(bytes) = args.memory {
         let (name, source) = ("memory".to_owned(), Source::Memory);
@@ -149,7 +149,7 @@ fn check_control(args: &SendArgs) -> Result<(), Failure> {
     })
 }
 
-/// A connection for blocks, under the control of circuits where that is in the kernel.
+/// A connection for blocks, with the congestion control of circuits if the kernel has it.
 fn connect(
     host: SocketAddr,
     args: &SendArgs,
@@ -161,7 +161,7 @@ fn connect(
         let socket = rustix::net::socket(family, SocketType::STREAM, None)?;
         match &args.cc {
             Some(control) => sockopt::set_tcp_congestion(&socket, control)?,
-            // Without it the system's default is told in the report.
+            // Without it, the report names the system's default.
             None => drop(sockopt::set_tcp_congestion(&socket, CONTROL)),
         }
         if let Some(plan) = plan {
@@ -180,7 +180,8 @@ fn connect(
 }
 
 impl Sender {
-    /// Learns whether the files are taken, and what of them is there already; the token, and how large the receiver's buffers are, if it says so.
+    /// Learns whether the files are accepted and which blocks the receiver has already. Returns the token, and the size of the
+    /// receiver's buffers if it is given.
     fn learn(&mut self, listener: &mut Listener) -> Result<(Digest, Option<u64>), Failure> {
         let mut token = None;
         // Digests of large parts take a while.
@@ -247,7 +248,7 @@ impl Sender {
         })
     }
 
-    /// Hears how the transfer goes, until all files are stored; their digests.
+    /// Follows the receiver's messages until all files are stored. Returns the files' digests.
     fn listen(&self, listener: &mut Listener, report: &mut Report) -> Result<Vec<Digest>, Failure> {
         let mut stored: BTreeMap<u32, Digest> = BTreeMap::new();
         while stored.len() < self.files.len() {
@@ -281,7 +282,8 @@ impl Sender {
         Ok(stored.into_values().collect())
     }
 
-    /// The next block to send, and whether it is retransmitted. Waits for one that is asked for again; none when the transfer has ended.
+    /// The next block to send, and whether it is retransmitted. Waits for blocks that are requested again; `None` when the
+    /// transfer has ended.
     fn next(&self) -> Option<(usize, u64, bool)> {
         let mut work = guard(&self.work);
         loop {
@@ -305,7 +307,8 @@ impl Sender {
 
     /// Sends blocks over a connection for as long as there are any. While one is on its way the next are read and their digests computed.
     fn carry(&self, stream: TcpStream) -> io::Result<()> {
-        // Beside other work a circuit would stand idle while this thread waits for a processor; what takes long is on another one.
+        // On a busy host the circuit would stand idle while this thread waits for a processor. Long work is done on another
+        // thread.
         if self.on_circuit {
             claim_processor();
         }
@@ -317,7 +320,7 @@ impl Sender {
                 let file = &self.files[header.file as usize];
                 file.source.send(&stream, header, &mut buffer).map_err(|error| changed(file, error))
             });
-            // It stops when nobody takes its blocks.
+            // The preparing thread stops when its blocks are no longer taken.
             drop(blocks);
             if sent.is_err() {
                 self.stop();
@@ -327,7 +330,7 @@ impl Sender {
         })
     }
 
-    /// Reads blocks, tells their digests, and names those that the receiver does not have.
+    /// Reads blocks, sends their digests, and passes on the blocks that the receiver does not have.
     fn prepare(&self, ready: &mpsc::SyncSender<BlockHeader>) -> io::Result<()> {
         let mut buffer = vec![];
         while let Some((number, block, again)) = self.next() {
@@ -349,14 +352,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Lets nobody wait for blocks any more.
+    /// Ends all waiting for blocks.
     fn stop(&self) {
         guard(&self.work).ended = true;
         self.more.notify_all();
     }
 }
 
-/// Says of a file that ends before its length that it changed.
+/// Turns the early end of a file into an error that says that the file changed.
 fn changed(file: &Outgoing, error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::UnexpectedEof {
         return error;

@@ -1,5 +1,6 @@
-//! `weir circuit serve`: receives files from hosts whose keys are allowed. Each session has a thread that listens to it, one that
-//! answers, and one for each connection that carries blocks. What is not what the session told is never written.
+//! `weir circuit serve`: receives files from hosts whose keys are allowed. Each session has a thread that listens to it, one
+//! that answers, and one for each connection that carries blocks. A block that does not match the session's digest is never
+//! written.
 
 use super::aligned::{Aligned, SECTOR};
 use super::args::ServeArgs;
@@ -28,22 +29,22 @@ const MOST_CONNECTIONS: usize = 256;
 pub(crate) const MOST_STREAMS: u32 = 64;
 /// How long a host may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a session may be silent: a block of 4 MiB takes that at 100 kbit/s or so.
+/// How long a session may be silent: about the time of a block of 4 MiB at 100 kbit/s.
 const SILENCE: Duration = Duration::from_secs(300);
-/// How often is told how much was received.
+/// Interval between reports of the received bytes.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Most bytes that are received into memory in a session: the books of its blocks take 33 bytes each.
+/// Most bytes that are received into memory in a session: the ledger takes 33 bytes for each block.
 const MOST_IN_MEMORY: u64 = 16 << 40;
 /// How many blocks of each connection wait to be verified and written: 32 MiB, a quarter of a second at 1 Gbit/s.
 const BEHIND: usize = 8;
-/// Connections that wait to be taken.
+/// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
-/// Length of the token that a connection with blocks begins with.
+/// Length of the token at the beginning of a connection with blocks.
 const TOKEN: usize = 64;
 
 struct Server {
     folder: Folder,
-    /// Whether what comes from memory is received too.
+    /// Whether bytes that are sent from memory are received too.
     memory: bool,
     /// The largest receive buffer of connections.
     receive_buffer: u64,
@@ -53,12 +54,12 @@ struct Server {
     connections: AtomicUsize,
 }
 
-/// What is received in a session.
+/// A session and the files received in it.
 struct Session {
     files: Vec<Incoming>,
     began: Instant,
     received: AtomicU64,
-    /// What is to be said; none when the session is over.
+    /// Messages to be sent; `None` when the session is over.
     answers: Mutex<Option<mpsc::Sender<Message>>>,
     ended: AtomicBool,
 }
@@ -66,12 +67,12 @@ struct Session {
 struct Incoming {
     name: String,
     bytes: u64,
-    /// None of what comes from memory.
+    /// The partial file; `None` for bytes from memory.
     part: Option<File>,
-    /// The same, past the system's memory of files: a GB takes 0.1 s of processor time so, and 0.6 to 2.6 otherwise.
+    /// The same file for direct I/O, past the page cache: this takes 0.1 s of processor time a GB, against 0.6 to 2.6 s.
     direct: Option<File>,
     ledger: Mutex<Ledger>,
-    /// A digest was told, or the session has ended.
+    /// Signals that a digest was received, or that the session has ended.
     told: Condvar,
     stored: AtomicBool,
 }
@@ -111,9 +112,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Listens, with a receive buffer of this size for connections where this user may set one (CAP_NET_ADMIN); a smaller one that anybody may
-/// set would only keep the kernel from tuning it. Tells how large it can be. It must be set before connections come, since the scale
-/// of their windows follows from it.
+/// Listens, with a receive buffer of this size for connections if this user may set it (CAP_NET_ADMIN); a smaller one that any
+/// user may set would only keep the kernel from tuning it. Returns how large the buffer can be. It must be set before
+/// connections arrive, since their window scale follows from it.
 fn listen(at: SocketAddr, receive_buffer: Bytes) -> io::Result<(TcpListener, u64)> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = rustix::net::socket(family, SocketType::STREAM, None)?;
@@ -148,7 +149,7 @@ impl Server {
         }
     }
 
-    /// Takes what a host offers, and tells why if that cannot be.
+    /// Accepts what a host offers, or tells it why not.
     fn session(&self, mut listener: Listener, mut speaker: Speaker, peer: &PublicKey) -> io::Result<()> {
         let mut files = vec![];
         if let Err(error) = self.offered(&mut listener, &mut files) {
@@ -228,14 +229,15 @@ impl Server {
         done
     }
 
-    /// A file will not become whole now.
+    /// Gives up a file that will not become whole now.
     fn give_up(&self, file: &Incoming) {
         if let Some(part) = &file.part {
             self.folder.give_up(&file.name, part);
         }
     }
 
-    /// Says what is there already, and then learns the digests of what is to come, until the other host ends the session.
+    /// Tells which blocks are there already, then receives the digests of the blocks to come, until the other host ends the
+    /// session.
     fn listen(&self, session: &Arc<Session>, token: Digest, listener: &mut Listener) -> io::Result<()> {
         let answer = |message: Message| session.answer(message);
         answer(Message::Accept { token })?;
@@ -293,9 +295,10 @@ impl Server {
         let session = guard(&self.sessions).get(&token).cloned();
         let session = session.ok_or_else(|| io::Error::other("there is no session with its token"))?;
         stream.set_read_timeout(Some(SILENCE))?;
-        // Beside other work a circuit would stand idle while this thread waits for a processor; what takes long is on another one.
+        // On a busy host the circuit would stand idle while this thread waits for a processor. Long work is done on another
+        // thread.
         claim_processor();
-        // While one block comes the one before it is verified and written.
+        // While a block arrives, the one before it is verified and written.
         let (came, to_store) = mpsc::sync_channel(BEHIND);
         let (done, spare) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -308,7 +311,7 @@ impl Server {
         })
     }
 
-    /// Verifies and writes blocks, until no more come; their buffers are used again.
+    /// Verifies and writes blocks until no more come, and gives their buffers back for reuse.
     fn store(
         &self,
         session: &Session,
@@ -317,7 +320,7 @@ impl Server {
     ) -> io::Result<()> {
         blocks.iter().try_for_each(|(header, payload)| {
             let written = session.files[header.file as usize].write(session, header, &payload)?;
-            // Nobody reads any more: then nobody needs it.
+            // If nobody reads any more, nobody needs the buffer.
             let _ = done.send(payload);
             if written { self.complete(session, header.file as usize) } else { Ok(()) }
         })
@@ -354,7 +357,7 @@ fn read_blocks(
 }
 
 impl Session {
-    /// Has something said.
+    /// Queues a message for the other host.
     fn answer(&self, message: Message) -> io::Result<()> {
         let gone = || io::Error::other("the session is over");
         guard(&self.answers).as_ref().ok_or_else(gone)?.send(message).map_err(|_| gone())
@@ -362,14 +365,14 @@ impl Session {
 }
 
 impl Incoming {
-    /// Writes a block if it is what the session told; asks for it again if not. Whether it was written.
+    /// Writes a block if its digest is the session's, and requests it again if not. Returns whether it was written.
     fn write(&self, session: &Session, header: BlockHeader, payload: &[u8]) -> io::Result<bool> {
         let digest = Digest::of(payload);
         let mut ledger = guard(&self.ledger);
         loop {
             match ledger.came(header.block, digest) {
                 Some(Outcome::Matches) => {
-                    // Within the lock: nobody else writes this block with anything else.
+                    // Written within the lock, so that nobody else writes other bytes to this block.
                     let whole_sectors = payload.len().is_multiple_of(SECTOR);
                     if let Some(file) = self.direct.as_ref().filter(|_| whole_sectors).or(self.part.as_ref())
                     {
@@ -413,7 +416,7 @@ fn read_counted(stream: &mut TcpStream, mut buffer: &mut [u8], count: &AtomicU64
     Ok(())
 }
 
-/// Says what there is to say, and each second how much was received, until the session is over.
+/// Sends queued messages, and each second the number of received bytes, until the session is over.
 fn speak(mut speaker: Speaker, to_say: &mpsc::Receiver<Message>, session: &Session) {
     let mut next = Instant::now() + PERIOD;
     loop {

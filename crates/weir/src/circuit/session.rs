@@ -1,5 +1,5 @@
-//! A session between two hosts that know each other's key: the Noise protocol (pattern IK, revision 34) over TCP. What is said in it is
-//! encrypted and authenticated; who listens and has not the other's private key learns and changes nothing.
+//! A session between two hosts that know each other's key: the Noise protocol (pattern IK, revision 34) over TCP. All messages
+//! are encrypted and authenticated: whoever has neither private key can read and change nothing.
 
 use crate::transfer::{Keys, PublicKey};
 use snow::params::NoiseParams;
@@ -9,10 +9,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use weir_circuit::transfer::Message;
 
-/// How a connection begins: one that carries a session, and one that carries the blocks of one.
+/// First bytes of a connection that carries a session, and of one that carries a session's blocks.
 pub(crate) const SESSION: [u8; 8] = *b"weir-s 1";
 pub(crate) const BLOCKS: [u8; 8] = *b"weir-b 1";
-/// The pattern, and what both hosts mix in so that no other program's messages fit.
+/// The pattern, and the prologue that both hosts mix in so that no other program's messages fit.
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"weir circuit 1";
 /// The longest message of the Noise protocol.
@@ -22,14 +22,14 @@ fn params() -> io::Result<NoiseParams> {
     PATTERN.parse().map_err(refused)
 }
 
-/// What the other host says.
+/// The receiving side of a session.
 pub(crate) struct Listener {
     stream: TcpStream,
     state: Arc<StatelessTransportState>,
     nonce: u64,
 }
 
-/// What this host says.
+/// The sending side of a session.
 pub(crate) struct Speaker {
     stream: TcpStream,
     state: Arc<StatelessTransportState>,
@@ -78,10 +78,10 @@ pub(crate) fn begin(mut stream: TcpStream, keys: &Keys, peer: &PublicKey) -> io:
     ends(stream, handshake)
 }
 
-/// Takes a session that another host begins (what is in [`SESSION`] is read already), if its key is allowed.
+/// Accepts a session that another host begins, if its key is allowed. [`SESSION`] has been read already.
 ///
 /// # Errors
-/// Its key is not, or it does not have ours.
+/// The other host's key is not allowed, or it does not have ours.
 pub(crate) fn take(
     mut stream: TcpStream,
     keys: &Keys,
@@ -126,14 +126,14 @@ impl Listener {
         Message::decode(&plain[..length]).map(Some).map_err(io::Error::other)
     }
 
-    /// How long to wait for a message at most; none: for as long as it takes.
+    /// Sets the longest wait for a message; `None` waits as long as it takes.
     pub(crate) fn wait(&self, at_most: Option<std::time::Duration>) -> io::Result<()> {
         self.stream.set_read_timeout(at_most)
     }
 }
 
 impl Speaker {
-    /// Says something.
+    /// Sends a message.
     ///
     /// # Errors
     /// The connection's.

@@ -1,4 +1,4 @@
-//! A device that has circuits: what it was before, what is up at it, and what is in doubt.
+//! A device that has circuits: its state before them, the circuits that are up, and those in doubt.
 
 use super::entry::{ROOT, Up};
 use crate::failure::Failure;
@@ -7,10 +7,10 @@ use weir_circuit::Destination;
 use weir_live::namespace::Namespace;
 use weir_shaper::{Device, Handle, Problem, Snapshot, Step};
 
-/// What the kernel calls the discipline of a device that has circuits.
+/// The kernel's name for the queueing discipline of a device that has circuits.
 const KIND: &str = "htb";
 
-/// A class that may be there or not, or be half changed, and the destination of its circuit.
+/// A class that may exist or not, or be half changed, and the destination of its circuit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Doubtful {
     class: u16,
@@ -28,14 +28,14 @@ impl Up {
 pub(crate) struct Shaped {
     pub name: String,
     pub index: u32,
-    /// What it was before.
+    /// Its state before the first circuit.
     pub before: Snapshot,
     pub circuits: Vec<Up>,
     pub doubtful: Vec<Doubtful>,
 }
 
 impl Shaped {
-    /// Puts circuits in doubt that are no longer wanted.
+    /// Moves circuits that are no longer wanted to those in doubt.
     pub(crate) fn give_up(&mut self, unwanted: impl Fn(&Up) -> bool) {
         let gone: Vec<Up> = self.circuits.extract_if(.., |up| unwanted(up)).collect();
         self.doubtful.extend(gone.iter().map(Up::doubtful));
@@ -51,7 +51,7 @@ impl Shaped {
         self.open().is_some_and(|mut device| device.snapshot().is_ok_and(|snapshot| is_ours(&snapshot)))
     }
 
-    /// Makes the device be as the journal says.
+    /// Brings the device into the journal's state.
     pub(crate) fn settle(&mut self, notes: &mut Vec<String>) -> Result<(), Failure> {
         let Some(mut device) = self.open() else {
             notes.push(format!("{} is gone, and its circuits with it", self.name));
@@ -81,14 +81,14 @@ impl Shaped {
                 self.name
             ));
         }
-        // Killed between taking weir's away and putting the older one back.
+        // A command was killed between removing weir's discipline and restoring the older one.
         if is.root().is_none() {
             device.restore(&self.before)?;
         }
         self.forget()
     }
 
-    /// Takes the windows of all its circuits away.
+    /// Removes the windows of all its circuits.
     pub(crate) fn forget(&mut self) -> Result<(), Failure> {
         self.give_up(|_| true);
         self.doubtful.drain(..).try_for_each(|it| forget_window(&it.destination))
@@ -100,7 +100,7 @@ pub(crate) fn is_ours(snapshot: &Snapshot) -> bool {
     snapshot.root().is_some_and(|root| root == (ROOT, KIND))
 }
 
-/// Takes the window of a destination away, where the control is in the kernel at all.
+/// Removes the window of a destination, if the control is in the kernel.
 fn forget_window(destination: &str) -> Result<(), Failure> {
     let Ok(destination) = destination.parse::<Destination>() else { return Ok(()) };
     match weir_kernel::remove_circuit(destination.address(), destination.length()) {
@@ -109,7 +109,7 @@ fn forget_window(destination: &str) -> Result<(), Failure> {
     }
 }
 
-/// Whether what somebody else has set at a device can be put back: tried in a namespace that goes at once.
+/// Checks, in a temporary namespace, that the discipline that somebody else has set at a device can be restored.
 pub(crate) fn check_replaceable(device: &mut Device, before: &Snapshot) -> Result<(), Failure> {
     let (mtu, queue) = device.sizes()?;
     let tried = Namespace::new().and_then(|namespace| {

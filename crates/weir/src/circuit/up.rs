@@ -12,8 +12,8 @@ use weir_circuit::{Card, Circuit, Plan, Store};
 use weir_live::namespace::sysctl;
 use weir_shaper::{Device, Problem};
 
-/// What a command needs that changes shapers, and what one needs beside that loads a control: numbers of linux/capability.h, and what
-/// for.
+/// Capabilities that a command needs to change shapers, and those that it also needs to load a control: numbers of
+/// linux/capability.h, each with its purpose.
 const FOR_SHAPERS: [(u32, &str); 1] = [(12, "CAP_NET_ADMIN to change shapers and buffers")];
 const FOR_CONTROLS: [(u32, &str); 3] = [
     (39, "CAP_BPF to load the congestion control"),
@@ -21,11 +21,11 @@ const FOR_CONTROLS: [(u32, &str); 3] = [
     (21, "CAP_SYS_ADMIN to mount where it is kept"),
 ];
 
-/// Refuses an ordinary user, and says what needs what.
+/// Refuses a user without the needed capabilities, and names those that are missing.
 pub(crate) fn check_capabilities(controls: bool) -> Result<(), Failure> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    // Where the kernel does not tell, it refuses by itself.
+    // If the capabilities cannot be read, the kernel refuses by itself.
     let has = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(u64::MAX);
     let needs = FOR_SHAPERS.iter().chain(FOR_CONTROLS.iter().filter(|_| controls));
     let missing: Vec<&str> = needs.filter(|(bit, _)| has >> bit & 1 == 0).map(|(_, what)| *what).collect();
@@ -49,7 +49,7 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
             (Some(*number), circuit.clone(), None)
         }
         (None, Some(wanted)) => {
-            // Before all else: a device that is not here cannot be shaped.
+            // Checked first: a device that is not here cannot be shaped.
             drop(Device::open(&wanted.device)?);
             let (circuit, card) = asked(wanted, now)?;
             (None, circuit, Some(card))
@@ -136,7 +136,7 @@ fn check_time(circuit: &Circuit, now: weir_circuit::Utc) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Refuses to take the place of what somebody else has set, unless that is asked for and can be undone.
+/// Refuses to replace a discipline that somebody else has set, unless `replace` is given and the discipline can be restored.
 fn check_root(host: &Host, device: &mut Device, replace: bool) -> Result<(), Failure> {
     let is = device.snapshot()?;
     let Some((handle, kind)) = is.root() else { return Ok(()) };
@@ -217,7 +217,7 @@ pub(crate) fn change(args: &ChangeArgs) -> Result<(), Failure> {
     print(&format!("{}\n", told(args.number, &Circuit { rate: args.rate, ..old })))
 }
 
-/// Tells what a person should know, beside the data on standard output.
+/// Prints notes for the user, apart from the data on standard output.
 pub(crate) fn tell(notes: &[String]) {
     notes.iter().for_each(|note| say(&format!("note: {note}")));
 }

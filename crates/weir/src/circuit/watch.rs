@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate, Span};
 use weir_shaper::{Counters, Device, Handle};
 
-/// What a circuit had counted, and when.
+/// The counters of each circuit, and when they were read.
 type Counted = BTreeMap<(String, Handle), (Instant, Counters)>;
 
 pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
@@ -23,7 +23,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     for second in 0.. {
         let due = start + Duration::from_secs(second);
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        // What is up may change meanwhile.
+        // Circuits may come and go meanwhile.
         let (host, notes) = Host::lock()?;
         tell(&notes);
         let mut counted = Counted::new();

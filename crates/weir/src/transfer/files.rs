@@ -1,4 +1,4 @@
-//! The files that are sent, what a receiver has of them already, and where it is.
+//! The files to be sent, the blocks of them that a receiver has already, and the receiver's address.
 
 use super::PORT;
 use crate::failure::Failure;
@@ -15,12 +15,12 @@ pub(crate) struct Outgoing {
     pub name: String,
     pub bytes: u64,
     pub file: File,
-    /// Digests of what the receiver has of it, by block.
+    /// Digests of the blocks that the receiver has already.
     pub has: BTreeMap<u64, Digest>,
 }
 
 impl Outgoing {
-    /// A block; none where the file has no such block.
+    /// A block; `None` if the file has no such block.
     ///
     /// # Errors
     /// It cannot be read, since the file has become shorter.
@@ -42,7 +42,7 @@ fn bad(path: &Path, error: impl std::fmt::Display, help: &str) -> Failure {
 /// Opens files that are to be sent.
 ///
 /// # Errors
-/// One cannot be read or is none, has a name that no received file may have, or that of another.
+/// A path cannot be read or is not a file, or its name is not allowed for received files or is given twice.
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Outgoing>, Failure> {
     let mut files: Vec<Outgoing> = vec![];
     for path in paths {
@@ -65,7 +65,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Outgoing>, Failure> {
 /// The address of `HOST` or `HOST:PORT`.
 ///
 /// # Errors
-/// It has none.
+/// The host has no address.
 pub(crate) fn address(host: &str) -> Result<SocketAddr, Failure> {
     let with_port = host.to_socket_addrs().or_else(|_| (host, PORT).to_socket_addrs());
     let first = with_port.map(|mut all| all.next());
@@ -74,38 +74,38 @@ pub(crate) fn address(host: &str) -> Result<SocketAddr, Failure> {
     found.ok_or_else(|| Failure::bad_input(format!("{host} has no address"), "give one by number"))
 }
 
-/// What an earlier attempt has left of a file, looked at block by block.
+/// The part of a file that an earlier attempt has left, read block by block.
 pub(crate) struct Left {
     file: u32,
     bytes: u64,
-    /// How much of it is there.
+    /// Length of the part in bytes.
     length: u64,
     block: u64,
-    /// Digests that the sender is to be told, from this block on.
+    /// The digests that the sender has not been told yet, from this block on.
     first: u64,
     digests: Vec<Digest>,
     buffer: Vec<u8>,
 }
 
-/// What was found of a file.
+/// The next block of a part.
 pub(crate) struct Found {
-    /// A block and its digest; none where there are no more.
+    /// A block and its digest; `None` if there are no more.
     pub block: Option<(u64, Digest)>,
-    /// What the sender is to be told now.
+    /// A message for the sender, if one is due.
     pub tell: Option<Message>,
 }
 
 impl Left {
-    /// Of the file of this number, which has so many bytes when it is whole.
+    /// The part of file number `file`, which has `bytes` bytes when it is whole.
     ///
     /// # Errors
-    /// The part cannot be looked at.
+    /// The part's length cannot be read.
     pub(crate) fn new(file: u32, part: &File, bytes: u64) -> io::Result<Left> {
         let length = part.metadata()?.len().min(bytes);
         Ok(Left { file, bytes, length, block: 0, first: 0, digests: vec![], buffer: vec![] })
     }
 
-    /// Looks at the next block.
+    /// Reads the next block.
     ///
     /// # Errors
     /// The part cannot be read.

@@ -1,4 +1,5 @@
-//! The folder that received files go to: nothing is written outside it, no file in it is overwritten, and it holds no more than it may.
+//! The folder of received files: nothing is written outside it, no file in it is overwritten, and it holds no more than its
+//! quota.
 
 use super::guard;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
@@ -32,11 +33,10 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), descriptor, quota, promised: Mutex::default() })
     }
 
-    /// Opens the file of this name that is not whole yet, or makes it, and keeps room for so many bytes; nobody else receives it at the
-    /// same time.
+    /// Opens or makes the partial file of this name, locks it against other sessions, and reserves room for `bytes` bytes.
     ///
     /// # Errors
-    /// The name may not be, a file has it already, somebody else is receiving it, or there is no room.
+    /// The name is not allowed or is taken, another session is receiving the file, or there is no room.
     pub(crate) fn part(&self, name: &str, bytes: u64) -> io::Result<File> {
         check_name(name).map_err(io::Error::other)?;
         let there = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -62,16 +62,16 @@ impl Folder {
         room.map(|()| part)
     }
 
-    /// The same file once more, to be written past the system's memory of files; none where the file system cannot.
+    /// The same file, opened for direct I/O past the page cache; `None` if the file system does not support that.
     pub(crate) fn direct(&self, name: &str) -> Option<File> {
         let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(&self.descriptor, part_name(name), flags, Mode::empty()).ok().map(File::from)
     }
 
-    /// Gives a file that is whole its name; it is on the disk then, and the room that was kept for it is taken.
+    /// Gives a complete file its name, after it has been written to the disk, and ends the reservation of its room.
     ///
     /// # Errors
-    /// A file has the name meanwhile, or the disk's.
+    /// Another file has the name meanwhile, or the disk's error.
     pub(crate) fn complete(&self, name: &str, part: &File, bytes: u64) -> io::Result<()> {
         part.set_len(bytes)?;
         part.sync_all()?;
@@ -81,7 +81,7 @@ impl Folder {
         Ok(rustix::fs::fsync(here)?)
     }
 
-    /// Keeps room for a file of so many bytes, until it is whole or is given up.
+    /// Reserves room for a file of this many bytes until it is complete or given up.
     fn promise(&self, name: &str, bytes: u64) -> io::Result<()> {
         let mut promised = guard(&self.promised);
         let (mut held, mut there) = (0, 0);
@@ -111,7 +111,7 @@ impl Folder {
         Ok(())
     }
 
-    /// A file will not become whole now. What there is of it stays.
+    /// Gives up a file that will not become whole now. Its part stays, unless it is empty.
     pub(crate) fn give_up(&self, name: &str, part: &File) {
         if part.metadata().is_ok_and(|about| about.len() == 0) {
             let _ = rustix::fs::unlinkat(&self.descriptor, part_name(name), AtFlags::empty());

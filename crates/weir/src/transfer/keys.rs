@@ -1,5 +1,5 @@
-//! The keys by which hosts know one another: a pair for each (X25519), in a file that its owner alone reads. They are wiped from memory
-//! when they are no longer needed.
+//! The keys by which hosts authenticate each other: a pair for each host (X25519), in a file that only its owner can read. They
+//! are wiped from memory when they are no longer needed.
 
 use crate::failure::Failure;
 use std::fmt;
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 /// Length of a key in bytes.
 const KEY: usize = 32;
-/// Both keys stand within so many bytes.
+/// Bytes of a key file that are read; both keys stand within them.
 const LONGEST: usize = 1024;
 
 /// A public key, written with 64 hexadecimal digits.
@@ -48,9 +48,9 @@ fn from_hex(text: &str) -> Option<Zeroizing<[u8; KEY]>> {
 
 /// A host's pair of keys.
 pub(crate) struct Keys {
-    /// Both.
+    /// Both keys.
     pub pair: handshake::Keys,
-    /// What others know it by.
+    /// The public key.
     pub public: PublicKey,
 }
 
@@ -75,7 +75,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Reads a pair for a command, which tells what is wrong and what is to be done.
+    /// Reads a pair for a command; the error says what to do.
     ///
     /// # Errors
     /// As [`Keys::read`]; `command` is the one whose `keygen` makes such files.

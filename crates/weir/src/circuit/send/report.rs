@@ -1,4 +1,4 @@
-//! How a transfer goes: a line each second, and one at its end.
+//! The report on a transfer: a line each second, and one at its end.
 
 use super::super::args::SendArgs;
 use super::super::entry::Up;
@@ -16,23 +16,23 @@ use weir_circuit::transfer::Digest;
 use weir_live::Losses;
 use weir_shaper::{Device, Handle};
 
-/// What is told each second, and at the end.
+/// The state of the report.
 pub(super) struct Report {
     json: bool,
     start: Instant,
     total: u64,
     streams: Vec<TcpStream>,
     control: String,
-    /// The circuit's class, where it can be seen, and what its rate carries.
+    /// The circuit's class, if this user can see it, and the goodput that its rate allows.
     class: Option<(Device, Handle)>,
     ceiling: Option<Rate>,
     told: Told,
 }
 
-/// What was told last.
+/// The values that were reported last.
 #[derive(Debug, Clone, Copy, Default)]
 struct Told {
-    /// By the clock of whoever counted the bytes.
+    /// Time since the start, by the clock of the host that counted the bytes.
     after: Duration,
     bytes: u64,
     losses: Losses,
@@ -68,7 +68,7 @@ impl Report {
         Told { after, bytes, losses, refused: refused(&mut self.class) }
     }
 
-    /// The receiver has told how much it has received until when, by its clock.
+    /// Reports the bytes that the receiver has received up to a time by its clock.
     pub(super) fn second(&mut self, bytes: u64, after_ns: Option<u64>) -> Result<(), Failure> {
         let (before, now) =
             (self.told, self.now(bytes, after_ns.map_or_else(|| self.start.elapsed(), Duration::from_nanos)));
@@ -142,7 +142,8 @@ fn rate(bytes: u64, passed: Duration) -> Rate {
     Rate::from_bytes_in(Bytes::new(bytes), Span::from_nanos(nanos))
 }
 
-/// The circuit that leads to a host, and its device: the longest prefix decides. None where this user may not look.
+/// The circuit that leads to a host, and its device: the longest prefix decides. `None` if there is none, or this user may not
+/// look.
 pub(super) fn circuit_to(host: SocketAddr) -> Option<(String, Up)> {
     let (circuits, _) = Host::look().ok()??;
     let all = circuits.devices().iter().flat_map(|device| device.circuits.iter().map(move |up| (device, up)));
@@ -154,7 +155,7 @@ pub(super) fn circuit_to(host: SocketAddr) -> Option<(String, Up)> {
     Some((device.name.clone(), up.clone()))
 }
 
-/// How many packets the shaper has refused.
+/// How many packets the shaper has refused; `None` if that is unknown.
 fn refused(class: &mut Option<(Device, Handle)>) -> Option<u64> {
     let (device, handle) = class.as_mut()?;
     device.counters(&[*handle]).ok()?.first()?.map(|counters| counters.drops)

@@ -9,9 +9,9 @@ use weir_circuit::transfer::{BLOCK, BlockHeader};
 
 /// The bytes of a transfer, in blocks.
 pub(super) enum Source {
-    /// A file. Its blocks go from the system's memory of files to the connection without a copy (sendfile(2)).
+    /// A file. Its blocks go from the page cache to the connection without a copy (sendfile(2)).
     File(File),
-    /// Nothing but memory: each block begins with its number, so that no two have the same digest.
+    /// Memory alone: each block begins with its number, so that no two have the same digest.
     Memory,
 }
 
@@ -20,7 +20,7 @@ impl Source {
         matches!(self, Source::Memory)
     }
 
-    /// The bytes of a block of this length; the buffer is used again.
+    /// The bytes of a block of this length, in a buffer that is reused.
     ///
     /// # Errors
     /// The file's; `UnexpectedEof` where it has become shorter.
@@ -43,7 +43,7 @@ impl Source {
         header: BlockHeader,
         buffer: &mut Vec<u8>,
     ) -> io::Result<()> {
-        // With more to come the header does not leave as a packet of its own.
+        // `MORE` keeps the header from leaving as a packet of its own.
         let encoded = header.encode();
         let mut rest = &encoded[..];
         while !rest.is_empty() {
