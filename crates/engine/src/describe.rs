@@ -2,7 +2,7 @@
 
 use crate::ceiling::ceiling;
 use crate::cell_id;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use weir_base::{Rate, Span};
 use weir_fabric::Paths;
 use weir_plan::Run;
@@ -138,6 +138,7 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
             back: delay(&back),
             duplicates: there.iter().any(|link| twice(link)),
             ceiling: if group.pairs.len() == 1 { ceiling(run, group, &there) } else { None },
+            together: None,
         }
     };
     // Of several the best: a rate that is not bounded, and the least delays.
@@ -147,9 +148,34 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
         back: one.back.min(other.back),
         duplicates: one.duplicates || other.duplicates,
         ceiling: None,
+        together: None,
     };
     let ways = group.pairs.iter().map(of_pair).reduce(best);
-    ways.unwrap_or_default()
+    RouteInfo { together: together(run, paths, group), ..ways.unwrap_or_default() }
+}
+
+/// What all flows of a group together can have at most: what the links let through that all of its pairs cross, or the slowest links of
+/// its pairs together, where pairs have links of their own.
+fn together(run: &Run, paths: &Paths, group: &weir_plan::Group) -> Option<Rate> {
+    let rate = |link: &usize| fastest(&run.network.links[*link]);
+    let mut common: Option<Vec<usize>> = None;
+    let mut slowest: Option<BTreeMap<usize, Rate>> = Some(BTreeMap::new());
+    for pair in &group.pairs {
+        let links = paths.links(pair.from, pair.to);
+        let rated = links.iter().filter_map(|link| Some((rate(link)?, *link)));
+        slowest = slowest.zip(rated.min()).map(|(mut slowest, (rate, link))| {
+            slowest.insert(link, rate);
+            slowest
+        });
+        match &mut common {
+            None => common = Some(links),
+            Some(common) => common.retain(|link| links.contains(link)),
+        }
+    }
+    let common = common.iter().flatten().filter_map(rate).min();
+    let apart =
+        slowest.map(|slowest| slowest.values().map(|rate| rate.bits_per_sec()).fold(0, u64::saturating_add));
+    common.into_iter().chain(apart.map(Rate::from_bits_per_sec)).min()
 }
 
 /// The greatest rate that a link ever has; none where a recording says how fast it is, whose bursts no rate bounds.
@@ -160,16 +186,22 @@ fn fastest(link: &weir_plan::Link) -> Option<Rate> {
 }
 
 /// The measured link that the run's own queue metrics are about: the slowest one that a group's data crosses, the first of
-/// several equals.
+/// several equals. Where only a part of a group's pairs cross a link, others stand beside it, and all are taken together.
 fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
-    let crossed: HashSet<usize> = run
-        .groups
-        .iter()
-        .flat_map(|group| &group.pairs)
-        .flat_map(|pair| paths.links(pair.from, pair.to))
-        .collect();
-    let candidates = run.instrumented_links().filter(|(index, _)| crossed.contains(index));
-    // A link without a rate has no queue to speak of: any other is slower.
-    let slowness = |link: &weir_plan::Link| (link.rate.is_none(), link.rate);
-    candidates.min_by_key(|(_, link)| slowness(link)).map(|(index, _)| index as u32)
+    let mut slowness: BTreeMap<usize, (bool, u128)> = BTreeMap::new();
+    for group in &run.groups {
+        let mut crossing: BTreeMap<usize, u128> = BTreeMap::new();
+        for link in group.pairs.iter().flat_map(|pair| paths.links(pair.from, pair.to)) {
+            *crossing.entry(link).or_default() += 1;
+        }
+        for (link, crossing) in crossing {
+            let beside = |rate: Rate| u128::from(rate.bits_per_sec()) * group.pairs.len() as u128 / crossing;
+            // A link without a rate has no queue to speak of: any other is slower.
+            let rate = run.network.links[link].rate;
+            let slow = (rate.is_none(), rate.map_or(0, beside));
+            slowness.entry(link).and_modify(|known| *known = slow.min(*known)).or_insert(slow);
+        }
+    }
+    let candidates = run.instrumented_links().filter_map(|(link, _)| Some((*slowness.get(&link)?, link)));
+    candidates.min().map(|(_, link)| link as u32)
 }

@@ -72,12 +72,15 @@ pub struct Node {
     /// The host's network card, whose link is the host's first; `None` if the lab gives it none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<Card>,
+    /// Where the lab makes several equal hosts of one name, that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alike: Option<String>,
 }
 
 impl Node {
     /// A router.
     pub fn router(name: impl Into<String>) -> Node {
-        Node { name: name.into(), host: false, jitter: Span::ZERO, mtu: MTU, card: None }
+        Node { name: name.into(), host: false, jitter: Span::ZERO, mtu: MTU, card: None, alike: None }
     }
 
     /// A host without a card of its own.

@@ -52,8 +52,6 @@ pub struct Fabric<P> {
     pub(crate) routes: Routes,
     /// The present routes, without the links that take no time.
     pub(crate) hops: Hops,
-    /// The links that are hosts' cards.
-    cards: Vec<usize>,
     /// The same as `hops`, for packets that leave a station.
     pub(crate) exits: Hops,
     pub(crate) stations: Stations<P>,
@@ -144,9 +142,6 @@ impl<P: Wire> Fabric<P> {
         let (hops, exits) = both_hops(&routes, &links, &stations);
         let mut fabric = Fabric {
             edges: config.network.nodes.iter().enumerate().map(edge).collect(),
-            cards: (0..links.len())
-                .filter(|link| config.network.nodes[config.network.links[*link].from].card.is_some())
-                .collect(),
             events: EventQueue::new(2 * links.len() + config.network.nodes.len() + 1 + stations.len()),
             first_host: 2 * links.len(),
             hops,
@@ -262,13 +257,13 @@ impl<P: Wire> Fabric<P> {
     /// stops when there is one.
     #[inline]
     pub fn left_card(&mut self) -> Option<(FlowId, u32, Time)> {
-        self.cards.iter().find_map(|card| self.links[*card].left_card())
+        self.around.left_cards.pop_front()
     }
 
     /// Whether [`Fabric::left_card`] would return a packet.
     #[inline]
     pub fn has_left_card(&self) -> bool {
-        self.cards.iter().any(|card| self.links[*card].has_left_card())
+        !self.around.left_cards.is_empty()
     }
 
     /// A packet leaves a host: the tap sees it, and it takes the first link.
@@ -367,7 +362,7 @@ impl<P: Wire> Fabric<P> {
                 }
                 Source::Transmitter(index) => {
                     let delivery = self.transmit(index, now);
-                    if self.links[index].has_left_card() {
+                    if self.has_left_card() {
                         return delivery;
                     }
                     delivery

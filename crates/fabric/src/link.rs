@@ -75,9 +75,6 @@ impl LinkCounters {
     }
 }
 
-/// A packet that has left a host's card: its flow, its IP bytes, and when.
-pub(crate) type LeftCard = (FlowId, u32, Time);
-
 #[derive(Debug)]
 pub(crate) struct Link<P> {
     pub(crate) to: u32,
@@ -137,8 +134,8 @@ struct Books {
     counters: LinkCounters,
     /// Packets dropped in the whole run, for the audit.
     total_dropped: u64,
-    /// Packets that have left the queue of a host's card since the host was last told; `None` if the link is no card's.
-    card: Option<VecDeque<LeftCard>>,
+    /// Whether it is a host's card, which tells the host of packets that have left its queue.
+    card: bool,
 }
 
 /// Counts a queue's decisions.
@@ -153,8 +150,8 @@ impl<P: Wire> Fate<P> for Ledger<'_, P> {
         self.books.counters.dropped[packet.class() as usize] += 1;
         self.books.counters.dropped_for[reason as usize] += 1;
         self.books.total_dropped += 1;
-        if let Some(left) = &mut self.books.card {
-            left.push_back((packet.flow(), packet.wire_length(), now));
+        if self.books.card {
+            self.around.leave_card(&packet, now);
         }
         self.around.show(self.link, &packet, PacketEvent::Dropped, now);
         self.around.discard(packet);
@@ -202,7 +199,7 @@ impl<P: Wire> Link<P> {
             books: Books {
                 counters: LinkCounters::default(),
                 total_dropped: 0,
-                card: whole.network.nodes[config.from].card.is_some().then(VecDeque::new),
+                card: whole.network.nodes[config.from].card.is_some(),
             },
             delays: Default::default(),
             total_lost: 0,
@@ -321,8 +318,8 @@ impl<P: Wire> Link<P> {
     /// Counts a packet whose transmission begins now. Returns its bytes, overhead included.
     #[inline(always)]
     fn begin(&mut self, packet: &P, now: Time, around: &mut Around<P>) -> u64 {
-        if let Some(left) = &mut self.books.card {
-            left.push_back((packet.flow(), packet.wire_length(), now));
+        if self.books.card {
+            around.leave_card(packet, now);
         }
         let class = packet.class() as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
@@ -373,7 +370,7 @@ impl<P: Wire> Link<P> {
     /// Whether nothing outside can tell what happens in it before a packet has reached its far end.
     fn may_be_deferred(&self) -> bool {
         let reorders = self.impairments.as_ref().is_some_and(|impairments| impairments.reorders());
-        self.pacing.is_none() && self.books.card.is_none() && !reorders
+        self.pacing.is_none() && !self.books.card && !reorders
     }
 
     fn is_transparent(&self) -> bool {
@@ -419,17 +416,6 @@ impl<P: Wire> Link<P> {
     /// Whether its queue would now accept a packet of this flow and IP length.
     pub(crate) fn takes(&self, flow: FlowId, length: u32) -> bool {
         self.rate.is_none() || Queue::<P>::takes(&self.queue, flow, length)
-    }
-
-    /// The next packet that has left the queue of a host's card and was not returned yet.
-    pub(crate) fn left_card(&mut self) -> Option<LeftCard> {
-        self.books.card.as_mut()?.pop_front()
-    }
-
-    /// Whether [`Link::left_card`] would return a packet.
-    #[inline]
-    pub(crate) fn has_left_card(&self) -> bool {
-        self.books.card.as_ref().is_some_and(|left| !left.is_empty())
     }
 
     /// When the first packet in the pipe arrives; [`Time::NEVER`] if the pipe is empty.

@@ -5,7 +5,7 @@ use crate::address::{address_of, port_of};
 use std::collections::BTreeMap;
 use std::io;
 use weir_base::{Bytes, Rate, Span};
-use weir_plan::{Card, Link, Run};
+use weir_plan::{Card, Link, Node, Run};
 use weir_queue::{Config, Limit};
 use weir_shaper::{Class, Device, Handle, Match, Step, Tbf};
 use weir_workload::{Datagrams, Role};
@@ -23,7 +23,7 @@ const ALL: Limit = Limit::Packets(u32::MAX);
 
 /// A host's card, and the link that it is in the fabric.
 fn cards(run: &Run) -> impl Iterator<Item = (usize, Card, &Link)> {
-    let card = |(node, about): (usize, &weir_plan::Node)| {
+    let card = |(node, about): (usize, &Node)| {
         let link = run.network.links.iter().find(|link| link.from == node)?;
         Some((node, about.card?, link))
     };
@@ -33,11 +33,12 @@ fn cards(run: &Run) -> impl Iterator<Item = (usize, Card, &Link)> {
 /// Why some card of a run cannot be had here, and what to do about it.
 pub(crate) fn unfit(run: &Run) -> Option<(String, String)> {
     cards(run).find_map(|(node, card, link)| {
-        let name = &run.network.nodes[node].name;
+        let Node { name, alike, .. } = &run.network.nodes[node];
+        let section = alike.as_ref().unwrap_or(name);
         let (why, help) = match card {
             Card { shaper: None, .. } => (
                 "and only the simulator has cards of its own".to_owned(),
-                format!("write shaper = \"kernel\" in [nic.{name}]"),
+                format!("write shaper = \"kernel\" in [nic.{section}]"),
             ),
             Card { refuses: false, .. } => {
                 ("and the kernel keeps what its shaper refuses".to_owned(), "leave `refuses` out".to_owned())

@@ -33,7 +33,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and what it does.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 49] = [
+const TESTS: [Test; 50] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
@@ -97,6 +97,7 @@ const TESTS: [Test; 49] = [
     ("streams_of_one_sliq_connection_arrive_whole", sliq::streams_share_a_connection),
     ("messages_with_a_deadline_arrive_sealed", sliq::messages_arrive),
     ("what_sockets_cannot_do_for_a_transport_is_refused", sliq::what_sockets_cannot_do_is_refused),
+    ("each_of_several_hosts_has_a_card_of_its_own", cards::each_of_several_hosts_has_its_own),
     ("a_card_that_the_kernel_cannot_be_is_refused", cards::what_the_kernel_lacks_is_refused),
 ];
 

@@ -4,9 +4,9 @@
 use crate::connection;
 use crate::diagnostic::{Fault, Origin};
 use crate::each::Times;
-use crate::host::{self, Nic};
+use crate::host::Hosts;
 use crate::limits;
-use crate::network;
+use crate::network::{self, Ends};
 use crate::reader::Reader;
 use crate::route::{Route, Routes};
 use crate::run::{Flow, Group, Run, Station, Window};
@@ -17,7 +17,7 @@ use crate::traces::Traces;
 use crate::traffic::{EcnChoice, Traffic};
 use crate::tree::Table;
 use crate::window;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
 use weir_fabric::Network;
@@ -93,11 +93,9 @@ impl Cell {
             flows: Vec::new(),
             paths: Vec::new(),
         };
-        let cards = host::cards(&mut reader);
-        let hosts: Vec<&str> = groups.iter().filter_map(|(_, traffic)| traffic.host.as_deref()).collect();
-        host::check_used(&mut reader, &cards, &hosts);
+        let mut hosts = Hosts::read(&mut reader, &groups, &cell.network);
         for (name, traffic) in groups {
-            cell.attach(&mut reader, &name, traffic, &routes, &cards);
+            cell.attach(&mut reader, &name, traffic, &routes, &mut hosts);
         }
         network::fit_access(&mut cell.network);
         for group in &cell.groups {
@@ -152,15 +150,14 @@ impl Cell {
         name: &str,
         traffic: Traffic,
         routes: &Routes,
-        cards: &BTreeMap<String, Nic>,
+        hosts: &mut Hosts,
     ) {
         let Some(found) = routes.find_all(reader, name, &traffic, &self.stations) else { return };
-        let (ways, of_flows) = ways(reader, name, &traffic, &found);
-        if let Some(host) = &traffic.host {
-            host::check_name(reader, name, host);
-        }
-        let host = traffic.host.as_ref().map(|host| (host.as_str(), cards.get(host)));
-        let attached = network::attach(&mut self.network, name, host, &ways, self.timing.host_jitter);
+        let host = traffic.host.as_deref();
+        let senders = host.map_or(1, |host| hosts.count(host));
+        let (ways, pairs, of_flows) = ways(reader, name, &traffic, &found, senders);
+        let jitter = self.timing.host_jitter;
+        let attached = network::attach(&mut self.network, hosts, (name, host), &ways, &pairs, jitter);
         let Some(pairs) = attached else {
             let message = "groups that share a host send from the same router, over ways that do not contradict each other";
             reader.wrong(&["traffic", name, "host"], message, "give the group a host of its own");
@@ -311,16 +308,18 @@ impl Cell {
     }
 }
 
-/// The ways of a group's flows, each with the delay that its hosts add to it, and for each flow which one is its; that is left out
-/// where all have the first.
+/// The ways of a group's flows, each with the delay that its hosts add to it; the pairs of its sending hosts, of which there are
+/// `senders`, and these ways; and for each flow which pair is its, which is left out where all have the first.
 fn ways<'a>(
     reader: &mut Reader<'_>,
     name: &str,
     traffic: &Traffic,
     found: &'a [Route],
-) -> (Vec<(&'a Route, Span)>, Vec<u32>) {
-    let (mut ways, mut of_flows) = (Vec::new(), Vec::new());
-    let mut known: HashMap<(usize, Span), u32> = HashMap::new();
+    senders: u64,
+) -> (Vec<(&'a Route, Span)>, Vec<Ends>, Vec<u32>) {
+    let (mut ways, mut pairs, mut of_flows) = (Vec::new(), Vec::new(), Vec::new());
+    let mut known_ways: HashMap<(usize, Span), u32> = HashMap::new();
+    let mut known_pairs: HashMap<Ends, u32> = HashMap::new();
     let mut told = false;
     let count = traffic.flows();
     for flow in 0..count.max(1) {
@@ -332,20 +331,24 @@ fn ways<'a>(
             let help = format!("write {} or more, or shorten the path", route.rtt);
             reader.wrong(&["traffic", name, "rtt"], message, help);
         }
-        let way = *known.entry((place, rtt)).or_insert_with(|| {
+        let way = *known_ways.entry((place, rtt)).or_insert_with(|| {
             ways.push((route, rtt.saturating_sub(route.rtt)));
             ways.len() as u32 - 1
         });
-        of_flows.push(way);
-        // Without lists and ranges all are alike.
-        if traffic.listed() == 1 {
+        let ends = (flow % senders, way);
+        of_flows.push(*known_pairs.entry(ends).or_insert_with(|| {
+            pairs.push(ends);
+            pairs.len() as u32 - 1
+        }));
+        // With one sending host and no lists and ranges all are alike.
+        if traffic.listed() == 1 && senders == 1 {
             break;
         }
     }
-    if ways.len() == 1 {
+    if pairs.len() == 1 {
         of_flows.clear();
     }
-    (ways, of_flows)
+    (ways, pairs, of_flows)
 }
 
 /// How a group's connections are set up, with Linux's defaults for what the lab leaves out.

@@ -1,13 +1,18 @@
-//! Sending hosts that groups share, and their network cards.
+//! Sending hosts that groups share, and their network cards. A name may stand for several equal hosts, over which the flows of a
+//! group go in turn.
 
 use crate::diagnostic::suggest;
 use crate::limits;
 use crate::reader::{Reader, bad_name};
+use crate::traffic::Traffic;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Rate, Span};
-use weir_fabric::{Card, Change, Link, Shaper};
+use weir_fabric::{Card, Change, Link, Network, Shaper};
+
+/// Most hosts that one name stands for.
+const MOST_HOSTS: u64 = 1000;
 
 /// The network card of a host: what all that the host sends passes first.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -15,6 +20,10 @@ use weir_fabric::{Card, Change, Link, Shaper};
 pub(crate) struct Nic {
     /// How fast it sends.
     pub(crate) rate: Rate,
+    /// How many equal hosts the name stands for, each with a card of its own; by default one. The flows of a group (where they arrive at
+    /// random, their sources) go over them in turn. They are called NAME-1, NAME-2 and so on, and so are the links of their cards.
+    #[serde(default = "one")]
+    pub(crate) hosts: u64,
     /// Largest IP packet that it sends or takes; by default the largest that all links on the paths of its groups carry.
     #[serde(default)]
     pub(crate) mtu: Option<Bytes>,
@@ -53,8 +62,103 @@ fn yes() -> bool {
     true
 }
 
+fn one() -> u64 {
+    1
+}
+
+/// The hosts that groups name, and what the network has of them so far.
+#[derive(Default)]
+pub(crate) struct Hosts {
+    cards: BTreeMap<String, Nic>,
+    /// For each name the nodes of its hosts; those that no flow needs are not there.
+    nodes: BTreeMap<String, Vec<usize>>,
+}
+
+impl Hosts {
+    /// The hosts of a lab, none of which is in the network.
+    pub(crate) fn read(reader: &mut Reader<'_>, groups: &[(String, Traffic)], network: &Network) -> Hosts {
+        let hosts = Hosts { cards: cards(reader), nodes: BTreeMap::new() };
+        hosts.check_used(reader, groups);
+        hosts.check_names(reader, groups, network);
+        hosts
+    }
+
+    /// How many hosts a name stands for.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        self.cards.get(name).map_or(1, |nic| nic.hosts.max(1))
+    }
+
+    /// The card of each host of a name.
+    pub(crate) fn card(&self, name: &str) -> Option<&Nic> {
+        self.cards.get(name)
+    }
+
+    /// The nodes of a name's hosts, as far as they are in the network.
+    pub(crate) fn nodes(&mut self, name: &str) -> &mut Vec<usize> {
+        self.nodes.entry(name.into()).or_default()
+    }
+
+    /// What the host of this number, from 0, is called.
+    pub(crate) fn name(&self, name: &str, number: u64) -> String {
+        if self.count(name) == 1 { name.into() } else { format!("{name}-{}", number + 1) }
+    }
+
+    /// Looks that each card belongs to a host of some group.
+    fn check_used(&self, reader: &mut Reader<'_>, groups: &[(String, Traffic)]) {
+        let hosts: Vec<&str> = groups.iter().filter_map(|(_, traffic)| traffic.host.as_deref()).collect();
+        for name in self.cards.keys().filter(|name| !hosts.contains(&name.as_str())) {
+            let help = match hosts[..] {
+                [] => format!("write host = \"{name}\" in the traffic groups that send by it"),
+                _ => suggest(name, hosts.iter().copied()),
+            };
+            reader.wrong(&["nic", name], format!("no traffic group has the host `{name}`"), help);
+        }
+    }
+
+    /// Whether this is what one of the hosts of a name is called.
+    fn is_one_of(&self, name: &str, host: &str) -> bool {
+        let number = match self.count(name) {
+            1 => Some(1),
+            _ => host.rsplit_once('-').and_then(|(_, number)| number.parse().ok()),
+        };
+        number.is_some_and(|number| {
+            (1..=self.count(name)).contains(&number) && self.name(name, number - 1) == host
+        })
+    }
+
+    /// Looks that hosts are called as nothing else is: no router, no host of a group's own, no other host and no flow.
+    fn check_names(&self, reader: &mut Reader<'_>, groups: &[(String, Traffic)], network: &Network) {
+        for (group, traffic) in groups {
+            if self.count(group) > 1 {
+                let message = format!("`{group}-1` would be a flow of the group `{group}` and a host");
+                reader.wrong(&["nic", group, "hosts"], message, "call the hosts otherwise than the group");
+            }
+            let Some(host) = &traffic.host else { continue };
+            let is = |what: String| (format!("`{host}` is {what}"), "choose another name".to_owned());
+            let own = || {
+                let own = host.ends_with("-sender") || host.ends_with("-receiver");
+                own.then(|| is("what a group's own host is called".into()))
+            };
+            let node = || {
+                let node = network.nodes.iter().find(|node| self.is_one_of(host, &node.name))?;
+                let message = format!("`{}` is a node of the network", node.name);
+                Some((message, "choose another name for the host".to_owned()))
+            };
+            let other = || {
+                let (several, _) = host.rsplit_once('-')?;
+                let count = self.count(several);
+                (count > 1 && self.is_one_of(several, host))
+                    .then(|| is(format!("one of the {count} hosts `{several}`")))
+            };
+            if let Some((message, help)) = bad_name("host", host).or_else(own).or_else(node).or_else(other) {
+                reader.wrong(&["traffic", group, "host"], message, help);
+            }
+        }
+    }
+}
+
 /// The cards of a lab, by the names of their hosts.
-pub(crate) fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
+fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
     let Some(cards) = reader.node(&["nic"]) else { return BTreeMap::new() };
     let Some(table) = cards.as_table() else {
         reader.wrong(
@@ -70,6 +174,11 @@ pub(crate) fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
         reader.name("host", &["nic", &name]);
         if let Some(nic) = reader.section::<Nic>(&["nic", &name]) {
             limits::rate(reader, &["nic", &name, "rate"], nic.rate);
+            if !(1..=MOST_HOSTS).contains(&nic.hosts) {
+                let message = format!("a name cannot stand for {} hosts", nic.hosts);
+                let help = format!("write a number from 1 to {MOST_HOSTS}");
+                reader.wrong(&["nic", &name, "hosts"], message, help);
+            }
             if let Some(mtu) = nic.mtu {
                 limits::mtu(reader, &["nic", &name, "mtu"], mtu);
             }
@@ -78,17 +187,6 @@ pub(crate) fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
         }
     }
     cards
-}
-
-/// Looks that each card belongs to a host of some group.
-pub(crate) fn check_used(reader: &mut Reader<'_>, cards: &BTreeMap<String, Nic>, hosts: &[&str]) {
-    for name in cards.keys().filter(|name| !hosts.contains(&name.as_str())) {
-        let help = match hosts {
-            [] => format!("write host = \"{name}\" in the traffic groups that send by it"),
-            hosts => suggest(name, hosts.iter().copied()),
-        };
-        reader.wrong(&["nic", name], format!("no traffic group has the host `{name}`"), help);
-    }
 }
 
 impl Nic {
@@ -119,18 +217,5 @@ impl Nic {
         let mut changes: Vec<Change> = self.schedule.iter().map(of).collect();
         changes.sort_by_key(|change| change.at);
         changes
-    }
-}
-
-/// Checks the name of a sending host: it may be that of no group's own hosts.
-pub(crate) fn check_name(reader: &mut Reader<'_>, group: &str, host: &str) {
-    let fault = bad_name("host", host).or_else(|| {
-        let own = host.ends_with("-sender") || host.ends_with("-receiver");
-        own.then(|| {
-            (format!("`{host}` is what a group's own host is called"), "choose another name".to_owned())
-        })
-    });
-    if let Some((message, help)) = fault {
-        reader.wrong(&["traffic", group, "host"], message, help);
     }
 }

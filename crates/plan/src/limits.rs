@@ -416,7 +416,8 @@ pub(crate) fn receivers(
         reader.wrong(&["traffic", name, "to"], message, help);
     }
     if role == Role::Command && pairs > 1 {
-        let key = if reader.has(&["traffic", name, "rtt"]) { "rtt" } else { "to" };
+        let keys = ["rtt", "to", "host"];
+        let key = keys.into_iter().find(|key| reader.has(&["traffic", name, key])).unwrap_or("flows");
         let message = "a command runs between one pair of hosts";
         reader.wrong(&["traffic", name, key], message, "write one value, and a group for each further pair");
     }

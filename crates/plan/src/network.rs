@@ -6,7 +6,7 @@
 use crate::bottleneck::Bottleneck;
 use crate::drawing::{Drawing, Drawn, directions, in_a_row, routers_in_a_row};
 use crate::graph;
-use crate::host::Nic;
+use crate::host::Hosts;
 use crate::limits::{self, LARGEST_MTU};
 use crate::reader::Reader;
 use crate::route::{Place, Route, Routes, Shape};
@@ -123,6 +123,7 @@ fn assemble(
         jitter: Span::ZERO,
         mtu: largest,
         card: None,
+        alike: None,
     };
     let mut network =
         Network { nodes: nodes.iter().map(node).collect(), links: Vec::new(), routes: Vec::new(), base_rtt };
@@ -134,14 +135,18 @@ fn assemble(
     (network, routes)
 }
 
+/// Where flows of a group run: the number of their sending host, from 0, and that of their way.
+pub(crate) type Ends = (u64, u32);
+
 /// Adds a group's hosts, for each of its ways a receiver unless a station stands there, and puts the delay that a way has beside
-/// its links on a host's access: the sender's where there is one way, otherwise the receivers'. `None` where a host that is shared
-/// does not fit.
+/// its links on a host's access: the sender's where there is one way, otherwise the receivers'. Answers a pair for each of `pairs`.
+/// `None` where a host that is shared does not fit.
 pub(crate) fn attach(
     network: &mut Network,
-    group: &str,
-    host: Option<(&str, Option<&Nic>)>,
+    hosts: &mut Hosts,
+    (group, host): (&str, Option<&str>),
     ways: &[(&Route, Span)],
+    pairs: &[Ends],
     jitter: HostJitter,
 ) -> Option<Vec<Pair>> {
     let slowest = ways.iter().map(|(route, _)| route.serialisation).max()?;
@@ -150,35 +155,45 @@ pub(crate) fn attach(
         HostJitter::Within(span) => span,
     };
     let (first, extra) = *ways.first()?;
+    if ways.iter().any(|(route, _)| route.from != first.from) {
+        return None;
+    }
     let by_sender = host.is_none() && ways.len() == 1 || first.to_station;
     let at_sender = if by_sender { halves(extra) } else { [Span::ZERO; 2] };
-    let sender = sender(network, group, host, first.from, at_sender, jitter)?;
-    let mut pairs = Vec::new();
-    for (number, (route, extra)) in (1..).zip(ways) {
-        if route.from != first.from {
-            return None;
+    let senders = match host {
+        Some(host) => {
+            let count = pairs.iter().map(|(sender, _)| sender + 1).max()?;
+            shared(network, hosts, host, count, first.from, at_sender, jitter)?
         }
-        let to = match route.to_station {
-            true => route.to,
-            false => {
-                let at_receiver = if by_sender { [Span::ZERO; 2] } else { halves(*extra) };
-                let end = if number == 1 { "receiver".into() } else { format!("receiver-{number}") };
-                let name = format!("{group}-{end}");
-                add_host(network, name, Span::ZERO, route.to, group, &end, at_receiver)
-            }
-        };
-        for node in [sender, to] {
+        None => {
+            let name = format!("{group}-sender");
+            vec![add_host(network, name, jitter, first.from, group, "sender", at_sender)]
+        }
+    };
+    let receiver = |(number, (route, extra)): (usize, &(&Route, Span))| match route.to_station {
+        true => route.to,
+        false => {
+            let at_receiver = if by_sender { [Span::ZERO; 2] } else { halves(*extra) };
+            let end = if number == 1 { "receiver".into() } else { format!("receiver-{number}") };
+            add_host(network, format!("{group}-{end}"), Span::ZERO, route.to, group, &end, at_receiver)
+        }
+    };
+    let receivers: Vec<usize> = (1..).zip(ways).map(receiver).collect();
+    let of_pair = |&(sender, way): &Ends| {
+        let ((route, extra), from, to) =
+            (ways[way as usize], senders[sender as usize], receivers[way as usize]);
+        for node in [from, to] {
             let mtu = &mut network.nodes[node].mtu;
             *mtu = route.mtu.min(*mtu);
         }
         // In a graph there may be several ways, so each group's is spelled out; elsewhere there is but one.
         if route.given {
             give_way(network, to, &route.links)?;
-            give_way(network, sender, &route.back)?;
+            give_way(network, from, &route.back)?;
         }
-        pairs.push(Pair { from: sender, to, rtt: route.rtt + *extra });
-    }
-    Some(pairs)
+        Some(Pair { from, to, rtt: route.rtt + extra })
+    };
+    pairs.iter().map(of_pair).collect()
 }
 
 /// What a delay there and back is each way.
@@ -187,33 +202,37 @@ fn halves(rtt: Span) -> [Span; 2] {
     [rtt - back, back]
 }
 
-/// The sending host of a group: a new one, or the one that other groups have under its name. `None` where that stands elsewhere.
-fn sender(
+/// So many hosts of a name that groups share: those that other groups have already, and new ones. `None` where they stand elsewhere.
+fn shared(
     network: &mut Network,
-    group: &str,
-    host: Option<(&str, Option<&Nic>)>,
+    hosts: &mut Hosts,
+    name: &str,
+    count: u64,
     router: usize,
     delays: [Span; 2],
     jitter: Span,
-) -> Option<usize> {
-    let shared = host.and_then(|(name, _)| network.nodes.iter().position(|node| node.name == name));
-    if let Some(sender) = shared {
-        let is_there = network.links.iter().any(|link| link.from == sender && link.to == router);
-        return is_there.then_some(sender);
+) -> Option<Vec<usize>> {
+    let known = hosts.nodes(name).clone();
+    let is_there = |&host: &usize| network.links.iter().any(|link| link.from == host && link.to == router);
+    if !known.first().is_none_or(is_there) {
+        return None;
     }
-    let Some((name, nic)) = host else {
-        return Some(add_host(network, format!("{group}-sender"), jitter, router, group, "sender", delays));
-    };
-    // A card that has a queue of its own spaces packets itself.
-    let jitter = if nic.is_some() { Span::ZERO } else { jitter };
-    let sender = add_host(network, name.to_owned(), jitter, router, name, "sender", delays);
-    if let Some(nic) = nic {
-        network.nodes[sender].card = Some(nic.card());
-        network.nodes[sender].mtu = nic.mtu.unwrap_or(LARGEST_MTU);
-        let out = network.links.len() - 2;
-        nic.fit(name, &mut network.links[out]);
+    for number in known.len() as u64..count {
+        let own = hosts.name(name, number);
+        // A card that has a queue of its own spaces packets itself.
+        let jitter = if hosts.card(name).is_some() { Span::ZERO } else { jitter };
+        let host = add_host(network, own.clone(), jitter, router, &own, "sender", delays);
+        if let Some(nic) = hosts.card(name) {
+            let node = &mut network.nodes[host];
+            node.card = Some(nic.card());
+            node.mtu = nic.mtu.unwrap_or(LARGEST_MTU);
+            node.alike = (hosts.count(name) > 1).then(|| name.to_owned());
+            let out = network.links.len() - 2;
+            nic.fit(&own, &mut network.links[out]);
+        }
+        hosts.nodes(name).push(host);
     }
-    Some(sender)
+    Some(hosts.nodes(name).clone())
 }
 
 /// The links of hosts carry what their hosts send and take, when all hosts are there.

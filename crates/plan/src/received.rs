@@ -4,6 +4,7 @@
 use crate::limits::{LONGEST_RUN, MOST_PERIODS, SHORTEST_SAMPLE};
 use crate::run::Run;
 use weir_base::Span;
+use weir_fabric::Node;
 
 /// Longest name of a run: the name of a folder, with the engine before it (NAME_MAX is 255).
 const LONGEST_ID: usize = 200;
@@ -21,7 +22,10 @@ impl Run {
             false => Err(format!("names a {what} {name:?}, which cannot be the name of one")),
         };
         named("run", &self.id, LONGEST_ID)?;
-        self.network.nodes.iter().try_for_each(|node| named("node", &node.name, LONGEST_NAME))?;
+        let names = |node: &'_ Node| {
+            node.alike.iter().chain([&node.name]).try_for_each(|name| named("node", name, LONGEST_NAME))
+        };
+        self.network.nodes.iter().try_for_each(names)?;
         self.network.links.iter().try_for_each(|link| named("link", &link.name, LONGEST_NAME))?;
         self.stations.iter().try_for_each(|station| named("station", &station.name, LONGEST_NAME))?;
         self.groups.iter().try_for_each(|group| named("group", &group.name, LONGEST_NAME))?;

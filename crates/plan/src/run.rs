@@ -91,7 +91,7 @@ pub struct Pair {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// The hosts between which its flows run: one pair, unless they differ in receiver or RTT. Never empty.
+    /// The hosts between which its flows run: one pair, unless they differ in sender, receiver or RTT. Never empty.
     pub pairs: Vec<Pair>,
     /// IP version of its hosts.
     #[serde(default, skip_serializing_if = "Ip::is_default")]

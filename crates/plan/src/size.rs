@@ -1,7 +1,7 @@
 //! How large a lab may be: far more than anyone has a use for, and little enough to be read and checked in seconds.
 
 use crate::diagnostic::{Fault, Origin};
-use crate::tree::{Item, Table};
+use crate::tree::{Item, Node, Table};
 use crate::vary::Level;
 
 /// Largest lab file, in bytes; each that it extends may be as large.
@@ -85,6 +85,12 @@ fn members(root: &Table) -> u64 {
     };
     let named = [&["traffic"][..], &["chain", "links"], &["graph", "links"]];
     let named: u64 = named.iter().filter_map(|path| Some(table(path)?.0.len() as u64)).sum();
-    let equal = [number("parking_lot", "bottlenecks"), number("star", "arms")];
+    let hosts = |nic: &Node| match nic.as_table()?.get("hosts")?.item {
+        Item::Integer(number) => u64::try_from(number).ok(),
+        _ => None,
+    };
+    let cards = table(&["nic"])
+        .map(|nics| nics.0.values().filter_map(|entry| hosts(&entry.value)).fold(0, u64::saturating_add));
+    let equal = [number("parking_lot", "bottlenecks"), number("star", "arms"), cards];
     equal.into_iter().flatten().fold(named, u64::saturating_add)
 }

@@ -51,8 +51,8 @@ pub(crate) struct Traffic {
     pub(crate) window_updates: Option<bool>,
     /// Which way the data flows.
     pub(crate) direction: Direction,
-    /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card. By default each group
-    /// has one of its own.
+    /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card, and `hosts` there makes
+    /// several of it. By default each group has one of its own.
     pub(crate) host: Option<String>,
     /// The base round-trip time of its flows, at least the path's own: the rest is delay between a host and its router. A time for
     /// all, a list that the flows go through in turn (`["10 ms", "40 ms"]`), or a range (`{ from = "10 ms", to = "100 ms" }`).

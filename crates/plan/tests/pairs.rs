@@ -100,6 +100,77 @@ fn hosts_send_no_larger_packets_than_their_paths_and_cards_carry() {
     assert_eq!(run.network.mtu(), Bytes::new(9000));
 }
 
+const SIX: &str = "[nic.capture]\nrate = \"100 Mbit/s\"\nhosts = 6\nmtu = \"1400 B\"\n";
+
+#[test]
+fn flows_go_over_the_hosts_of_a_name_in_turn_each_with_a_card_of_its_own() {
+    let run = run(&format!(
+        "{DUMBBELL}{SIX}[traffic.a]\nflows = 8\nhost = \"capture\"\n[traffic.b]\nflows = 2\nhost = \"capture\"\n"
+    ));
+    let from = |flow: usize| run.network.nodes[run.pair(flow).from].name.as_str();
+    let names: Vec<_> = (0..10).map(from).collect();
+    let six = ["capture-1", "capture-2", "capture-3", "capture-4", "capture-5", "capture-6"];
+    assert_eq!(names, [&six[..], &six[..2], &six[..2]].concat());
+    // Both groups have the same hosts, and each group a receiver.
+    let names: Vec<_> = run.network.nodes[2..].iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, [&six[..], &["a-receiver", "b-receiver"]].concat());
+    for name in six {
+        let (node, host) = (0..).zip(&run.network.nodes).find(|(_, node)| node.name == name).unwrap();
+        assert!(
+            host.card.is_some() && host.mtu == Bytes::new(1400) && host.alike.as_deref() == Some("capture")
+        );
+        let card = run.network.links.iter().find(|link| link.from == node).unwrap();
+        assert_eq!((card.name.as_str(), card.rate.unwrap().mbit_per_sec()), (name, 100.0));
+    }
+    assert_eq!(run.instrumented_links().count(), 2 + 6);
+}
+
+#[test]
+fn hosts_that_no_flow_needs_are_not_made() {
+    let run = run(&format!("{DUMBBELL}{SIX}[traffic.a]\nflows = 2\nhost = \"capture\"\n"));
+    assert_eq!(run.instrumented_links().count(), 2 + 2);
+}
+
+#[test]
+fn hosts_and_rtts_are_gone_through_side_by_side() {
+    let run = run(&format!(
+        "{DUMBBELL}{SIX}[traffic.a]\nflows = 12\nhost = \"capture\"\nrtt = [\"10 ms\", \"20 ms\", \"30 ms\", \"40 ms\"]\n"
+    ));
+    assert_eq!(rtts(&run), [10, 20, 30, 40, 10, 20, 30, 40, 10, 20, 30, 40]);
+    let hosts: Vec<_> = (0..12).map(|flow| run.pair(flow).from - run.pair(0).from).collect();
+    assert_eq!(hosts, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+    let pairs: Vec<_> = run.flows.iter().map(|flow| flow.pair).collect();
+    assert_eq!(pairs, (0..12).collect::<Vec<_>>());
+}
+
+#[test]
+fn sources_of_drawn_flows_go_over_the_hosts_of_a_name() {
+    let web = "workload = { kind = \"web\", load = \"6 Mbit/s\", size = \"3 kB\" }";
+    let run = run(&format!("{DUMBBELL}{SIX}[traffic.a]\nhost = \"capture\"\nflows = 6\n{web}\n"));
+    // 5000 flows, a sixth from each host, with a standard deviation of 29.
+    for host in 0..6 {
+        let flows = run.flows.iter().filter(|flow| flow.pair == host).count();
+        assert!(flows.abs_diff(833) < 120, "{flows} from {host}");
+    }
+}
+
+#[test]
+fn what_several_hosts_cannot_be_is_told() {
+    let told = |text: &str| read(&format!("{DUMBBELL}{text}")).unwrap_err();
+    let none = told(&SIX.replace("= 6", "= 0").replace("[nic", "[traffic.a]\nhost = \"capture\"\n[nic"));
+    assert!(none.contains("a name cannot stand for 0 hosts") && none.contains("from 1 to 1000"), "{none}");
+    let command = told(&format!(
+        "{SIX}[traffic.a]\nhost = \"capture\"\nflows = 2\nworkload = {{ kind = \"command\", run = \"true\" }}\n"
+    ));
+    assert!(command.contains("one pair of hosts"), "{command}");
+    let flow = told(&format!("{SIX}[traffic.capture]\nhost = \"capture\"\nflows = 2\n"));
+    assert!(flow.contains("`capture-1` would be a flow of the group `capture` and a host"), "{flow}");
+    let one = told(&format!("{SIX}[traffic.a]\nhost = \"capture\"\n[traffic.b]\nhost = \"capture-6\"\n"));
+    assert!(one.contains("`capture-6` is one of the 6 hosts `capture`"), "{one}");
+    let router = told("[traffic.a]\nhost = \"left\"\n");
+    assert!(router.contains("`left` is a node of the network"), "{router}");
+}
+
 #[test]
 fn what_contradicts_itself_is_told() {
     let told = |text: &str| read(text).unwrap_err();

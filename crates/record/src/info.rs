@@ -28,7 +28,8 @@ pub struct RunInfo {
     pub windows: Vec<WindowInfo>,
     /// Length of a sample period.
     pub sample: Span,
-    /// The link whose queue the run's own metrics are about: the slowest measured link that a group's data cross.
+    /// The link whose queue the run's own metrics are about: the slowest measured link that a group's data cross, where links that
+    /// stand side by side are taken together.
     pub bottleneck: Option<u32>,
     /// All links, measured or not.
     pub links: Vec<LinkInfo>,
@@ -139,6 +140,10 @@ pub struct RouteInfo {
     /// known beforehand, or where the group has several routes.
     #[serde(default)]
     pub ceiling: Option<Rate>,
+    /// What all flows of the group together can have at most: `rate`, but where they have several routes, whose slowest links may stand
+    /// side by side. None where that is not known beforehand.
+    #[serde(default)]
+    pub together: Option<Rate>,
 }
 
 impl RouteInfo {

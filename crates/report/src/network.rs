@@ -1,8 +1,12 @@
 //! The network of a lab as a small drawing, and below it what each link is: rate, delay, queue, and everything else that was
 //! set. What is not the same in all runs is said to vary.
 
+#[cfg(test)]
+mod tests;
+
 use crate::html::escape;
 use crate::sentence::spelled;
+use std::borrow::Cow;
 use std::fmt::Write;
 use weir_plan::{Link, Run};
 
@@ -19,15 +23,15 @@ const MARGIN: usize = 70;
 pub(crate) fn network(runs: &[Run]) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let mut html = drawing(first);
-    let links: Vec<&Link> = first.instrumented_links().map(|(_, link)| link).collect();
+    let links = shown(first);
     let mut list = String::new();
     for link in &links {
         let others =
             || runs.iter().filter_map(|run| run.network.links.iter().find(|other| other.name == link.name));
         let _ = write!(
             list,
-            "<div><dt>link {}</dt><dd>{}</dd></div>",
-            escape(&link.name),
+            "<div><dt>{}</dt><dd>{}</dd></div>",
+            escape(&listed(first, link)),
             escape(&words(link, others))
         );
     }
@@ -59,6 +63,37 @@ pub(crate) fn network(runs: &[Run]) -> String {
         false => list,
     };
     html
+}
+
+/// The measured links; of those that leave equal hosts the first.
+fn shown(run: &Run) -> Vec<&Link> {
+    let is_first =
+        |link: &&Link| equal(run, link.from).is_none_or(|(_, nodes)| nodes.first() == Some(&link.from));
+    run.instrumented_links().map(|(_, link)| link).filter(is_first).collect()
+}
+
+/// The nodes that are equal to one, with it, and what they are called together. None of a node that is the only one of its kind.
+fn equal(run: &Run, node: usize) -> Option<(&str, Vec<usize>)> {
+    let nodes = &run.network.nodes;
+    let alike = nodes.get(node)?.alike.as_ref()?;
+    let equal = |node: &usize| nodes[*node].alike.as_ref() == Some(alike);
+    Some((alike, (0..nodes.len()).filter(equal).collect()))
+}
+
+/// What a link is called in the list.
+fn listed(run: &Run, link: &Link) -> String {
+    match equal(run, link.from) {
+        Some((name, nodes)) if nodes.len() > 1 => format!("links {name}-1 to {name}-{}", nodes.len()),
+        _ => format!("link {}", link.name),
+    }
+}
+
+/// What a node is called in the drawing, or the link of the card of one.
+fn drawn<'a>(run: &'a Run, node: usize, name: &'a str) -> Cow<'a, str> {
+    match equal(run, node) {
+        Some((alike, nodes)) if nodes.len() > 1 => format!("{} × {alike}", nodes.len()).into(),
+        _ => name.into(),
+    }
 }
 
 /// The base RTT of a group's flows, or the shortest and the longest.
@@ -143,9 +178,10 @@ fn default_of<T: std::str::FromStr + Clone>(config: &T, name: &str) -> T {
     name.parse().unwrap_or_else(|_| config.clone())
 }
 
-/// The nodes at the ends of measured links in columns by their distance from the first, and a line for each pair of links.
+/// The nodes at the ends of measured links in columns by their distance from the first, and a line for each pair of links. Equal hosts
+/// are drawn once.
 fn drawing(run: &Run) -> String {
-    let links: Vec<&Link> = run.instrumented_links().map(|(_, link)| link).collect();
+    let links = shown(run);
     let mut columns: Vec<(usize, usize)> = Vec::new();
     let Some(first) = links.first() else { return String::new() };
     columns.push((first.from, 0));
@@ -198,7 +234,7 @@ fn drawing(run: &Run) -> String {
             };
             format!("<text x=\"{x}\" y=\"{y}\">{name}</text>")
         };
-        svg += &label(&link.name, y - 7, true);
+        svg += &label(&drawn(run, link.from, &link.name), y - 7, true);
         svg += &back.map_or(String::new(), |back| label(&links[back].name, y + 17, false));
     }
     for (node, _) in &columns {
@@ -208,7 +244,7 @@ fn drawing(run: &Run) -> String {
             svg,
             "<circle cx=\"{x}\" cy=\"{y}\" r=\"6\"/><text class=\"node\" x=\"{x}\" y=\"{}\">{}</text>",
             y + 24,
-            escape(name)
+            escape(&drawn(run, *node, name))
         );
     }
     svg + "</svg>\n"

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use weir_base::{Span, Time};
 use weir_engine::{Engine, Outcome, Watch};
 use weir_plan::Lab;
-use weir_record::Records;
+use weir_record::{PacketEvent, Records};
 use weir_sim::Simulator;
 
 /// A path of 100 Mbit/s and 20 ms, and two groups on the host `dtn`, whose card sends 10 Mbit/s and queues ten packets.
@@ -120,4 +120,68 @@ fn what_a_class_refuses_stays_unsent_and_classes_come_and_go_by_schedule() {
         let read = read(flow, from, to);
         assert!(read.abs_diff(expected) <= 4 * 1448, "{flow} from {from} s: {read}");
     }
+}
+
+/// When the first packets of six flows reach a link of 1 Gbit/s behind this card, in microseconds, in order, with their flows.
+fn arrivals(card: &str) -> Vec<(u64, u32)> {
+    let (records, _) = run(&format!(
+        "format = 1\n[run]\nduration = \"5 ms\"\nsample = \"1 ms\"\npackets = true\nstart_jitter = \"0 s\"\n\
+         [dumbbell]\nrate = \"1 Gbit/s\"\nrtt = \"1 ms\"\n[nic.capture]\n{card}\n[traffic.a]\nflows = 6\nhost = \"capture\"\n\
+         workload = {{ kind = \"udp\", rate = \"1 Mbit/s\", packet = \"1500 B\" }}\n"
+    ));
+    let arrived = records.packets.iter().filter(|it| it.link == 0 && it.fate == PacketEvent::Arrived);
+    let mut arrived: Vec<_> = arrived.map(|it| (it.at.as_nanos() / 1_000, it.flow)).collect();
+    arrived.sort_unstable();
+    arrived
+}
+
+#[test]
+fn packets_of_six_cards_arrive_together_and_those_of_one_card_of_their_rate_one_after_the_other() {
+    // 1500 bytes take 120 us at 100 Mbit/s and 20 us at 600.
+    let six = [0, 1, 2, 3, 4, 5].map(|flow| (120, flow));
+    assert_eq!(arrivals("rate = \"100 Mbit/s\"\nhosts = 6"), six);
+    let one = [0, 1, 2, 3, 4, 5].map(|flow| (20 * (u64::from(flow) + 1), flow));
+    assert_eq!(arrivals("rate = \"600 Mbit/s\""), one);
+    // Flows 0, 2 and 4 share the first of two hosts.
+    let two = [(120, 0), (120, 1), (240, 2), (240, 3), (360, 4), (360, 5)];
+    assert_eq!(arrivals("rate = \"100 Mbit/s\"\nhosts = 2"), two);
+}
+
+#[test]
+fn an_application_over_several_hosts_keeps_its_frames_together() {
+    let ensembles = |card: &str| {
+        let (records, _) = run(&format!(
+            "format = 1\n[run]\nduration = \"10 s\"\nstart_jitter = \"0 s\"\n[dumbbell]\nrate = \"1 Gbit/s\"\nrtt = \"20 ms\"\n\
+             [nic.capture]\n{card}\n[traffic.a]\nflows = 6\nhost = \"capture\"\n\
+             workload = {{ kind = \"ensembles\", size = \"25 KiB\" }}\n"
+        ));
+        let read = |flow: u32| -> u64 {
+            records.flows.iter().filter(|it| it.flow == flow).map(|it| it.read_bytes).sum()
+        };
+        [0, 1, 2, 3, 4, 5].map(read)
+    };
+    // A barrier holds the flows: each is at most the frames of its send buffer ahead of the others.
+    let read = ensembles("rate = \"10 Mbit/s\"\nhosts = 6");
+    let (least, most) = (read.iter().min().unwrap(), read.iter().max().unwrap());
+    assert!(most - least <= 25 * 1024, "{read:?}");
+    // 1448 of 1500 bytes of 10 Mbit/s each, less the handshake and the first rounds.
+    assert!((11_700_000..12_067_000).contains(least), "{read:?}");
+}
+
+#[test]
+fn cards_that_stand_side_by_side_are_taken_together() {
+    let info = |rate: &str| {
+        let text = format!(
+            "format = 1\n[dumbbell]\nrate = \"{rate}\"\nrtt = \"20 ms\"\n[nic.capture]\nrate = \"100 Mbit/s\"\nhosts = 6\n\
+             [traffic.a]\nflows = 6\nhost = \"capture\"\n"
+        );
+        let run = Lab::from_str(&text, "hosts.toml", Path::new("."), &[]).unwrap().runs().remove(0);
+        let info = weir_engine::run_info("sim", &run);
+        let route = &info.groups[0].route;
+        let [rate, together] = [route.rate, route.together].map(|rate| rate.unwrap().mbit_per_sec());
+        (info.links[info.bottleneck.unwrap() as usize].name.clone(), rate, together)
+    };
+    assert_eq!(info("150 Mbit/s"), ("down".into(), 100.0, 150.0), "six cards are faster");
+    assert_eq!(info("1 Gbit/s"), ("capture-1".into(), 100.0, 600.0));
+    assert_eq!(info("50 Mbit/s"), ("down".into(), 50.0, 50.0));
 }

@@ -1,7 +1,8 @@
-//! The events of packets at a link, for an observer, and the packets that were dropped or lost.
+//! The events of packets at a link, for an observer; the packets that were dropped or lost, and those that have left hosts' cards.
 
 use crate::wire::Wire;
-use weir_base::Time;
+use std::collections::VecDeque;
+use weir_base::{FlowId, Time};
 
 /// What happened to a packet at a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,15 +47,21 @@ pub trait Observer<P> {
     fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time);
 }
 
-/// What all links share: the observer, if there is one, and the packets that were dropped or lost, if packets are reused.
+/// A packet that has left a host's card: its flow, its IP bytes, and when.
+pub(crate) type LeftCard = (FlowId, u32, Time);
+
+/// What all links share: the observer, if there is one, the packets that were dropped or lost, if packets are reused, and those that have
+/// left hosts' cards.
 pub(crate) struct Around<P> {
     pub(crate) observer: Option<Box<dyn Observer<P> + Send>>,
     pub(crate) discarded: Vec<P>,
+    /// Packets that have left the queues of hosts' cards since the hosts were last told.
+    pub(crate) left_cards: VecDeque<LeftCard>,
 }
 
 impl<P> Default for Around<P> {
     fn default() -> Around<P> {
-        Around { observer: None, discarded: Vec::new() }
+        Around { observer: None, discarded: Vec::new(), left_cards: VecDeque::new() }
     }
 }
 
@@ -65,6 +72,12 @@ impl<P: Wire> Around<P> {
         if let Some(observer) = &mut self.observer {
             observer.packet(link, packet, event, now);
         }
+    }
+
+    /// A packet leaves a host's card.
+    #[inline]
+    pub(super) fn leave_card(&mut self, packet: &P, now: Time) {
+        self.left_cards.push_back((packet.flow(), packet.wire_length(), now));
     }
 
     /// Keeps a packet that was dropped or lost, if packets are reused.

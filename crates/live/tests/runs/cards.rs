@@ -65,8 +65,29 @@ pub(crate) fn what_the_kernel_lacks_is_refused() {
         lab(&format!("{DUMBBELL}[nic.dtn]\nrate = \"50 Mbit/s\"\n[traffic.a]\nhost = \"dtn\"\n{bulk}"));
     let told = refusal(&without);
     assert!(told.contains("write shaper = \"kernel\" in [nic.dtn], or use `--on sim`"), "{told}");
+    let of_several = lab(&format!(
+        "{DUMBBELL}[nic.capture]\nhosts = 2\nrate = \"50 Mbit/s\"\n[traffic.a]\nhost = \"capture\"\nflows = 2\n{bulk}"
+    ));
+    let told = refusal(&of_several);
+    assert!(told.contains("the host capture-1 has a card") && told.contains("in [nic.capture]"), "{told}");
     let exact = "workload = { kind = \"udp\", rate = \"4 Mbit/s\" }\n";
     assert!(refusal(&card(TBF, exact)).contains("write source = \"socket\""));
     let overhead = r#"{ kind = "tbf", overhead = "0 B" }"#;
     assert!(refusal(&card(overhead, bulk)).contains("overhead of 0 B; it counts 14 B"));
+}
+
+pub(crate) fn each_of_several_hosts_has_its_own() {
+    let run = lab(&format!(
+        "{}[nic.capture]\nrate = \"8 Mbit/s\"\nhosts = 2\nshaper = \"kernel\"\n\
+         [traffic.a]\nhost = \"capture\"\nflows = 4\ncc = \"newreno\"\nworkload = {{ kind = \"ensembles\", size = \"20 KiB\" }}\n",
+        DUMBBELL.replace("10 Mbit/s", "100 Mbit/s")
+    ));
+    let (tally, outcome) = go(&run);
+    // One application drives the four flows from two namespaces: no frame begins before all have taken the one before.
+    let read = [0, 1, 2, 3].map(|flow: usize| tally.flows[flow].sum.read_bytes);
+    assert!(read.iter().all(|read| *read >= 20 * 1024), "{read:?}");
+    for host in ["capture-1", "capture-2"] {
+        let sent = outcome.environment["shaped_packets"][host]["sent"].as_u64().unwrap();
+        assert!(sent > (read[0] + read[1]).min(read[2] + read[3]) / 1500 / 2, "{host}: {sent}");
+    }
 }

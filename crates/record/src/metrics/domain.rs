@@ -101,7 +101,8 @@ impl View<'_> {
             let group = self.info.flows[flow].group;
             if rates.last().is_none_or(|(last, _)| *last != group) {
                 let way = &self.info.groups.get(group as usize)?.route;
-                rates.push((group, way.rate.filter(|_| !way.duplicates)?));
+                let most = if level == super::Level::Flow { way.rate } else { way.together };
+                rates.push((group, most.filter(|_| !way.duplicates)?));
             }
         }
         let sum: f64 = rates.iter().map(|(_, rate)| rate.mbit_per_sec()).sum();

@@ -31,6 +31,7 @@ fn run() -> RunInfo {
             back: Span::from_millis(10),
             duplicates: false,
             ceiling: Some(Rate::from_bits_per_sec(9_600_000)),
+            together: Some(Rate::from_mbit_per_sec(10)),
         },
         drawn: false,
         deadline: None,
@@ -469,7 +470,7 @@ fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
     // Group a reads 75,000 bytes each 100 ms: 6 Mbit/s over a way that carries 4. It began with the run, 200 ms before the
     // window of 800 ms, so what had waited may come too: 4 x 1.25.
     let (mut info, mut records) = (run(), records());
-    info.groups[0].route.rate = Some(Rate::from_mbit_per_sec(4));
+    info.groups[0].route.together = Some(Rate::from_mbit_per_sec(4));
     records.links.iter_mut().for_each(|link| link.counters.lost = 0);
     let invalid = RunSummary::new(&info, &records, None).invalid;
     assert_eq!(
