@@ -17,12 +17,12 @@ use weir_record::Distribution;
 
 /// `nobody` on every Linux system.
 const NOBODY: u32 = 65534;
-/// Said to the process that runs as an ordinary user.
+/// Argument of the process that runs as an ordinary user.
 const AS_USER: &str = "--as-user";
 /// Echoes of one measurement, and the pause between them.
 const ECHOES: u16 = 500;
 const PAUSE: Span = Span::from_millis(5);
-/// What makes the whole measurement invalid.
+/// Findings of `weir doctor` that make the whole measurement invalid.
 const DECISIVE: [&str; 3] = ["clock lateness", "foreign load", "steal"];
 
 type Failure = Box<dyn std::error::Error>;
@@ -67,7 +67,7 @@ const BARS: [Bar; 9] = [
     },
 ];
 
-/// Measured too, without a bound.
+/// Values that are measured too, without a bound.
 const REPORTED: [(&str, &str); 5] = [
     ("1 Gbit/s: lateness p50, us", "gigabit.p50"),
     ("1 Gbit/s: lateness p99, us", "gigabit.p99"),

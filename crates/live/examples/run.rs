@@ -1,4 +1,4 @@
-//! Runs one lab live and prints what came out of it, without reports or files: for a quick look while working on the engine.
+//! Runs one lab live and prints its outcome, without reports or files: for a quick look while working on the engine.
 //!
 //!     cargo run -p weir-live --example run -- LAB [PATH=VALUE]...
 

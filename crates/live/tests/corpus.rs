@@ -8,7 +8,7 @@ mod sliq_host;
 
 use weir_base::Random;
 
-/// Checks all inputs of a folder; how many there are.
+/// Checks all inputs of a folder. Returns how many there are.
 fn checked(folder: &str, check: fn(&[u8])) -> usize {
     let mut count = 0;
     for entry in std::fs::read_dir(format!("../../fuzz/corpus/{folder}")).unwrap() {

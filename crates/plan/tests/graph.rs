@@ -1,4 +1,4 @@
-//! Graphs, parking lots and stars: what they become, and which ways their groups take.
+//! Graphs, parking lots and stars: the networks that they become, and the paths of their groups.
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::path::Path;
@@ -20,13 +20,13 @@ fn node(run: &Run, index: usize) -> &str {
     &run.network.nodes[index].name
 }
 
-/// The names of the links that packets for this host are told to take.
+/// The names of the links on the route of packets to this host.
 fn way(run: &Run, host: usize) -> Vec<&str> {
     let way = run.network.routes.iter().find(|way| way.to == host).unwrap();
     way.links.iter().map(|&link| run.network.links[link].name.as_str()).collect()
 }
 
-/// A group's way there and back.
+/// A group's path there and back.
 fn ways<'a>(run: &'a Run, group: &str) -> (Vec<&'a str>, Vec<&'a str>) {
     let group = run.groups.iter().find(|other| other.name == group).unwrap();
     (way(run, group.pairs[0].to), way(run, group.pairs[0].from))
@@ -130,7 +130,7 @@ fn ways_there_and_back_may_differ() {
         "{PHONE}[traffic.sat]\nfrom = 'server'\nto = 'phone'\nvia = ['satellite']\n\
          [traffic.mixed]\nfrom = 'server'\nto = 'phone'\nvia = ['isp']\nback = ['lte', 'core']\n"
     ));
-    // What leads one way only cannot be the way back: that is the shortest.
+    // A one-way link cannot be the path back, which is then the shortest one.
     let (there, back) = ways(&run, "sat");
     assert_eq!(there, ["hosting", "satellite", "wifi"]);
     assert_eq!(back, ["wifi-up", "dsl-up", "hosting-up"]);
@@ -202,7 +202,7 @@ fn a_parking_lot_is_a_chain_of_equal_links_and_groups_pass_all_or_the_one_they_s
     assert_eq!((at("first-sender-out"), at("first-receiver-out")), ("n0", "n1"));
     assert_eq!((at("last-sender-out"), at("last-receiver-out")), ("n2", "n3"));
     assert_eq!((at("against-sender-out"), at("against-receiver-out")), ("n2", "n1"));
-    // There is but one way between two places, so none is given.
+    // There is only one path between two places, so no route is given.
     assert!(run.network.routes.is_empty());
 }
 
@@ -239,7 +239,7 @@ fn hosts_speak_ipv4_unless_the_run_or_their_group_says_otherwise() {
     let run = only(&format!("{net}[run]\nip = 6\n[traffic.a]\n[traffic.b]\nip = 4\n"));
     assert_eq!((run.groups[0].ip, run.groups[1].ip), (Ip::V6, Ip::V4));
     assert_eq!((Ip::V4.header(), Ip::V6.header()), (20, 40));
-    // What is as it always was is not written down.
+    // Defaults are not written down.
     let text = serde_json::to_string(&run).unwrap();
     assert_eq!((text.matches("\"ip\":6").count(), text.matches("\"ip\"").count()), (1, 1));
     assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);

@@ -1,5 +1,5 @@
-//! Labs that were made to do harm: files without end, rows of labs, more of everything than anyone has a use for, escape
-//! sequences. Each is refused at once, with its place. What is checked in more than linear time does not end here.
+//! Labs that were made to do harm: files without end, chains of labs, absurd numbers of everything, escape sequences. Each is
+//! refused at once, with its place. A check that takes more than linear time does not end here.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fmt::Write;
@@ -20,7 +20,7 @@ fn refused_file(path: &Path) -> Diagnostics {
     Lab::load(path, &[]).expect_err("it was accepted")
 }
 
-/// So many lines, each made from its number.
+/// `count` lines, each made from its number.
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(line).collect()
 }
@@ -144,7 +144,7 @@ fn a_tree_of_many_values_and_names_is_checked_in_linear_time() {
         values("s")
     );
     assert!(refused(&text).to_string().contains("2500000000 cells"));
-    // A name of a megabyte is near to none of the same length.
+    // A name of a megabyte is similar to no other of the same length.
     let long = |letter: &str| letter.repeat(1_000_000);
     let text = format!("{HEAD}[traffic.a]\n[vary]\n'{}' = 1\n[only]\n'{}' = 'x'\n", long("a"), long("b"));
     let shown = refused(&text).to_string();

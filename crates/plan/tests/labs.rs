@@ -127,7 +127,7 @@ fn the_agreement_lab_has_eighteen_cells_of_five_repeats() {
     assert_eq!(runs[89].id, "100mbit_reno-v-cubic_pie_r5");
 }
 
-/// Editors check lab files by the schema: what it refuses there must be wrong.
+/// Editors check lab files against the schema: whatever it refuses there must be wrong.
 #[test]
 fn the_json_schema_accepts_every_lab_and_profile_and_refuses_what_is_wrong() {
     let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());

@@ -1,4 +1,4 @@
-//! What the settings of a link become.
+//! The links that settings become.
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use weir_base::{Bytes, Rate, Span};
 use weir_fabric::{Distribution, GilbertElliott, Jitter, Loss, Wifi};
 use weir_plan::{Lab, Link, Outage};
 
-/// A lab beside these files, whose links say this.
+/// A lab with these files beside it, whose links have these settings.
 fn load(link: &str, files: &[(&str, &str)], settings: &[&str]) -> Lab {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {

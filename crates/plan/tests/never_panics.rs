@@ -21,7 +21,7 @@ const LABS: [&str; 6] = [
      [traffic.t]\nfrom = \"a\"\nto = \"h\"\nvia = [\"x\", \"b\"]\nback = [\"y\"]\n",
 ];
 
-/// Pieces that a person, or a bad day, might put anywhere.
+/// Pieces that may end up anywhere by mistake.
 const PIECES: [&str; 16] = [
     "\"",
     "'",

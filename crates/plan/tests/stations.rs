@@ -1,4 +1,4 @@
-//! Stations in lab files: where they stand, what they are, and that a run holds all of it.
+//! Stations in lab files: their places, kinds and parameters, all of which a run holds.
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use weir_plan::{Lab, Run};

@@ -1,4 +1,4 @@
-//! What a lab's settings become: the tree and its order, names, seeds, networks and defaults.
+//! The tree that a lab's settings become: its order, names, seeds, networks and defaults.
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::path::Path;
@@ -76,7 +76,7 @@ fn cells_of_one_repeat_share_their_seed_and_repeats_do_not() {
     assert_eq!(runs[0].flows, runs[2].flows);
     assert_ne!(runs[0].seed, runs[1].seed);
     assert_ne!(runs[0].flows[0].start, runs[1].flows[0].start);
-    // A seed that every reader of JSON sees whole.
+    // A seed that every reader of JSON reads exactly.
     assert!(runs.iter().all(|run| run.seed < 1 << 53));
 }
 
@@ -109,7 +109,8 @@ fn a_dumbbell_is_two_measured_links_and_four_access_links_for_each_group() {
     assert_eq!((link("down").delay, link("up").delay), (Span::from_millis(10), Span::from_millis(10)));
     assert_eq!((link("down").queue.name(), link("up").queue.name()), ("pie", "pie"));
     assert_eq!((node(link("down").from), node(link("down").to)), ("left", "right"));
-    // The group that sends up has its sender at the right; what its base RTT is longer lies at the sender, half each way.
+    // The group that sends up has its sender at the right. The excess of its base RTT lies at the sender, half in each
+    // direction.
     assert_eq!(
         (link("b-sender-out").from, link("b-sender-out").to),
         (run.groups[1].pairs[0].from, link("down").to)
@@ -287,7 +288,7 @@ fn a_source_without_extends_is_the_text_itself_with_its_name() {
     let lab = load(&text);
     assert_eq!(lab.source(), text.replace("format = 1\n", "format = 1\nname = \"test\"\n"));
     assert_eq!(load("format=1\nname='x'\ndumbbell={rate='1 Mbit/s',rtt='1 ms'}\ntraffic.a={}").name(), "x");
-    // A name that a file may have and a lab may not is made to fit.
+    // A file name that a lab's name may not be is adapted.
     let odd = Lab::from_str(&text, "my lab (2).toml", Path::new("."), &[]).unwrap();
     assert_eq!(odd.name(), "my-lab--2-");
 }

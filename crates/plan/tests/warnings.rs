@@ -1,4 +1,4 @@
-//! What a plan warns of, and thresholds that a queue cannot have.
+//! Warnings of a plan, and thresholds that a queue cannot have.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use weir_plan::Lab;

@@ -1,5 +1,6 @@
-//! What `weir circuit send --json` told of transfers, as a table: from the second second or the ninth round trip on, whichever is later, each
-//! second is to have 99 % of the circuit's ceiling, with nothing refused, retransmitted or lost. `scripts/circuits` runs it.
+//! The reports of `weir circuit send --json` as a table. From the second second or the ninth round trip on, whichever is later,
+//! each second is to have 99 % of the circuit's ceiling, with nothing refused, retransmitted or lost. `scripts/circuits` runs
+//! it.
 //!
 //! The folder holds a file of lines for each transfer, called ORDER_PATH_RATE_RTT.jsonl; the round trip is the path's, in milliseconds.
 
@@ -9,7 +10,7 @@ use std::path::Path;
 
 /// The share that each second is to have.
 const ENOUGH: f64 = 0.99;
-/// Round trips after which the window of a receiver, which begins with 64 KiB and doubles, is no bound any more.
+/// Round trips after which a receiver's window, which begins with 64 KiB and doubles, no longer limits the rate.
 const ROUNDS: f64 = 9.0;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What belongs to a build and not to its values.
+/// Keys that depend on the build and are no values.
 const OWN: [&str; 1] = ["weir_version"];
 
 fn main() -> Result<ExitCode, Failure> {
@@ -53,7 +53,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The labs below a folder; profiles are none.
+/// The labs below a folder, without profiles.
 fn find_labs(folder: &Path, labs: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
@@ -83,7 +83,7 @@ fn run(weir: &str, lab: &Path, out: &Path) -> Option<Value> {
     serde_json::from_slice(&summary).ok()
 }
 
-/// What a comparison has found.
+/// The result of a comparison.
 struct Found<'a> {
     equal: u64,
     /// By key: how many values differ, and the first of them.

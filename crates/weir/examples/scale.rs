@@ -1,10 +1,10 @@
-//! What a large tree costs beside its cells, and how quickly its report opens: `make scale` runs it and keeps what it prints as
-//! `docs/scale.md`.
+//! The cost of a large tree beyond its cells, and how quickly its report opens: `make scale` runs it and keeps what it prints
+//! as `docs/scale.md`.
 //!
-//! The cells of `benches/five-thousand.toml` are run three ways, one after the other and over again, so that a machine
-//! that is slower for a while is so for all of them: on all cores at once with their records thrown away; the same with their
-//! records written in the form that the tree keeps, sixty-four runs a shard; and by the whole program, with plan, summary
-//! and report. A cell without records has no result, so both sums are told.
+//! The cells of `benches/five-thousand.toml` are run three ways, in turns, so that a machine that is slower for a while is so
+//! for all of them: on all cores with their records discarded; the same with their records written in the tree's form,
+//! sixty-four runs a shard; and by the whole program, with plan, summary and report. A cell without records has no result, so
+//! both sums are given.
 //!
 //!     cargo run --release --example scale -- target/release/weir /tmp/five-thousand
 
@@ -109,7 +109,7 @@ fn simulate(run: &Run) -> Result<Records, String> {
     Ok(records)
 }
 
-/// Does something with each shard of the runs, on so many threads.
+/// Calls `each` with each shard of the runs, on this many threads.
 fn side_by_side(
     runs: &[Run],
     threads: usize,

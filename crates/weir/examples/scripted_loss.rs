@@ -1,5 +1,5 @@
-//! Lays the two engines' answers to the same losses side by side, as a table in Markdown: retransmissions and timeouts, the
-//! window after recovery, completion. Reads a result folder of `labs/scripted-loss.toml`.
+//! Compares the two engines' answers to the same losses, as a table in Markdown: retransmissions and timeouts, the window after
+//! recovery, completion. Reads a result folder of `labs/scripted-loss.toml`.
 //!
 //!     cargo run --release --example scripted_loss -- results/scripted-loss
 
@@ -12,7 +12,7 @@ use weir_record::FlowEventKind;
 struct Answer {
     retransmissions: u64,
     timeouts: Option<u64>,
-    /// The threshold that the last reduction left: the window with which recovery ends. None without a reduction.
+    /// The threshold that the last reduction left: the window with which recovery ends. `None` without a reduction.
     after_recovery: Option<f64>,
     seconds: Option<f64>,
 }

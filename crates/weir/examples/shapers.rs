@@ -1,16 +1,16 @@
-//! `labs/agreement-shapers.toml` on both engines: rates behind each shaper, and what it refused, side by side. `scripts/agreement` runs it on
-//! the result folder.
+//! `labs/agreement-shapers.toml` on both engines: rates behind each shaper, and the packets that it refused, side by side.
+//! `scripts/agreement` runs it on the result folder.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
-/// Within what rates agree, and the shares of packets that were refused.
+/// Bounds within which rates, and the shares of refused packets, agree.
 const RATES: f64 = 0.01;
 const REFUSED: f64 = 0.02;
 
-/// What one engine has measured in a cell: rates by name, and the share of packets refused, each of all repeats.
+/// The measurements of one engine in a cell: rates by name, and the share of packets refused, each of all repeats.
 #[derive(Default)]
 struct Measured {
     rates: BTreeMap<String, Vec<f64>>,
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (engine, shaper) = (text(&run["engine"])?, text(&run["params"]["shaper"])?);
         let cell = cells.entry(shaper.clone()).or_default().entry(engine.clone()).or_default();
         let number = |value: &Value| value.as_f64().ok_or("a number is missing");
-        // Connections to one bucket share it as chance has it; a class belongs to one group.
+        // Connections to one bucket share it by chance; a class belongs to one group.
         match shaper.starts_with("HTB") {
             true => {
                 for group in run["groups"].as_array().ok_or("no groups")? {
@@ -91,7 +91,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What has this key, wherever it is in a document.
+/// All values with this key, wherever they are in a document.
 fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     match value {
         Value::Object(object) => {

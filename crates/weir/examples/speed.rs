@@ -1,6 +1,6 @@
-//! How fast the simulator is: runs the labs of `benches/` with the program itself, whole process, and prints a table in
-//! Markdown. Wall time is the best of several runs, since machines are shared; instructions, where valgrind is there, are
-//! the same on every run and are what must not regress.
+//! Measures the speed of the simulator: runs the labs of `benches/` with the program itself, whole process, and prints a table
+//! in Markdown. Wall time is the best of several runs, since machines are shared; instructions, if valgrind is there, are the
+//! same on every run and must not regress.
 //!
 //!     cargo run --release --example speed -- target/release/weir > docs/speed.md
 

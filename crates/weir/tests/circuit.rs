@@ -1,4 +1,4 @@
-//! `weir circuit` as people call it: plans, reservations, and what it refuses.
+//! `weir circuit` on the command line: plans, reservations, and refusals.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn circuit(arguments: &str) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// What it refuses, with status 2 and nothing on stdout.
+/// The error of a refused command, with status 2 and nothing on stdout.
 fn refusal(arguments: &str) -> String {
     let (status, out, err) = circuit(arguments);
     assert_eq!((status, out.as_str()), (2, ""), "{arguments}: {err}");
@@ -124,7 +124,7 @@ fn what_cannot_be_reserved_is_refused_and_leaves_no_file() {
 fn the_planned_lab_has_the_planners_numbers() {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/circuits-weir/planned.toml");
     let lab = std::fs::read_to_string(lab).unwrap();
-    // What Linux's own buffers are where a plan asks for less.
+    // Linux's own buffers, which count if a plan asks for less.
     let (least_send, least_receive) = (4u64 << 20, 6u64 << 20);
     for rate in ["100 Mbit/s", "200 Mbit/s", "1 Gbit/s", "10 Gbit/s"] {
         for rtt in ["0.3 ms", "10 ms", "50 ms", "350 ms"] {

@@ -1,5 +1,5 @@
-//! `weir circuit send` and `serve`, over loopback: files arrive whole, interrupted transfers go on, what is damaged on the way is sent
-//! again, and what a stranger or a careless sender asks for is refused.
+//! `weir circuit send` and `serve`, over loopback: files arrive whole, interrupted transfers go on, blocks that are damaged on
+//! the way are retransmitted, and what strangers or careless senders ask for is refused.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod hosts;
@@ -47,7 +47,7 @@ fn an_interrupted_transfer_goes_on_with_the_blocks_that_are_missing_or_wrong() {
     let serving = place.serve(&[]);
     let contents = bytes(3 * BLOCK + 5);
     let file = place.file("data", &contents);
-    // The first and the third block are there; in the second a byte is wrong; the last is not there.
+    // The first and the third block are there; the second has a wrong byte; the last is missing.
     let mut part = contents[..3 * BLOCK].to_vec();
     part[BLOCK + 77] ^= 1;
     fs::write(place.path("in/data.weir-part"), part).unwrap();

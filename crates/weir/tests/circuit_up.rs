@@ -1,6 +1,6 @@
-//! Circuits that are set up in network namespaces: what is there, what transfers get, what is refused, and that everything is as it was
-//! afterwards, also when weir is killed. Where circuits cannot be set up the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a
-//! failure. Ten kills as an ordinary test, as many as WEIR_KILLS says by hand.
+//! Circuits in network namespaces: what is set up, what transfers get, what is refused, and that everything is restored
+//! afterwards, also when weir is killed. Where circuits cannot be set up the tests skip and say so; with WEIR_REQUIRE_LIVE=1
+//! that is a failure. Ten kills as an ordinary test, as many as WEIR_KILLS says by hand.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
@@ -15,7 +15,7 @@ use weir_live::namespace::{Namespace, set_sysctl, sysctl};
 use weir_shaper::{Counters, Handle};
 use weir_shaper::{Device, Snapshot};
 
-/// What all circuits of these tests have in common.
+/// Arguments of all circuits in these tests.
 const COMMON: &str = "--device v0 --card 10gbit --rtt 2ms --for 1h";
 
 /// A sender with the device `v0`, a receiver with 10.1.0.2 and 10.2.0.2, and a file of reservations.
@@ -27,7 +27,7 @@ struct Place {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// What circuits change.
+/// The state that circuits change.
 #[derive(Debug, PartialEq)]
 struct State {
     shapers: Snapshot,
@@ -58,7 +58,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Place {
-    /// `None` where it cannot be made. One at a time: the control's name is the same for the whole system.
+    /// `None` if the namespaces cannot be made. One at a time: the control's name is the same for the whole system.
     fn new() -> Option<Place> {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +125,7 @@ impl Place {
         serde_json::from_str(&self.done(arguments)).unwrap()
     }
 
-    /// What is there now; the command before may have been killed.
+    /// The state now; the command before may have been killed.
     fn state(&self) -> State {
         let reservations = self.json("list --all --json");
         let look = || (Device::open("v0").unwrap().snapshot().unwrap(), sysctl("ipv4.tcp_wmem"));
@@ -193,7 +193,7 @@ fn what_cannot_be_set_up_is_refused_and_changes_nothing() {
         assert!(told.contains(why), "{arguments}: {told}");
         assert_eq!(place.state(), before, "{arguments}");
     }
-    // A reservation that was refused since the same one is there must not cost that.
+    // A refused reservation must not cost the equal one that exists.
     let fixed = "up --no-control --to 10.4.0.0/24 --rtt 2ms --device v0 --card 10gbit --rate 1gbit --from 2020-01-01T10:00Z \
                  --until 2100-01-01T10:00Z";
     place.done(fixed);
@@ -217,7 +217,7 @@ fn somebody_elses_shaper_is_left_alone_or_put_back() {
     place.done("down 1");
     place.done("cancel 1");
     assert_eq!(place.state(), before);
-    // Taken off by hand meanwhile: the circuit is down, and what there is now stays.
+    // The shaper was removed by hand meanwhile: the circuit is down, and the present discipline stays.
     place.done(&format!("{up} --replace"));
     place.inside(|| run("tc qdisc replace dev v0 root handle 6: bfifo limit 5000"));
     let by_hand = place.inside(|| Device::open("v0").unwrap().snapshot().unwrap());
@@ -252,7 +252,7 @@ fn an_ordinary_user_is_told_what_needs_what() {
     }
 }
 
-/// Sends so many bytes to an address under weir's control, and returns how many arrived.
+/// Sends this many bytes to an address with weir's control, and returns how many arrived.
 #[cfg(feature = "kernel")]
 fn transfer(place: &Place, address: &str, bytes: usize) -> usize {
     use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt::set_tcp_congestion};
@@ -388,7 +388,7 @@ fn one_command_plans_a_circuit_sends_over_it_and_takes_it_down() {
     assert!(weir_kernel::circuits().is_err(), "the control has gone with the circuit");
 }
 
-/// Runs a command and kills it at a random time, up to a little after it would have ended. Whether it was still running.
+/// Runs a command and kills it at a random time, up to a little after its usual end. Returns whether it was still running.
 fn kill(place: &Place, arguments: &str, takes: Duration, random: &mut Random) -> bool {
     let mut victim = place
         .inside(|| place.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
@@ -405,7 +405,7 @@ fn whatever_is_killed_the_next_command_restores() {
     let Some(place) = Place::new() else { return };
     let kills = std::env::var("WEIR_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut random = Random::stream(std::process::id().into(), "kills");
-    // With the control where it can be loaded; a first time, so that it is known how long things take.
+    // With the control if it can be loaded. The first run is not killed and shows how long the command takes.
     let trial = place.weir(&format!("up --to 10.9.0.0/24 --rate 1mbit {COMMON}"));
     let control = if trial.status.success() { "" } else { "--no-control" };
     if trial.status.success() {

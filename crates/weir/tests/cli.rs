@@ -1,5 +1,4 @@
-//! The contract of the command line: what it writes, what it refuses and with which status, and that one seed gives one
-//! result.
+//! The contract of the command line: its output, its refusals and their status, and that one seed gives one result.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
@@ -207,7 +206,7 @@ fn names_are_listed_and_described() {
     }
     let pie = text(&place.weir(&["describe", "pie"]).stdout);
     assert!(pie.contains("RFC 8033") && pie.contains("target") && pie.contains("15 ms"), "{pie}");
-    // An enumeration's values are told, and what is not there is not taken for a metric.
+    // An enumeration's values are listed, and an unknown name is not taken for a metric.
     let dualpi2 = text(&place.weir(&["describe", "dualpi2"]).stdout);
     assert!(dualpi2.contains("\"rfc9332\"") && dualpi2.contains("\"thesis\""), "{dualpi2}");
     let prague = text(&place.weir(&["describe", "prague"]).stdout);
@@ -260,7 +259,7 @@ fn every_command_explains_itself_with_an_example() {
     }
 }
 
-/// The lab with so many repeats of so many seconds: twice as many runs.
+/// The lab with this many repeats of this many seconds: twice as many runs.
 fn many(repeats: u32, seconds: u32) -> String {
     LAB.replace("repeats = 2", &format!("repeats = {repeats}")).replace("'4 s'", &format!("'{seconds} s'"))
 }
@@ -277,7 +276,7 @@ fn a_large_lab_is_kept_in_shards_that_every_command_reads() {
     assert!(one == tree(&place.path("two")), "with one job and with two");
     let shards = fs::read_dir(place.path("one/runs")).unwrap().count();
     assert_eq!(shards, 4, "202 runs in shards of 64");
-    // The report that grew while the lab ran is the one that is made from the records afterwards.
+    // The report that grew while the lab ran equals the one that is made from the records afterwards.
     let output = place.weir(&["report", "two"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(one == tree(&place.path("two")), "summary and pages from the records");
@@ -391,7 +390,7 @@ fn a_study_is_reproduced_and_its_claims_are_judged() {
     assert_eq!(status(&output), 1);
     assert!(text(&output.stdout).contains("0 of 1 claims hold, 1 fails."), "{}", text(&output.stdout));
     assert!(place.path("results/reproduce-full/study/one/runs/sim-r2").is_dir());
-    // A lab that goes its own way is not judged.
+    // A lab that does not extend the study's profile is not judged.
     fs::write(place.path("labs/study/two.toml"), LAB).unwrap();
     let output = reproduce(&[]);
     assert_eq!(status(&output), 2);

@@ -1,4 +1,4 @@
-//! Labs, names and machines that mean harm, or cannot help it: escape sequences, commands, a limit of processes.
+//! Labs, names and machines that do harm, on purpose or not: escape sequences, commands, a limit of processes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -38,7 +38,7 @@ fn told(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned()
 }
 
-/// Whether there is something that a terminal obeys beside line feeds.
+/// Whether the text holds a control character, other than line feeds, that a terminal obeys.
 fn commands_a_terminal(text: &str) -> bool {
     text.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}')
 }
@@ -137,11 +137,11 @@ fn a_yes_at_a_terminal_lets_commands_run_and_anything_else_does_not() {
     assert!(place.path("was-here").exists());
 }
 
-/// Runs the lab where so many processes and threads are allowed to a user of its own. As root that is one who has none yet; an
-/// ordinary user has other processes, so that the first is one too many.
+/// Runs the lab as a user with this limit of processes and threads. As root the user has no other processes; an ordinary user
+/// has some already, so that the first one is too many.
 fn with_processes(place: &Place, processes: u32) -> Output {
     fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    // Copied by a process of its own: a file that this one writes is busy while a child of another test holds it open.
+    // A separate process makes the copy: a file that this process writes is busy while a child of another test holds it open.
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_weir")).arg(place.path("weir")).status().unwrap();
     assert!(copied.success());
     let limit = format!("--nproc={processes}:{processes}");
@@ -167,7 +167,7 @@ fn a_limit_of_processes_is_told_with_advice_and_fewer_threads_do() {
     if !is_root() {
         return;
     }
-    // Two: the one that waits for Ctrl-C, and the one that does everything.
+    // Two threads: one waits for Ctrl-C, and one does everything else.
     for processes in [2, 3] {
         let output = with_processes(&Place::with("[traffic.a]\n"), processes);
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));

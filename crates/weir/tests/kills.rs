@@ -1,6 +1,6 @@
-//! Nothing finished is lost, whatever kills weir: `run`, `report`, `run --rerun` and `run --rerun --only` are killed at
-//! random moments (SIGKILL), what is there is read, and the same command, given again, must end with the bytes of a folder
-//! in which nothing was ever killed. Ten kills as an ordinary test, as many as WEIR_KILLS says by hand (`make soak`).
+//! Nothing finished is lost, whatever kills weir: `run`, `report`, `run --rerun` and `run --rerun --only` are killed at random
+//! moments (SIGKILL), the folder is read, and the same command, given again, must end with the bytes of a folder in which
+//! nothing was ever killed. Ten kills as an ordinary test, as many as WEIR_KILLS says by hand (`make soak`).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use weir_base::Random;
 use weir_engine::Results;
 
-/// Every so many kills are of the lab that is kept in shards, which takes ten times as long.
+/// One kill in this many is of the lab that is kept in shards, which takes ten times as long.
 const SHARDED: usize = 5;
 
-/// A lab, what never was killed of it with each of two seeds, and the folder in which commands are killed.
+/// A lab, its results without kills for each of two seeds, and the folder in which commands are killed.
 struct Story {
     place: Place,
     /// How many runs the lab has.
@@ -50,7 +50,7 @@ impl Story {
         Story { place, runs: 2 * repeats, whole, takes, holds: 0 }
     }
 
-    /// Kills a command at a moment that is drawn; false when it had ended before.
+    /// Kills a command at a random moment; false if it had ended before.
     fn kill(&self, command: &[&str], random: &mut Random) -> bool {
         let mut child =
             self.place.command(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -61,7 +61,7 @@ impl Story {
         hit
     }
 
-    /// The runs that a reader finds in a folder, and their seeds; none where there are no results yet.
+    /// The runs that a reader finds in a folder, and their seeds; empty if there are no results yet.
     fn read(&self, folder: &str) -> (HashSet<String>, HashSet<u64>) {
         let path = self.place.path(folder);
         if !path.join("lab.toml").is_file() && !path.join(".weir-rerun/complete.json").is_file() {
@@ -72,7 +72,7 @@ impl Story {
         runs.map(|run| (run.file.id.clone(), run.file.run.seed)).unzip()
     }
 
-    /// The folder is as if nothing had ever been killed in it.
+    /// Asserts that the folder is as if nothing had ever been killed in it.
     fn is_whole(&self, folder: &str, seed: usize) {
         let mut files = tree(&self.place.path(folder));
         let notes = files.iter().position(|(path, _)| path == Path::new("notes.txt"));
@@ -109,7 +109,7 @@ impl Story {
         assert_eq!(there.len(), self.runs, "a whole set");
         assert!(seeds == before || seeds.is_disjoint(&before), "of one lab");
         let staged = if seeds == before { self.read("out/.weir-rerun").0 } else { there };
-        // Killed when all was in its place, it is done; given again it would be another rerun.
+        // If it was killed after all was in place, the rerun is done; the command given again would be another rerun.
         let is_done = seeds != before && !self.place.path("out/.weir-rerun").exists();
         if !is_done {
             let told = self.place.done(&command);

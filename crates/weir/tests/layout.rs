@@ -20,7 +20,7 @@ const LAB: &str = "format = 1\nname = 'busy'\ntitle = 'Something of everything'\
     [vary]\n'dumbbell.queue' = ['dualpi2', 'fq-codel', { kind = 'tail-drop', limit = '200 packets' }]\n\
     'dumbbell.rtt' = ['10 ms', '40 ms']\n";
 
-/// What is wrong with a page, as a list of texts in `found`.
+/// A script that collects the faults of a page, as a list of texts in `found`.
 const CHECKS: &str = r#"
 const found = [];
 const say = (what, node) => found.push(`${what}: ${node.tagName} ${(node.getAttribute('class') || '')} "${(node.textContent || '').trim().slice(0, 50)}"`);
@@ -88,7 +88,7 @@ ids.filter((id, i) => ids.indexOf(id) !== i).forEach((id) => found.push(`the id 
 parent.postMessage({ name: window.name, found: found.slice(0, 12) }, '*');
 "#;
 
-/// Opens a page in six frames: three widths, light and dark. Gives what is wrong in each.
+/// Opens a page in six frames: three widths, light and dark. Returns the faults in each.
 fn checked(browser: &Path, page: &Path, part: &str) -> Vec<String> {
     let html = std::fs::read_to_string(page).unwrap();
     let theme = "<script>document.documentElement.dataset.theme = window.name.split(' ')[1];</script>";

@@ -1,5 +1,5 @@
-//! `scripts/deps`, which the Makefile asks before it builds: on machines that are made up of a folder with a few programs, one of which
-//! stands for apt-get.
+//! `scripts/deps`, which the Makefile asks before it builds, on mock machines: folders with a few programs, one of which stands
+//! for apt-get.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// What each package brings, as `apt-get` of the machine installs it; libraries are what its `pkg-config` finds.
+/// The content of each package as the machine's `apt-get` installs it; a library is a file that its `pkg-config` finds.
 const PACKAGES: [(&str, &str); 9] = [
     ("gcc", "cc"),
     ("clang", "clang"),
@@ -38,7 +38,7 @@ impl Machine {
         machine.add("id", &format!("echo {user}"));
         let cases: String =
             PACKAGES.iter().map(|(package, brings)| format!("{package}) echo {brings};; ")).collect();
-        // A program that only has to be there is an empty file; what pkg-config finds is one that ends in .pc.
+        // A program that only has to exist is an empty file; one that pkg-config finds ends in .pc.
         machine.add(
             "apt-get",
             &format!(
@@ -65,7 +65,7 @@ impl Machine {
         fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Runs it with the machine's programs alone; its status and what it said.
+    /// Runs `scripts/deps` with the machine's programs alone. Returns its status and its output.
     fn deps(&self, target: &str, required: bool) -> (i32, String, String) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/deps");
         let mut command = Command::new("/bin/sh");
@@ -78,7 +78,7 @@ impl Machine {
         (output.status.code().unwrap(), out, err)
     }
 
-    /// What apt-get was asked to install.
+    /// The packages that apt-get was asked to install.
     fn installed(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         let installs = log.lines().filter(|line| line.starts_with("install "));

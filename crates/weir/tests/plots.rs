@@ -1,4 +1,4 @@
-//! `weir plot` draws what a result holds, in both formats, and says what can be asked for where it cannot.
+//! `weir plot` draws a result in both formats, and says what can be plotted if a request cannot be.
 #![allow(clippy::unwrap_used, reason = "what is not as expected fails the test")]
 
 mod place;

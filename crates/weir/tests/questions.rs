@@ -1,7 +1,7 @@
-//! Twenty questions with known answers. Each names a lab in `questions/`, and the number or the sentence that the terminal,
-//! the index, the comparison or a run's page must show. The bounds follow from the lab by hand; a number must moreover be
-//! the one that `summary.json` has of that very link, class or group. Beside them, every number of every index is held
-//! against the summary: none may be another link's or class's.
+//! Twenty questions with known answers. Each names a lab in `questions/`, and the number or the sentence that the terminal, the
+//! index, the comparison or a run's page must show. The bounds follow from the lab by hand; a number must also equal the one
+//! that `summary.json` has for this very link, class or group. In addition every number of every index is compared with the
+//! summary: none may belong to another link or class.
 //!
 //! Pages are read in headless Chromium; without one the test says that it skips (`WEIR_REQUIRE_CHROMIUM=1` makes that a
 //! failure).
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where a number stands: a link, a class of its packets, or a group.
+/// The owner of a number: a link, a class of its packets, or a group.
 #[derive(Clone, Copy)]
 enum Of {
     Link(&'static str),
@@ -36,7 +36,7 @@ enum Answer {
     Compare(&'static str, &'static str, Of, &'static str),
     /// The page of the first run has this text.
     Run(&'static str),
-    /// It has not.
+    /// The page of the first run does not have this text.
     NotOnRun(&'static str),
 }
 
@@ -88,7 +88,7 @@ fn weir(args: &[&str], folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a page shows: what `script` leaves in `found`, as JSON. `part` stands after the `#`.
+/// The content of a page: the JSON that `script` leaves in `found`. `part` stands after the `#`.
 fn read(browser: &Path, page: &Path, part: &str, script: &str) -> Value {
     let html = std::fs::read_to_string(page).unwrap();
     let copy = page.with_file_name("asked.html");
@@ -128,7 +128,7 @@ const INDEX: &str = "const found = { h1: document.querySelector('h1').textConten
 const WORDS: &str =
     "const found = { h1: document.querySelector('h1').textContent, text: document.body.innerText };";
 
-/// A lab that was run, and what its pages show.
+/// A lab that was run, and the content of its pages.
 struct Asked {
     folder: PathBuf,
     terminal: String,
@@ -163,7 +163,7 @@ impl Asked {
         cells[cell].clone()
     }
 
-    /// The mean over the repeats of what the summary has for a number of the index; none of what it does not have.
+    /// The mean over the repeats of the summary's value for a number of the index; `None` if the summary has none.
     fn known(&self, cell: usize, of: Of, metric: &str) -> Option<f64> {
         let (name, part) = match metric {
             "delay" => ("queue_delay_ms", "mean"),
@@ -271,7 +271,8 @@ fn check(asked: &Asked, browser: &Path, answer: &Answer) -> Result<(), String> {
     }
 }
 
-/// Every number of the index that the summary has too is that of its own link, class or group.
+/// The numbers of the index that the summary has too, but that are not those of their own link, class or group; none if all is
+/// right.
 fn no_number_is_anothers(asked: &Asked) -> Vec<String> {
     let mut wrong = vec![];
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! What the commands make of result folders that are not complete, in use, damaged, or from somebody else.
+//! Commands on result folders that are not complete, in use, damaged, or from somebody else.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod place;
@@ -17,7 +17,7 @@ fn with_results() -> Place {
     place
 }
 
-/// The same with the file of a description changed, and without its checksum: what a forger would send.
+/// The same with a changed description of a run, without its checksum, as a forger would send it.
 fn forged(from: &str, to: &str) -> Place {
     let place = with_results();
     let folder = place.path("out/runs/sim-pie_r1");
@@ -47,7 +47,7 @@ fn a_part_of_a_tree_is_told_as_n_of_m_by_every_command() {
     assert!(place.done(&["export", "out"]).starts_with("2 of 4 runs exported to "));
     let compare = place.weir(&["compare", "out", "out"]);
     assert!(text(&compare.stderr).contains("2 of 4 runs"), "{}", text(&compare.stderr));
-    // Whole trees are told without a word of it.
+    // Complete trees cause no warning.
     place.done(&["run", "lab.toml", "--out", "out"]);
     assert!(place.done(&["report", "out"]).contains("\n4 runs. "));
     assert!(!fs::read_to_string(place.path("out/index.html")).unwrap().contains("Not complete"));
@@ -90,7 +90,7 @@ fn what_cannot_be_read_ends_every_command_with_the_name_of_the_file() {
         assert_eq!(status(&output), 2);
         assert!(text(&output.stderr).contains("--rerun"), "{}", text(&output.stderr));
         assert!(tree(&place.path("out")) == before);
-        // The way out that it names: the folder removed, the same command runs what is missing.
+        // The suggested way out: with the folder removed, the same command runs what is missing.
         fs::remove_dir_all(place.path("out/runs/sim-pie_r1")).unwrap();
         assert!(place.done(&["run", "lab.toml", "--out", "out"]).contains("1 runs, 3 kept"));
     }
@@ -155,7 +155,7 @@ fn after_a_lab_was_changed_the_old_folder_is_refused_and_each_change_is_told() {
     place.done(&["run", "lab.toml", "--no-report", "--out", "out", "--rerun"]);
 }
 
-/// Everything in a place but for what is in `out`.
+/// Everything in a place except what is in `out`.
 fn outside(place: &Place) -> Vec<String> {
     let files = tree(&place.path(""));
     let names = files.iter().map(|(path, bytes)| format!("{} {}", path.display(), bytes.len()));
@@ -195,7 +195,7 @@ fn links_in_received_results_are_not_written_through() {
         let _ = fs::remove_file(&from);
         symlink(to, from).unwrap();
     };
-    // Files that are links are replaced; where a folder is one, nothing is written.
+    // Files that are links are replaced; if a folder is a link, nothing is written.
     let profile = home.join(".profile");
     for file in
         ["index.html", "summary.json", ".weir-draft.index.html", "report/lab.js", "report/sim/pie_r1.html"]

@@ -34,7 +34,8 @@ fn sites_with_datagrams(transport: &str, station: &str, application: &str, sourc
     sites(station, application, &(group("there", "down") + &group("back", "up")))
 }
 
-/// What both kernels have handed to their applications: 300 datagrams each, three of which are lost on the way there.
+/// Asserts what both kernels have handed to their applications: 300 datagrams each, except three that are lost on the way
+/// there.
 fn assert_arrived(tally: &Tally, payload: u64, what: &str) {
     let read: Vec<u64> = tally.flows.iter().map(|flow| flow.sum.read_bytes).collect();
     assert!(read[0].is_multiple_of(payload) && (290..=297).contains(&(read[0] / payload)), "{what} {read:?}");
@@ -161,11 +162,11 @@ pub(crate) fn ensembles_wait_for_all_their_frames() {
     let messages = tally.flows.iter().flat_map(|flow| &flow.messages);
     let ensembles = messages.filter(|message| message.kind == MessageKind::Ensemble).count() as u64;
     assert!(ensembles > 10, "{ensembles}");
-    // What is read of a flow is the frames of all ensembles that are whole, and a part of those that are not.
+    // The bytes read of a flow are the frames of all whole ensembles, and a part of the others.
     for (flow, frame) in tally.flows.iter().zip([8000, 2000, 2000]) {
         assert!(flow.sum.read_bytes >= ensembles * frame, "{} of {ensembles}", flow.sum.read_bytes);
     }
-    // The barrier: no flow is ahead of the slowest by more than what send buffers of 1.5 round trips hold.
+    // The barrier: no flow is ahead of the slowest by more than its send buffer of 1.5 round trips holds.
     let frames = |flow: usize, frame: u64| tally.flows[flow].sum.read_bytes / frame;
     let all = [frames(0, 8000), frames(1, 2000), frames(2, 2000)];
     assert!(all.iter().all(|frames| frames - ensembles <= 30), "{all:?} of {ensembles}");

@@ -1,4 +1,4 @@
-//! Datagrams, and all of it over IPv6.
+//! Datagrams, and all transports over IPv6.
 
 use super::*;
 
@@ -39,7 +39,8 @@ pub(crate) fn a_transfer_over_ipv6() {
     if !has_ipv6() {
         return;
     }
-    // 1000 full segments: 1500 bytes less 40 of IPv6, 20 of TCP and 12 of timestamps. Nothing was lost, so none went twice.
+    // 1000 full segments: 1500 bytes less 40 of IPv6, 20 of TCP and 12 of timestamps. Nothing was lost, so none was
+    // retransmitted.
     let run = lab(&format!(
         "{DUMBBELL}[traffic.a]\nip = 6\ncc = \"newreno\"\nworkload = {{ kind = \"transfer\", size = \"1.428 MB\" }}\n"
     ));
@@ -50,7 +51,8 @@ pub(crate) fn a_transfer_over_ipv6() {
     let (_, down) = run.instrumented_links().next().unwrap();
     assert_eq!(down.name, "down");
     let sum = &tally.flows[0].sum;
-    // The data, and SYN, ACK of the handshake and FIN beside it; the kernel may send pieces of a segment at its writes' ends.
+    // The data, and SYN, ACK of the handshake and FIN in addition; the kernel may send pieces of a segment at the ends of its
+    // writes.
     assert!((1_500_000..1_515_000).contains(&sum.received_bytes), "{sum:?}");
     assert_eq!(sum.retransmitted, 0);
     assert!(sum.rtt_count > 0, "the taps read TCP behind an IPv6 header");

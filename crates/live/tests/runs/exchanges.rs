@@ -70,7 +70,7 @@ pub(crate) fn echoes_are_answered() {
     assert_eq!(lost, 2, "both dropped requests have run out of time");
 }
 
-/// A run, and what its links carried, by name, as captures in raw IP.
+/// A run, with a capture of a link in raw IP.
 fn captured(run: &Run, link: &str) -> (Tally, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("link.pcap");
@@ -112,8 +112,8 @@ pub(crate) fn marks_are_echoed() {
     let (tally, packets) = captured(&run, "up");
     let marks = tally.flows[0].sum.received_ce;
     assert!(marks > 20, "{marks} marks");
-    // Each echo tells of one mark or two (RFC 8257, section 3.2); a receiver of RFC 3168 says it again in each
-    // acknowledgement until the sender answers, one RTT later.
+    // Each echo reports one mark or two (RFC 8257, section 3.2); a receiver of RFC 3168 repeats it in each acknowledgement
+    // until the sender answers, one RTT later.
     let echoes = echoes(&packets);
     assert!((marks / 2..=marks).contains(&echoes), "{echoes} echoes of {marks} marks");
 }

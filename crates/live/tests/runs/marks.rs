@@ -1,4 +1,4 @@
-//! Codepoints: who sets them, who sees them, and what is answered.
+//! Codepoints: which ends set them, see them and answer them.
 
 use crate::{DUMBBELL, STEP, controls_can_be_loaded, go, go_with, lab};
 use weir_engine::{Capture, Engine, EngineError};

@@ -52,7 +52,7 @@ fn streams_share(seal: &str) {
         assert!(tally.flows[flow].events.iter().any(|(_, kind)| *kind == Completed), "{flow}");
     }
     assert!(tally.flows[2].messages.len() > 100, "{}", tally.flows[2].messages.len());
-    // What belongs to the connection itself is told of by the flow that began first.
+    // Samples of the connection itself belong to the flow that began first.
     assert!(!tally.flows[1].last.srtt.is_zero());
     assert_eq!(outcome.environment["ignored_frames"], 0, "nothing stray on the wire");
 }

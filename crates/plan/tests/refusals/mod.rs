@@ -1,4 +1,4 @@
-//! What is asked of a folder of broken labs: each is refused with a place and a suggestion.
+//! Checks of a folder of broken labs: each is refused with a place and a suggestion.
 
 use weir_plan::Diagnostics;
 

@@ -5,10 +5,10 @@ mod chromium;
 
 use std::path::Path;
 
-/// Opens so often.
+/// Number of openings.
 const TIMES: usize = 5;
 
-/// Seconds from the beginning of a page's opening until all its scripts have run and it answers, the median of some; none
+/// Seconds from the beginning of a page's opening until all its scripts have run and it answers, the median of several; `None`
 /// without a browser.
 ///
 /// # Errors
@@ -28,7 +28,7 @@ pub(crate) fn opened(page: &Path) -> Result<Option<f64>, String> {
         let output =
             chromium::command(&browser, profile.path(), "1280,1000", &address).output().map_err(text)?;
         let dom = String::from_utf8_lossy(&output.stdout);
-        // The last: the script itself stands in the page, too.
+        // The last match counts, since the script itself stands in the page too.
         let millis = dom.rsplit("<p id=\"opened\">").next().and_then(|rest| rest.split('<').next());
         let millis: Option<f64> = millis.and_then(|millis| millis.parse().ok());
         Ok(millis.ok_or("the page did not open")? / 1e3)

@@ -1,27 +1,27 @@
-//! What something costs: time on the wall, and of all processors.
+//! Measures costs: wall time, and time of all processors.
 
 use std::time::Instant;
 
-/// What something took, in seconds.
+/// The cost of some work, in seconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
-    /// On the wall.
+    /// Wall time.
     pub(crate) wall: f64,
-    /// Of all processors, in user and system, of this process and of those that it waited for.
+    /// Time of all processors, user and system, of this process and of the children that it waited for.
     pub(crate) cpu: f64,
 }
 
-/// Does something and tells what it took.
+/// Does some work and measures its cost.
 ///
 /// # Errors
-/// What went wrong.
+/// The error of the work.
 pub(crate) fn measured(what: impl FnOnce() -> Result<(), String>) -> Result<Cost, String> {
     let (began, before) = (Instant::now(), processor_seconds()?);
     what()?;
     Ok(Cost { wall: began.elapsed().as_secs_f64(), cpu: processor_seconds()? - before })
 }
 
-/// The median by wall, and the shortest and the longest.
+/// The measurements with the median, the shortest and the longest wall time.
 pub(crate) struct Median {
     pub(crate) median: Cost,
     pub(crate) least: f64,
@@ -29,7 +29,7 @@ pub(crate) struct Median {
 }
 
 impl Median {
-    /// Of one measurement at least.
+    /// The median of one measurement or more.
     pub(crate) fn of(mut all: Vec<Cost>) -> Median {
         all.sort_by(|a, b| a.wall.total_cmp(&b.wall));
         Median { median: all[all.len() / 2], least: all[0].wall, most: all[all.len() - 1].wall }

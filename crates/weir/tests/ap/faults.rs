@@ -1,12 +1,12 @@
-//! What a path does to packets: duplicates, reordering, losses, an outage of one way, and datagrams without a checksum. The right end
-//! stands for the other aggregation point, so that what arrives is known to the packet.
+//! Faults of a path: duplicates, reordering, losses, an outage of one direction, and datagrams without a checksum. The right
+//! end stands in for the other aggregation point, so that each packet that arrives is known.
 
 use crate::row::*;
 use std::net::UdpSocket;
 use weir_coord::Ticks;
 use weir_coord::header::{Echo, Flags, Prefix, Probe, Version};
 
-/// The payload of the other point's packet of this number.
+/// The payload of the other point's packet with this sequence number.
 fn from_the_path(sequence: u64) -> Vec<u8> {
     let mut payload = vec![0xcd; Version::One.length() + 100];
     let prefix =
@@ -18,7 +18,7 @@ fn from_the_path(sequence: u64) -> Vec<u8> {
     payload
 }
 
-/// Sends the other point's packets of these numbers, all of which reach the endpoint.
+/// Sends the other point's packets with these sequence numbers, all of which reach the endpoint.
 fn arrive(right: &UdpSocket, left: &UdpSocket, numbers: impl IntoIterator<Item = u64>) {
     for number in numbers {
         right.send_to(&from_the_path(number), (LEFT, PORT)).unwrap();
@@ -45,15 +45,15 @@ fn duplicates_and_reordering_are_no_losses_and_an_outage_is_counted_to_the_packe
     out(1);
     arrive(&right, &left, 100..110);
     assert_eq!(path(), [10, 0, 0]);
-    // Twice, and one that two later ones overtake.
+    // One packet arrives twice, and one is overtaken by two later ones.
     arrive(&right, &left, [110, 110, 105, 112, 113, 111, 114]);
     assert_eq!(path(), [15, 0, 0]);
-    // Three are missing, which the third later one makes certain.
+    // Three packets are missing; the third later packet makes that certain.
     arrive(&right, &left, [118, 119]);
     assert_eq!(path(), [17, 0, 0]);
     arrive(&right, &left, [120]);
     assert_eq!(path(), [18, 3, 0]);
-    // For 500 packets of ours nothing comes back, then the 621st.
+    // During 500 packets of ours nothing comes back, then comes packet 621.
     out(500);
     arrive(&right, &left, 621..625);
     assert_eq!(path(), [22, 503, 0]);

@@ -39,7 +39,7 @@ fn headers_are_rewritten_with_right_checksums_and_all_else_passes_as_it_was() {
         assert_eq!(udp[8 + length..], payload[length..], "behind the header nothing changes");
         assert_eq!(udp_sum(LEFT, RIGHT, &udp), 0, "packet {n}");
     }
-    // Packets that are no application's: an unknown port with what looks like a header, and one with a wrong checksum.
+    // Packets of no application: an unknown port with a payload that looks like a header, and one with a wrong checksum.
     let other = datagram(LEFT, RIGHT, OTHER, &sealed(&mut one, Flags::default()));
     let mut wrong = other.clone();
     wrong[6] ^= 0x55;
@@ -68,7 +68,7 @@ fn bundles_and_fragments_of_others_pass_whole() {
     listener.accept().unwrap().0.read_to_end(&mut arrived).unwrap();
     sending.join().unwrap();
     assert!(arrived == data);
-    // Of its 4 MB, most came as bundles of many segments: there are fewer frames than segments.
+    // Most of the 4 MB came as bundles of many segments: there are fewer frames than segments.
     let shown = row.shown(1);
     assert!(count(&shown, "local_received") < 4_000_000 / 1448, "{shown}");
     // 8,000 bytes in six fragments.
@@ -109,7 +109,7 @@ fn an_endpoint_is_told_of_the_path_and_hostile_ones_are_refused() {
     let mut forged = sealed(&mut own, Flags::default());
     forged[3] |= 0x80;
     refuse(&left, RIGHT, &forged);
-    // What the second point lets through comes from an endpoint without its own.
+    // Packets that the second point lets through come from an endpoint without a point of its own.
     left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
     let length = right.recv(&mut bytes).unwrap();
     assert!(peer.open(&bytes[..length], |_, _| {}).is_ok(), "the first to arrive is the one that may");
@@ -117,7 +117,7 @@ fn an_endpoint_is_told_of_the_path_and_hostile_ones_are_refused() {
     for name in ["refused_no_header", "refused_foreign", "refused_direction"] {
         assert_eq!(count(&after, name) - count(&before, name), 1, "{name}");
     }
-    // A packet that is to come back does so at once, with reports, and never reaches the other point.
+    // A reflected packet comes back at once, with reports, and never reaches the other point.
     left.send_to(&sealed(&mut own, Flags::REFLECT), (RIGHT, PORT)).unwrap();
     let length = left.recv(&mut bytes).unwrap();
     assert!(own.open(&bytes[..length], |_, _| {}).is_ok());
@@ -125,7 +125,7 @@ fn an_endpoint_is_told_of_the_path_and_hostile_ones_are_refused() {
     assert_eq!(count(&row.shown(2), "inbound"), 21);
 }
 
-/// So many packets each way between two points, 1 ms apart.
+/// Sends this many packets each way between two points, 1 ms apart. Returns how many arrived.
 fn exchange(sockets: [&UdpSocket; 2], endpoints: &mut [Endpoint; 2], packets: u32) -> u32 {
     let (mut bytes, mut arrived) = ([0; 2048], 0);
     sockets.iter().for_each(|socket| socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap());
@@ -152,7 +152,7 @@ fn a_point_that_is_killed_and_started_again_is_no_loss_to_the_other_one() {
         let mut endpoints = [endpoint(1, 0, version), endpoint(1, 0, version)];
         assert!(exchange([&left, &right], &mut endpoints, 200) > 300);
         west.kill();
-        // A wire that is not there carries nothing.
+        // A wire that does not exist carries nothing.
         assert_eq!(exchange([&left, &right], &mut endpoints, 20), 0);
         // The epoch is in seconds.
         std::thread::sleep(Duration::from_millis(1100));
@@ -213,7 +213,7 @@ fn the_devices_are_the_wires_alone_and_a_kill_leaves_nothing_behind() {
     assert_eq!((promiscuous(), names()), (0, false));
     let mut point = row.start(1, "");
     assert_eq!((promiscuous(), names()), (2, true));
-    // An address that comes later gets nothing while the point stands: the device's input is shut to the kernel.
+    // An address that is added later receives nothing while the point stands: the device's input is shut to the kernel.
     row.at(1, || run("ip address add 10.1.0.3/24 dev a"));
     let own = row.at(1, || socket(Ipv4Addr::new(10, 1, 0, 3), OTHER));
     let left = row.left(|| socket(LEFT, OTHER));

@@ -1,4 +1,4 @@
-//! Namespaces in a row, aggregation points in those between, and datagrams that endpoints send.
+//! Namespaces in a row, with aggregation points in the middle ones, and datagrams that endpoints send.
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use serde_json::Value;
@@ -14,12 +14,12 @@ use weir_live::namespace::{Namespace, set_sysctl};
 
 pub(crate) const LEFT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
-/// The applications' port, and one that is nobody's.
+/// The applications' port, and a port of no application.
 pub(crate) const PORT: u16 = 9000;
 pub(crate) const OTHER: u16 = 7000;
-/// How long a packet is awaited.
+/// Longest wait for a packet.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How long nothing must come for it to be sure that nothing comes.
+/// Silence after which no packet is expected any more.
 pub(crate) const QUIET: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(command: &str) {
@@ -57,7 +57,7 @@ pub(crate) fn apps(local: &str, remote: &str) -> String {
 }
 
 impl Row {
-    /// So many aggregation points between two endpoints; `None` where they cannot be made.
+    /// This many aggregation points between two endpoints; `None` if they cannot be made.
     pub(crate) fn new(points: usize) -> Option<Row> {
         if may_not() {
             return None;
@@ -140,7 +140,7 @@ impl Row {
         self.at(n, || self.command(arguments).output().unwrap())
     }
 
-    /// What the point in a namespace tells.
+    /// The JSON document of `weir ap show` in a namespace.
     pub(crate) fn shown(&self, n: usize) -> Value {
         let output = self.weir(n, "show --json");
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -148,7 +148,7 @@ impl Row {
     }
 }
 
-/// A count that a point tells.
+/// A counter of a point.
 pub(crate) fn count(shown: &Value, name: &str) -> u64 {
     value(&shown["packets"], name) as u64
 }
@@ -166,7 +166,7 @@ impl Running {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
-    /// Interrupts it; its status and what it told.
+    /// Interrupts the point. Returns its exit status and its output.
     pub(crate) fn interrupt(mut self) -> (i32, String) {
         let pid = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -199,13 +199,13 @@ pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// The sum over a UDP datagram with its pseudo-header (RFC 768): zero where its checksum is right.
+/// The sum over a UDP datagram with its pseudo-header (RFC 768); zero if its checksum is right.
 pub(crate) fn udp_sum(source: Ipv4Addr, destination: Ipv4Addr, udp: &[u8]) -> u16 {
     let length = (udp.len() as u16).to_be_bytes();
     checksum(&[&source.octets()[..], &destination.octets(), &[0, 17], &length, udp].concat())
 }
 
-/// A UDP datagram with its checksum, as a card would be handed it that computes none.
+/// A UDP datagram with its checksum, as handed to a card that computes none.
 pub(crate) fn datagram(source: Ipv4Addr, destination: Ipv4Addr, port: u16, payload: &[u8]) -> Vec<u8> {
     let length = (8 + payload.len() as u16).to_be_bytes();
     let port = port.to_be_bytes();
@@ -215,7 +215,7 @@ pub(crate) fn datagram(source: Ipv4Addr, destination: Ipv4Addr, port: u16, paylo
     udp
 }
 
-/// A raw socket of UDP: what it sends has the checksum that it is given, and what it receives is whole, whatever its checksum.
+/// A raw socket of UDP: it sends datagrams with the checksum that they have, and receives them whole, whatever their checksum.
 pub(crate) fn raw() -> OwnedFd {
     let socket =
         rustix::net::socket(AddressFamily::INET, SocketType::RAW, Some(rustix::net::ipproto::UDP)).unwrap();

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Bytes that are no pattern.
+/// Bytes without a pattern.
 fn content(length: u32) -> Vec<u8> {
     (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
@@ -27,7 +27,7 @@ fn await_bound() {
     }
 }
 
-/// Starts a receiver, sends when it is there, and answers how both ended and what was received.
+/// Starts a receiver, sends when it is ready, and returns how both ended and the received bytes.
 fn through(row: &Row, send: &str, recv: &str) -> (Output, Child, Vec<u8>) {
     let who = "--application 1 --flow 3";
     let mut receiver =
@@ -54,7 +54,7 @@ fn a_file_arrives_whole_at_the_rate_that_the_points_report() {
     let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
     let data = content(3_000_000);
     std::fs::write(row.folder.path().join("film.bin"), &data).unwrap();
-    // Four times as fast as the rate before the first report at most: it is the points' rate by far, capped by the flow's own.
+    // At most four times the rate before the first report: mostly the points' rate, capped by the flow's own.
     let pace = "--rate 1mbit --max-rate 40mbit --jitter 0.5 --burst 2";
     let (sent, mut receiver, bytes) = through(&row, &format!("{pace} film.bin"), "");
     assert!(sent.status.success(), "{}", text(&sent.stderr));
@@ -63,7 +63,7 @@ fn a_file_arrives_whole_at_the_rate_that_the_points_report() {
     let told = text(&sent.stderr);
     assert!(told.starts_with("sent 3000000 bytes in ") && !told.contains("flowshare was 0.00"), "{told}");
     let shown = row.shown(1);
-    // 3 MB in packets of 1,427 bytes at most, and what opens and ends the stream.
+    // 3 MB in packets of 1,427 bytes at most, and the packets that open and end the stream.
     assert!(count(&shown, "outbound") > 2_100, "{shown}");
     assert_eq!(count(&shown, "refused_foreign"), 0);
 }
@@ -112,7 +112,7 @@ fn datagrams_arrive_in_order_and_are_all_counted() {
     assert!(bytes == data, "{} of {} bytes, or others", bytes.len(), data.len());
     let told = text(&sent.stderr);
     assert!(told.starts_with("sent 201 datagrams in ") && told.contains("a round trip of"), "{told}");
-    // The five that say that it is the end, and the one that comes back, which is counted by itself.
+    // The five packets that mark the end are counted too; the one that comes back is counted by itself.
     let shown = row.shown(1);
     assert_eq!((count(&shown, "outbound"), count(&shown, "returned")), (206, 1), "{shown}");
     assert_eq!(count(&row.shown(2), "inbound"), 206);
@@ -136,13 +136,13 @@ fn a_receiver_leaves_its_file_alone_until_something_arrives() {
     std::fs::write(&copy, "older").unwrap();
     let who = "--application 1 --flow 0";
     let mut receiver = command(&format!("recv --at {to} {who} copy.bin")).spawn().unwrap();
-    // Nobody is awaited that is not there yet: a sender begins again with what was lost.
+    // The sender may begin before the receiver listens: it retransmits what was lost.
     let mut sender =
         command(&format!("send --at {from} --to {to} {who} --rate 4mbit film.bin")).spawn().unwrap();
     assert!(sender.wait().unwrap().success() && receiver.wait().unwrap().success());
     assert!(std::fs::read(&copy).unwrap() == data);
 
-    // To a port that nobody is at: it says that it waits, and ends where it is told to.
+    // The sender sends to a port without a receiver: it says that it waits, and ends when it is interrupted.
     std::fs::write(&copy, "older").unwrap();
     let mut receiver = command(&format!("recv --at {to} {who} copy.bin")).spawn().unwrap();
     let mut sender = command(&format!("send --at {from} --to 127.0.0.1:9 {who} film.bin")).spawn().unwrap();

@@ -6,8 +6,8 @@ mod chromium;
 pub(crate) use chromium::for_a_test as browser;
 use std::path::Path;
 
-/// What a page wrote into its `<pre id="found">` once so many milliseconds of its time have passed; `part` stands after the
-/// address.
+/// The text that a page has written into its `<pre id="found">` after this many milliseconds of its own time; `part` stands
+/// after the address.
 pub(crate) fn found(browser: &Path, page: &Path, part: &str, window: &str, millis: u32) -> String {
     let profile = tempfile::tempdir().unwrap();
     let address = format!("file://{}{part}", page.display());

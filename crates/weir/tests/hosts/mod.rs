@@ -7,14 +7,14 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// What a file is cut into, in bytes.
+/// Length of a file's blocks in bytes.
 pub(crate) const BLOCK: usize = 4 << 20;
 
 /// A folder to send from, one to receive in, and the keys of both hosts.
 pub(crate) struct Place {
     /// The command whose subcommands send and serve.
     command: &'static str,
-    /// What every sender is told beside.
+    /// Further arguments of every sender.
     told: &'static [&'static str],
     pub(crate) folder: tempfile::TempDir,
     pub(crate) sender: String,
@@ -44,17 +44,17 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Bytes of which no two blocks are alike.
+/// Bytes in which no two blocks are alike.
 pub(crate) fn bytes(length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
-/// Where a receiver listens, as it says.
+/// The address at which a receiver says that it listens.
 pub(crate) fn address(line: &str) -> String {
     line.split(' ').nth(2).unwrap().trim_end_matches(',').to_owned()
 }
 
-/// Starts a receiver; also the line with which it begins.
+/// Starts a receiver. Returns the first line of its output too.
 pub(crate) fn serving(mut command: Command) -> (Serving, String) {
     let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
@@ -63,7 +63,7 @@ pub(crate) fn serving(mut command: Command) -> (Serving, String) {
 }
 
 impl Place {
-    /// Two hosts that use this command; senders are told this beside.
+    /// Two hosts that use this command; `told` are further arguments of the senders.
     pub(crate) fn of(command: &'static str, told: &'static [&'static str]) -> Place {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("in")).unwrap();
@@ -77,7 +77,7 @@ impl Place {
         Place { command, told, sender, receiver, folder }
     }
 
-    /// The same hosts with other folders, having changed places.
+    /// The same two hosts in exchanged roles, with other folders.
     pub(crate) fn reversed(&self) -> Place {
         let folder = tempfile::tempdir().unwrap();
         let (sender, receiver) = (self.receiver.clone(), self.sender.clone());
@@ -122,7 +122,7 @@ impl Place {
         self.send_command(files, to, more).output().unwrap()
     }
 
-    /// Sends what must arrive; what is told at the end.
+    /// Sends files, which must arrive. Returns the final report.
     pub(crate) fn sent(&self, files: &[&Path], to: &str, more: &[&str]) -> Value {
         let output = self.send(files, to, &[more, &["--json"]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));

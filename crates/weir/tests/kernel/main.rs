@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long what happens in the background may take.
+/// Longest time for work in the background.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn weir(args: &[&str]) -> Output {
@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Does what must succeed; what it said.
+/// Runs a command that must succeed. Returns its output.
 fn done(args: &[&str]) -> String {
     let output = weir(args);
     assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
@@ -53,7 +53,7 @@ fn permitted() -> Option<MutexGuard<'static, ()>> {
     None
 }
 
-/// Waits for it.
+/// Waits until `happens` is true.
 fn eventually(what: &str, mut happens: impl FnMut() -> bool) {
     let start = Instant::now();
     while !happens() {
@@ -78,11 +78,11 @@ fn nothing_remains(names: &[&str]) {
     assert!(!std::path::Path::new("/run/weir").exists(), "nothing is left in /run");
 }
 
-/// What says, in the environment of a member, to which port it connects.
+/// The variable that tells a member the port to which it connects.
 const PORT: &str = "WEIR_KERNEL_MEMBER";
 
-/// A program that tells of its own connections: for each line that it reads it connects, and says under which control the connection is.
-/// It is this file once more, run inside a command.
+/// A program that reports its connections: for each line that it reads it connects, and sends the name of the connection's
+/// control. It is this test binary again, run inside a command.
 #[test]
 fn member() {
     let Some(port) = std::env::var(PORT).ok().and_then(|port| port.parse::<u16>().ok()) else { return };
@@ -94,7 +94,7 @@ fn member() {
     }
 }
 
-/// `weir kernel use` of a control for a shell's command, in which `member` is [`member`], connecting to this port.
+/// `weir kernel use` of a control for a shell script, in which `member` runs [`member`], connecting to this port.
 fn use_for(control: &str, script: &str, port: u16) -> Command {
     let member = r#"member() { "$MEMBER" --exact member --nocapture >/dev/null; }; "#;
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));

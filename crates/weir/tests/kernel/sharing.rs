@@ -1,4 +1,4 @@
-//! Several hold one control: each has a reference of its own, and the control is there until the last one ends.
+//! Several processes hold one control: each has a reference of its own, and the control stays until the last one ends.
 
 use crate::{done, eventually, nothing_remains, permitted, state, text, use_for, weir};
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl User {
 fn two_that_use_one_control_keep_it_whichever_ends_first() {
     let Some(_alone) = permitted() else { return };
     for first_is_killed in [false, true] {
-        // At the same instant: one loads it, the other finds it.
+        // Both start at the same instant: one loads the control, the other finds it.
         let [mut first, mut second] = [User::new("htcp"), User::new("htcp")];
         assert_eq!([first.control(), second.control()], ["weir_htcp", "weir_htcp"]);
         assert_eq!(state("htcp")["holders"].as_array().unwrap().len(), 2);
@@ -81,7 +81,7 @@ fn a_command_keeps_its_control_when_it_is_unloaded_meanwhile() {
     assert!(told.status.success() && text(&told.stderr).contains(&who), "{}", text(&told.stderr));
     assert_eq!(state("htcp")["pinned"], false);
     assert_eq!(user.control(), "weir_htcp");
-    // What is loaded meanwhile is the same control, and it stays when the command ends.
+    // A load meanwhile gives the same control, which stays when the command ends.
     done(&["load", "htcp"]);
     user.end();
     assert_eq!(state("htcp")["pinned"], true);
@@ -172,7 +172,7 @@ fn what_is_loaded_in_a_private_mount_namespace_goes_with_it_and_load_says_so() {
     inside.kill().unwrap();
     inside.wait().unwrap();
     eventually("the control has gone", || state("htcp") == Value::Null);
-    // The folder that it was mounted on is not of that namespace; whoever changes something next removes it.
+    // The folder of the mount does not belong to that namespace; the next command that changes something removes it.
     assert!(text(&weir(&["unload", "htcp"]).stderr).contains("not loaded"));
     nothing_remains(&["htcp"]);
 }
@@ -181,7 +181,7 @@ fn what_is_loaded_in_a_private_mount_namespace_goes_with_it_and_load_says_so() {
 fn names_of_others_among_the_pins_are_left_alone_and_nobody_can_make_new_ones() {
     let Some(_alone) = permitted() else { return };
     let folder = Path::new("/run/weir/bpf");
-    // As earlier versions of weir have mounted it, open to everyone.
+    // Mounted as earlier versions of weir did, open to everyone.
     std::fs::create_dir_all(folder).unwrap();
     let mounted =
         Command::new("mount").args(["-t", "bpf", "-o", "mode=1777", "weir"]).arg(folder).status().unwrap();
@@ -204,7 +204,7 @@ fn names_of_others_among_the_pins_are_left_alone_and_nobody_can_make_new_ones() 
     left.sort();
     assert_eq!(left, ["htcp", "mine", "prague-ect1"]);
     left.iter().for_each(|name| std::fs::remove_dir(folder.join(name)).unwrap());
-    // The last control that goes takes the file system with it, which is now empty.
+    // The last control to be unloaded takes the file system with it, which is then empty.
     done(&["load", "htcp"]);
     done(&["unload"]);
     nothing_remains(&["htcp", "prague"]);

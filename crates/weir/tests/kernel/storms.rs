@@ -45,7 +45,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// A storm: what each connection said of itself, the control that its command asked for and the one that it had.
+/// A storm. Returns what each connection reported: the control that its command asked for, and the one that it had.
 fn storm(seed: u64) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -58,7 +58,7 @@ fn storm(seed: u64) -> Vec<String> {
                     break;
                 }
                 let mut line = String::new();
-                // A member that is killed has not said all.
+                // A killed member has not sent its whole line.
                 if BufReader::new(connection.unwrap()).read_line(&mut line).is_ok() && line.ends_with('\n') {
                     told.lock().unwrap().push(line);
                 }
@@ -71,7 +71,7 @@ fn storm(seed: u64) -> Vec<String> {
                     std::thread::sleep(millis(&mut random, 300));
                     let control = CONTROLS[random.below(3) as usize];
                     let connections = 1 + random.below(40);
-                    // Some are deaf to what they are told when weir dies.
+                    // Some commands ignore the signal that they get when weir dies.
                     let deaf = if random.chance(0.3) { "trap '' TERM; " } else { "" };
                     let script =
                         format!("{deaf}for i in $(seq {connections}); do echo; sleep 0.01; done | member");
@@ -84,13 +84,13 @@ fn storm(seed: u64) -> Vec<String> {
             let mut random = Random::stream(seed, "loader");
             while !over.load(Ordering::SeqCst) {
                 let control = CONTROLS[random.below(3) as usize];
-                // It may be loaded already, or be there for those that use it only.
+                // The control may be loaded already, or be there for its users only.
                 weir(&[if random.chance(0.5) { "load" } else { "unload" }, control]);
                 std::thread::sleep(millis(&mut random, 100));
             }
         });
         users.into_iter().for_each(|user| user.join().unwrap());
-        // What outlives a killed weir goes on.
+        // Commands that outlive a killed weir go on.
         eventually("all commands have ended", || groups().is_empty());
         drop(end_of_storm);
         loader.join().unwrap();
@@ -122,7 +122,7 @@ fn nothing_remains_of_weir_killed_at_any_point() {
     for _ in 0..times("WEIR_KILLS", 10) {
         let mut weir =
             use_for("htcp", "echo | member", 1).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // It needs about that long from its start to its end.
+        // The command takes about that long from its start to its end.
         std::thread::sleep(Duration::from_micros(random.below(200_000)));
         weir.kill().unwrap();
         weir.wait().unwrap();

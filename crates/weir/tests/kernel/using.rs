@@ -59,7 +59,7 @@ fn a_command_has_its_connections_under_the_control_and_nothing_else_has() {
         .spawn()
         .unwrap();
     let (mut connection, _) = listener.accept().unwrap();
-    // Its own end uses the control, ours does not.
+    // The command's end of the connection uses the control, ours does not.
     assert_eq!(state("yield")["flows"], 1);
     assert_eq!(
         (&state("yield")["pinned"], &state("yield")["parameters"]["beta"]),
@@ -147,7 +147,7 @@ fn what_a_killed_container_leaves_goes_with_the_next_use() {
     eventually("the control has gone", || state("yield") == Value::Null);
     eventually("the command has ended", || !inside());
     assert_eq!(groups().len(), 1, "nobody was left to tidy up");
-    // The kernel takes a moment to be rid of the last of its processes.
+    // The kernel takes a moment to remove the last processes of the group.
     eventually("the control group has gone", || {
         done(&["use", "yield", "--", "true"]);
         groups().is_empty()

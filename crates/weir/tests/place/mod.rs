@@ -31,7 +31,7 @@ impl Place {
         fs::write(place.path("lab.toml"), LAB).unwrap();
         place
     }
-    /// The same command line, which must end well.
+    /// Runs weir with these arguments, which must end well. Returns its output.
     pub(crate) fn done(&self, args: &[&str]) -> String {
         let output = self.weir(args);
         assert_eq!(status(&output), 0, "{args:?}: {}", text(&output.stderr));
