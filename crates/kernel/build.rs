@@ -1,7 +1,7 @@
-//! Compiles each control of `bpf/` for the kernel, where the feature `bpf` asks for it. What it makes of `NAME.c` is the object of
-//! the control that `src/lib.rs` lists with that short name.
+//! Compiles each control of `bpf/` for the kernel, if the feature `bpf` is on. The object of `NAME.c` is that of the control that
+//! `src/lib.rs` lists with this short name.
 //!
-//! clang is called as libbpf-cargo would call it; that crate would bring a dozen others along for one command line.
+//! clang is called as libbpf-cargo would call it; that crate would add a dozen dependencies for one command line.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +34,7 @@ fn main() {
     fs::write(out.join("objects.rs"), table).expect("cargo's output folder can be written");
 }
 
-/// Makes `NAME.o` of `NAME.c`; returns the name.
+/// Compiles `NAME.c` to `NAME.o`; returns the name.
 fn compile(source: &Path, include: &Path, headers: &Path, out: &Path) -> String {
     let name = source.file_stem().expect("it has an extension").to_string_lossy().into_owned();
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());

@@ -1,6 +1,6 @@
-//! What the controls cost, as a page: processor time per byte beside the kernel's CUBIC, in interleaved pairs of transfers over a
-//! veth with its offloads, and the mean time of each hook by the kernel's BPF run statistics. `scripts/kernel-cost` makes the two
-//! namespaces that it names, and calls it as root with the number of pairs.
+//! The cost of the controls, as a page: processor time per byte beside the kernel's CUBIC, in interleaved pairs of transfers over
+//! a veth with its offloads, and the mean time of each hook by the kernel's BPF run statistics. `scripts/kernel-cost` makes the
+//! two namespaces that it names, and calls it as root with the number of pairs.
 
 use libbpf_rs::query::ProgInfoIter;
 use rustix::net::{AddressFamily, SocketType, sockopt};
@@ -97,7 +97,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a transfer took: seconds on the processors, and from its first byte to its last.
+/// Times of a transfer in seconds: on the processors, and from its first byte to its last.
 #[derive(Default)]
 struct Taken {
     busy: f64,
@@ -124,7 +124,7 @@ fn transfer(control: &'static str) -> Result<Taken, Failure> {
         while connection.read(&mut buffer)? > 0 {}
         Ok(busy())
     });
-    // Where it fails there is nobody to connect to, and its own error is the one to tell.
+    // If the receiver fails there is no listener to connect to, and the receiver's error is reported.
     let sender = is_ready.recv().map(|()| {
         thread::spawn(move || -> Result<Taken, Failure> {
             let connection = socket(SENDER, control)?;
@@ -145,11 +145,11 @@ fn transfer(control: &'static str) -> Result<Taken, Failure> {
     Ok(taken)
 }
 
-/// A socket of this end, whose namespace and processor the calling thread enters, under this control.
+/// Opens a socket under this control at this end; the calling thread enters the end's namespace and processor.
 fn socket(end: usize, control: &str) -> Result<OwnedFd, Failure> {
     let mut processor = CpuSet::new();
     processor.set(end);
-    // A machine with a single one has both ends there.
+    // On a machine with a single processor, both ends run there.
     let _ = sched_setaffinity(None, &processor);
     move_into_link_name_space(File::open(NAMESPACES[end])?.as_fd(), Some(LinkNameSpaceType::Network))?;
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
@@ -158,13 +158,13 @@ fn socket(end: usize, control: &str) -> Result<OwnedFd, Failure> {
     Ok(socket)
 }
 
-/// Seconds that this thread has been on a processor, with what the kernel did there for the network.
+/// Processor time of this thread in seconds, including the kernel's network work in it.
 fn busy() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Seconds that the kernel's own threads for the network's work have been on a processor (proc_pid_schedstat(5)).
+/// Processor time in seconds of the kernel's own threads for network work (proc_pid_schedstat(5)).
 fn background() -> Result<f64, Failure> {
     let mut seconds = 0.0;
     for process in fs::read_dir("/proc")? {
@@ -187,23 +187,23 @@ fn interval(values: &[f64]) -> (f64, f64) {
     (mean, quantile(PROBABILITY, values.len() as u32 - 1) * (variance / count).sqrt())
 }
 
-/// Has the kernel measure its BPF programs for as long as this is open.
+/// Lets the kernel measure its BPF programs as long as the descriptor is open.
 fn run_statistics() -> Result<OwnedFd, Failure> {
     // SAFETY: the call takes a number and returns a descriptor or an error.
     let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
     if descriptor < 0 {
         return Err(io::Error::from_raw_os_error(-descriptor).into());
     }
-    // SAFETY: the kernel has just made it for us, and nobody else knows it.
+    // SAFETY: the kernel has just made the descriptor, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// What the hooks of a control took.
+/// Times of the hooks of a control.
 #[derive(Default)]
 struct Hooks {
     calls: u64,
     seconds: f64,
-    /// Of each that was called, its name and nanoseconds.
+    /// Name and mean nanoseconds of each hook that was called.
     means: Vec<String>,
 }
 

@@ -1,16 +1,16 @@
-//! Records what the hooks of a control are told in the running kernel: loads `bpf/recorder.c`, runs a command, and writes a trace of each
-//! connection that it opened under `weir_recorder`, named in their order. `tests/differential` lives through the same.
+//! Records the calls of a control's hooks in the running kernel: loads `bpf/recorder.c`, runs a command, and writes a trace of each
+//! connection that it opened under `weir_recorder`, named in their order. `tests/differential` replays the traces.
 //!
 //!     record FOLDER NAME[,NAME...] -- COMMAND
 //!
-//! A trace begins with the size of a segment; then it has an event a line, told by what has changed since the one before:
+//! A trace begins with the size of a segment. Then it has one event per line, as changes since the event before:
 //!
 //!   mss BYTES
 //!   ack TIME SEGMENTS ACKED RTT SRTT CE ADVANCE OUT PEER AGE IN_FLIGHT LIMITED GROW STATE SACKED PREDICTED
 //!   recovery TIME STATE | undo TIME | timeout TIME IN_FLIGHT REDUCE | transmit TIME
 //!
-//! Times are microseconds (RTT -1: no sample), PEER the ticks of the peer's clock, AGE those of ours since what is echoed left, OUT the bytes
-//! between acknowledged and next; the rest is as in `bpf/host/host.c`.
+//! Times are microseconds (RTT -1: no sample), PEER the ticks of the peer's clock, AGE the ticks of our clock since the echoed segment
+//! left, OUT the bytes between acknowledged and next; the rest is as in `bpf/host/host.c`.
 
 use libbpf_rs::{MapCore, MapType, ObjectBuilder, RingBufferBuilder};
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 static RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recorder.o"));
 
-/// How long calls are waited for before it is looked whether the command has ended.
+/// How long to wait for calls before checking whether the command has ended.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// `enum hook` of the recorder.
@@ -107,7 +107,7 @@ impl Call {
     }
 }
 
-/// An acknowledgement whose calls have not all come.
+/// An acknowledgement whose hook calls are not complete.
 #[derive(Debug)]
 struct Pending {
     acked: u32,
@@ -117,7 +117,7 @@ struct Pending {
     undone: bool,
 }
 
-/// A connection's trace as it is written.
+/// A connection's trace while it is being written.
 #[derive(Debug)]
 struct Trace {
     text: String,
@@ -128,7 +128,7 @@ struct Trace {
     acknowledged: Call,
     pending: Option<Pending>,
     state: u32,
-    /// Whether a threshold was asked for that no state has followed yet.
+    /// Whether a threshold was requested but no change of state has followed yet.
     lowered: bool,
 }
 
@@ -145,14 +145,14 @@ impl Trace {
         }
     }
 
-    /// An event's name and the time since the one before.
+    /// Writes an event's name and the time since the event before.
     fn begin(&mut self, event: &str, call: &Call) {
         // Writing to a String cannot fail.
         let _ = write!(self.text, "{event} {}", call.now.saturating_sub(self.before.now));
         self.before = *call;
     }
 
-    /// Writes the acknowledgement whose calls have all come.
+    /// Writes the pending acknowledgement, once its calls are complete.
     fn settle(&mut self) -> Result<(), String> {
         let Some(Pending { acked, rtt, told, grows, undone }) = self.pending.take() else { return Ok(()) };
         let call = told.ok_or("an acknowledgement without in_ack_event")?;

@@ -1,4 +1,5 @@
-//! What a weir without its kernel controls answers: that it was built so.
+//! The interface of this crate without the feature `bpf`: every function returns
+//! [`Problem::NotBuilt`].
 
 use crate::{Circuit, Control, Problem, Running};
 use serde_json::{Map, Value};
@@ -6,19 +7,19 @@ use std::net::IpAddr;
 use std::process::{Command, ExitStatus};
 use weir_control::Config;
 
-/// There is none.
+/// Never exists without the feature `bpf`.
 #[derive(Debug)]
 pub struct Held {
     never: std::convert::Infallible,
 }
 
 impl Held {
-    /// Which it is.
+    /// The control.
     pub fn control(&self) -> &'static Control {
         match self.never {}
     }
 }
-/// There is none.
+/// Never exists without the feature `bpf`.
 #[derive(Debug)]
 pub struct Group {
     never: std::convert::Infallible,
@@ -35,13 +36,13 @@ impl Group {
     /// See the feature `bpf`.
     ///
     /// # Errors
-    /// None: there is none to run in.
+    /// None: a group never exists.
     pub fn run(&self, _: Command) -> Result<ExitStatus, Problem> {
         match self.never {}
     }
 }
 
-/// There is none.
+/// Never exists without the feature `bpf`.
 #[derive(Debug)]
 pub struct Relabelling {
     _never: std::convert::Infallible,

@@ -1,23 +1,23 @@
-//! What the running kernel has of what the controls need, read from its type information.
+//! Whether the running kernel has what the controls need, from its type information.
 
 use crate::Problem;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Func, Struct};
 
-/// Where the kernel tells its types (`CONFIG_DEBUG_INFO_BTF`).
+/// The kernel's type information (`CONFIG_DEBUG_INFO_BTF`).
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// Functions that the kernel lends to controls (`bpf_tcp_ca_check_kfunc_ids` in `net/ipv4/bpf_tcp_ca.c`).
+/// Kernel functions that controls may call (`bpf_tcp_ca_check_kfunc_ids` in `net/ipv4/bpf_tcp_ca.c`).
 const LENT: [&str; 5] =
     ["tcp_reno_ssthresh", "tcp_reno_cong_avoid", "tcp_reno_undo_cwnd", "tcp_slow_start", "tcp_cong_avoid_ai"];
 
-/// Whether some enumeration of the kernel has this name.
+/// Whether an enumeration of the kernel has a member of this name.
 fn names(btf: &Btf<'_>, wanted: &str) -> bool {
     btf.type_by_kind::<Enum<'_>>()
         .any(|names| names.iter().any(|member| member.name.is_some_and(|name| name == wanted)))
 }
 
-/// Looks for what a program at the egress of a device needs.
+/// Checks that the kernel has programs at the egress of a device.
 ///
 /// # Errors
 /// [`Problem::Missing`], with the release that has it.
@@ -31,7 +31,7 @@ pub(crate) fn check_egress() -> Result<(), Problem> {
     }
 }
 
-/// Looks for everything that a control needs.
+/// Checks that the kernel has everything that a control needs.
 ///
 /// # Errors
 /// [`Problem::Missing`], with the release that has it.

@@ -1,5 +1,5 @@
-//! The circuits of Circuit TCP in the running kernel: each destination has its own, found by the longest prefix that fits it. A
-//! transfer follows a change within a second or so; where its circuit is taken away it goes on under H-TCP.
+//! The circuits of Circuit TCP in the running kernel: each destination has its own, found by the longest prefix that contains
+//! it. A transfer follows a change within about a second; if its circuit is removed, it continues under H-TCP.
 
 use crate::running::{is_registered, map_of};
 use crate::{CIRCUITS, Circuit, Control, Problem, control};
@@ -8,7 +8,7 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use weir_base::{Rate, Span};
 use weir_control::Config;
-/// Bits of an address of IPv6, and those before one of IPv4 that it holds (RFC 4291, section 2.5.5.2).
+/// Bits of an IPv6 address, and the bits before an IPv4 address that is mapped into it (RFC 4291, section 2.5.5.2).
 const WHOLE: u8 = 128;
 const MAPPED: u8 = 96;
 /// Lengths of `struct prefix` (`bpf/types.h`) and of `struct circuit` (`bpf/ctcp.c`).
@@ -21,7 +21,7 @@ fn ctcp() -> Result<&'static Control, Problem> {
 
 fn circuits_map() -> Result<MapHandle, Problem> {
     let ctcp = ctcp()?;
-    // What serves the last connections of one that was unloaded is still there, and has circuits.
+    // After an unload, the programs and circuits of its last connections are still in the kernel.
     if !is_registered(ctcp) {
         return Err(Problem::NotLoaded(ctcp.kernel));
     }
@@ -32,10 +32,10 @@ fn failed(error: libbpf_rs::Error) -> Problem {
     Problem::failed("cannot reach the circuits of weir_ctcp")(io::Error::other(error))
 }
 
-/// Gives a destination a circuit, or its circuit another rate, round trip or window.
+/// Gives a destination a circuit, or changes its circuit's rate, round trip or window.
 ///
 /// # Errors
-/// Circuit TCP is not loaded, or the configuration is not one of it.
+/// Circuit TCP is not loaded, or the configuration is that of another controller.
 pub fn set_circuit(circuit: &Circuit) -> Result<(), Problem> {
     let value =
         value_of(&circuit.config).ok_or_else(|| Problem::Unknown(circuit.config.name().to_owned()))?;
@@ -43,7 +43,7 @@ pub fn set_circuit(circuit: &Circuit) -> Result<(), Problem> {
     circuits_map()?.update(&key, &value, MapFlags::ANY).map_err(failed)
 }
 
-/// Takes the circuit of a destination away; whether there was one.
+/// Removes the circuit of a destination; returns whether there was one.
 ///
 /// # Errors
 /// Circuit TCP is not loaded.
@@ -63,7 +63,7 @@ pub fn circuits() -> Result<Vec<Circuit>, Problem> {
     let map = circuits_map()?;
     let mut all = vec![];
     for key in map.keys() {
-        // One that has been taken away meanwhile is left out.
+        // A circuit that was removed meanwhile is left out.
         if let Some(value) = map.lookup(&key, MapFlags::ANY).map_err(failed)? {
             all.extend(circuit_of(&key, &value));
         }
@@ -71,7 +71,7 @@ pub fn circuits() -> Result<Vec<Circuit>, Problem> {
     Ok(all)
 }
 
-/// A prefix as the map has it: how many bits count, and the address, as IPv6 would have it.
+/// A prefix as the map's key: its length in bits, and the address as an IPv6 address.
 fn key_of(address: IpAddr, length: u8) -> [u8; KEY] {
     let (address, bits) = match address {
         IpAddr::V4(v4) => (v4.to_ipv6_mapped(), MAPPED.saturating_add(length)),
@@ -83,7 +83,7 @@ fn key_of(address: IpAddr, length: u8) -> [u8; KEY] {
     key
 }
 
-/// What the control reads; none if it is another's configuration.
+/// A circuit as the map's value; `None` if the configuration is that of another controller.
 fn value_of(config: &Config) -> Option<[u8; VALUE]> {
     let Config::Ctcp(config) = config else { return None };
     let mut value = [0; VALUE];

@@ -1,4 +1,5 @@
-//! How many connections use a control: asked of the kernel by `sock_diag` (sock_diag(7)), of this network namespace.
+//! The number of connections of this network namespace that use each control, from the kernel's `sock_diag`
+//! (sock_diag(7)).
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_SOCK_DIAG};
@@ -14,10 +15,10 @@ const MESSAGE: usize = 72;
 /// `INET_DIAG_CONG`, and the bit that asks for it (include/uapi/linux/inet_diag.h).
 const CONTROL: u16 = 4;
 const WANTS_CONTROL: u8 = 1 << (CONTROL - 1);
-/// All states but LISTEN (include/net/tcp_states.h): what listens sends nothing.
+/// All states but LISTEN (include/net/tcp_states.h): a listening socket sends nothing.
 const STATES: u32 = 0xfff & !(1 << 10);
 
-/// Connections by the name of their control.
+/// Number of connections by the kernel's name of their control.
 pub(crate) fn by_control() -> io::Result<BTreeMap<String, usize>> {
     let mut counts = BTreeMap::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
@@ -45,7 +46,7 @@ fn request(family: u8) -> Vec<u8> {
     bytes
 }
 
-/// Counts what is in one answer; whether there is more to come.
+/// Counts the connections of one answer; returns whether more answers follow.
 fn count(mut answer: &[u8], counts: &mut BTreeMap<String, usize>) -> io::Result<bool> {
     while let Some(header) = answer.get(..HEADER) {
         let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
@@ -63,7 +64,7 @@ fn count(mut answer: &[u8], counts: &mut BTreeMap<String, usize>) -> io::Result<
     Ok(true)
 }
 
-/// The name among a connection's attributes.
+/// The control's name among a connection's attributes.
 fn control_of(mut attributes: &[u8]) -> Option<String> {
     while let Some(header) = attributes.get(..4) {
         let length = usize::from(u16::from_ne_bytes([header[0], header[1]])).max(4);

@@ -18,33 +18,33 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 const NAME: usize = 16;
 const CHOICE: usize = NAME + 4;
 
-/// How the program is attached (include/uapi/linux/bpf.h): in a group below, that group's own program runs in its stead. Where both ran,
-/// the upper one would have the last word.
+/// How the program is attached (include/uapi/linux/bpf.h): a group below may have its own program, which then runs instead. If both ran,
+/// the upper one would decide.
 const SOCK_OPS: libbpf_sys::bpf_attach_type = libbpf_sys::BPF_CGROUP_SOCK_OPS;
 const OVERRIDABLE: u32 = libbpf_sys::BPF_F_ALLOW_OVERRIDE;
-/// What is told to what tidies up when the command has ended; if this process is killed it is told nothing.
+/// The message to the tidier when the command has ended; if this process is killed, the tidier gets none.
 const ENDED: &[u8] = b"ended\n";
 
-/// What our groups are called; the number of the maker's PID namespace and its own there follow.
+/// Prefix of our groups' names; the number of the maker's PID namespace and its process number there follow.
 const PREFIX: &str = "weir-use-";
-/// The number of the PID namespace from which all processes are seen (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+/// The number of the PID namespace that sees all processes (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
 const OUTERMOST: u64 = 0xeffffffc;
 
-/// A control group in which connections get a control.
+/// A control group whose connections all get one congestion control.
 #[derive(Debug)]
 pub struct Group {
-    /// Its folder, and the list of its processes, open for writing.
+    /// Its folder; below, the list of its processes, open for writing.
     folder: File,
     processes: OwnedFd,
-    /// Makes the group; removes it when its input ends.
+    /// The tidier: a process that creates the group, and removes it when its input ends.
     tidier: Child,
     /// The program that sets the control.
     object: Object,
 }
 
 impl Group {
-    /// Makes one below the group of this process. What tidies up keeps the control and what relabels for it in the kernel if this
-    /// process is killed, until all that runs in the group has ended.
+    /// Creates a group below the group of this process. If this process is killed, the tidier keeps the control and its relabelling in
+    /// the kernel until all processes in the group have ended.
     ///
     /// # Errors
     /// There is no cgroup2 file system, or the kernel refuses the program.
@@ -77,10 +77,10 @@ impl Group {
             .ok_or_else(|| Problem::failed("cannot choose")(io::Error::other("its object holds no program")))
     }
 
-    /// Runs a command inside, to its end. It is told to end when this process dies.
+    /// Runs a command in the group until it ends. If this process dies, the command gets SIGTERM.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// The command cannot be run.
     pub fn run(&self, mut command: Command) -> Result<ExitStatus, Problem> {
         let what = format!("cannot run {}", command.get_program().to_string_lossy());
         let processes = self.processes.as_raw_fd();
@@ -110,8 +110,8 @@ impl Drop for Group {
     }
 }
 
-/// Starts what makes the group, and removes it when this process is gone, even if it is killed before it knows of the group. These
-/// descriptors stay open until then.
+/// Starts the tidier, which creates the group and removes it when this process is gone, even if this process is killed before it knows
+/// of the group. The tidier keeps these descriptors open until then.
 fn make_and_tidy_up(folder: &Path, kept: Vec<RawFd>) -> io::Result<Child> {
     let mut shell = Command::new("sh");
     shell.args(["-c", include_str!("tidy.sh"), "weir-tidy"]).arg(folder);
@@ -142,8 +142,8 @@ fn pid_namespace(process: &str) -> io::Result<u64> {
     Ok(fs::metadata(Path::new("/proc").join(process).join("ns/pid"))?.ino())
 }
 
-/// Removes groups whose makers are gone. What tidies up for one goes with it where its whole PID namespace is killed, as a container is.
-/// Only who sees all processes can tell.
+/// Removes groups whose makers are gone. A maker's tidier is killed with it if its whole PID namespace is killed, as with a container.
+/// Only a process that sees all others can tell.
 fn sweep(own: &Path, space: u64) {
     if space != OUTERMOST {
         return;

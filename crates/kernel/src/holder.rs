@@ -1,17 +1,18 @@
-//! Who keeps a control in the kernel.
+//! The processes that keep a control in the kernel.
 
 use std::fmt;
 
 /// A process that keeps a control in the kernel: by a descriptor of its own, or by a pin in its mount namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Its number.
+    /// Its process number.
     pub process: u32,
-    /// Its command, as far as a line of a message has room for it; empty where it cannot be seen.
+    /// Its command, cut to the length of a message; empty if it cannot be read.
     pub command: String,
-    /// Whether it is a pin in its mount namespace, which goes with the last process there.
+    /// Whether it holds the control by a pin in its mount namespace, which disappears with the last process
+    /// there.
     pub pin: bool,
-    /// The process that started it.
+    /// Number of the process that started it.
     #[cfg(feature = "bpf")]
     pub(crate) parent: Option<u32>,
 }
@@ -31,7 +32,7 @@ impl Holder {
     }
 }
 
-/// A command line as `/proc` tells it, on one line of text and not longer than a message has room for.
+/// A command line from `/proc` as one line of text, cut to the length of a message.
 #[cfg(feature = "bpf")]
 fn shown(command: &str) -> String {
     let words: Vec<&str> = command

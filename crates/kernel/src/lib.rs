@@ -1,11 +1,11 @@
-//! The controls of `bpf/` in the running kernel: loaded into an unmodified Linux, selected there by any program under their
-//! name, and gone when not wanted.
+//! The controls of `bpf/` in the running kernel: they are loaded into an unmodified Linux, where any program can select them by
+//! name, and are removed when they are no longer wanted.
 //!
-//! A control is in the kernel for as long as somebody has a reference to it: a descriptor of a process ([`Held`]) or a pin in a file
-//! system ([`load`]). The kernel counts them. However a process ends, its reference goes; with the last one the kernel takes the
-//! control away, and connections that use it keep it until they end.
+//! A control stays in the kernel as long as there is a reference to it: a descriptor of a process ([`Held`]) or a pin in a file
+//! system ([`load`]). The kernel counts the references. However a process ends, its reference is released; with the last one the
+//! kernel unregisters the control, and connections that use it keep it until they end.
 //!
-//! The feature `bpf` brings all of it; without that every function answers [`Problem::NotBuilt`].
+//! All of this needs the feature `bpf`; without it, every function returns [`Problem::NotBuilt`].
 
 #[cfg(feature = "bpf")]
 mod capability;
@@ -56,7 +56,7 @@ pub use relabel::Relabelling;
 #[cfg(feature = "bpf")]
 pub use running::running;
 
-/// The map that holds the circuits of a control that has any, and what its pin is called.
+/// Name of the map that holds the circuits of a control, and of its pin.
 #[cfg(feature = "bpf")]
 const CIRCUITS: &str = "circuits";
 
@@ -65,11 +65,11 @@ const CIRCUITS: &str = "circuits";
 pub struct Control {
     /// Its name in labs and on the command line.
     pub name: &'static str,
-    /// Its source is `bpf/SHORT.c`; at most 8 characters, what libbpf keeps of it in the names of maps.
+    /// Its source is `bpf/SHORT.c`; at most 8 characters, since libbpf keeps only these in the names of maps.
     short: &'static str,
     /// Its name in the kernel, which is the same for the whole system (at most 15 characters).
     pub kernel: &'static str,
-    /// The controls that it gives connections to, by their names in labs: they are in the kernel with it.
+    /// The controls to which it hands connections over, by their names in labs: they are loaded with it.
     beside: &'static [&'static str],
 }
 
@@ -99,16 +99,16 @@ controls! {
     "yield" = "yield";
 }
 
-/// The control of this name, or of another that labs have for it.
+/// The control of this name or alias, as labs name controllers. `None` if no control has it.
 pub fn control(name: &str) -> Option<&'static Control> {
     let config: weir_control::Config = name.parse().ok()?;
     CONTROLS.iter().find(|control| control.name == config.name())
 }
 
-/// A controller with these parameters, and the others at their defaults.
+/// A controller's configuration with these parameters, the others at their defaults.
 ///
 /// # Errors
-/// [`Problem::Unfit`]: it has no such parameter, or not with such a value.
+/// [`Problem::Unfit`]: it has no such parameter, or the value is not allowed.
 pub fn configure(
     control: &Control,
     parameters: serde_json::Map<String, serde_json::Value>,
@@ -117,32 +117,32 @@ pub fn configure(
         .map_err(|error| Problem::Unfit { control: control.name, reason: error.to_string() })
 }
 
-/// Whether it lives by marks.
+/// Whether its congestion signal is ECN marks (a scalable control).
 #[cfg(feature = "bpf")]
 fn needs_marks(control: &Control) -> bool {
     use weir_control::{Config, Feedback};
     control.name.parse().is_ok_and(|config: Config| config.signals().1 != Feedback::Classic)
 }
 
-/// A circuit and the destinations that it leads to.
+/// A circuit and its destinations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Circuit {
-    /// The first address; bits after the prefix do not count.
+    /// The first address of the prefix; bits after the prefix are ignored.
     pub address: std::net::IpAddr,
-    /// How many bits of it count.
+    /// Length of the prefix in bits.
     pub length: u8,
-    /// The circuit, as a lab gives it to `ctcp`. Whether a transfer falls back is for all circuits alike, and left out here.
+    /// The circuit, as a lab gives it to `ctcp`. Whether a transfer falls back is not part of it: this is the same for all circuits.
     pub config: weir_control::Config,
 }
 
-/// A control that is in the kernel now.
+/// A control that is in the kernel.
 #[derive(Debug, Clone)]
 pub struct Running {
-    /// Which one.
+    /// The control.
     pub control: &'static Control,
-    /// Its parameters as they are now, named and written as in a lab file.
+    /// Its present parameters, named and written as in a lab file.
     pub parameters: serde_json::Map<String, serde_json::Value>,
-    /// Whether it outlasts the process that loaded it.
+    /// Whether it is pinned, and so outlasts the process that loaded it.
     pub pinned: bool,
     /// The processes that hold it.
     pub holders: Vec<Holder>,

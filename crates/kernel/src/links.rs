@@ -1,5 +1,5 @@
-//! References to controls in the kernel. A control is registered for as long as its BPF link lives, and the link lives for as long as
-//! a process has a descriptor of it or it is pinned; the kernel counts, whoever is killed.
+//! References to controls in the kernel. A control is registered for as long as its BPF link lives, and the link lives as long as a
+//! process has a descriptor of it or it is pinned. The kernel counts the references, so a killed process releases its own.
 
 use crate::holder::Holder;
 use crate::pinned::is_pinned_below;
@@ -20,7 +20,7 @@ struct Found {
     map: u32,
 }
 
-/// All links of controls in the kernel, weir's and others'.
+/// All links of controls in the kernel, whether weir's or not.
 fn all() -> Result<Vec<Found>, Problem> {
     let (mut found, mut id) = (vec![], 0);
     // SAFETY: it writes the next number into `id` and touches nothing else.
@@ -28,10 +28,10 @@ fn all() -> Result<Vec<Found>, Problem> {
         // SAFETY: no memory is passed.
         let descriptor = unsafe { libbpf_sys::bpf_link_get_fd_by_id(id) };
         if descriptor < 0 {
-            // It is going (ENOENT), or is not complete (EAGAIN).
+            // The link is being released (ENOENT), or is incomplete (EAGAIN).
             continue;
         }
-        // SAFETY: the kernel has just made the descriptor, and nobody else has it.
+        // SAFETY: the kernel has just made the descriptor, and it has no other owner.
         let link = unsafe { OwnedFd::from_raw_fd(descriptor) };
         if let Some(map) = map_of(&link).map_err(cannot_look)? {
             found.push(Found { id, link, map });
@@ -50,7 +50,7 @@ fn cannot_look(error: io::Error) -> Problem {
     }
 }
 
-/// The map of a control's link; none if it is a link of something else.
+/// The map of a control's link; `None` if it is another kind of link.
 fn map_of(link: &OwnedFd) -> io::Result<Option<u32>> {
     // SAFETY: plain data, for which all zeros is a valid value.
     let mut info: libbpf_sys::bpf_link_info = unsafe { std::mem::zeroed() };
@@ -62,12 +62,12 @@ fn map_of(link: &OwnedFd) -> io::Result<Option<u32>> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the type says which member of the union it is.
+    // SAFETY: the type says which member of the union is valid.
     let map = || unsafe { info.__bindgen_anon_1.struct_ops.map_id };
     Ok((info.type_ == libbpf_sys::BPF_LINK_TYPE_STRUCT_OPS).then(map))
 }
 
-/// The links of this control that are in the kernel: one at most is registered, another may be going.
+/// The links of this control that are in the kernel: at most one is registered, another may be about to be released.
 fn of(control: &Control) -> Result<Vec<Found>, Problem> {
     let mut found = all()?;
     found.retain(|found| {
@@ -79,15 +79,15 @@ fn of(control: &Control) -> Result<Vec<Found>, Problem> {
     Ok(found)
 }
 
-/// A reference to the link of a control that is in the kernel; none if it is not there.
+/// A reference to the link of a control that is in the kernel; `None` if it is not there.
 ///
 /// # Errors
-/// This process may not look.
+/// This process may not read the kernel's BPF objects.
 pub(crate) fn find(control: &Control) -> Result<Option<OwnedFd>, Problem> {
     Ok(of(control)?.pop().map(|found| found.link))
 }
 
-/// Lets a link outlast this process, under this name in a file system for BPF objects.
+/// Pins a link under this name in a file system for BPF objects, so that it outlasts this process.
 pub(crate) fn pin(link: BorrowedFd<'_>, place: &Path) -> io::Result<()> {
     let place = std::ffi::CString::new(place.as_os_str().as_encoded_bytes())?;
     // SAFETY: the name ends in a zero and lives until the call returns.
@@ -97,11 +97,11 @@ pub(crate) fn pin(link: BorrowedFd<'_>, place: &Path) -> io::Result<()> {
     }
 }
 
-/// The processes beside this one that keep a control in the kernel, as far as they can be seen from here: by a descriptor of their
-/// own, or by a pin in a mount namespace that is not ours.
+/// The other processes that keep a control in the kernel, as far as this process can see them: by a descriptor of their own, or by a
+/// pin in another mount namespace.
 ///
 /// # Errors
-/// This process may not look.
+/// This process may not read the kernel's BPF objects.
 pub(crate) fn holders(control: &Control) -> Result<Vec<Holder>, Problem> {
     let ids: Vec<u32> = of(control)?.iter().map(|found| found.id).collect();
     let namespace_of = |process: &str| fs::read_link(Path::new("/proc").join(process).join("ns/mnt")).ok();
@@ -121,7 +121,7 @@ pub(crate) fn holders(control: &Control) -> Result<Vec<Holder>, Problem> {
             holders.push(Holder::new(number, true));
         }
     }
-    // What tidies up for a holder holds for it.
+    // The tidier of a holder is left out: it holds the control for its parent.
     let processes: Vec<u32> = holders.iter().map(|holder| holder.process).collect();
     holders.retain(|holder| !holder.parent.is_some_and(|parent| processes.contains(&parent)));
     Ok(holders)
@@ -130,7 +130,7 @@ pub(crate) fn holders(control: &Control) -> Result<Vec<Holder>, Problem> {
 /// Whether a process has a descriptor of one of these links (proc_pid_fdinfo(5)).
 fn has_descriptor_of(process: &Path, ids: &[u32]) -> bool {
     fs::read_dir(process.join("fd")).into_iter().flatten().flatten().any(|descriptor| {
-        // `bpf_link` where it was made, and `bpf-link` where it was found by its number (kernel/bpf/syscall.c).
+        // `bpf_link` in the process that made the link, `bpf-link` in one that opened it by its number (kernel/bpf/syscall.c).
         let is_link = fs::read_link(descriptor.path()).is_ok_and(|target| {
             ["anon_inode:bpf_link", "anon_inode:bpf-link"].map(Path::new).contains(&target.as_path())
         });

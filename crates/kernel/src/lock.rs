@@ -1,5 +1,5 @@
-//! Changes of what lasts are made by one process at a time: it locks weir's folder under `/run` (flock(2)), and the lock goes with
-//! it however it ends. Only root may open the folder, so nobody else can hold the lock.
+//! A lock, so that one process at a time changes pinned controls: it locks weir's folder under `/run` (flock(2)), and the kernel
+//! releases the lock however the process ends. Only root may open the folder, so no other user can hold the lock.
 
 use rustix::fs::FlockOperation;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -8,10 +8,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 
 /// Weir's folder.
 pub(crate) const FOLDER: &str = "/run/weir";
-/// Only its owner reads it, writes it or opens what is in it.
+/// Only its owner may read it, write it or open files in it.
 pub(crate) const PRIVATE: u32 = 0o700;
 
-/// The lock, until this is dropped.
+/// The lock; it is released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     folder: File,
@@ -19,10 +19,10 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits until nobody else has the lock.
+    /// Waits until no other process has the lock.
     ///
     /// # Errors
-    /// The folder cannot be made or opened.
+    /// The folder cannot be created or opened.
     pub(crate) fn exclusive() -> io::Result<Lock> {
         loop {
             match DirBuilder::new().mode(PRIVATE).create(FOLDER) {
@@ -36,8 +36,8 @@ impl Lock {
         }
     }
 
-    /// Waits until nobody has the lock for itself; several may have it like this. Where the folder is not there nothing lasts, and
-    /// nothing needs to be locked.
+    /// Waits until no process has the lock exclusively; several may share it. `None` if there is no folder: then no control is
+    /// pinned, and no lock is needed.
     ///
     /// # Errors
     /// The folder cannot be opened.
@@ -53,14 +53,14 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Whoever waits for the lock of a folder that is gone tries again with a new one. One that is not empty stays.
+        // A process that waits for the lock of a removed folder tries again with a new one. A folder that is not empty stays.
         if self.exclusive && is_at_its_place(&self.folder) {
             let _ = fs::remove_dir(FOLDER);
         }
     }
 }
 
-/// Opens and locks the folder. None if it was removed meanwhile: another process may have made and locked a new one.
+/// Opens and locks the folder. `None` if it was removed meanwhile: another process may have created and locked a new one.
 fn open_locked(how: FlockOperation) -> io::Result<Option<File>> {
     let folder = match File::open(FOLDER) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -14,21 +14,21 @@ use weir_control::Config;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// How long the kernel may take to let a control go, which it does in the background.
+/// How long the kernel may take to unregister a control, which it does in the background.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait before the kernel is asked once more.
+/// How long to wait before the kernel is asked again.
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
 
-/// What libbpf and the verifier say while something is loaded: libbpf tells it to one function for the whole process.
+/// Messages of libbpf and the verifier during a load: libbpf passes them to one function for the whole process.
 static SAID: Mutex<String> = Mutex::new(String::new());
-/// One load at a time, so that what was said belongs to it.
+/// Allows one load at a time, so that the messages belong to it.
 static LOADING: Mutex<()> = Mutex::new(());
 
 fn said() -> MutexGuard<'static, String> {
     SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens and loads an object; `prepare` is given its `.data` before. What fails says what the kernel said.
+/// Opens and loads an object; `prepare` may change its `.data` before. An error has the kernel's messages.
 pub(crate) fn load_object(
     short: &'static str,
     prepare: impl FnOnce(&Btf<'_>, &mut [u8]) -> Result<(), Problem>,
@@ -53,28 +53,28 @@ pub(crate) fn load_object(
     opened.load().map_err(refused)
 }
 
-/// A reference to a control in the kernel. The control is there for as long as anybody has one; connections that use it keep it
-/// until they end.
+/// A reference to a control in the kernel. The control stays as long as there is a reference; connections that use it keep it until they
+/// end.
 #[derive(Debug)]
 pub struct Held {
     pub(crate) control: &'static Control,
     pub(crate) link: OwnedFd,
-    /// References to the controls that it gives connections to.
+    /// References to the controls to which it hands connections over.
     pub(crate) beside: Vec<Held>,
 }
 
 impl Held {
-    /// Which it is.
+    /// The control.
     pub fn control(&self) -> &'static Control {
         self.control
     }
 
-    /// One more reference to a control that is in the kernel; none if it is not there.
+    /// Another reference to a control that is in the kernel; `None` if it is not there.
     pub(crate) fn find(control: &'static Control) -> Result<Option<Held>, Problem> {
         Ok(links::find(control)?.map(|link| Held { control, link, beside: vec![] }))
     }
 
-    /// All links that this is a reference to.
+    /// The links of this control and of those beside it.
     pub(crate) fn links(&self) -> Vec<BorrowedFd<'_>> {
         std::iter::once(&self.link)
             .chain(self.beside.iter().map(|held| &held.link))
@@ -82,7 +82,7 @@ impl Held {
             .collect()
     }
 
-    /// The same, with references to the controls that it gives connections to. With which parameters these are there does not matter.
+    /// Adds references to the controls to which it hands connections over, whatever their parameters.
     fn with_others(mut self) -> Result<Held, Problem> {
         for name in self.control.beside {
             let other = control(name).ok_or_else(|| Problem::Unknown((*name).to_owned()))?;
@@ -92,7 +92,7 @@ impl Held {
     }
 }
 
-/// Loads a controller's kernel form with these parameters. `None` if the kernel has one of its name.
+/// Loads a controller's kernel form with these parameters. `None` if the kernel already has one of its name.
 fn attach(control: &'static Control, config: &Config) -> Result<Option<Held>, Problem> {
     let prepare = |types: &Btf<'_>, values: &mut [u8]| write_all(control, config, &parameters(types), values);
     let mut object = load_object(control.short, prepare)?;
@@ -101,7 +101,7 @@ fn attach(control: &'static Control, config: &Config) -> Result<Option<Held>, Pr
         return Err(refused("its object holds no control".to_owned(), String::new()));
     };
     match map.attach_struct_ops() {
-        // The link holds the map and its programs; the object may go.
+        // The link holds the map and its programs; the object may be dropped.
         Ok(link) => {
             let link = link.as_fd().try_clone_to_owned();
             let link = link.map_err(Problem::failed(format!("cannot keep {}", control.kernel)))?;
@@ -112,8 +112,8 @@ fn attach(control: &'static Control, config: &Config) -> Result<Option<Held>, Pr
     }
 }
 
-/// A reference to a controller's kernel form: to the one that is in the kernel, whatever its parameters, or else to one that is
-/// loaded with these. Whether it was loaded.
+/// A reference to a controller's kernel form, and whether it was loaded: the one in the kernel, whatever its parameters, or else one that
+/// is loaded with these.
 pub(crate) fn find_or_load(
     control: &'static Control,
     config: impl Fn() -> Result<Config, Problem>,
@@ -123,7 +123,7 @@ pub(crate) fn find_or_load(
         if let Some(held) = Held::find(control)? {
             return Ok((held.with_others()?, false));
         }
-        // One that nobody holds any more may still be registered: the kernel takes it away in the background.
+        // A control without references may still be registered: the kernel unregisters it in the background.
         if !is_registered(control)
             && let Some(held) = attach(control, &config()?)?
         {
@@ -136,15 +136,15 @@ pub(crate) fn find_or_load(
     }
 }
 
-/// Sees to it that a controller's kernel form is there with these parameters, for as long as what is returned lives: it is loaded, or one
-/// more reference is taken to the one that is there, whoever loaded it.
+/// Keeps a controller's kernel form with these parameters in the kernel, as long as the returned reference lives: loads it, or takes
+/// another reference to the one that is there, whoever loaded it.
 ///
 /// # Errors
-/// It has no kernel form, the kernel does not take it, or it is there with other parameters ([`Problem::Differs`]).
+/// It has no kernel form, the kernel refuses it, or it is there with other parameters ([`Problem::Differs`]).
 pub fn hold(config: &Config) -> Result<Held, Problem> {
     let control = control(config.name()).ok_or_else(|| Problem::Unknown(config.name().to_owned()))?;
     capability::check()?;
-    // Nobody changes its parameters meanwhile.
+    // The lock keeps other processes from changing its parameters meanwhile.
     let _lock = Lock::shared().map_err(Problem::forbidden)?;
     let (held, loaded) = find_or_load(control, || Ok(config.clone()))?;
     if loaded {

@@ -1,6 +1,6 @@
-//! Parameters of a control in the kernel: the variables of its `.data` section, found and typed by the type information that
-//! travels with it. A number is a number, `bool` a truth, an `enum` one of its names (without the underscore that a name needs which
-//! C would not take), `usecs` a time, and `bits_per_sec` a rate.
+//! Parameters of a control in the kernel: the variables of its `.data` section, whose names and types are in the object's type
+//! information. An integer is a number, `bool` a boolean, an `enum` one of its names (without the leading underscore of names that
+//! are reserved in C), `usecs` a time, and `bits_per_sec` a rate.
 
 use crate::{Control, Problem};
 use libbpf_rs::btf::types::{DataSec, Enum, EnumMember, Int, IntEncoding, Typedef, Var, VarSecInfo};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use weir_base::{Rate, Span};
 use weir_control::Config;
 
-/// What a parameter is.
+/// The type of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
     Number { signed: bool },
@@ -19,7 +19,7 @@ enum Kind {
     Name(Vec<(String, u32)>),
 }
 
-/// A parameter, and where it stands among the others.
+/// A parameter, and its place in the section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameter {
     pub(crate) name: String,
@@ -28,7 +28,7 @@ pub(crate) struct Parameter {
     kind: Kind,
 }
 
-/// The parameters that an object's types tell of.
+/// The parameters of an object, from its type information.
 pub(crate) fn parameters(btf: &Btf<'_>) -> Vec<Parameter> {
     let Some(section) = btf.type_by_name::<DataSec<'_>>(".data") else { return vec![] };
     let read = |place: VarSecInfo| {
@@ -64,7 +64,7 @@ fn kind_of(ty: BtfType<'_>) -> Option<Kind> {
 }
 
 impl Parameter {
-    /// Writes a value, as a lab file has it, into its place. `None` if it does not fit.
+    /// Writes a value, in the form of a lab file, into its place. `None` if it does not fit.
     pub(crate) fn write(&self, value: &Value, section: &mut [u8]) -> Option<()> {
         let number: i64 = match &self.kind {
             Kind::Number { signed: true } => i32::try_from(value.as_i64()?).ok()?.into(),
@@ -84,7 +84,7 @@ impl Parameter {
         Some(())
     }
 
-    /// Reads it, as a lab file would have it.
+    /// Reads the value, in the form of a lab file.
     pub(crate) fn read(&self, section: &[u8]) -> Value {
         let place = section.get(self.offset..self.offset + self.size).unwrap_or_default();
         let number = match *place {
@@ -109,7 +109,7 @@ impl Parameter {
     }
 }
 
-/// A controller's parameters as a lab file has them, each spelled out.
+/// All of a controller's parameters, in the form of a lab file.
 pub(crate) fn spelled_out(config: &Config) -> Map<String, Value> {
     match serde_json::to_value(config) {
         Ok(Value::Object(mut all)) => {

@@ -1,44 +1,45 @@
-//! Where controls are pinned, what the pins are called, and which are there.
+//! The folder of pins, the names of the pins, and the pins that exist.
 
 use crate::{CIRCUITS, Control};
 use std::fs::{self, DirEntry};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where pins are.
+/// The folder of pins.
 pub(crate) const FOLDER: &str = "/run/weir/bpf";
 /// `BPF_FS_MAGIC` (include/uapi/linux/magic.h).
 const MAGIC: u32 = 0xcafe_4a11;
 
-/// Whether a control outlasts its loader.
+/// Whether a control is pinned, and so outlasts its loader.
 pub(crate) fn is_pinned(control: &Control) -> bool {
     is_pinned_below(Path::new("/"), control)
 }
 
-/// Whether it does so in the file systems that some process sees.
+/// Whether a control is pinned in the file systems that a process sees, whose root is `root`.
 pub(crate) fn is_pinned_below(root: &Path, control: &Control) -> bool {
     let folder = root.join(FOLDER.trim_start_matches('/'));
     pins_of(control, &folder).iter().any(|pin| stem(pin) == Some(control.short))
 }
 
-/// A pin's name without the number that keeps it apart from others.
+/// A pin's name without the number that distinguishes it from others.
 fn stem(pin: &Path) -> Option<&str> {
     let name = pin.file_name()?.to_str()?;
     let numbered = name.rsplit_once('-').filter(|(_, number)| number.bytes().all(|it| it.is_ascii_digit()));
     Some(numbered.map_or(name, |(stem, _)| stem))
 }
 
-/// What the pins of what relabels for a control are called.
+/// Name of the pins of a control's relabelling.
 pub(crate) fn relabelling_of(control: &Control) -> String {
     beside_of(control, "ect1")
 }
 
-/// What the pin of something that stays for as long as a control is called.
+/// Name of the pin of an object that stays as long as a control.
 pub(crate) fn beside_of(control: &Control, what: &str) -> String {
     format!("{}-{what}", control.short)
 }
 
-/// The pins of a control and of what stays with it: what relabels for it, the controls beside it, its circuits.
+/// The pins of a control and of the objects that stay with it: its relabelling, the controls beside it, its
+/// circuits.
 pub(crate) fn pins_of(control: &Control, folder: &Path) -> Vec<PathBuf> {
     let pins = is_mounted(folder).then(|| fs::read_dir(folder)).into_iter().flatten().flatten().flatten();
     let others = control.beside.iter().filter_map(|name| crate::control(name)).map(|other| other.short);
@@ -49,12 +50,12 @@ pub(crate) fn pins_of(control: &Control, folder: &Path) -> Vec<PathBuf> {
     pins.filter(is_pin).map(|entry| entry.path()).filter(ours).collect()
 }
 
-/// Whether it is an object that root has pinned: not a folder or a symbolic link, and nobody else's.
+/// Whether it is an object that root has pinned: no folder, no symbolic link, and of no other owner.
 pub(crate) fn is_pin(entry: &DirEntry) -> bool {
     entry.metadata().is_ok_and(|found| found.is_file() && found.uid() == 0)
 }
 
-/// Whether the kernel has put it there by itself: `maps.debug` and `progs.debug` (kernel/bpf/preload).
+/// Whether the kernel itself has created it: `maps.debug` and `progs.debug` (kernel/bpf/preload).
 pub(crate) fn is_kernels(entry: &DirEntry) -> bool {
     entry.path().extension().is_some_and(|extension| extension == "debug")
 }

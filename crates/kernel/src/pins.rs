@@ -1,5 +1,5 @@
-//! Controls that outlast the process that loaded them: their links are pinned in a file system for BPF objects, which is mounted
-//! for the first, unmounted with the last, and open to its owner alone. Names there that are not weir's are left alone.
+//! Controls that outlast the process that loaded them: their links are pinned in a file system for BPF objects, which is mounted for the
+//! first pin, unmounted after the last, and open to its owner only. Pins there that are not weir's are left alone.
 
 use crate::lock::{Lock, PRIVATE};
 use crate::object::{Held, MOMENT, PATIENCE, find_or_load};
@@ -17,12 +17,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Loads a control, to stay until it is unloaded, or gives one that is there these parameters; what leaves these devices from
-/// connections under it is relabelled as ECT(1). Returns what a person should know of it.
+/// Loads a control that stays until it is unloaded, or changes parameters of a loaded one. Packets of its connections that leave these
+/// devices are relabelled as ECT(1). Returns notes for the user.
 ///
 /// # Errors
-/// It is pinned already and nothing is to be changed; its parameters are to be changed and somebody uses it; the kernel does not
-/// take it; or the file system for BPF objects cannot be mounted or written.
+/// It is pinned already and nothing is to be changed; its parameters are to be changed while a process uses it; the kernel refuses it;
+/// or the file system for BPF objects cannot be mounted or written.
 pub fn load(
     control: &'static Control,
     changes: &Map<String, Value>,
@@ -51,7 +51,7 @@ pub fn load(
     Ok(notes)
 }
 
-/// Changes some parameters of a pinned control. Whoever holds it has asked for the parameters that it has.
+/// Changes some parameters of a pinned control, unless processes hold it: they have asked for its present parameters.
 fn change(control: &'static Control, changes: &Map<String, Value>) -> Result<(), Problem> {
     let mut parameters = parameters_of(control)?;
     parameters.extend(changes.clone());
@@ -63,8 +63,7 @@ fn change(control: &'static Control, changes: &Map<String, Value>) -> Result<(),
     }
 }
 
-/// Takes a pinned control away, and what relabels for it. If others hold it, it goes with the last of them. Returns what a person should
-/// know of it.
+/// Unpins a control and its relabelling. If processes hold it, it stays until the last of them ends. Returns notes for the user.
 ///
 /// # Errors
 /// It is not pinned here.
@@ -72,7 +71,7 @@ pub fn unload(name: &str) -> Result<Vec<String>, Problem> {
     let control = control(name).ok_or_else(|| Problem::Unknown(name.to_owned()))?;
     let _lock = Lock::exclusive().map_err(Problem::forbidden)?;
     let mut notes = restrict()?;
-    // A process that was killed while it pinned has left what it pinned first.
+    // A process that was killed while it pinned may have left some of the pins.
     let pins = pins_of(control, Path::new(FOLDER));
     if pins.is_empty() {
         unmount_if_empty();
@@ -101,7 +100,7 @@ pub fn unload(name: &str) -> Result<Vec<String>, Problem> {
     Ok(notes)
 }
 
-/// Mounts the file system for pins, if it is not there. Returns what a person should know of it.
+/// Mounts the file system for pins, unless it is mounted. Returns a note for the user, if there is one.
 fn mount() -> io::Result<Option<String>> {
     if !is_mounted(Path::new(FOLDER)) {
         fs::create_dir_all(FOLDER)?;
@@ -116,8 +115,8 @@ fn mount() -> io::Result<Option<String>> {
     }))
 }
 
-/// Whether the file system for pins is among the mounts of the first process, and so outlasts this mount namespace. Where its mounts
-/// cannot be read there is nothing to tell.
+/// Whether the file system for pins is among the mounts of the first process, and so outlasts this mount namespace. True if those mounts
+/// cannot be read.
 fn is_seen_by_the_first_process() -> io::Result<bool> {
     let device = fs::metadata(FOLDER)?.dev();
     let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -126,7 +125,7 @@ fn is_seen_by_the_first_process() -> io::Result<bool> {
     Ok(fs::read_to_string("/proc/1/mountinfo").map_or(true, |mounts| mounts.lines().any(is_ours)))
 }
 
-/// Closes the file system to everyone but its owner: earlier versions of weir left it open. Returns what a person should know.
+/// Closes the file system to all but its owner: earlier versions of weir left it open. Returns notes for the user.
 fn restrict() -> Result<Vec<String>, Problem> {
     let failed = || Problem::failed(format!("cannot close {FOLDER} to others"));
     if !is_mounted(Path::new(FOLDER)) {
@@ -153,7 +152,7 @@ fn restrict() -> Result<Vec<String>, Problem> {
     })
 }
 
-/// Unmounts if nothing is left; what cannot be tidied up is harmless. The lock's folder goes with the lock.
+/// Unmounts the file system if no pin is left; a failure is harmless. The lock's folder is removed with the lock.
 fn unmount_if_empty() {
     let empty = fs::read_dir(FOLDER).is_ok_and(|entries| entries.flatten().all(|entry| is_kernels(&entry)));
     if empty
@@ -163,7 +162,8 @@ fn unmount_if_empty() {
     }
 }
 
-/// Lets a control outlast this process, until it is unloaded or the machine restarts. Returns what a person should know of it.
+/// Pins a control, so that it outlasts this process until it is unloaded or the machine restarts. Returns a note for the user, if there
+/// is one.
 fn pin(held: &Held) -> Result<Option<String>, Problem> {
     let what = format!("cannot pin {} in {FOLDER}", held.control.kernel);
     let note = mount().map_err(Problem::failed(what))?;
@@ -180,7 +180,7 @@ fn pin(held: &Held) -> Result<Option<String>, Problem> {
     Ok(note)
 }
 
-/// Pins a link under this name, with a number behind it where the name is taken.
+/// Pins a link under this name, with a number appended if the name is taken.
 fn pin_as(name: &str, link: BorrowedFd<'_>) -> Result<(), Problem> {
     let free = |place: &PathBuf| fs::symlink_metadata(place).is_err();
     let numbered = (1..).map(|number: u32| format!("{name}-{number}"));

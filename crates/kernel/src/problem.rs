@@ -1,18 +1,18 @@
-//! Why a control cannot be had, in words to act on.
+//! Why a control cannot be loaded, changed or unloaded, and what to do about it.
 
 use crate::holder::{self, Holder};
 use std::io;
 
-/// Why a control cannot be loaded, changed or taken away.
+/// Why a control cannot be loaded, changed or unloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The feature `bpf` was left out.
+    /// Weir was built without the feature `bpf`.
     #[error("this weir was built without its kernel controls")]
     NotBuilt,
-    /// No kernel form of it.
+    /// The controller has no kernel form.
     #[error("{0} has no kernel form; these have one: {list}", list = names())]
     Unknown(String),
-    /// The kernel is too old, or was built without it.
+    /// The kernel is too old, or was built without a feature.
     #[error("this kernel lacks {what}; {since}")]
     Missing {
         /// What is missing.
@@ -23,34 +23,34 @@ pub enum Problem {
     /// The process may not load programs into the kernel.
     #[error("this process may not load programs into the kernel: {0}")]
     Forbidden(io::Error),
-    /// The kernel does not take the control.
+    /// The kernel refuses the control.
     #[error("the kernel refuses {control}: {reason}\n{log}")]
     Refused {
         /// Its name in the kernel.
         control: &'static str,
         /// The kernel's error.
         reason: String,
-        /// What libbpf and the verifier say.
+        /// The messages of libbpf and the verifier.
         log: String,
     },
-    /// It is there already.
+    /// The control is loaded already.
     #[error("{0} is loaded already")]
     Loaded(&'static str),
-    /// It is there already, and not as it is wanted.
+    /// The control is loaded already, with other parameters.
     #[error("{control} is loaded already, with {parameter} = {has} where {wanted} is asked for{by}", by = by(holders))]
     Differs {
         /// Its name in the kernel.
         control: &'static str,
         /// The parameter.
         parameter: String,
-        /// What it is.
+        /// Its present value.
         has: String,
-        /// What it should be.
+        /// The wanted value.
         wanted: String,
-        /// The processes that use it as it is.
+        /// The processes that use the control.
         holders: Vec<Holder>,
     },
-    /// Its parameters are to be changed, and somebody uses it as it is.
+    /// The control's parameters are to be changed, but processes use it.
     #[error("the parameters of {control} stay as they are while others use it: {names}", names = holder::names(holders))]
     InUse {
         /// Its name in the kernel.
@@ -58,7 +58,7 @@ pub enum Problem {
         /// The processes that use it.
         holders: Vec<Holder>,
     },
-    /// It has no such parameters.
+    /// The controller does not have these parameters or values.
     #[error("{reason}")]
     Unfit {
         /// Its name in labs.
@@ -66,10 +66,10 @@ pub enum Problem {
         /// What is wrong with them.
         reason: String,
     },
-    /// It is not there.
+    /// The control is not loaded.
     #[error("{0} is not loaded")]
     NotLoaded(&'static str),
-    /// Nothing keeps it here; others hold it, and it goes with the last of them.
+    /// The control is not pinned here; processes hold it, and it disappears with the last of them.
     #[error("{control} is not loaded to stay; it goes with the last of those that use it: {names}", names = holder::names(holders))]
     HeldElsewhere {
         /// Its name in the kernel.
@@ -84,23 +84,23 @@ pub enum Problem {
         control: &'static str,
         /// The parameter.
         parameter: String,
-        /// What was asked for.
+        /// The wanted value.
         value: String,
     },
-    /// It takes no part in explicit congestion notification as a scalable control does.
+    /// The control is not scalable: its congestion signal is not ECN marks.
     #[error("{0} does not live by marks, so none of its packets belong into the L4S queue")]
     NoMarks(&'static str),
-    /// Something else that the system refused.
+    /// The system reports another error.
     #[error("{what}: {error}")]
     Failed {
-        /// What was to be done.
+        /// What failed.
         what: String,
-        /// Why it could not be.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// Who uses it, after what is wrong.
+/// The end of an error message: the processes that use the control.
 fn by(holders: &[Holder]) -> String {
     if holders.is_empty() { String::new() } else { format!("; it is used by {}", holder::names(holders)) }
 }

@@ -1,5 +1,5 @@
-//! ECT(1) for a control that belongs into the L4S queue: a program at the egress of a device (tcx) relabels what leaves it from
-//! connections under that control, since Linux sends ECT(0) whatever the control. `bpf/relabel.c` says how.
+//! ECT(1) for a control whose packets belong in the L4S queue: a program at the egress of a device (tcx) relabels the packets
+//! of connections under that control, since Linux sends ECT(0) whatever the control. `bpf/relabel.c` says how.
 
 use crate::object::load_object;
 use crate::{Control, Problem, capability, needs_marks};
@@ -13,18 +13,18 @@ use std::ptr::NonNull;
 /// Length of a control's name in the kernel (`TCP_CA_NAME_MAX`), and of `relabelled` in `bpf/relabel.c`.
 const NAME: usize = 16;
 
-/// Packets of a control are relabelled for as long as this lives.
+/// Relabels the packets of a control as long as it lives.
 #[derive(Debug)]
 pub struct Relabelling {
-    /// One for each device.
+    /// One link for each device.
     links: Vec<Link>,
 }
 
 impl Relabelling {
-    /// Begins with what leaves these devices of this network namespace.
+    /// Begins to relabel the control's packets that leave these devices of this network namespace.
     ///
     /// # Errors
-    /// The control does not live by marks, there is no such device, or the kernel has no tcx.
+    /// The control's congestion signal is not ECN marks, there is no such device, or the kernel has no tcx.
     pub fn new(control: &'static Control, devices: &[String]) -> Result<Relabelling, Problem> {
         if !needs_marks(control) {
             return Err(Problem::NoMarks(control.name));
@@ -46,7 +46,7 @@ impl Relabelling {
                 )
             };
             let link = NonNull::new(link).ok_or_else(io::Error::last_os_error)?;
-            // SAFETY: libbpf has just made it, and nobody else has it.
+            // SAFETY: libbpf has just made the link, and it has no other owner.
             Ok(unsafe { Link::from_ptr(link) })
         };
         let mut links = vec![];

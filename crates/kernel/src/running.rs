@@ -1,4 +1,4 @@
-//! Controls that are in the kernel now: which, with what parameters, and how these change.
+//! Controls that are in the kernel: which they are, and how their parameters are read and changed.
 
 use crate::parameters::{Parameter, parameters, write_all};
 use crate::pinned::is_pinned;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::io;
 use weir_control::Config;
 
-/// Whether the kernel lists it.
+/// Whether the kernel lists the control.
 pub(crate) fn is_registered(control: &Control) -> bool {
     let listed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     listed.is_ok_and(|listed| listed.split_whitespace().any(|name| name == control.kernel))
@@ -23,14 +23,14 @@ struct Section {
     values: Vec<u8>,
 }
 
-/// Where the only element of a section's map is.
+/// Key of the only element of a section's map.
 const KEY: [u8; 4] = 0u32.to_ne_bytes();
 
 /// The newest program of a control that is in the kernel, and its map of this name. Older programs may still serve connections that
-/// began before the control was loaded anew.
+/// began before the control was loaded again.
 ///
 /// # Errors
-/// The control is not there, or the kernel does not let this process look.
+/// The control is not there, or this process may not read the kernel's BPF objects.
 pub(crate) fn map_of(control: &Control, name: &str) -> Result<(u32, MapHandle), Problem> {
     let prefix = format!("{}_", control.short);
     let maps: Vec<u32> = MapInfoIter::default().filter(|map| *map.name == *name).map(|map| map.id).collect();
@@ -64,17 +64,17 @@ impl Section {
 /// The parameters of a control that is in the kernel.
 ///
 /// # Errors
-/// It is not there, or the kernel does not let this process look.
+/// The control is not there, or this process may not read the kernel's BPF objects.
 pub(crate) fn parameters_of(control: &Control) -> Result<Map<String, Value>, Problem> {
     let section = Section::find(control)?;
     let read = |parameter: &Parameter| (parameter.name.clone(), parameter.read(&section.values));
     Ok(section.parameters.iter().map(read).collect())
 }
 
-/// Gives all parameters of a control that is in the kernel; connections that use it follow with their next acknowledgement.
+/// Sets all parameters of a control that is in the kernel; connections that use it follow at their next acknowledgement.
 ///
 /// # Errors
-/// It is not there, or a value does not fit.
+/// The control is not there, or a value does not fit.
 pub(crate) fn set(control: &Control, config: &Config) -> Result<(), Problem> {
     let mut section = Section::find(control)?;
     write_all(control, config, &section.parameters, &mut section.values)?;
@@ -83,10 +83,10 @@ pub(crate) fn set(control: &Control, config: &Config) -> Result<(), Problem> {
     })
 }
 
-/// Compares the parameters of a control that is in the kernel with those that are wanted.
+/// Compares the parameters of a control that is in the kernel with the wanted ones.
 ///
 /// # Errors
-/// [`Problem::Differs`] where one is not as it is wanted; it is not there, or does not take what is wanted.
+/// [`Problem::Differs`] if a parameter differs; the control is not there, or does not accept a wanted value.
 pub(crate) fn compare(control: &Control, config: &Config) -> Result<(), Problem> {
     let section = Section::find(control)?;
     let mut wanted = section.values.clone();
@@ -109,7 +109,7 @@ pub(crate) fn compare(control: &Control, config: &Config) -> Result<(), Problem>
 /// All controls that are in the kernel, whoever loaded them.
 ///
 /// # Errors
-/// The kernel does not let this process look.
+/// This process may not read the kernel's BPF objects.
 pub fn running() -> Result<Vec<Running>, Problem> {
     let flows = flows::by_control().map_err(Problem::failed("cannot list connections"))?;
     let look = |control: &'static Control| {

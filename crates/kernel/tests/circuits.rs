@@ -1,5 +1,6 @@
-//! Circuit TCP in the running kernel: each destination has its circuit, and one without is under H-TCP. What the network loses is in
-//! crates/live/tests. Where loading is not permitted this is skipped, and says so; with WEIR_REQUIRE_LIVE=1 that is a failure.
+//! Circuit TCP in the running kernel: each destination has its circuit, and a destination without one is under H-TCP. Losses are
+//! tested in crates/live/tests. The test is skipped, with a message, if loading is not permitted; with WEIR_REQUIRE_LIVE=1 that is a
+//! failure.
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +20,7 @@ fn ip(arguments: &str) {
     assert!(Command::new("ip").args(arguments.split(' ')).status().unwrap().success(), "{arguments}");
 }
 
-/// A circuit of 40 ms.
+/// A circuit with a round trip of 40 ms.
 fn circuit(address: &str, length: u8, rate: &str) -> Circuit {
     let json = format!(r#"{{ "kind": "ctcp", "rate": "{rate}", "rtt": "40 ms" }}"#);
     let config: Config = serde_json::from_str(&json).unwrap();
@@ -44,7 +45,7 @@ impl Ends {
         Ends(TcpStream::from(socket), listener.accept().unwrap().0)
     }
 
-    /// Sends a megabyte, and the control and the window that the sender then has, in segments.
+    /// Sends a megabyte; returns the sender's control, its window in segments, and the payload of a segment.
     fn sends(&mut self) -> (String, u64, u64) {
         let Ends(client, server) = self;
         let mut sender = client.try_clone().unwrap();
@@ -62,7 +63,7 @@ impl Ends {
         (about.split_whitespace().next().unwrap().to_owned(), number("cwnd:"), number("mss:"))
     }
 
-    /// Sends until it is under this control with such a window, given the payload of a segment and the window in segments.
+    /// Sends until the connection is under this control and `is_right` accepts the payload of a segment and the window in segments.
     fn comes_to(&mut self, control: &str, is_right: impl Fn(u64, u64) -> bool) {
         let start = Instant::now();
         loop {
@@ -76,12 +77,12 @@ impl Ends {
     }
 }
 
-/// 130 % of what 40 ms hold at so many megabits a second, in segments of this payload.
+/// 130 % of the bandwidth-delay product of 40 ms and this many Mbit/s, in segments of a given payload.
 fn window_of(megabits: u64) -> impl Fn(u64) -> u64 {
     move |mss| (megabits * 125_000 * 40 / 1000 * 130 / 100).div_ceil(mss + 66)
 }
 
-/// Names in the kernel are the same for the whole system: one test at a time. `None` where loading is not permitted.
+/// Names in the kernel are the same for the whole system: one test at a time. `None` if loading is not permitted.
 fn permitted() -> Option<(Held, MutexGuard<'static, ()>)> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +130,7 @@ fn each_destination_has_its_circuit_and_one_without_is_under_htcp() {
         has.sort_by_key(|circuit| (circuit.address, circuit.length));
         assert_eq!(has, all);
 
-        // The longest prefix decides; the window is there with the first megabyte.
+        // The longest prefix decides; the window is set by the end of the first megabyte.
         for (address, megabits) in [("127.1.1.1", 100), ("127.1.2.1", 200), ("::1", 50)] {
             let (control, cwnd, mss) = Ends::to(address).sends();
             assert_eq!((control.as_str(), cwnd), ("weir_ctcp", window_of(megabits)(mss)), "{address}");
@@ -143,7 +144,7 @@ fn each_destination_has_its_circuit_and_one_without_is_under_htcp() {
         ends.comes_to("weir_ctcp", |mss, cwnd| cwnd == window_of(150)(mss));
         assert!(weir_kernel::remove_circuit("127.1.0.0".parse().unwrap(), 16).unwrap());
         assert!(!weir_kernel::remove_circuit("127.1.0.0".parse().unwrap(), 16).unwrap());
-        // Half of its window is where H-TCP begins; it may have grown from there when it is looked at.
+        // H-TCP begins with half of the window; it may have grown when it is read.
         ends.comes_to("weir_htcp", |mss, cwnd| {
             (window_of(150)(mss) / 2..=window_of(150)(mss)).contains(&cwnd)
         });

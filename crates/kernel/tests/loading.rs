@@ -1,5 +1,6 @@
-//! Controls come and go in the running kernel and leave nothing behind: five times as an ordinary test, as often as WEIR_LOADS
-//! says by hand. Where loading is not permitted this is skipped, and says so; with WEIR_REQUIRE_LIVE=1 that is a failure.
+//! Controls are loaded into the running kernel and unloaded, and leave nothing behind: five times by default, or as often as
+//! WEIR_LOADS says. The tests are skipped, with a message, if loading is not permitted; with WEIR_REQUIRE_LIVE=1 that is a
+//! failure.
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +19,7 @@ const VICTIM: &str = "WEIR_LOADING_VICTIM";
 /// How long the kernel may take to clear up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Names in the kernel are the same for the whole system: one test at a time. `None` where loading is not permitted.
+/// Names in the kernel are the same for the whole system: one test at a time. `None` if loading is not permitted.
 fn permitted() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +58,7 @@ fn ours() -> Vec<&'static Control> {
     CONTROLS.iter().filter(|control| !others.contains(control)).collect()
 }
 
-/// What weir could have left: names that the kernel lists, programs and maps.
+/// What weir could have left behind: names that the kernel lists, programs and maps.
 fn remains() -> Vec<String> {
     let kernel_names: Vec<&str> = ours().iter().map(|control| control.kernel).collect();
     let listed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
@@ -161,7 +162,7 @@ fn connections_outlive_the_control_that_they_use() {
     server.read_exact(&mut received).unwrap();
     assert!(received.iter().all(|byte| *byte == 7));
     let client = sending.join().unwrap().unwrap();
-    // New connections cannot have it, and with the old one the last of it goes.
+    // New connections cannot use the control, and it disappears with the old one.
     assert!(rustix::net::sockopt::set_tcp_congestion(&server, "weir_vegas").is_err());
     drop((client, server));
     nothing_remains();
@@ -180,7 +181,7 @@ fn received() -> [u64; 2] {
     })
 }
 
-/// Sends a megabyte over loopback under a control; the packets that came with ECT(0) and with ECT(1).
+/// Sends a megabyte over loopback under a control; returns the number of packets received with ECT(0) and with ECT(1).
 fn send_under(control: &str, address: &str) -> [u64; 2] {
     let before = received();
     let listener = TcpListener::bind(address).unwrap();
@@ -193,7 +194,8 @@ fn send_under(control: &str, address: &str) -> [u64; 2] {
     server.read_to_end(&mut all).unwrap();
     sending.join().unwrap().unwrap();
     assert!(all.len() == 1 << 20 && all.iter().all(|byte| *byte == 7));
-    // Before the server's end closes: what then acknowledges for the client, which is gone, is under no control.
+    // Read before the server's end closes: the acknowledgements of the client's end, whose socket is gone, are then under no
+    // control.
     let after = received();
     drop(server);
     [after[0] - before[0], after[1] - before[1]]

@@ -1,6 +1,7 @@
-//! The settings that both forms are held to each other in.
+//! The settings in which both forms are compared.
 
-/// A controller as a lab file has it, and the parameters of the C form that are not at their defaults.
+/// A controller as a lab file writes it, and the parameters of the C form that are not at their
+/// defaults.
 pub(crate) type Case = (&'static str, &'static [(&'static str, i64)]);
 
 pub(crate) const CASES: [Case; 45] = [

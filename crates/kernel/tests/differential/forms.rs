@@ -1,5 +1,5 @@
-//! One connection in both forms: the Rust form lives through it at once, and what happens is kept for the C form, which
-//! `bpf/host/host.c` takes through the same.
+//! One connection in both forms: the Rust form runs through it at once, and its events are kept for the C form, which
+//! `bpf/host/host.c` runs through the same events.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,16 +16,16 @@ use weir_control::{
 pub(crate) const BEGIN: u64 = 1_000_000;
 pub(crate) const INITIAL_WINDOW: u32 = 10;
 
-/// What the Rust form answers after an event.
+/// The state of the Rust form after an event.
 #[derive(Debug)]
 struct Answer {
     cwnd: u64,
     ssthresh: u64,
-    /// What the C form may pace at, in bytes a second; 0 where it does not.
+    /// Pacing rates that are allowed in the C form, in bytes per second; 0 if it does not pace.
     pacing: RangeInclusive<u64>,
 }
 
-/// What an acknowledgement brings. Times are microseconds.
+/// An acknowledgement, as the control sees it. Times are in microseconds.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) segments: u32,
@@ -35,22 +35,22 @@ pub(crate) struct Seen {
     pub(crate) ce_packets: u32,
     pub(crate) acknowledged: u64,
     pub(crate) next: u64,
-    /// The peer's ticks and ours that it echoes, of a millisecond each.
+    /// The peer's timestamp, and ours that it echoes, in ticks of a millisecond.
     pub(crate) ticks: Option<(u32, u32)>,
     /// Segments in flight afterwards.
     pub(crate) in_flight: u64,
     pub(crate) cwnd_limited: bool,
-    /// Whether the kernel would let the window grow.
+    /// Whether the kernel lets the window grow.
     pub(crate) grows: bool,
     pub(crate) phase: Phase,
-    /// Segments told by SACK, and whether the acknowledgement is the plainest there is.
+    /// Segments acknowledged by SACK; below, whether the acknowledgement took the kernel's fast path (header prediction).
     pub(crate) sacked_out: u32,
     pub(crate) predicted: bool,
     /// Segments newly marked lost.
     pub(crate) lost_segments: u32,
 }
 
-/// The Rust form, and what the C form is to be told and to answer.
+/// The Rust form, and the events and expected answers of the C form.
 pub(crate) struct Forms {
     rust: Box<dyn Controller>,
     mss: Bytes,
@@ -61,19 +61,19 @@ pub(crate) struct Forms {
     pub(crate) next: u64,
     delivered: u64,
     lost: u64,
-    /// Whether the last reduction may turn out to be a mistake.
+    /// Whether the last reduction can be undone.
     pub(crate) undoable: bool,
-    /// Until where the window is down because the controller asked for it. The kernel does not know of such a reduction.
+    /// Sequence number up to which a reduction of the controller's own lasts. The kernel does not know of such a reduction.
     pub(crate) own_until: Option<u64>,
-    /// The window in segments and what was delivered when that began, and what has been delivered that the C form was told to
-    /// act on.
+    /// Window in segments and segments delivered when that reduction began; below, the segments delivered that the C form was
+    /// told to act on.
     own_from: (u64, u64),
     own_delivered: u64,
     /// The smoothed RTT when the window could last be decided.
     decided_at: u64,
     events: String,
     answers: Vec<Answer>,
-    /// Whether the connection has gone on under another control: the C form no longer has it.
+    /// Whether the connection has been handed over to another control: the C form no longer has it.
     pub(crate) left: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn reducing(phase: Phase) -> bool {
     matches!(phase, Phase::Cwr | Phase::Recovery)
 }
 
-/// The kernel's numbers of them are their places.
+/// The kernel's numbers of the phases are their indices.
 pub(crate) const PHASES: [Phase; 5] =
     [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss];
 
@@ -123,7 +123,7 @@ impl Forms {
         matches!(self.phase, Phase::Open | Phase::Disorder)
     }
 
-    /// Notes an event for the C form, and what the Rust form answers.
+    /// Notes an event for the C form, and the Rust form's answer.
     fn note(&mut self, event: &str, rest: &str) {
         writeln!(self.events, "{event} {} {rest}", self.now).unwrap();
         if self.left {
@@ -142,7 +142,7 @@ impl Forms {
         };
         let pacing = match self.rust.pacing_rate() {
             Some(rate) => as_divided(rate),
-            // The two segments that leave at once, each so many round trips.
+            // Two segments leave at once, every `round_trips_for_two` round trips.
             None if below => {
                 let rate = 2 * mss.get() * 1_000_000
                     / (self.state("round_trips_for_two").unwrap() * self.decided_at);
@@ -153,20 +153,20 @@ impl Forms {
         self.answers.push(Answer { cwnd, ssthresh, pacing });
     }
 
-    /// The window on its way to `threshold` segments in a reduction of the controller's own: the C form walks there itself, where
-    /// for the Rust form the transport does (RFC 6937: of what is delivered, a share is sent).
+    /// The window on its way to `threshold` segments in a reduction of the controller's own: the C form reduces it step by step,
+    /// while for the Rust form the transport does (RFC 6937: proportional rate reduction).
     fn walked_down(&self, threshold: u64) -> u64 {
         let (from, before) = self.own_from;
         let delivered = (self.own_delivered - before).min(from);
         (from - delivered + (threshold * delivered).div_ceil(from)).max(threshold)
     }
 
-    /// Whether Circuit TCP has no circuit, or has it no longer.
+    /// Whether Circuit TCP has no circuit, or no longer has one.
     fn is_with_another(&self) -> bool {
         self.state("on_circuit") == Some(0)
     }
 
-    /// A whole number, where the Rust form knows one of this name.
+    /// A whole number of the Rust form's state; `None` if it has none of this name.
     fn state(&self, wanted: &str) -> Option<u64> {
         let mut found = None;
         self.rust.state(&mut |name, value| {
@@ -179,7 +179,7 @@ impl Forms {
 
     pub(crate) fn reduce(&mut self, signal: Signal) {
         self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Cwr };
-        // Where the controller has asked for a reduction before, this one only goes on with it.
+        // If the controller itself has begun a reduction before, this one only continues it.
         if self.own_until.take().is_none() {
             self.rust.on_enter_recovery(&Congestion { now: self.time(), signal, in_flight: Bytes::ZERO });
             self.undoable = signal == Signal::Loss;
@@ -193,7 +193,7 @@ impl Forms {
         self.note("undo", "");
     }
 
-    /// `reduce` is whether no reduction is under way, not even one of the controller's own.
+    /// `reduce` is true if no reduction is under way, not even one of the controller's own.
     pub(crate) fn time_out(&mut self, in_flight: u64, reduce: bool) {
         self.rust.on_timeout(&Timeout {
             now: self.time(),
@@ -205,7 +205,7 @@ impl Forms {
         });
         self.phase = Phase::Loss;
         self.undoable |= reduce;
-        // The kernel knows of no reduction before it.
+        // The kernel does not know of the controller's own reduction.
         let reduces = reduce || self.own_until.take().is_some();
         self.note("timeout", &format!("{in_flight} {}", u32::from(reduces)));
     }
@@ -274,7 +274,7 @@ impl Forms {
         if ack.may_grow {
             self.decided_at = seen.srtt.unwrap_or(0);
         }
-        // What it will draw, if it draws.
+        // The random number that the controller draws next, if it draws one.
         let drawn = (self.random.clone().bits() >> 32) as u32;
         self.answer(&ack, seen);
         self.phase = seen.phase;
@@ -310,7 +310,7 @@ impl Forms {
         self.rust.on_ack(ack, &mut self.random);
     }
 
-    /// Does what the transport does where a controller asks for a reduction.
+    /// Begins a reduction if the controller asks for one, as the transport does.
     fn begin_own_reduction(&mut self) {
         if self.phase == Phase::Open {
             self.own_until = None;
@@ -325,11 +325,11 @@ impl Forms {
         }
     }
 
-    /// The same acknowledgement for `host.c`.
+    /// The acknowledgement as a line for `host.c`.
     fn line_of(&self, seen: &Seen, drawn: u32) -> String {
         let or_none = |micros: Option<u64>| micros.map_or(-1, |micros| micros as i64);
         let (peer, echoed) = seen.ticks.unwrap_or((0, 0));
-        // In a reduction of its own a controller is told by the kernel that all is well.
+        // In a reduction of the controller's own, the kernel's phase is Open.
         let phase = if self.own_until.is_some() { Phase::Open } else { seen.phase };
         format!(
             "{} {} {} {} {} {} {} {peer} {echoed} {} {} {} {} {} {} {drawn} {}",
@@ -350,11 +350,11 @@ impl Forms {
         )
     }
 
-    /// Takes the C form through all that happened: it must answer as the Rust form did. `what` names the connection.
+    /// Runs the C form through all events: its answers must be the Rust form's. `what` names the connection.
     pub(crate) fn compare(&self, program: &Path, parameters: &[(&str, i64)], what: &str) {
         let c = answers_of(program, parameters, &self.events);
         assert_eq!(c.len(), self.answers.len(), "{what}");
-        // The first line is no event.
+        // The first line is not an event.
         let events: Vec<&str> = self.events.lines().skip(1).collect();
         for (index, (rust, [cwnd, ssthresh, pacing])) in self.answers.iter().zip(c).enumerate() {
             assert!(
@@ -365,7 +365,7 @@ impl Forms {
         }
     }
 
-    /// Different windows that the Rust form has had.
+    /// Number of different windows of the Rust form.
     pub(crate) fn windows(&self) -> usize {
         let mut windows: Vec<u64> = self.answers.iter().map(|answer| answer.cwnd).collect();
         windows.sort_unstable();
@@ -394,7 +394,7 @@ pub(crate) fn compile(short: &str, folder: &Path) -> PathBuf {
     program
 }
 
-/// What the C form answers to the events.
+/// The C form's answers to the events.
 fn answers_of(program: &Path, parameters: &[(&str, i64)], events: &str) -> Vec<[u64; 3]> {
     let mut input: String =
         parameters.iter().map(|(name, value)| format!("parameter {name} {value}\n")).collect();
@@ -417,7 +417,8 @@ fn answers_of(program: &Path, parameters: &[(&str, i64)], events: &str) -> Vec<[
     String::from_utf8(output.stdout).unwrap().lines().map(numbers).collect()
 }
 
-/// The C form divides before it scales (`pace` in `bpf/prague.c`): low by a part in 275,000 at most, and by two bytes a second.
+/// The C form divides before it scales (`pace` in `bpf/prague.c`): its rate is too low by at most one part in 275,000 and two
+/// bytes per second.
 fn as_divided(rate: Rate) -> RangeInclusive<u64> {
     let bits = rate.bits_per_sec();
     let low = bits - bits / 200_000;

@@ -1,7 +1,7 @@
 //! The C form of each control, compiled for user space, against its Rust form: random connections of 10,000 events and more, and
-//! connections that a kernel has recorded; equal windows and thresholds after every single event.
+//! connections recorded in a kernel; windows and thresholds must be equal after every event.
 //!
-//! `bpf/host/host.c` stands for the kernel around the control. Where there is no C compiler the test says that it skipped, and with
+//! `bpf/host/host.c` replaces the kernel around the control. Without a C compiler the test is skipped, with a message; with
 //! WEIR_REQUIRE_LIVE=1 it fails.
 
 #![allow(clippy::unwrap_used)]
@@ -54,7 +54,7 @@ fn what_was_recorded_moves_every_window() {
     for (json, _) in CASES {
         let config: Config = serde_json::from_str(json).unwrap();
         if config.name() == "ctcp" {
-            // A circuit's window is not to move.
+            // A circuit's window must not change.
             continue;
         }
         for (name, trace) in recorded::TRACES {

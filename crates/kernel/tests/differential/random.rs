@@ -1,5 +1,5 @@
-//! Random connections, and what a sender can live through: acknowledgements with and without samples, marks, losses, timeouts,
-//! reductions that were a mistake, idleness.
+//! Random connections with all events of a sender: acknowledgements with and without RTT samples, marks, losses, timeouts,
+//! reductions that are undone, idle times.
 
 use crate::forms::{Forms, Seen, reducing};
 use weir_base::Bytes;
@@ -8,27 +8,27 @@ use weir_control::{Config, Phase, Signal};
 const MSS: Bytes = Bytes::new(1000);
 const EVENTS: usize = 12_000;
 
-/// What a connection goes through.
+/// The properties of a random connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Way {
     /// The peer's clock is this far ahead of ours, in milliseconds.
     apart: u32,
-    /// What a segment takes of the sequence numbers.
+    /// Sequence numbers per segment.
     step: u64,
-    /// Most that the queue grows or shrinks between two acknowledgements in milliseconds, and what else an RTT varies by in
+    /// Largest change of the queue between two acknowledgements in milliseconds; below, the other variation of the RTT in
     /// microseconds.
     queue_step: u64,
     noise: u64,
 }
 
-/// Clocks and sequence numbers that wrap and RTTs that jump, twice; and a connection as it might be.
+/// Two connections whose clocks and sequence numbers wrap and whose RTTs jump, and one realistic connection.
 pub(crate) const WAYS: [Way; 3] = [
     Way { apart: u32::MAX - 60_000, step: 300_000, queue_step: 10, noise: 5_000 },
     Way { apart: u32::MAX - 60_000, step: 300_000, queue_step: 3, noise: 1_000 },
     Way { apart: 5_000, step: MSS.get(), queue_step: 1, noise: 50 },
 ];
 
-/// A connection that lives at random.
+/// A random connection.
 struct Life {
     way: Way,
     forms: Forms,
@@ -59,7 +59,7 @@ impl Life {
         if forms.random.chance(0.002) {
             forms.now += forms.random.below(30_000_000);
         }
-        // Whether everything that was sent has been acknowledged.
+        // Whether all data sent has been acknowledged.
         let idle = forms.next == forms.acknowledged;
         match forms.random.below(600) {
             0..=2 if forms.calm() => self.reduce(Signal::Loss),
@@ -94,7 +94,7 @@ impl Life {
         forms.time_out(in_flight, reduce);
     }
 
-    /// What the sender does after the next acknowledgement.
+    /// The sender's phase after the next acknowledgement.
     fn next_phase(&mut self, acknowledged: u64) -> Phase {
         let forms = &mut self.forms;
         if let Some(until) = forms.own_until {
@@ -155,8 +155,8 @@ impl Life {
         });
     }
 
-    /// Segments are acknowledged, and others leave: between none and about sixty are out. How many, and the offsets acknowledged
-    /// and next.
+    /// Acknowledges segments and sends others: between none and about sixty are in flight. Returns how many were acknowledged,
+    /// and the offsets acknowledged and next.
     fn deliver(&mut self) -> (u32, u64, u64) {
         let (forms, step) = (&mut self.forms, self.way.step);
         let out = (forms.next - forms.acknowledged) / step;

@@ -1,12 +1,12 @@
-//! Connections as a kernel has lived through them: `traces/*.trace`, which `make kernel-traces` records (crates/kernel/examples/record.rs
-//! says what stands in them). The recorder is Reno; what its acknowledgements brought is what every control is told here.
+//! Connections recorded in a kernel: `traces/*.trace`, which `make kernel-traces` records (crates/kernel/examples/record.rs describes the
+//! format). The recorder is Reno; every control gets the acknowledgements of its connections.
 
 use crate::forms::{Forms, PHASES, Seen};
 use weir_base::Bytes;
 use weir_control::{Config, Phase, Signal};
 
-/// What was recorded on the live fabric at 8/1 Mbit/s and 50 ms: one packet in a hundred lost; CUBIC beside it; alone, with a receiver
-/// that has room for less than the way holds.
+/// The traces, recorded on the live fabric at 8/1 Mbit/s and 50 ms: with one packet in a hundred lost; beside CUBIC; alone, with a
+/// receive buffer below the bandwidth-delay product.
 pub(crate) const TRACES: [(&str, &str); 3] = [
     ("losses", include_str!("../traces/losses.trace")),
     ("competition", include_str!("../traces/competition.trace")),
@@ -15,11 +15,11 @@ pub(crate) const TRACES: [(&str, &str); 3] = [
 
 /// The peer's clock when the connection begins.
 const PEER_BEGIN: u32 = 5_000;
-/// Numbers of an acknowledgement, and of the longest other event.
+/// Count of numbers of an acknowledgement, and of the longest other event.
 const ACK: usize = 16;
 const OTHER: usize = 3;
 
-/// Lives through a trace.
+/// Runs through a trace.
 pub(crate) fn lived(config: &Config, seed: u64, trace: &str) -> Forms {
     let mut lines = trace.lines();
     let mss: u64 = lines.next().and_then(|line| line.strip_prefix("mss ")).unwrap().parse().unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn lived(config: &Config, seed: u64, trace: &str) -> Forms {
                 Phase::Recovery => Signal::Loss,
                 _ => Signal::Ecn,
             }),
-            // A controller that has asked for the reduction itself had no mistake to undo.
+            // A reduction of the controller's own is not undone.
             "undo" if forms.undoable => forms.undo(),
             "undo" => {}
             "timeout" => forms.time_out(numbers[1] as u64, numbers[2] == 1 && forms.own_until.is_none()),
@@ -55,7 +55,8 @@ fn seen(forms: &Forms, numbers: &[i64], peer_ticks: u32) -> Seen {
     let known = |micros: i64| u64::try_from(micros).ok();
     let acknowledged = forms.acknowledged + numbers[6] as u64;
     let echoed = u32::try_from(numbers[9]).ok().map(|age| ((forms.now / 1_000) as u32).wrapping_sub(age));
-    // A reduction that the controller has asked for lasts until what was then sent is acknowledged; the recorder knew of none.
+    // A reduction that the controller has asked for lasts until all data sent by then is acknowledged; the recorder had no such
+    // reduction.
     let phase = match forms.own_until {
         Some(until) if acknowledged <= until => Phase::Cwr,
         Some(_) => Phase::Open,
