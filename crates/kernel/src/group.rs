@@ -61,7 +61,7 @@ impl Group {
         let object = load_object("choose", |_, section| write_choice(held.control, section))?;
         let folder = File::open(&folder).map_err(failed())?;
         let group = Group { folder, processes: processes.into(), tidier, object };
-        // Unlike a link, which goes with its holder, it stays for as long as the group does.
+        // Unlike a link, which disappears with its holder, the program stays attached as long as the group exists.
         // SAFETY: both descriptors are open, and no memory is passed.
         match unsafe {
             libbpf_sys::bpf_prog_attach(group.program()?, group.folder.as_raw_fd(), SOCK_OPS, OVERRIDABLE)

@@ -1,8 +1,8 @@
-//! `[[expect]]`: what is expected of a lab's results, with a tolerance and a source. Here claims are read and checked against
-//! the tree; `judge` holds them against results.
+//! `[[expect]]`: the expected results of a lab, with a tolerance and a source. Claims are read here and checked against the tree;
+//! `judge` compares them with results.
 //!
-//! As it is written (`written`), a claim may stand for several, one for each label of a level; it is spelled out as a [`Claim`] for
-//! each of them.
+//! A claim in a lab file (`written`) may state several values, one for each label of a level; it becomes one [`Claim`] for each of
+//! them.
 
 mod check;
 mod only;
@@ -22,10 +22,10 @@ use weir_record::Statistic;
 /// The section of a lab file that holds claims.
 const SECTION: &str = "expect";
 
-/// The claims of a lab, checked against its tree, without those about cells that `[only]` leaves out.
+/// The claims of a lab, checked against its tree, without claims about cells that `[only]` leaves out.
 ///
 /// # Errors
-/// Everything found wrong, each with its place and a suggestion.
+/// All errors found, each with its place and a suggestion.
 pub fn claims(lab: &Lab) -> Result<Vec<Claim>, Diagnostics> {
     let help = "write [[expect]], and under it metric, value, tolerance and source";
     let entries = lab.entries(SECTION, help)?;
@@ -50,104 +50,104 @@ pub fn claims(lab: &Lab) -> Result<Vec<Claim>, Diagnostics> {
     if faults.is_empty() { Ok(only::kept(claims, lab, &names)) } else { Err(lab.refuse(faults)) }
 }
 
-/// Cells by what they chose on some levels: on each of these, one of the labels.
+/// Cells by their labels on some levels: on each of these levels, one of the listed labels.
 pub type Cells = BTreeMap<String, Vec<String>>;
 
-/// What is expected of a metric, and who says so.
+/// A claim: the expected value of a metric, and the source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
-    /// The row of the study's table that it is a part of; claims of one row hold together or not at all.
+    /// The row of the study's table to which it belongs; a row holds only if all its claims hold. `None` for a row by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
     /// The metric's name.
     pub metric: String,
-    /// Whose: a traffic group, a flow or a link, or two groups; the run's own if none.
+    /// Whose metric: a traffic group, a flow or a link, or two groups. Empty for a metric of the whole run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub of: Vec<String>,
-    /// Of which packets of a link: those that arrived with this codepoint; of all if none.
+    /// Which packets of a link: those that arrived with this codepoint; `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Ecn>,
-    /// In which of the run's windows; in the whole run if none.
+    /// The window of the run; `None` for the whole run.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
-    /// Which statistic of a metric that is a distribution.
+    /// The statistic, if the metric is a distribution.
     pub statistic: Statistic,
-    /// Which cells of the tree; all if it names none.
+    /// The cells of the tree; all cells if it is empty.
     #[serde(rename = "where")]
     pub cells: Cells,
-    /// How a cell's repeats are joined.
+    /// How a cell's repeats are combined.
     pub repeats: Repeats,
-    /// What a cell's value is taken relative to.
+    /// The other value to which a cell's value is relative; `None` if the claim is about the value itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
-    /// Where the value is not the metric's but tells where along a level the metric passes a bound.
+    /// The level and the bound, if the value is not the metric's but the point along a level at which the metric passes the bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub along: Option<Along>,
-    /// How several cells are.
+    /// Whether it is about each of several cells or about their mean.
     pub over: Over,
-    /// What is expected.
+    /// The expected value, bounds or order.
     pub expected: Expected,
-    /// Where that comes from.
+    /// The source of the expectation.
     pub source: String,
-    /// Why a difference is known and accepted.
+    /// Why a difference is known and accepted; `None` if none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
 }
 
-/// What the repeats of a cell come to.
+/// How the repeats of a cell are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Repeats {
-    /// Their mean.
+    /// The mean.
     #[default]
     Mean,
-    /// Their median.
+    /// The median.
     Median,
-    /// Their standard deviation, of a sample.
+    /// The sample standard deviation.
     Deviation,
     /// The coefficient of variation: the deviation over the mean, in percent.
     Variation,
 }
 
-/// What several cells come to.
+/// How a claim about several cells is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
-    /// The claim is about each of them; the one that is farthest off speaks.
+    /// The claim is about each cell; the cell that is farthest off decides.
     #[default]
     Each,
-    /// It is about their mean.
+    /// The claim is about the mean of the cells.
     Mean,
 }
 
-/// What a value is taken relative to: the same metric in another cell or window, of another group, or several of these.
+/// The value to which another one is relative: the same metric in another cell or window, of another group, or several of these.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Against {
-    /// What the other cell chose on some levels; on the others it chose the same.
+    /// The labels of the other cell on some levels; on all other levels it has the same labels.
     pub cells: BTreeMap<String, String>,
-    /// Whose metric it is there; the same if none.
+    /// Whose metric the other value is; `None` for the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Of which packets; as here if none.
+    /// Which packets the other value counts; `None` for the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Ecn>,
-    /// In which of the run's windows; as here if none.
+    /// The other value's window; `None` for the same.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
-    /// What is made of the two.
+    /// How the two values are combined.
     pub relation: Relation,
 }
 
-/// Where along a level a metric passes a bound: the number with which the first label begins at which it has.
+/// The point along a level at which a metric passes a bound: the number at the start of the first label at which it has passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Along {
-    /// The level, whose labels begin with numbers (`"130 Mbit/s"`); they are gone through in the order of the tree.
+    /// The level. Its labels begin with numbers (`"130 Mbit/s"`) and are searched in the order of the tree.
     pub level: String,
-    /// It has passed where the metric is above this.
+    /// The metric has passed if it is above this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub above: Option<f64>,
-    /// It has passed where the metric is below this.
+    /// The metric has passed if it is below this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub below: Option<f64>,
 }
@@ -159,38 +159,38 @@ impl Along {
     }
 }
 
-/// What is made of a value and another.
+/// How a value and the one to which it is relative are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Relation {
-    /// How much larger it is, in percent of the other.
+    /// The change against the other value, in percent of the other.
     #[default]
     Change,
-    /// It over the other.
+    /// The value divided by the other.
     Ratio,
-    /// It less the other.
+    /// The value minus the other.
     Difference,
 }
 
-/// What is expected of a value.
+/// An expected value, bounds, or order.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// To be near one.
+    /// The value is near an expected one.
     Near {
-        /// The value.
+        /// The expected value.
         value: f64,
-        /// How near.
+        /// How far the measured value may be from it.
         tolerance: Tolerance,
     },
-    /// To lie between bounds, one of which may be missing.
+    /// The value lies between bounds, one of which may be missing.
     Within {
-        /// The lower one.
+        /// The lower bound.
         at_least: Option<f64>,
-        /// The upper one.
+        /// The upper bound.
         at_most: Option<f64>,
     },
-    /// Of cells along a level, to stand in this order.
+    /// The values of cells along a level have this order.
     Order {
         /// The level.
         by: String,
@@ -199,22 +199,22 @@ pub enum Expected {
     },
 }
 
-/// An order of labels, some of which are not told apart: `a ~ b < c` says that both a and b are less than c.
+/// An order of labels, some of which have equal rank: `a ~ b < c` means that both a and b are less than c.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// Labels in this order, those that are not told apart together.
+    /// Labels in this order; labels of equal rank are in one list.
     pub places: Vec<Vec<String>>,
-    /// Whether values fall along it; if not they rise.
+    /// Whether values fall along it; otherwise they rise.
     pub falling: bool,
 }
 
 impl Order {
-    /// All labels, in the order in which they stand.
+    /// All labels, in this order.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.places.iter().flatten().map(String::as_str)
     }
 
-    /// Every pair that is told apart, the smaller first.
+    /// Every pair of labels of different rank, the smaller first.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let places = self.places.iter().enumerate();
         places.flat_map(move |(at, earlier)| {
@@ -245,14 +245,14 @@ impl Serialize for Order {
 /// How far a measured value may be from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tolerance {
-    /// In the metric's unit, or that of what is made of it.
+    /// In the metric's unit, or the unit of the combined value.
     Absolute(f64),
     /// As a share of the expected value, 0.05 for 5 %.
     Share(f64),
 }
 
 impl Tolerance {
-    /// How far that is from this value.
+    /// The tolerance for this value, in the value's unit.
     pub fn of(self, value: f64) -> f64 {
         match self {
             Tolerance::Absolute(tolerance) => tolerance,

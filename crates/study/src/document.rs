@@ -1,5 +1,5 @@
-//! A study's reproduction as a page of Markdown with pictures, to be kept beside the project's other documents: what the study
-//! says, what was measured, what differs and why.
+//! A study's reproduction as a page of Markdown with pictures, to be kept beside the project's other documents: the published
+//! values, the measured ones, and the differences with their reasons.
 
 use crate::figure::figure;
 use crate::judge::{ClaimVerdict, Judged};
@@ -10,8 +10,8 @@ use std::path::Path;
 use weir_report::html::link;
 use weir_report::{Folder, ReportError};
 
-/// Writes `STUDY.md` and the pictures of its claims, in a folder `STUDY` beside it. `about` is what the study's folder says of
-/// itself (`about.md`): what stands before its first heading of the second level begins the page, the rest follows the verdicts.
+/// Writes `STUDY.md` and the pictures of its claims, in a folder `STUDY` beside it. `about` is the text of the study's
+/// `about.md`: the part before its first heading of the second level begins the page, the rest follows the verdicts.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -90,7 +90,7 @@ pub fn write_document(
     out.write(&format!("{study}.md"), page.as_bytes())
 }
 
-/// The engines that measured, in the order in which they come.
+/// The engines that measured, in the order of their first claims.
 fn engines(labs: &[Reproduced]) -> Vec<&str> {
     let mut engines = vec![];
     for judged in labs.iter().flat_map(|lab| &lab.claims) {
@@ -101,20 +101,20 @@ fn engines(labs: &[Reproduced]) -> Vec<&str> {
     engines
 }
 
-/// What one of them measured.
+/// The labs with only the claims that one engine measured.
 fn measured_by(engine: &str, labs: &[Reproduced]) -> Vec<Reproduced> {
     let mut labs = labs.to_vec();
     labs.iter_mut().for_each(|lab| lab.claims.retain(|judged| judged.engine == engine));
     labs
 }
 
-/// What stands before the first heading of the second level, and the rest.
+/// The text before the first heading of the second level, and the rest.
 fn parts(about: &str) -> (&str, &str) {
     let (opening, remarks) = about.split_at(about.find("\n## ").unwrap_or(about.len()));
     (opening.trim_end(), remarks.trim())
 }
 
-/// Rows by their names, numbers in them as numbers; claims without a row come last.
+/// Sort key of a claim: by the row's name, numbers in it as numbers; claims without a row come last.
 fn rank(judged: &Judged) -> (bool, String, u32, String) {
     let row = judged.claim.row.as_deref().unwrap_or_default();
     let letters: String = row.chars().take_while(|c| !c.is_ascii_digit()).collect();
@@ -123,7 +123,7 @@ fn rank(judged: &Judged) -> (bool, String, u32, String) {
     (row.is_empty(), letters, digits.parse().unwrap_or(0), rest)
 }
 
-/// A claim as a row of the table; with the engine, where several measured.
+/// A claim as a row of the table, with the engine if several measured.
 fn row(judged: &Judged, several: bool) -> String {
     let said = Said::of(judged);
     let name = judged.claim.row.as_deref().unwrap_or_default();
@@ -138,11 +138,11 @@ fn row(judged: &Judged, several: bool) -> String {
         &[&said.measured],
     ];
     let told: Vec<String> = cells.concat().into_iter().map(cell).collect();
-    // The verdict's stars are this document's own.
+    // The verdict is not escaped: its stars are markup.
     format!("| {} | {verdict} | {} |\n", told.join(" | "), cell(&judged.claim.source))
 }
 
-/// What differs, and the reasons that the claims give.
+/// The list of rows that differ, with the reasons that the claims give.
 fn differences(claims: &[(&Reproduced, usize, &Judged)]) -> String {
     let mut reasons: Vec<(&str, &str)> = claims
         .iter()
@@ -157,12 +157,12 @@ fn differences(claims: &[(&Reproduced, usize, &Judged)]) -> String {
     if list.is_empty() { list } else { format!("\n## What differs\n\n{list}") }
 }
 
-/// A name between backticks, where nothing is markup but a backtick.
+/// Makes a name fit between backticks, where only a backtick is markup.
 fn code(name: &str) -> String {
     name.replace(['`', '|', '\n'], " ")
 }
 
-/// Text of a lab, fit for a line or a cell of a table in Markdown: nothing of it is markup there, neither Markdown's (GitHub
+/// Escapes text of a lab for a line or a table cell in Markdown, so that nothing in it is markup, neither Markdown's (GitHub
 /// Flavored Markdown, section 6) nor HTML's.
 fn cell(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
@@ -175,7 +175,7 @@ fn cell(text: &str) -> String {
             '&' => safe += "&amp;",
             '<' => safe += "&lt;",
             '>' => safe += "&gt;",
-            // Within a word it is a letter like others.
+            // Within a word, an underscore is no markup.
             '_' if is_word(place.checked_sub(1)) && is_word(Some(place + 1)) => safe.push('_'),
             '|' | '\\' | '`' | '*' | '_' | '[' | ']' => {
                 safe.push('\\');

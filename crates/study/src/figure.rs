@@ -1,5 +1,5 @@
-//! A claim about several cells as a picture: what was measured along a level, over what was published. Plain SVG, so that it
-//! stands in a page of Markdown as well.
+//! A claim about several cells as a picture: the measured values along a level, over the published ones. It is plain SVG, so
+//! that a Markdown page can show it too.
 
 use crate::claim::Expected;
 use crate::judge::{Judged, Point};
@@ -8,22 +8,22 @@ use std::fmt::Write;
 use weir_plan::leading_number;
 use weir_report::html::escape;
 
-/// Size of the picture, and of what the plot leaves free around itself.
+/// Size of the picture, and the margins around the plot, in points.
 const SIZE: (f64, f64) = (760.0, 300.0);
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 170.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 48.0;
-/// Fewer cells are told in the table.
+/// Fewest cells of a picture; the table shows fewer cells well enough.
 const FEWEST: usize = 3;
-/// More lines cannot be told apart.
+/// Most lines of a picture; more could not be distinguished.
 const MOST_LINES: usize = 10;
 /// Most labels below the plot.
 const LABELS: usize = 14;
-/// About how wide a letter is, and how far a second row of labels is below the first.
+/// Approximate width of a letter, and the distance of a second row of labels from the first.
 const LETTER: f64 = 6.2;
 const ROW: f64 = 13.0;
-/// Okabe and Ito's colours, which the colour-blind tell apart, and two greys.
+/// Okabe and Ito's colours, which colour-blind readers can distinguish, and two greys.
 const COLOURS: [&str; MOST_LINES] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a7a00", "#666666",
     "#aaaaaa",
@@ -32,19 +32,19 @@ const COLOURS: [&str; MOST_LINES] = [
 /// The cells of a claim in the plane: along the level with the most labels, a line for each label of the other.
 struct Plane<'a> {
     along: &'a str,
-    /// The other level; empty where there is none.
+    /// The other level; empty if there is none.
     other: &'a str,
     labels: Vec<&'a str>,
     lines: Vec<(&'a str, Vec<Option<f64>>)>,
 }
 
 impl<'a> Plane<'a> {
-    /// Whether the labels are places on a scale, between which a line says something.
+    /// Whether the labels are numbers, so that a line between their values has a meaning.
     fn is_ordered(&self) -> bool {
         self.labels.iter().all(|label| leading_number(label).is_some())
     }
 
-    /// None when the cells differ on no level or on more than two, or there are too few or too many of them.
+    /// `None` if the cells differ on no level or on more than two, or if there are too few cells or too many lines.
     fn of(points: &'a [Point]) -> Option<Plane<'a>> {
         let levels = points.first()?.cell.iter().map(|param| param.level.as_str());
         let mut varying: Vec<(&str, Vec<&str>)> = vec![];
@@ -85,7 +85,7 @@ fn chosen<'a>(point: &'a Point, level: &str) -> Option<&'a str> {
     point.cell.iter().find(|param| param.level == level).map(|param| param.value.as_str())
 }
 
-/// What is expected, in the plane: a band of values, a band along the level, and a bound.
+/// The expectation in the plane: a band of values, a band along the level, and a bound.
 #[derive(Default)]
 struct Bands {
     values: Option<(f64, f64)>,
@@ -118,7 +118,7 @@ impl Bands {
     }
 }
 
-/// Where among ascending numbers, each a step from the next, a number lies.
+/// Position of a number among ascending numbers that are one step apart.
 fn place(numbers: &[f64], number: f64) -> f64 {
     let last = numbers.len().saturating_sub(1) as f64;
     match numbers.windows(2).position(|pair| number < pair[1]) {
@@ -127,7 +127,7 @@ fn place(numbers: &[f64], number: f64) -> f64 {
     }
 }
 
-/// The picture of a claim; none where its cells do not lie in a plane. `title` stands above it.
+/// The picture of a claim, with `title` above it; `None` if its cells do not form a plane.
 pub(super) fn figure(judged: &Judged, title: &str) -> Option<String> {
     let plane = Plane::of(&judged.points)?;
     let bands = Bands::of(judged, &plane.labels);
@@ -186,7 +186,7 @@ fn tick(value: f64, step: f64) -> String {
     format!("{value:.places$}")
 }
 
-/// Where values and labels lie in the picture.
+/// The positions of values and labels in the picture.
 struct Frame {
     least: f64,
     most: f64,
@@ -204,7 +204,7 @@ impl Frame {
         SIZE.1 - BOTTOM - (SIZE.1 - TOP - BOTTOM) * share
     }
 
-    /// What is expected, in grey.
+    /// Draws the expectation, in grey.
     fn bands(&self, svg: &mut String, bands: &Bands) {
         let (left, right) = (LEFT, SIZE.0 - RIGHT);
         if let Some((low, high)) = bands.values {
@@ -234,7 +234,7 @@ impl Frame {
         }
     }
 
-    /// Whether names are longer than a column is wide: then every other one stands a row lower.
+    /// Whether names are wider than a column: then every second one is drawn a row lower.
     fn crowded(&self, plane: &Plane<'_>) -> bool {
         let longest = plane.labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
         !plane.is_ordered() && longest as f64 * LETTER > self.x(1.0) - self.x(0.0)
@@ -257,7 +257,7 @@ impl Frame {
         let rows = self.crowded(plane);
         let every = plane.labels.len().div_ceil(LABELS);
         for (column, label) in plane.labels.iter().enumerate().filter(|(column, _)| column % every == 0) {
-            // The unit stands below, once.
+            // The unit is written once, below the axis.
             let short = label.split(' ').next().unwrap_or(label);
             let shown = if leading_number(label).is_some() { short } else { *label };
             let lower = if rows && column % 2 == 1 { ROW } else { 0.0 };
@@ -283,7 +283,7 @@ impl Frame {
         );
     }
 
-    /// What was measured, with a line through it where the labels are a scale; a gap where nothing was.
+    /// Draws the measured values, with a line through them if the labels are numbers; a missing value leaves a gap.
     fn line(&self, svg: &mut String, values: &[Option<f64>], joined: bool, colour: &str) {
         let (mut path, mut dots, mut pen) = (String::new(), String::new(), 'M');
         for (column, value) in values.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Published against measured: each claim of a lab held against what its runs came to. A claim about several cells holds
-//! only where it holds in each of them; the cell that is farthest off speaks for it.
+//! Published against measured: each claim of a lab is compared with the results of its runs. A claim about several cells holds
+//! only if it holds in each of them; the cell that is farthest off is shown.
 
 mod cells;
 #[cfg(test)]
@@ -10,84 +10,84 @@ use cells::{CellValue, Table};
 use serde::Serialize;
 use weir_record::{Param, RunSummary, Summary};
 
-/// What a claim comes to.
+/// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
     /// The measured value is as expected, in every cell that was measured.
     Holds,
-    /// No valid run measured what the claim is about; counted apart.
+    /// No valid run measured the claim's value; counted separately.
     NotMeasured,
-    /// The value is not as expected, for a reason that the claim gives; counted apart.
+    /// The value is not as expected, for a reason that the claim gives; counted separately.
     Differs,
-    /// It is not as expected, or valid runs have no such value.
+    /// The value is not as expected, or valid runs have no such value.
     Fails,
 }
 
 impl ClaimVerdict {
-    /// As a person says it.
+    /// The verdict in words.
     pub fn name(self) -> &'static str {
         ["holds", "not measured", "differs", "fails"][self as usize]
     }
 
-    /// Of several that hold together or not at all: that of the worst. What is known not to hold outweighs what is not known.
+    /// The verdict on a row of several claims: the worst of them. A claim that fails outweighs one that was not measured.
     pub fn all(verdicts: impl IntoIterator<Item = ClaimVerdict>) -> ClaimVerdict {
         verdicts.into_iter().max().unwrap_or(ClaimVerdict::Holds)
     }
 }
 
-/// A claim and what was measured.
+/// A claim, with the measured value and the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     /// The claim.
     pub claim: Claim,
     /// The engine that measured.
     pub engine: String,
-    /// What the cell that is farthest off came to over its sound repeats, or the mean of all cells, as the claim says; none
-    /// where nothing was measured, and of an order.
+    /// The value of the cell that is farthest off, over its valid repeats, or the mean of all cells, as the claim says. `None`
+    /// if nothing was measured, and for an order.
     pub measured: Option<f64>,
-    /// Where the repeats' median lies with at least 95 % confidence, from their order alone; only of a median, of at least
-    /// six repeats.
+    /// Confidence interval of the repeats' median, at least 95 %, from their order only. `None` unless the claim is about a
+    /// median of at least six repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
-    /// Where an order is claimed: how the cells stand.
+    /// The order of the cells, if an order is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
-    /// What the cell that speaks chose on each level.
+    /// The labels of the cell that is shown, on each level.
     pub cell: Vec<Param>,
-    /// All measured cells that the claim is about, in the order of the tree; of a bound that is passed along a level, all
+    /// All measured cells that the claim is about, in the order of the tree. For a bound that is passed along a level: all
     /// cells along it, each with the metric's own value.
     #[serde(skip)]
     pub points: Vec<Point>,
     /// How many measured cells the claim is about.
     pub cells: usize,
-    /// How many more it is about that no valid run measured.
+    /// How many further cells it is about that no valid run measured.
     pub unmeasured: usize,
-    /// How many sound repeats that cell has, of several cells the one that has fewest.
+    /// Number of valid repeats of the cell that is shown; if several cells count, of the cell with the fewest.
     pub repeats: usize,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: ClaimVerdict,
 }
 
-/// A cell and what it came to.
+/// A cell and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// What it chose on each level.
+    /// Its labels on each level.
     pub cell: Vec<Param>,
-    /// Its value, if it has one.
+    /// Its value; `None` if valid runs have none.
     pub value: Option<f64>,
 }
 
-/// How cells stand along a level.
+/// The measured order of cells along a level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
-    /// Labels in the order that is claimed, with what was measured.
+    /// Labels in the claimed order, with the measured values.
     pub values: Vec<(String, Option<f64>)>,
-    /// How many pairs the claim tells apart, of those that were measured.
+    /// Number of measured pairs that the claim orders.
     pub pairs: usize,
-    /// Those that do not stand as claimed, the one that should be smaller first.
+    /// The measured pairs that are not in the claimed order, the label that should be smaller first.
     pub wrong: Vec<(String, String)>,
-    /// How many pairs more have a cell that no valid run measured.
+    /// Number of further pairs with a cell that no valid run measured.
     pub unmeasured: usize,
 }
 
@@ -114,8 +114,8 @@ impl Standing {
     }
 }
 
-/// Judges all claims on each engine that has runs, in the order of the lab. Invalid runs tell nothing: what only they measured
-/// was not measured.
+/// Judges all claims on each engine that has runs, in the order of the lab. Invalid runs are ignored: values that only they
+/// measured count as not measured.
 pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
     let mut engines: Vec<&str> = Vec::new();
     for run in &summary.runs {
@@ -152,7 +152,7 @@ fn judge_one(claim: &Claim, engine: &str, runs: &[&RunSummary]) -> Judged {
     };
     let verdict = match &claim.expected {
         Expected::Order { by, order } => judge_order(&mut judged, by, order, &cells),
-        // A mean is of all its cells; of single ones those that were measured can speak.
+        // A mean needs all its cells; single cells are judged if they were measured.
         _ if judged.unmeasured > 0 && (cells.is_empty() || claim.over == Over::Mean) => return judged,
         _ => judge_value(&mut judged, &cells),
     };
@@ -163,7 +163,7 @@ fn judge_one(claim: &Claim, engine: &str, runs: &[&RunSummary]) -> Judged {
     judged
 }
 
-/// How far a value is outside what is expected; negative inside.
+/// How far a value is outside the expected range; negative inside.
 fn off(expected: &Expected, value: f64) -> f64 {
     match expected {
         Expected::Near { value: expected, tolerance } => (value - expected).abs() - tolerance.of(*expected),
@@ -225,7 +225,7 @@ fn judge_order(judged: &mut Judged, by: &str, order: &Order, cells: &[CellValue<
     verdict
 }
 
-/// The mean of some values; none if there is none, or one of them is missing.
+/// The mean of values; `None` if there are none, or if one of them is missing.
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Option<Vec<f64>> = values.collect();
     values.filter(|values| !values.is_empty()).map(|values| values.iter().sum::<f64>() / values.len() as f64)

@@ -1,6 +1,6 @@
-//! Studies: what was published, claimed in labs, and held against what weir measures. A study is a folder of labs that extend one
-//! profile; `[[expect]]` in a lab claims what was published ([`claims`]); each claim is judged on the results of a run of its lab
-//! ([`judge`]), and told as a table, a page and a document.
+//! Studies: published results, written as claims in labs and compared with weir's measurements. A study is a folder of labs that
+//! extend one profile; `[[expect]]` in a lab claims a published result ([`claims`]); each claim is judged on the results of its
+//! lab's runs ([`judge`]), and shown in a table, a page and a document.
 #![forbid(unsafe_code)]
 
 mod claim;

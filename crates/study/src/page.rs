@@ -1,4 +1,4 @@
-//! The page of a reproduction: published against measured, one row a claim.
+//! The page of a reproduction: published against measured, one row per claim.
 
 use crate::figure::figure;
 use crate::judge::ClaimVerdict;
@@ -9,7 +9,7 @@ use std::path::Path;
 use weir_report::html::{Cell, Page, Table, escape, figures, link};
 use weir_report::{Folder, ReportError};
 
-/// Writes the page of a reproduction: `index.html` in a folder that the labs' result folders are below.
+/// Writes the page of a reproduction: `index.html` in the folder above the labs' result folders.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -49,7 +49,7 @@ pub fn write_claims(folder: &Path, labs: &[Reproduced]) -> Result<(), ReportErro
     out.write("index.html", page.render().as_bytes())
 }
 
-/// The pictures of a lab's claims, as files beside the page, and the place of each in it.
+/// Writes the pictures of a lab's claims as files beside the page; returns the HTML that shows them.
 fn pictures_of(lab: &Reproduced, out: &Folder) -> Result<String, ReportError> {
     let (mut pictures, mut count) = (String::new(), 0);
     for (n, judged) in lab.claims.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Where studies are: a study is a folder with a `profile.toml`, which fixes every choice that its sources leave open; its labs
-//! extend that profile, and one that does not is refused.
+//! The places of studies: a study is a folder with a `profile.toml`, which fixes every choice that its sources leave open. Its
+//! labs extend that profile; a lab that does not is refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub const PROFILE: &str = "profile.toml";
 pub struct Missing {
     /// What is missing.
     pub message: String,
-    /// What there is instead, or what to write.
+    /// What exists instead, or what to write.
     pub help: String,
 }
 
@@ -36,7 +36,7 @@ pub struct Place {
 /// The labs of `STUDY`, of `STUDY/LAB`, or of all studies.
 ///
 /// # Errors
-/// No such study or lab, and which there are.
+/// There is no such study or lab; the error lists those that exist.
 pub fn find(what: Option<&str>, root: &Path) -> Result<Vec<Place>, Missing> {
     let (study, lab) = match what.map(|what| what.trim_end_matches('/').split_once('/').unwrap_or((what, "")))
     {
@@ -75,7 +75,7 @@ pub fn find(what: Option<&str>, root: &Path) -> Result<Vec<Place>, Missing> {
     Ok(found)
 }
 
-/// What is in a folder, by name.
+/// The entries of a folder, sorted by name.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -91,10 +91,10 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A lab is judged only under its study's profile.
+/// Checks that a lab extends its study's profile: only then is it judged.
 ///
 /// # Errors
-/// It does not extend that profile.
+/// The lab does not extend the profile.
 pub fn require_profile(place: &Place, lab: &Lab) -> Result<(), Missing> {
     let profile = place.folder.join(PROFILE);
     let canonical = profile.canonicalize().unwrap_or_else(|_| profile.clone());

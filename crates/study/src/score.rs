@@ -1,11 +1,11 @@
-//! What the labs of a study came to: their claims judged, and how many rows hold.
+//! The outcome of a study's labs: their judged claims, and how many rows hold.
 
 use crate::judge::{ClaimVerdict, Judged};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A lab of a study and what its claims came to.
+/// A lab of a study, with its judged claims.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reproduced {
     /// The study: the name of its folder.
@@ -16,12 +16,12 @@ pub struct Reproduced {
     pub title: Option<String>,
     /// Its result folder, from the page.
     pub folder: String,
-    /// Its claims on each engine, in the order of the lab.
+    /// Its judged claims on each engine, in the order of the lab.
     pub claims: Vec<Judged>,
 }
 
-/// How many rows hold, fail, differ for a reason, and were not measured. A row is a claim, or all claims of a study that name
-/// the same row, on one engine.
+/// Counts of the rows that hold, fail, differ for a reason, and were not measured. A row is a claim, or all claims of a study
+/// that name the same row, on one engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Score {
     /// Rows that hold.
@@ -30,16 +30,16 @@ pub struct Score {
     pub fails: usize,
     /// Rows that differ for reasons that their claims give.
     pub differs: usize,
-    /// Rows of which something was not measured, and all else holds.
+    /// Rows of which some claim was not measured, and all other claims hold.
     pub not_measured: usize,
-    /// All numbers and orders that were measured.
+    /// Claims of numbers and orders that were measured, each counted by itself.
     pub numbers: usize,
-    /// Of those, how many hold.
+    /// How many of these hold.
     pub numbers_hold: usize,
 }
 
 impl Score {
-    /// Of some labs together.
+    /// The score of several labs together.
     pub fn of(labs: &[Reproduced]) -> Score {
         let mut alone: Vec<ClaimVerdict> = vec![];
         let mut named: BTreeMap<(&str, &str, &str), Vec<ClaimVerdict>> = BTreeMap::new();
@@ -64,7 +64,7 @@ impl Score {
         }
     }
 
-    /// In a sentence.
+    /// The score as a sentence.
     pub fn sentence(self) -> String {
         let all = self.holds + self.fails + self.differs;
         let mut text = match (self.holds, all) {

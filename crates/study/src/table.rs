@@ -7,10 +7,10 @@ use std::fmt::Write;
 use weir_base::terminal::printable_line;
 use weir_report::fit::{cut, wrapped};
 
-/// Widest column of figures in the terminal; an order that is longer is told below its row.
+/// Widest column of figures in the terminal; a longer order is printed below its row.
 const WIDEST: usize = 16;
 
-/// The table of a reproduction for the terminal, as wide as it where that is possible.
+/// The table of a reproduction, cut to the terminal's width in columns if possible.
 pub fn claims_table(labs: &[Reproduced], width: usize) -> String {
     let mut text = String::new();
     for lab in labs {

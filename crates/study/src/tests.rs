@@ -1,4 +1,4 @@
-//! What is said of judged claims: in the terminal, on the page and in the document.
+//! Judged claims as they are shown: in the terminal, on the page and in the document.
 
 use crate::claim::{Claim, Expected, Order, Over, Repeats, Tolerance};
 use crate::judge::{ClaimVerdict, Judged, Point, Standing};
@@ -65,7 +65,7 @@ fn claims_of_a_row_hold_together_or_not_at_all() {
         for (judged, row) in lab.claims.iter_mut().zip(rows) {
             judged.claim.row = row.map(String::from);
         }
-        // A row goes over several labs.
+        // A row may have claims of several labs.
         let other = Reproduced { claims: lab.claims.split_off(2), ..lab.clone() };
         let score = Score::of(&[lab, other]);
         assert_eq!((score.numbers_hold, score.numbers), (1, 3));
@@ -94,7 +94,8 @@ fn what_was_not_measured_is_counted_apart_from_what_was() {
     assert_eq!((told.holds, told.fails, told.not_measured, told.numbers), (1, 1, 1, 2));
     assert_eq!(told.sentence(), "1 of 2 claims hold, 1 fails; 1 was not measured.");
     assert_eq!(score([NotMeasured; 3], None).sentence(), "No claim was judged; 3 were not measured.");
-    // A row holds only if all of it does, and what is known not to hold outweighs what is not known.
+    // A row holds only if all its claims hold, and a claim that fails outweighs one that was not
+    // measured.
     let row = |verdicts| {
         let Score { holds, differs, fails, not_measured, .. } = score(verdicts, Some("H1"));
         [holds, differs, fails, not_measured]
@@ -151,7 +152,7 @@ fn a_study_has_a_document_with_a_row_for_each_claim_and_a_picture_where_cells_va
     assert_eq!(page.matches(".svg)").count(), 1, "one claim has cells that vary");
     let picture = std::fs::read_to_string(folder.path().join("textbook/pie-1.svg")).unwrap();
     assert_eq!(picture.matches("<circle").count(), 3);
-    // 15 ± 20 % of a plot from 0 to 30 that is 218 high: 43.6.
+    // 15 ± 20 % in a plot from 0 to 30 that is 218 points high: 43.6 points.
     assert!(picture.contains("height=\"43.6\" fill=\"#e8e8e8\""), "{picture}");
 }
 

@@ -1,4 +1,4 @@
-//! A claim in words and digits: what the terminal, the page and the document all show.
+//! A claim in words and digits, as the terminal, the page and the document show it.
 
 use crate::claim::{Claim, Expected, Over, Relation, Repeats, Tolerance};
 use crate::judge::{Judged, Standing};
@@ -13,7 +13,7 @@ pub(crate) struct Said {
     pub(crate) published: String,
     pub(crate) measured: String,
     pub(crate) cell: String,
-    /// How cells stand along a level, where an order is claimed.
+    /// The measured order of the cells, if an order is claimed; otherwise empty.
     pub(crate) standing: String,
 }
 
@@ -48,17 +48,17 @@ impl Said {
     }
 }
 
-/// A level and the value that was chosen on it.
+/// A level and a cell's label on it.
 fn chosen(level: &str, value: &str) -> String {
     format!("{} {value}", level_name(level))
 }
 
-/// The last two parts of a level's name, which say what it is, and of what.
+/// The last two parts of a level's name: the key, and the object to which it belongs.
 pub(crate) fn level_name(level: &str) -> &str {
     level.rmatch_indices('.').nth(1).map_or(level, |(dot, _)| &level[dot + 1..])
 }
 
-/// The cells that a claim asks for; of many labels of a level the first and the last.
+/// The cells that a claim names; of more than four labels of a level, only the first and the last.
 pub(crate) fn asked(claim: &Claim) -> String {
     let told = |(level, labels): (&String, &Vec<String>)| match labels.as_slice() {
         [first, .., last] if labels.len() > 4 => chosen(level, &format!("{first} to {last}")),
@@ -67,7 +67,7 @@ pub(crate) fn asked(claim: &Claim) -> String {
     claim.cells.iter().map(told).collect::<Vec<_>>().join(" · ")
 }
 
-/// What a claim is about.
+/// The metric that a claim is about, in words.
 pub(crate) fn what(claim: &Claim) -> String {
     let unit = metric(&claim.metric).map_or("", |metric| metric.unit);
     let title = metric(&claim.metric).map_or(claim.metric.as_str(), |metric| metric.title);
@@ -115,7 +115,7 @@ pub(crate) fn what(claim: &Claim) -> String {
     what
 }
 
-/// What is expected.
+/// The expected value, bounds or order.
 fn expected_text(expected: &Expected) -> String {
     match expected {
         Expected::Near { value, tolerance } => {
@@ -134,7 +134,7 @@ fn expected_text(expected: &Expected) -> String {
     }
 }
 
-/// How cells stand, in the order that was claimed, and which pairs stand otherwise.
+/// The measured values in the claimed order, and the pairs that are not in that order.
 fn standing_text(standing: &Standing) -> String {
     let value = |value: &Option<f64>| value.map_or_else(|| "–".into(), exact);
     let values: Vec<String> =
@@ -148,7 +148,7 @@ fn statistic_name(statistic: Statistic) -> &'static str {
     ["mean", "p1", "p25", "p50", "p75", "p99"][statistic as usize]
 }
 
-/// A claim with the row that it is a part of.
+/// A claim with the name of its row in front.
 pub(crate) fn named(judged: &Judged, what: &str) -> String {
     judged.claim.row.as_ref().map_or_else(|| what.into(), |row| format!("{row} {what}"))
 }

@@ -1,4 +1,5 @@
-//! Every lab with a broken claim is refused with a place and a suggestion. The snapshots beside this file show what a person sees.
+//! Every lab with a broken claim is refused with a place and a suggestion. The snapshots beside this file show the errors as a
+//! user sees them.
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 #[path = "../../plan/tests/refusals/mod.rs"]

@@ -1,4 +1,4 @@
-//! What claims in a lab are read as, and which of them are left of a part of its tree.
+//! How claims in a lab are read, and which of them are kept for a part of its tree.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ fn of_the_tree_only_a_part_is_run_and_claims_of_the_rest_go() {
     assert_eq!((lab.is_for_live(), lab.tree().cells, claimed(&lab).len()), (true, 3, 7));
     let lab = Lab::load_as(&file, &[], Form { full: false, live: true }).unwrap();
     assert_eq!(lab.tree().levels[0].1, ["pie", "codel"]);
-    // Of each cell, of several cells that are named, and an order of what is there.
+    // A claim about each cell, a claim about named cells, and an order of the cells that are kept.
     let said: Vec<_> =
         claimed(&lab).iter().map(|claim| (claim.expected.clone(), claim.cells.clone())).collect();
     let at_most = |most| Expected::Within { at_least: None, at_most: Some(most) };

@@ -1,11 +1,12 @@
-//! A claim held against the tree: levels, labels, groups, links and metrics that it names must be there.
+//! Checks a claim against the tree: the levels, labels, groups, links and metrics that it names must
+//! exist.
 
 use super::written::{CLASS, IN, OF, Values, codepoint};
 use super::{Along, Written};
 use weir_base::CODEPOINTS;
 use weir_plan::{Entry, Fault, Names, Origin, suggest};
 
-/// Everything that is wrong with a claim.
+/// All errors in a claim.
 pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Vec<Fault> {
     let place = |path: &[&str]| entry.place(path);
     let mut faults = Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Ve
     faults
 }
 
-/// What is wrong with the level along which a bound is passed.
+/// The error in the level along which a bound is passed, if there is one.
 fn along_fault(along: &Along, known: &Names<'_>, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fault> {
     if along.above.is_some() == along.below.is_some() {
         let help = "write along = { level = \"LEVEL\", above = 50 }, or below";
@@ -61,7 +62,7 @@ fn along_fault(along: &Along, known: &Names<'_>, place: &dyn Fn(&[&str]) -> Orig
     known.numbers(&along.level, place(&["along", "level"]))
 }
 
-/// What does not go together.
+/// The error in keys that contradict each other or are missing, if there is one.
 fn shape_fault(claim: &Written, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fault> {
     let bounded = claim.at_least.is_some() || claim.at_most.is_some();
     let stated = [claim.value.is_some(), bounded, claim.order.is_some()];
@@ -105,7 +106,7 @@ fn shape_fault(claim: &Written, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fau
     }
 }
 
-/// Whether a reason has a link in it: an address, or a document of this project.
+/// Whether a reason contains a link: an address, or a document of this project.
 fn names_evidence(reason: &str) -> bool {
     let word =
         |word: &str| word.contains("://") || word.trim_end_matches(['.', ',', ')', ';']).ends_with(".md");

@@ -1,10 +1,10 @@
-//! Claims about the part of the tree that `[only]` leaves.
+//! Claims about the part of the tree that `[only]` keeps.
 
 use super::{Claim, Expected, Over};
 use weir_plan::{Lab, Names};
 
-/// What is claimed of the cells that are left. A claim about each of several cells is about those of them that are left; one
-/// that takes several together, against another, or in an order, is left out with the first of them.
+/// The claims about the cells that are kept. A claim about each of several cells is then about the kept ones. A claim that
+/// combines cells (a mean, a relation, an order) is left out if one of its cells is.
 pub(super) fn kept(claims: Vec<Claim>, lab: &Lab, names: &Names<'_>) -> Vec<Claim> {
     let whole = |labels: &[&str], level: &str| labels.iter().all(|label| lab.keeps(level, label));
     let levels: Vec<(&str, bool)> =
@@ -12,7 +12,7 @@ pub(super) fn kept(claims: Vec<Claim>, lab: &Lab, names: &Names<'_>) -> Vec<Clai
     claims.into_iter().filter_map(|claim| kept_of(claim, lab, &levels)).collect()
 }
 
-/// `levels` tells of each whether all its labels are left.
+/// `levels` says for each level whether all its labels are kept.
 fn kept_of(mut claim: Claim, lab: &Lab, levels: &[(&str, bool)]) -> Option<Claim> {
     let against = claim.against.iter().flat_map(|against| &against.cells);
     let ordered = match &claim.expected {

@@ -1,4 +1,4 @@
-//! A claim as a lab file has it.
+//! A claim as it is written in a lab file.
 
 use super::{Against, Along, Claim, Expected, Order, Over, Relation, Repeats, Tolerance};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -11,63 +11,64 @@ use weir_base::{CODEPOINTS, Ecn};
 use weir_plan::Words;
 use weir_record::Statistic;
 
-/// What is expected of a metric, and who says so. A claim states `value` with a `tolerance`, or `at_least` or `at_most` or
-/// both, or an `order`.
+/// The expected value of a metric, and its source. A claim states `value` with a `tolerance`, or `at_least` or `at_most` or both,
+/// or an `order`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
-    /// The row of the study's table that it is a part of ("H1"): all claims of a row, from any of the study's labs, hold
-    /// together or the row does not. Without one it is a row by itself.
+    /// The row of the study's table to which the claim belongs ("H1"): a row holds only if all its claims, from any of the
+    /// study's labs, hold. Without it, the claim is a row by itself.
     pub(super) row: Option<String>,
     /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
     pub(super) metric: String,
-    /// Whose: a traffic group, a flow or a link, or two groups, `["a", "b"]`, of a metric that compares them; the run's own
-    /// if none.
+    /// Whose metric: a traffic group, a flow or a link, or two groups, `["a", "b"]`, for a metric that compares them. Without it,
+    /// the metric is that of the whole run.
     #[serde(default)]
     pub(super) of: Words,
-    /// Of which packets, of a metric that a link has for each codepoint apart: "not-ect", "ect0", "ect1" or "ce", as they
-    /// arrived at the link that `of` names, or at the lab's first.
+    /// Which packets, for a metric that a link has for each codepoint: "not-ect", "ect0", "ect1" or "ce", by their codepoint on
+    /// arrival at the link that `of` names, or at the lab's first link.
     pub(super) class: Option<Ecn>,
-    /// In which of the windows that `[run.windows]` names; in the whole run after its warm-up if none.
+    /// One of the windows that `[run.windows]` names; by default the whole run after its warm-up.
     #[serde(rename = "in")]
     pub(super) window: Option<String>,
-    /// Which statistic of a metric that is a distribution; by default its mean.
+    /// The statistic, for a metric that is a distribution; by default its mean.
     #[serde(default)]
     pub(super) statistic: Statistic,
-    /// Which cells of the tree: a label, or a list of labels, for each level named; all cells if none.
+    /// The cells of the tree: for each named level a label, or a list of labels; by default all cells.
     #[serde(default, rename = "where")]
     pub(super) cells: BTreeMap<String, Words>,
-    /// How a cell's repeats are joined; by default their mean.
+    /// How a cell's repeats are combined; by default their mean.
     #[serde(default)]
     pub(super) repeats: Repeats,
-    /// What the value is taken relative to: the cell that chose this on these levels and is the same on others,
-    /// `{ background = "newreno" }`, another group, codepoint or window, `{ of = "foreground" }`, `{ class = "ect0" }` or
-    /// `{ in = "before" }`, or several.
+    /// The value to which this one is relative: that of the cell with these labels on these levels and the same labels on all
+    /// others, `{ background = "newreno" }`; that of another group, codepoint or window, `{ of = "foreground" }`, `{ class =
+    /// "ect0" }` or `{ in = "before" }`; or several of these.
     #[serde(default)]
     pub(super) against: BTreeMap<String, String>,
-    /// What is made of the two; by default the change, in percent.
+    /// How the two values are combined; by default the change, in percent.
     #[serde(rename = "as")]
     pub(super) relation: Option<Relation>,
-    /// In place of the metric's value, where along a level it passes a bound: `{ level = "rate", above = 50 }` is the number with
-    /// which the first label begins at which the metric is above 50, `below` likewise.
+    /// Judges, instead of the metric's value, the point along a level at which it passes a bound: `{ level = "rate", above = 50
+    /// }` is the number at the start of the first label at which the metric is above 50; `below` likewise.
     pub(super) along: Option<Along>,
     /// Whether a claim about several cells is about each of them or about their mean; by default each.
     #[serde(default)]
     pub(super) over: Over,
-    /// The level along which `value` or `order` stands.
+    /// The level whose labels `value` or `order` lists.
     pub(super) by: Option<String>,
-    /// The value, in the metric's unit or that of what is made of it; with `by`, a table of labels, each with its value.
+    /// The expected value, in the metric's unit or the unit of the combined value; with `by`, a table of labels with a value
+    /// each.
     pub(super) value: Option<Values>,
-    /// How far the measured value may be from it: a number in the same unit, or a share such as "5 %".
+    /// How far the measured value may be from the expected one: a number in the same unit, or a share such as "5 %".
     pub(super) tolerance: Option<Tolerance>,
     /// The least that the value may be.
     pub(super) at_least: Option<f64>,
-    /// The most that it may be.
+    /// The most that the value may be.
     pub(super) at_most: Option<f64>,
-    /// The order in which the cells along `by` stand: `"a ~ b < c"` says that a and b both are less than c, and nothing of a
-    /// and b; `>` says that values fall.
+    /// The order of the cells' values along `by`: `"a ~ b < c"` means that a and b both are less than c, and says nothing about a
+    /// and b; `>` means that values fall.
     pub(super) order: Option<Order>,
-    /// Where the value comes from: a paper's section, figure or table, a standard, an issue.
+    /// The source of the value: a paper's section, figure or table, a standard, an issue.
     pub(super) source: String,
     /// Why a difference is known and accepted, with a link to the evidence: an address, or a file such as "docs/why.md".
     /// Such claims are counted apart.
@@ -85,15 +86,15 @@ pub fn schema() -> serde_json::Value {
     lab
 }
 
-/// The key of `against` that names whose metric it is there.
+/// The key of `against` that says whose metric the other value is.
 pub(super) const OF: &str = "of";
-/// The one that names of which packets.
+/// The key of `against` that names the packets' codepoint.
 pub(super) const CLASS: &str = "class";
-/// The one that names in which window.
+/// The key of `against` that names the window.
 pub(super) const IN: &str = "in";
 
 impl Written {
-    /// The claims that it stands for; it was checked.
+    /// The claims that it states. It must have been checked.
     pub(super) fn claims(self) -> Vec<Claim> {
         let near =
             |value| Expected::Near { value, tolerance: self.tolerance.unwrap_or(Tolerance::Absolute(0.0)) };
@@ -146,7 +147,7 @@ pub(super) fn codepoint(name: &str) -> Option<Ecn> {
     CODEPOINTS.into_iter().find(|codepoint| codepoint.name() == name)
 }
 
-/// A value, or one for each label.
+/// A value, or a value for each label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Values {
     One(f64),

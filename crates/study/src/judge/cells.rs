@@ -1,29 +1,29 @@
-//! The cells that a claim is about, and what each came to: its repeats joined, and held against another cell or group where
-//! the claim says so.
+//! The cells that a claim is about, and the value of each: its repeats combined and, if the claim says so, taken relative
+//! to another cell or group.
 
 use crate::claim::{Against, Along, Claim, Relation, Repeats};
 use weir_plan::leading_number;
 use weir_record::{Param, RunSummary, Taken};
 
-/// What a cell came to.
+/// A cell's value.
 pub(super) struct CellValue<'a> {
-    /// What it chose on each level.
+    /// Its labels on each level.
     pub(super) params: &'a [Param],
-    /// The value that the claim speaks of; none where it was not measured, or valid runs have no such value.
+    /// The value that the claim is about; `None` if it was not measured, or if valid runs have no such value.
     pub(super) value: Option<f64>,
-    /// Whether it has a valid run, and what it is held against has one too.
+    /// Whether it has a valid run, and so has the cell to which it is relative.
     pub(super) is_measured: bool,
-    /// Where the median lies.
+    /// Confidence interval of the median.
     pub(super) interval: Option<(f64, f64)>,
-    /// How many sound repeats it has.
+    /// Number of its valid repeats.
     pub(super) repeats: usize,
 }
 
-/// The values of all cells, whichever the claim is about.
+/// The values of all cells, not only of those that the claim is about.
 pub(super) struct Table<'a> {
     claim: &'a Claim,
     own: Vec<Repeated<'a>>,
-    /// The same of what they are held against.
+    /// The other values, to which these are relative.
     other: Vec<Repeated<'a>>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Table<'a> {
         Table { claim, own, other: other.unwrap_or_default() }
     }
 
-    /// The cells that the claim is about; of several along which it looks for where a bound is passed, that one.
+    /// The cells that the claim is about. For a bound that is passed along a level: the cell at which it is passed.
     pub(super) fn cells(&self) -> Vec<CellValue<'a>> {
         match &self.claim.along {
             Some(along) => passing(along, self.points()),
@@ -53,7 +53,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The cells that the claim names, each with its value. One that would be held against itself is none of them.
+    /// The cells that the claim names, each with its value. A cell that would be relative to itself is left out.
     pub(super) fn points(&self) -> impl Iterator<Item = CellValue<'a>> {
         let named = |cell: &&Repeated<'a>| {
             self.claim.cells.iter().all(|(level, labels)| {
@@ -87,8 +87,9 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Of cells that differ along the level alone, the first at which the bound is passed, with the number of its label for a
-/// value; where none has passed it, the first of all without a value, and unmeasured if one of them is: it may have passed.
+/// For each set of cells that differ only along the level: the first cell at which the bound is passed, with the number of
+/// its label as value. If it is passed at none, the first cell, without a value; it counts as unmeasured if one of the set
+/// is, since the bound may be passed there.
 fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec<CellValue<'a>> {
     let mut found: Vec<(Vec<&Param>, CellValue<'a>)> = Vec::new();
     for cell in cells {
@@ -123,7 +124,7 @@ fn repeated<'a>(claim: &Claim, taken: Taken<'_>, runs: &[&'a RunSummary]) -> Vec
     cells
 }
 
-/// The cell that another is held against.
+/// The labels of the cell to which another one is relative.
 fn against_of(params: &[Param], against: &Against) -> Vec<Param> {
     let other = |param: &Param| match against.cells.get(&param.level) {
         Some(label) => Param { value: label.clone(), ..param.clone() },
@@ -141,7 +142,7 @@ fn relate(relation: Relation, value: f64, other: f64) -> Option<f64> {
     }
 }
 
-/// What repeats come to; none where one of them has no value.
+/// Combines repeats; `None` if there are too few, or if one of them has no value.
 fn join(repeats: Repeats, values: &[Option<f64>]) -> Option<f64> {
     let mut values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
     values.sort_by(f64::total_cmp);
@@ -162,9 +163,9 @@ fn join(repeats: Repeats, values: &[Option<f64>]) -> Option<f64> {
     }
 }
 
-/// The narrowest pair of order statistics, as many from below as from above, between which the median lies with at least
-/// 95 % confidence (Conover 1999, Practical Nonparametric Statistics, section 3.2): how many values lie below the median is
-/// binomial with p = 1/2.
+/// The narrowest pair of order statistics, as many from below as from above, between which the median lies with at least 95
+/// % confidence (Conover 1999, Practical Nonparametric Statistics, section 3.2): the number of values below the median is
+/// binomial with p = 1/2. `None` for fewer than six values.
 fn median_interval(values: &[Option<f64>]) -> Option<(f64, f64)> {
     let mut values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
     values.sort_by(f64::total_cmp);
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn ten_repeats_place_the_median_between_the_second_and_the_ninth() {
-        // One of ten below or none: 11 in 1024. Two or fewer: 56 in 1024, more than 1 in 40.
+        // One or none of ten below the median: 11 in 1024. Two or fewer: 56 in 1024, more than 1 in 40.
         let ten: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!(median_interval(&some(&ten)), Some((2.0, 9.0)));
         // All six on one side: 1 in 64 each.

@@ -1,4 +1,4 @@
-//! What claims come to: values, bounds, orders, and what was not measured.
+//! Verdicts on claims: values, bounds, orders, and claims that were not measured.
 
 use super::*;
 use crate::claim::{Against, Along, Relation, Repeats, Tolerance};
@@ -87,12 +87,12 @@ fn what_no_valid_run_measured_neither_holds_nor_fails() {
     assert_eq!((alone.verdict, alone.measured, alone.cells, alone.unmeasured), (NotMeasured, None, 0, 1));
     let reason = Claim { differs: Some("docs/why.md".into()), ..of(96.0, Some("b")) };
     assert_eq!(judged(reason, &[2]).verdict, NotMeasured, "no reason is needed");
-    // Of several cells those with valid runs are judged.
+    // Of several cells, those with valid runs are judged.
     let rest = judged(of(91.0, None), &[2]);
     assert_eq!((rest.verdict, rest.cells, rest.unmeasured, rest.points.len()), (Holds, 1, 1, 1));
     assert_eq!(judged(of(96.0, None), &[2]).verdict, Fails);
     assert_eq!(judged(of(96.0, None), &[0, 1, 2]).verdict, NotMeasured);
-    // Not so of their mean, nor of what is held against a cell without a valid run.
+    // The mean of the cells is not judged, nor is a value relative to a cell without a valid run.
     assert_eq!(judged(Claim { over: Over::Mean, ..of(91.0, None) }, &[2]).verdict, NotMeasured);
     let against = Against {
         cells: [("queue".into(), "b".into())].into_iter().collect(),
