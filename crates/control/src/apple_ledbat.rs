@@ -1,7 +1,7 @@
-//! Apple's LEDBAT: grows as Reno does up to the target of LEDBAT, and takes an eighth of the window beyond it. Source: K. Ong,
-//! "Evaluation and Optimisation of Less-than-Best-Effort TCP Congestion Control Mechanisms" (Murdoch University, 2020), section
-//! 3.6.3 and appendix A.4, which put the rule of XNU's `tcp_ledbat` (the cut, eight segments of allowed increase) into the Linux
-//! module of LEDBAT: milliseconds, segments, the one-way delay, and Reno's answer to losses.
+//! Apple's LEDBAT: the window grows as Reno's while the queuing delay is at most LEDBAT's target, and is cut by an eighth above it.
+//! Source: K. Ong, "Evaluation and Optimisation of Less-than-Best-Effort TCP Congestion Control Mechanisms" (Murdoch University,
+//! 2020), section 3.6.3 and appendix A.4, which put the rule of XNU's `tcp_ledbat` (the cut, eight segments of allowed increase)
+//! into the Linux module of LEDBAT: milliseconds, segments, the one-way delay, and Reno's response to losses.
 
 use crate::ledbat::{bound, slow_start};
 use crate::ledbat_delay::QueuingDelay;
@@ -15,7 +15,7 @@ use weir_base::{Random, Span, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {
-    /// At each acknowledgement that finds the delay beyond the target.
+    /// At each acknowledgement while the delay is above the target.
     Ack,
     /// Once a round trip.
     Rtt,
@@ -25,22 +25,22 @@ pub enum Gate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Queuing delay beyond which it gives way.
+    /// Queuing delay above which the window is cut.
     pub target: Span,
-    /// A cut is the window divided by 2 to this power (1 to 31).
+    /// Size of a cut: the window divided by 2 to this power (1 to 31).
     #[serde(deserialize_with = "decrease_shift")]
     #[schemars(range(min = 1, max = 31))]
     pub decrease_shift: u32,
-    /// How often it cuts. The module, with which the thesis measured, has no gate: a queue that stays takes the window to where
-    /// an eighth is nothing, seven segments, within one round trip. XNU cuts once a window.
+    /// How often the window may be cut. The module that the thesis measured has no limit: a standing queue takes the window to seven
+    /// segments, of which an eighth is zero, within one round trip. XNU cuts once a window.
     pub md_gate: Gate,
-    /// Segments by which the window may be above what was in flight.
+    /// Segments by which the window may exceed the flight size.
     pub allowed_increase: u32,
     /// The smallest window, in segments; 0 counts as 1.
     pub min_cwnd: u32,
-    /// Minutes over which the smallest delay is the base; 0 counts as 1.
+    /// Number of minutes whose smallest delay is the base delay; 0 counts as 1.
     pub base_history: u32,
-    /// Samples of which the smallest is the current delay; 0 counts as 1.
+    /// Number of newest samples whose smallest is the current delay; 0 counts as 1.
     pub current_filter: u32,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct AppleLedbat {
     config: Config,
     window: Window,
     delay: QueuingDelay,
-    /// The window was cut; with [`Gate::Rtt`] the next cut waits until this offset has been passed.
+    /// With [`Gate::Rtt`], the next cut waits until an acknowledgement passes this offset.
     cut_until: u64,
 }
 
@@ -133,12 +133,12 @@ mod tests {
     use crate::{Controller, NO_THRESHOLD};
     use weir_base::{Bytes, Rate};
 
-    /// Beyond slow start, with all of the window in flight and a queuing delay known.
+    /// A connection after slow start, with a queuing delay measured.
     fn ledbat(md_gate: Gate, cwnd: u32, delay: u32) -> (AppleLedbat, Random) {
         let mut ledbat = AppleLedbat::new(&Config { md_gate, ..Config::default() }, &start());
         (ledbat.window.cwnd, ledbat.window.ssthresh) = (cwnd, cwnd - 1);
         let mut random = Random::stream(1, "ledbat");
-        // The zero of the delays, and the two samples of which the smaller counts.
+        // The sample that defines delay zero, and the two samples of which the smaller counts.
         for delay in [0, delay, delay] {
             ledbat.on_ack(&Ack { cwnd_limited: false, ..stamped(ack(ms(0), 1), delay) }, &mut random);
         }
@@ -171,7 +171,7 @@ mod tests {
             ledbat.window.cwnd
         });
         let windows: Vec<u32> = windows.collect();
-        // 64 - 8, 56 - 7, 49 - 6, 43 - 5, 38 - 4, 34 - 4, ...; of seven an eighth is nothing.
+        // 64 - 8, 56 - 7, 49 - 6, 43 - 5, 38 - 4, 34 - 4, ...; an eighth of seven is zero.
         assert_eq!(windows[..6], [56, 49, 43, 38, 34, 30]);
         assert_eq!(windows[19], 7);
         assert_eq!(ledbat.window.ssthresh, 6);
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn alone_it_saws_between_the_target_and_below_the_path_at_each_gate() {
-        // 8 Mbit/s and 50 ms hold 50 segments, the target 100 more. Gated, a cut or two take it from there to 5/8 or so of the
-        // whole; without a gate it starts again from seven segments.
+        // 8 Mbit/s and 50 ms hold 50 segments, the target 100 more. With a gate, a few cuts reduce the window by up to a third of
+        // that sum; without a gate it falls to seven segments.
         let link =
             Link { rate: Rate::from_mbit_per_sec(8), rtt: Span::from_millis(50), buffer: 400, mark: None };
         for (md_gate, lowest) in [(Gate::Ack, 7..=7), (Gate::Rtt, 100..=140)] {

@@ -1,9 +1,9 @@
-//! BBR, version 1: a model of the path, the largest recent delivery rate and the smallest recent RTT, sets the pacing rate
-//! and caps what is in flight. Source: Cardwell et al., "BBR: Congestion-Based Congestion Control" (2016), in the integers
-//! of Linux 6.18 `net/ipv4/tcp_bbr.c`, whose functions are named at each method.
+//! BBR, version 1: a model of the path, which is the largest recent delivery rate and the smallest recent RTT, sets the pacing
+//! rate and the window. Source: Cardwell et al., "BBR: Congestion-Based Congestion Control" (2016), in the integers of Linux 6.18
+//! `net/ipv4/tcp_bbr.c`, whose functions are named at each method.
 //!
-//! Rates are segments each microsecond times 2^24, gains are in 1/256, coarse times in ticks of 4 ms, as in the kernel. The
-//! kernel's sums that wrap at 32 or 64 bits are held wider or saturate here.
+//! As in the kernel, rates are segments per microsecond times 2^24, gains are in 1/256, and coarse times in ticks of 4 ms. Sums
+//! that wrap at 32 or 64 bits in the kernel are wider or saturate here.
 
 mod aggregation;
 mod long_term;
@@ -30,29 +30,29 @@ const RATE_SHIFT: u32 = 24;
 /// Binary places of a gain (Linux `BBR_SCALE`), and a gain of one.
 const GAIN_SHIFT: u32 = 8;
 const ONE: u64 = 1 << GAIN_SHIFT;
-/// 2/ln 2, the least gain that doubles the rate each round (Linux `bbr_high_gain`), and its inverse (`bbr_drain_gain`).
+/// 2/ln 2, the smallest gain that doubles the rate each round (Linux `bbr_high_gain`), and its inverse (`bbr_drain_gain`).
 const HIGH_GAIN: u64 = ONE * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = ONE * 1000 / 2885;
-/// What may be in flight, in BDP, once the path is known (Linux `bbr_cwnd_gain`).
+/// The window in BDP once the path is known (Linux `bbr_cwnd_gain`).
 const WINDOW_GAIN: u64 = 2 * ONE;
-/// A cycle begins in one of so many of its phases, at random (Linux `bbr_cycle_rand`).
+/// Number of phases among which the first of a cycle is drawn (Linux `bbr_cycle_rand`).
 const CYCLE_CHOICES: u64 = 7;
-/// Rounds over which the largest rate counts (Linux `bbr_bw_rtts`).
+/// Number of rounds whose largest rate is the model's (Linux `bbr_bw_rtts`).
 const RATE_ROUNDS: u64 = CYCLE.len() as u64 + 2;
 /// The smallest window (Linux `bbr_cwnd_min_target`).
 const MIN_WINDOW: u32 = 4;
-/// Segments of the window before an RTT is known, and delivered segments until which it may always grow
-/// (Linux `TCP_INIT_CWND`).
+/// The window in segments before an RTT is known; the window may always grow until as many segments are delivered (Linux
+/// `TCP_INIT_CWND`).
 const INITIAL_WINDOW: u32 = 10;
-/// It paces this much below the rate, in percent (Linux `bbr_pacing_margin_percent`).
+/// The pacing rate is this much below the model's, in percent (Linux `bbr_pacing_margin_percent`).
 const MARGIN_PERCENT: u64 = 1;
-/// Pacing rate in bytes/s below which single segments are handed down (Linux `bbr_min_tso_rate`).
+/// Pacing rate in bytes/s below which segments leave one by one (Linux `bbr_min_tso_rate`).
 const SINGLE_SEGMENT_RATE: u64 = 1_200_000 / 8;
-/// A train holds what leaves in 2^-10 s (Linux `sk_pacing_shift`), 64 KiB less headers and 127 segments at most.
+/// A train holds the data of 2^-10 s (Linux `sk_pacing_shift`), at most 64 KiB less headers and 127 segments.
 const TRAIN_SHIFT: u32 = 10;
 const LARGEST_TRAIN: u64 = 65_536 - 321;
 const MOST_SEGMENTS: u64 = 0x7f;
-/// RTT in microseconds that the first pacing rate is made from when none was measured.
+/// RTT in microseconds for the first pacing rate if none was measured.
 const NOMINAL_RTT: u64 = 1_000;
 
 /// A connection under BBR.
@@ -62,36 +62,36 @@ pub(crate) struct Bbr {
     mode: Mode,
     cwnd: u32,
     ssthresh: u32,
-    /// The window before recovery or ProbeRTT took it away.
+    /// The window before recovery or ProbeRTT.
     prior_cwnd: u32,
-    /// Largest delivery rate; the filter's clock counts rounds, one a nanosecond.
+    /// Largest delivery rate; the filter's clock counts a round as a nanosecond.
     rate: WindowedMax<u64>,
     rounds: u64,
-    /// The round ends with data that was sent when so much had been delivered.
+    /// The round ends with data that was sent when this many segments had been delivered.
     next_round: u64,
     round_start: bool,
     long_term: LongTerm,
     aggregation: Aggregation,
     full: FullPipe,
-    /// Smallest RTT in microseconds, and the tick in which it was seen.
+    /// Smallest RTT in microseconds, and the tick in which it was measured.
     min_rtt: Option<u64>,
     min_rtt_at: u64,
-    /// The tick after which ProbeRTT ends, once little enough is in flight, and whether a round has passed since then.
+    /// The tick after which ProbeRTT ends, set once the flight is small enough, and whether a round has passed since then.
     probe_rtt_end: Option<u64>,
     probe_rtt_round: bool,
-    /// Samples are held down on purpose.
+    /// Whether the rate is reduced on purpose, so that rate samples do not measure the path.
     holding_back: bool,
     pacing_gain: u64,
     window_gain: u64,
     cycle_phase: usize,
     cycle_at: Time,
-    /// The phase in which the next cycle begins: drawn ahead, since not every hook has a random stream.
+    /// The phase in which the next cycle begins; drawn in advance, since not every hook has a random stream.
     drawn: Option<u64>,
-    /// What the sender was doing at the last acknowledgement.
+    /// The sender's phase at the last acknowledgement.
     phase: Phase,
     packet_conservation: bool,
     idle_restart: bool,
-    /// Bytes each second, and the train that goes with it, in segments.
+    /// Pacing rate in bytes per second, and its train in segments.
     pacing_rate: u64,
     train: u32,
     srtt: Option<Span>,
@@ -148,7 +148,7 @@ impl Bbr {
         self.long_term.rate().unwrap_or_else(|| self.largest_rate())
     }
 
-    /// The first pacing rate: the window each RTT, times the high gain (Linux `bbr_init_pacing_rate_from_rtt`).
+    /// Sets the first pacing rate: a window per RTT, times the high gain (Linux `bbr_init_pacing_rate_from_rtt`).
     fn pace_from_rtt(&mut self) {
         let rtt = self.srtt.map(|srtt| srtt.as_micros().max(1));
         self.has_seen_rtt = rtt.is_some();
@@ -181,7 +181,7 @@ impl Bbr {
         if self.pacing_rate < SINGLE_SEGMENT_RATE { 1 } else { 2 }
     }
 
-    /// Keeps the window for when recovery or ProbeRTT is over (Linux `bbr_save_cwnd`).
+    /// Saves the window for the end of recovery or ProbeRTT (Linux `bbr_save_cwnd`).
     fn save_window(&mut self) {
         self.prior_cwnd = if recovering(self.phase) || self.mode == Mode::ProbeRtt {
             self.prior_cwnd.max(self.cwnd)
@@ -190,7 +190,7 @@ impl Bbr {
         };
     }
 
-    /// So many bandwidth-delay products in segments, rounded up (Linux `bbr_bdp`).
+    /// `gain` bandwidth-delay products in segments, rounded up (Linux `bbr_bdp`).
     fn bdp(&self, rate: u64, gain: u64) -> u32 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_WINDOW };
         let scaled = rate.saturating_mul(min_rtt).saturating_mul(gain) >> GAIN_SHIFT;
@@ -198,8 +198,8 @@ impl Bbr {
         u32::try_from(segments).unwrap_or(u32::MAX)
     }
 
-    /// Room for trains at both hosts, an even number, and two more where a cycle must get above the BDP (Linux
-    /// `bbr_quantization_budget`).
+    /// A window plus room for trains at both hosts, rounded up to an even number, and two more segments in the phase that must
+    /// exceed the BDP (Linux `bbr_quantization_budget`).
     fn with_trains(&self, window: u32) -> u32 {
         let window = window.saturating_add(3 * self.train).saturating_add(1) & !1;
         let probing = self.mode == Mode::ProbeBw && self.cycle_phase == 0;
@@ -211,7 +211,7 @@ impl Bbr {
         self.with_trains(self.bdp(rate, gain))
     }
 
-    /// What will be in the network when the pacer lets the next train go (Linux `bbr_packets_in_net_at_edt`).
+    /// The segments that will be in the network when the pacer releases the next train (Linux `bbr_packets_in_net_at_edt`).
     fn in_network(&self, in_flight: u32, ack: &Ack) -> u32 {
         let wait = ack.departure.since(ack.now).as_micros();
         let delivered = self.model_rate().saturating_mul(wait) >> RATE_SHIFT;
@@ -234,7 +234,7 @@ impl Bbr {
         self.sample_long_term(ack.lost_segments, sample.app_limited);
         let interval = sample.interval.as_micros().max(1);
         let rate = ((u64::from(sample.delivered) << RATE_SHIFT) / interval).min(u32::MAX.into());
-        // What the application held down says nothing of the path, unless it was still faster.
+        // A sample that the application limited counts only if it is at least the largest rate.
         if !sample.app_limited || rate >= self.largest_rate() {
             let (window, at) = (Span::from_nanos(RATE_ROUNDS), Time::from_nanos(self.rounds));
             self.rate.update(window, at, rate);
@@ -276,7 +276,7 @@ impl Bbr {
         }
     }
 
-    /// Grows by what was delivered towards the target, or comes down to it once the path is full.
+    /// Grows the window by the delivered segments towards the target; once the pipe is full, the target is also the upper bound.
     fn approach_target(&mut self, ack: &Ack, rate: u64) {
         let acked = ack.delivered_segments;
         let extra = if self.full.reached { self.aggregation.extra(rate) } else { 0 };
@@ -289,8 +289,8 @@ impl Bbr {
         self.cwnd = self.cwnd.max(MIN_WINDOW);
     }
 
-    /// The window as recovery has it: in its first round as much leaves as was delivered; after it, what was there before
-    /// comes back (Linux `bbr_set_cwnd_to_recover_or_restore`).
+    /// The window in and after recovery: packet conservation in the first round of recovery; after recovery, at least the window
+    /// before it (Linux `bbr_set_cwnd_to_recover_or_restore`).
     fn recover_or_restore(&mut self, ack: &Ack) -> u32 {
         let before = std::mem::replace(&mut self.phase, ack.phase);
         let mut cwnd = self.cwnd.saturating_sub(ack.lost_segments).max(1);
@@ -312,7 +312,7 @@ fn recovering(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Loss)
 }
 
-/// A rate with a gain in bytes each second, less the margin (Linux `bbr_rate_bytes_per_sec`).
+/// A rate times a gain, less the margin, in bytes per second (Linux `bbr_rate_bytes_per_sec`).
 fn pacing_rate(rate: u64, mss: u64, gain: u64) -> u64 {
     let bytes = rate.saturating_mul(mss).saturating_mul(gain) >> GAIN_SHIFT;
     bytes.saturating_mul(1_000_000 / 100 * (100 - MARGIN_PERCENT)) >> RATE_SHIFT
@@ -344,7 +344,7 @@ impl Controller for Bbr {
         self.set_window(ack, rate);
     }
 
-    /// The window stays; what it was is kept for the end of recovery (Linux `bbr_ssthresh`).
+    /// Saves the window for the end of recovery and does not reduce it (Linux `bbr_ssthresh`).
     fn on_enter_recovery(&mut self, _: &Congestion) {
         self.save_window();
     }
@@ -366,7 +366,7 @@ impl Controller for Bbr {
         self.progress.lost = timeout.lost;
         self.sample_long_term(1, false);
     }
-    /// Linux `bbr_cwnd_event`. Idleness takes nothing from the window: the rate is known.
+    /// Linux `bbr_cwnd_event`. The window stays after an idle time, since the rate is known.
     fn on_restart(&mut self, restart: &Restart) {
         let Restart::Transmit { now, app_limited, .. } = *restart else { return };
         if app_limited {
@@ -378,7 +378,7 @@ impl Controller for Bbr {
                 Mode::Startup | Mode::Drain => {}
             }
         }
-        // As `tcp_rate_skb_sent` does when nothing is out.
+        // As in `tcp_rate_skb_sent` when nothing is in flight.
         self.progress.delivered_at = now;
     }
 
@@ -403,7 +403,7 @@ impl Controller for Bbr {
     fn send_quantum(&self) -> Option<Bytes> {
         Some(Bytes::new(u64::from(self.least_train()) * self.mss))
     }
-    /// `bbr_sndbuf_expand`: what is in flight, what is acknowledged late, and what is sent next.
+    /// `bbr_sndbuf_expand`: data in flight, data acknowledged late, and data to be sent next.
     fn windows_buffered(&self) -> u32 {
         3
     }

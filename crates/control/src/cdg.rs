@@ -1,9 +1,10 @@
-//! CDG: comes down when the delay rises, the likelier the steeper, and not by how high it is. Source: Hayes and Armitage,
-//! "Revisiting TCP congestion control using delay gradients" (IFIP Networking 2011), in the integers of Linux 6.18
-//! `net/ipv4/tcp_cdg.c`, with its HyStart, its back-off factor in place of the paper's G, and its bounds of the shadow window.
+//! CDG: reduces the window when the delay rises, with a probability that grows with the delay's gradient and not with the delay.
+//! Source: Hayes and Armitage, "Revisiting TCP congestion control using delay gradients" (IFIP Networking 2011), in the integers of
+//! Linux 6.18 `net/ipv4/tcp_cdg.c`, with its HyStart, its back-off factor in place of the paper's G, and its bounds of the shadow
+//! window.
 //!
-//! A background flow has no use for what lets it hold its own among others (the module's author says): `use_shadow` and
-//! `use_ineff` off.
+//! For a background flow the module's author advises to switch off `use_shadow` and `use_ineff`, by which CDG competes with
+//! loss-based flows.
 
 mod exponential;
 mod gradients;
@@ -23,26 +24,26 @@ use weir_base::{Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Round trips over which gradients are summed, a power of two (1 to 256).
+    /// Number of round trips over which gradients are summed; a power of two (1 to 256).
     #[serde(deserialize_with = "window")]
     #[schemars(range(min = 1, max = 256))]
     pub window: u32,
-    /// What is left of the window after a back-off, in 1/1024 (0 to 1024).
+    /// Share of the window that remains after a back-off, in 1/1024 (0 to 1024).
     #[serde(deserialize_with = "beta")]
     #[schemars(range(max = 1024))]
     pub backoff_beta: u32,
-    /// How likely a rise is answered: one of `g` microseconds over the window of gradients by
+    /// Factor of the probability of a back-off: for gradients whose sum is `g` microseconds the probability is
     /// `1 - exp(-g * backoff_factor / 10^6)`. The paper's G is `1000 / (window * backoff_factor)`.
     pub backoff_factor: u32,
-    /// Whether slow start ends early by HyStart.
+    /// Whether HyStart may end slow start early.
     pub hystart: bool,
-    /// What HyStart looks at.
+    /// What HyStart measures.
     pub hystart_detect: Detect,
-    /// Back-offs after which, with the delay not falling, no further ones follow; 0 is no limit.
+    /// Most back-offs in a row while the delay does not fall; 0 means no limit.
     pub use_ineff: u32,
-    /// Whether a loss is answered from the window that there would be without back-offs.
+    /// Whether the reduction after a loss starts from the shadow window, the window that there would be without back-offs.
     pub use_shadow: bool,
-    /// Whether a loss is not answered while the delays say that the queue is not full.
+    /// Whether losses are ignored while the delays indicate that the queue is not full.
     pub use_tolerance: bool,
 }
 
@@ -71,22 +72,22 @@ fn beta<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     within(deserializer, "backoff_beta", 0..=BETA_SCALE)
 }
 
-/// Most gradients that are summed.
+/// Largest number of gradients that are summed.
 const MAX_GRADIENTS: u32 = 256;
 /// Unit of `backoff_beta`.
 const BETA_SCALE: u32 = 1024;
 /// The smallest threshold, in segments.
 const MIN_THRESHOLD: u32 = 2;
-/// Summed gradients are divided by this where small variations are to count as none, in microseconds.
+/// Divisor of summed gradients, in microseconds, with which small variations count as zero.
 const TOLERANCE: i64 = 64;
 
-/// What the delays say of the queue (Linux `enum cdg_state`).
+/// State of the queue as inferred from the delays (Linux `enum cdg_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Queue {
     Unknown,
     NotFull,
     Full,
-    /// Nothing: the window comes down for a rise.
+    /// Not inferred: a back-off is under way.
     BackingOff,
 }
 
@@ -98,19 +99,19 @@ pub(crate) struct Cdg {
     gradients: Gradients,
     hystart: HyStart,
     queue: Queue,
-    /// The round ends when this offset has been passed (Linux `rtt_seq`).
+    /// The round ends when an acknowledgement passes this offset (Linux `rtt_seq`).
     round_end: u64,
-    /// Offset of the next new byte, as last heard.
+    /// Offset of the next new byte at the last delivery.
     next_sequence: u64,
     /// The window that there would be without back-offs.
     shadow: u32,
     /// Back-offs since the delay last fell.
     ineffectual: u32,
-    /// Whether the newest acknowledgement made it back off.
+    /// Whether the newest acknowledgement caused a back-off.
     asks: bool,
 }
 
-/// A number divided and rounded to the nearest, away from zero where two are as near (Linux `DIV_ROUND_CLOSEST`).
+/// A quotient rounded to the nearest integer, ties away from zero (Linux `DIV_ROUND_CLOSEST`).
 fn div_round_closest(number: i64, by: i64) -> i64 {
     (number + number.signum() * (by / 2)) / by
 }
@@ -132,7 +133,7 @@ impl Cdg {
         }
     }
 
-    /// A round of RTTs is over (Linux `tcp_cdg_grad` and what follows it).
+    /// Takes the gradients of a finished round (Linux `tcp_cdg_grad` and the code after its call).
     fn take(&mut self, trend: &Trend) {
         if trend.fell() {
             self.ineffectual = 0;
@@ -147,7 +148,7 @@ impl Cdg {
         }
     }
 
-    /// Whether a rise is answered (Linux `tcp_cdg_backoff`).
+    /// Whether a positive gradient causes a back-off (Linux `tcp_cdg_backoff`).
     fn backs_off(&mut self, gradient: i64, random: &mut Random) -> bool {
         let exponent = u32::try_from(gradient).unwrap_or(u32::MAX).saturating_mul(self.config.backoff_factor);
         let drawn = (random.bits() >> 32) as u32;
@@ -165,7 +166,7 @@ impl Cdg {
         true
     }
 
-    /// Growth is Reno's, and the shadow window's too (end of Linux `tcp_cdg_cong_avoid`).
+    /// Grows the window and the shadow window as Reno does (end of Linux `tcp_cdg_cong_avoid`).
     fn grow(&mut self, ack: &Ack) {
         if !ack.cwnd_limited {
             self.shadow = self.shadow.min(self.window.cwnd);
@@ -235,7 +236,7 @@ impl crate::windowed::Windowed for Cdg {
         let shadow = if self.config.use_shadow { self.shadow } else { 0 };
         self.window.halved().max(shadow)
     }
-    /// The RTTs of a reduction make no gradient (Linux `tcp_cdg_cwnd_event`).
+    /// RTTs measured during a reduction do not count for gradients (Linux `tcp_cdg_cwnd_event`).
     fn on_exit_recovery(&mut self, _: Time) {
         self.queue = Queue::Unknown;
         self.round_end = self.next_sequence;

@@ -1,10 +1,10 @@
-//! Copa: keeps 1/delta packets of its own in the queue, by the delay, and takes no notice of losses. Sources: Arun and Balakrishnan,
+//! Copa: keeps 1/delta packets of its own in the queue, controlled by the delay, and ignores losses. Sources: Arun and Balakrishnan,
 //! "Copa: Practical Delay-Based Congestion Control for the Internet" (NSDI 2018), sections 2 and 3; the GNAT report (BBN 2021),
 //! section 3.1.1, and the software that it describes.
 //!
-//! Variant `gnat` paces at the window over the standing RTT, looks for the smallest RTT over 28 of them or 0.8 s, and has a [`damper`]
-//! and a [`probe`], which the software has not.
-//! Variant `nsdi` paces at twice that rate, looks for the smallest RTT over 10 s, and competes with flows that fill buffers
+//! Variant `gnat` paces at the window over the standing RTT, takes the smallest RTT of the last 28 smallest RTTs (at least 0.8 s),
+//! and has a [`damper`], and a [`probe`] that the software does not have.
+//! Variant `nsdi` paces at twice that rate, takes the smallest RTT of the last 10 s, and competes with flows that fill buffers
 //! ([`competition`]). Both have the same [`velocity`].
 //!
 //! Windows count packets of the connection's size; the GNAT software counts in units of 1,000 bytes.
@@ -24,11 +24,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Bytes, Random, Rate, Span, Time, WindowedMin};
 
-/// Which Copa.
+/// Which description of Copa is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
-    /// As the GNAT software has it.
+    /// As in the GNAT software.
     Gnat,
     /// As published at NSDI 2018.
     Nsdi,
@@ -38,14 +38,15 @@ pub enum Variant {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which Copa.
+    /// Which description of Copa is followed.
     pub variant: Variant,
-    /// One over the packets that are to wait in the queue (0.004 to 1); in competition it is at most this.
+    /// The reciprocal of the number of packets to keep in the queue (0.004 to 1). While `nsdi` competes with flows that fill
+    /// buffers, delta is at most this.
     #[serde(deserialize_with = "delta")]
     #[schemars(range(min = 0.004, max = 1.0))]
     pub delta: f64,
-    /// Variant `gnat`: whether fewer packets are under way for a round trip when the smallest RTT has risen, which shows whether that is
-    /// the path or a queue of its own. The GNAT software does not do so.
+    /// Variant `gnat`: whether the window is reduced for a round trip when the smallest RTT has risen, to find out whether the path
+    /// or the flow's own queue is the cause. The GNAT software does not do so.
     pub probe: bool,
 }
 
@@ -62,15 +63,15 @@ fn delta<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 /// The smallest and the largest window, in packets (the GNAT software).
 const LEAST: f64 = 2.0;
 const MOST: f64 = 32_768.0;
-/// Below this window growth does not ask whether the window is used (the GNAT software).
+/// Below this window, the window may grow although it is not used (the GNAT software).
 const SMALL: f64 = 16.0;
 /// Weight of a sample in the smoothed RTT (the GNAT software).
 const SRTT_WEIGHT: f64 = 1.0 / 16.0;
-/// Over how long the smallest RTT is looked for: `gnat` so many of them, at least so long; `nsdi` so long.
+/// Length of the filter of the smallest RTT: for `gnat` this many smallest RTTs, but at least `GNAT_LEAST`; for `nsdi` fixed.
 const GNAT_RTTS: u64 = 28;
 const GNAT_LEAST: Span = Span::from_millis(800);
 const NSDI_SMALLEST: Span = Span::from_secs(10);
-/// A delay below this is none: clocks are no finer.
+/// A delay below this, in seconds, counts as zero: clocks are no finer.
 const NO_DELAY: f64 = 1e-6;
 
 /// A connection under Copa.
@@ -108,17 +109,17 @@ impl Copa {
         }
     }
 
-    /// The window of a look at the path, while there is one.
+    /// The window of a probe in packets; `None` if no probe is under way.
     fn probed(&self) -> Option<f64> {
         self.probe.as_ref().and_then(Probe::window)
     }
 
-    /// Delta as it is now.
+    /// The current delta.
     fn delta(&self) -> f64 {
         self.competition.delta()
     }
 
-    /// Over how long the smallest RTT is looked for; `rtt` is the newest.
+    /// Length of the filter of the smallest RTT; `rtt` is the newest sample.
     fn looked_for(&self, rtt: Span) -> Span {
         match self.variant {
             Variant::Gnat => (self.smallest.value().unwrap_or(rtt) * GNAT_RTTS).max(GNAT_LEAST),
@@ -126,7 +127,7 @@ impl Copa {
         }
     }
 
-    /// Takes an RTT; answers the standing one and the delay of the queue, in seconds.
+    /// Takes an RTT sample; returns the standing RTT and the queuing delay, in seconds.
     fn take(&mut self, rtt: Span, now: Time) -> (f64, f64) {
         let sample = rtt.as_secs_f64();
         let srtt = self.srtt.map_or(sample, |srtt| srtt + SRTT_WEIGHT * (sample - srtt));
@@ -140,15 +141,15 @@ impl Copa {
         (standing.as_secs_f64().max(NO_DELAY), delay)
     }
 
-    /// The window below or above which it stays, whatever moves it.
+    /// Sets the window, within its bounds.
     fn set(&mut self, cwnd: f64) {
         self.cwnd = cwnd.clamp(LEAST, MOST);
     }
 
-    /// Moves the window after slow start. So many packets were delivered; `used` says whether the window may grow.
+    /// Moves the window after slow start, up if `rises`; `used` says whether the window may grow.
     fn steer(&mut self, ack: &Ack, rises: bool, used: bool) {
         let delta = self.delta();
-        // Velocity takes the window no further than a round trip's worth (the GNAT software).
+        // The velocity is limited so that a round trip at most doubles the window (the GNAT software).
         self.velocity.on_ack(ack, self.cwnd, rises, delta * self.cwnd);
         let step = self.velocity.get() * f64::from(ack.delivered_segments) / (delta * self.cwnd);
         match rises {
@@ -166,7 +167,7 @@ impl Controller for Copa {
         if self.variant == Variant::Nsdi && ack.round_start {
             self.competition.round();
         }
-        // The target and the present rate, in packets a second.
+        // The target and the current rate, in packets per second.
         let target = if delay > NO_DELAY { 1.0 / (self.delta() * delay) } else { f64::INFINITY };
         let rises = self.cwnd / standing <= target;
         let used =
@@ -259,12 +260,12 @@ mod tests {
         let mut copa = Copa::new(&Config::default(), &start());
         let mut random = Random::stream(1, "test");
         (copa.slow_start, copa.cwnd) = (false, 100.0);
-        // No delay: 1 packet up by 1 / (0.5 * 100) for each packet delivered.
+        // Without delay each delivered packet adds 1 / (0.5 * 100).
         let mut ack = ack_with_rtt(ms(0), 1, Span::from_millis(40));
         ack.in_flight_before = Bytes::new(100 * MSS.get());
         copa.on_ack(&ack, &mut random);
         assert!((copa.cwnd - 100.02).abs() < 1e-9, "{}", copa.cwnd);
-        // 10 ms wait: the target is 1 / (0.5 * 0.01) = 200 packets a second, the rate 100 / 0.05 = 2,000.
+        // A delay of 10 ms: the target is 1 / (0.5 * 0.01) = 200 packets per second, the rate 100 / 0.05 = 2,000.
         ack = ack_with_rtt(ms(60), 1, Span::from_millis(50));
         ack.in_flight_before = Bytes::new(100 * MSS.get());
         copa.on_ack(&ack, &mut random);

@@ -1,11 +1,11 @@
-//! Circuit TCP: the window is fixed at a multiple of the circuit's rate times its round trip. It does not slow-start, and it
-//! does not come down for losses, marks, timeouts or refusals by the local queue; flow control and retransmission stay. Source:
-//! F. Alali, "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016), sections 3.2.1 and 3.5.1. It is
-//! not Compound TCP, which has the same short name.
+//! Circuit TCP: the window is fixed at a multiple of the circuit's rate times its round trip. There is no slow start, and no
+//! reduction for losses, marks, timeouts or refusals by the local queue; flow control and retransmission stay. Source: F. Alali,
+//! "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016), sections 3.2.1 and 3.5.1. It is not Compound
+//! TCP, which has the same short name.
 //!
-//! It does not share a path, by design: it is for paths whose rate is reserved. Two things differ from the thesis. The circuit
-//! is a parameter of the connection (the thesis has one window for the host). And a connection without a circuit, or one that
-//! loses so much that its path cannot be a circuit, is under [H-TCP](crate::htcp); `fall_back = false` leaves the second out.
+//! Circuit TCP is for paths whose rate is reserved; it does not share a path fairly. Two things differ from the thesis. The
+//! circuit is a parameter of the connection (the thesis has one window for the host). A connection without a circuit, or with so
+//! many losses that its path cannot be a circuit, is under [H-TCP](crate::htcp); `fall_back = false` turns the second case off.
 
 use crate::htcp::{self, Htcp};
 use crate::ranges::within;
@@ -24,16 +24,17 @@ pub struct Config {
     /// The circuit's round trip, at most 10 s. With 0 there is no circuit.
     #[serde(deserialize_with = "rtt")]
     pub rtt: Span,
-    /// The window, in percent of rate times round trip; 130 reached the most on every path of the thesis (3.5.1).
+    /// The window, in percent of rate times round trip (1 to 1000); 130 gave the highest throughput on every path of the thesis
+    /// (3.5.1).
     #[serde(deserialize_with = "window_percent")]
     pub window_percent: u32,
-    /// What the circuit's rate counts of each segment besides the payload: 66 bytes are the headers of Ethernet (14), IPv4
-    /// (20) and TCP with timestamps (32). Labs count 52, unless a link has an `overhead`.
+    /// Bytes of each segment that the circuit's rate counts in addition to the payload (0 to 1000): 66 are the headers of Ethernet
+    /// (14), IPv4 (20) and TCP with timestamps (32). Labs count 52, unless a link has an `overhead`.
     #[serde(deserialize_with = "header_bytes")]
     pub header_bytes: u32,
-    /// Whether segments leave at the circuit's rate. Otherwise the window leaves at once, and acknowledgements clock the rest.
+    /// Whether segments are paced at the circuit's rate. If not, the first window leaves at once and acknowledgements clock the rest.
     pub pace: bool,
-    /// Whether a connection that loses more than 1 % in each of ten seconds in a row goes on under H-TCP.
+    /// Whether a connection changes to H-TCP after it has lost more than 1 % in each of ten consecutive seconds.
     pub fall_back: bool,
 }
 
@@ -69,13 +70,13 @@ const MAX_WINDOW: u64 = 1 << 30;
 const MIN_WINDOW: u32 = 2;
 /// Losses are counted over periods of this length.
 const PERIOD: Span = Span::from_secs(1);
-/// A period is lossy when more than this share of what it sent was lost, in percent.
+/// A period is lossy if more than this share of its segments was lost, in percent.
 const LOSSY_PERCENT: u64 = 1;
-/// So many lossy periods in a row end the circuit.
+/// Number of consecutive lossy periods that end the circuit.
 const LOSSY_PERIODS: u32 = 10;
 
-/// The fixed window of a circuit in bytes of whole packets, headers included: so many percent of rate times round trip
-/// (thesis, equation 3.1), at most 1 GiB. The round trip counts in whole microseconds.
+/// The fixed window of a circuit in bytes, headers included: `percent` of rate times round trip (thesis, equation 3.1), at most
+/// 1 GiB. The round trip counts in whole microseconds.
 pub fn circuit_window(rate: Rate, rtt: Span, percent: u32) -> Bytes {
     let bytes_per_sec = u128::from(rate.bits_per_sec() / 8);
     let in_a_round_trip = bytes_per_sec * u128::from(rtt.as_micros()) / 1_000_000;
@@ -92,23 +93,23 @@ pub(crate) struct Ctcp {
     pacing: Option<Rate>,
     fall_back: bool,
     losses: Losses,
-    /// What the connection is under without a circuit.
+    /// The controller of a connection without a circuit; `None` on a circuit.
     htcp: Option<Htcp>,
     fell_back: bool,
 }
 
-/// How much is lost, period by period. Nothing is counted before the first acknowledgement.
+/// Losses by period. Counting starts with the first acknowledgement.
 #[derive(Debug, Default)]
 struct Losses {
     since: Option<Time>,
     delivered: u64,
     lost: u64,
-    /// Lossy periods in a row.
+    /// Consecutive lossy periods.
     lossy: u32,
 }
 
 impl Losses {
-    /// Ends a period where that has lasted long enough.
+    /// Ends the period once it has lasted `PERIOD`.
     fn watch(&mut self, ack: &Ack) {
         if let Some(since) = self.since {
             if ack.now.since(since) < PERIOD {
@@ -127,7 +128,7 @@ impl Ctcp {
         let (mss, headers) = (start.mss.get().max(1), u64::from(config.header_bytes));
         let window = circuit_window(config.rate, config.rtt, config.window_percent).get();
         let cwnd = u32::try_from(window.div_ceil(mss + headers)).unwrap_or(u32::MAX).max(MIN_WINDOW);
-        // What is left of the rate for payload, in whole bytes a second as the kernel paces.
+        // The payload's part of the rate, in whole bytes per second, as the kernel paces.
         let payload =
             u128::from(config.rate.bits_per_sec() / 8) * u128::from(mss) / u128::from(mss + headers);
         let pacing = Rate::from_bits_per_sec((payload as u64 * 8).max(8));
@@ -143,7 +144,7 @@ impl Ctcp {
         }
     }
 
-    /// The path is no circuit: H-TCP begins, as after a loss, with half of the window.
+    /// Changes to H-TCP, which begins with half of the window, as after a loss.
     fn begin_htcp(&mut self, now: Time) {
         let mut htcp = Htcp::new(&htcp::Config::default(), &Start { now, ..self.start });
         let half = (self.cwnd / 2).max(MIN_WINDOW);
@@ -200,7 +201,7 @@ impl Controller for Ctcp {
     }
 
     fn set_mss(&mut self, mss: Bytes) {
-        // A circuit's window is of bytes.
+        // A circuit's window keeps its size in bytes.
         let window = u64::from(self.cwnd) * self.start.mss.get();
         self.start.mss = mss.max(Bytes::new(1));
         self.cwnd = (window.div_ceil(self.start.mss.get()) as u32).max(MIN_WINDOW);

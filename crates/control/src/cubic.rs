@@ -1,8 +1,8 @@
-//! CUBIC: the window grows as a cubic function of the time since the last reduction, flat near the window where loss
-//! struck (RFC 9438), in the integers of Linux 6.18 `net/ipv4/tcp_cubic.c`, with HyStart in slow start.
+//! CUBIC: the window grows as a cubic function of the time since the last reduction, flat near the window of the last loss
+//! (RFC 9438), in the integers of Linux 6.18 `net/ipv4/tcp_cubic.c`, with HyStart in slow start.
 //!
-//! The kernel's clock ticks here are those of `HZ` = 250, counted from the start of the run. Products that overflow 32
-//! bits in the kernel, from windows of a million segments on, are held in 64 here.
+//! Clock ticks are those of a kernel with `HZ` = 250, counted from the start of the run. Products that overflow 32 bits in the
+//! kernel, from windows of a million segments on, have 64 bits here.
 
 use crate::hystart::{Detect, HyStart};
 use crate::hystart_plus_plus::HyStartPlusPlus;
@@ -17,29 +17,29 @@ use weir_base::{Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What is left of the window after a loss, in 1/1024 (1 to 1023).
+    /// Share of the window that remains after a loss, in 1/1024 (1 to 1023).
     #[serde(deserialize_with = "fraction")]
     #[schemars(range(min = 1, max = 1023))]
     pub beta: u32,
-    /// Whether a flow that is losing ground gives up more, so that a new one finds room sooner.
+    /// Whether a flow whose windows at losses decrease lowers its plateau further, so that a new flow gets its share sooner.
     pub fast_convergence: bool,
-    /// Whether the window never grows slower than Reno's would.
+    /// Whether the window grows at least as fast as Reno's.
     pub tcp_friendliness: bool,
     /// The constant C of the cubic function, in 1/1024 of 10 segments/s³ (1 to 1024): 41 is 0.4.
     #[serde(deserialize_with = "scale")]
     #[schemars(range(min = 1, max = 1024))]
     pub bic_scale: u32,
-    /// First slow-start threshold in segments, where `hystart` is off; 0 is none.
+    /// Initial slow-start threshold in segments; 0 means none. It applies only if `hystart` is off.
     pub initial_ssthresh: u32,
-    /// Whether slow start ends early by HyStart.
+    /// Whether HyStart may end slow start early.
     pub hystart: bool,
-    /// What HyStart looks at.
+    /// What HyStart measures.
     pub hystart_detect: Detect,
     /// Window in segments below which HyStart does not end slow start.
     pub hystart_low_window: u32,
-    /// Most time between acknowledgements of one train.
+    /// Longest time between two acknowledgements of a train.
     pub hystart_ack_delta: Span,
-    /// Whether the first slow start ends by HyStart++ (RFC 9406) and no other by HyStart; Linux has it nowhere.
+    /// Whether HyStart++ (RFC 9406) may end the first slow start early; HyStart is then off. Linux does not have HyStart++.
     pub hystart_plus_plus: bool,
 }
 
@@ -71,9 +71,9 @@ fn scale<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 const BETA_SCALE: u32 = 1024;
 /// The cubic function's time is in 2^-10 s (Linux `BICTCP_HZ`).
 const TIME_SHIFT: u32 = 10;
-/// Segments for each further one while no loss has told of the path: 5 % each RTT (Linux `bictcp_update`).
+/// Largest `cnt` before the first loss: growth of at least 5 % each RTT (Linux `bictcp_update`).
 const UNKNOWN_PATH_COUNT: u32 = 20;
-/// The fastest growth, one segment for each two (Linux `bictcp_update`).
+/// Smallest `cnt`: the window grows by at most one segment for two acknowledged ones (Linux `bictcp_update`).
 const MIN_COUNT: u32 = 2;
 /// The smallest threshold in segments.
 const MIN_THRESHOLD: u32 = 2;
@@ -85,10 +85,10 @@ pub(crate) struct Cubic {
     window: Window,
     curve: Curve,
     hystart: HyStart,
-    /// HyStart++, until the first slow start has ended.
+    /// HyStart++ during the first slow start; `None` after it, or if it is off.
     hystart_plus_plus: Option<HyStartPlusPlus>,
-    /// Segments that Reno, made fair, needs to acknowledge for one more, as a multiple of the window in 1/8
-    /// (Linux `beta_scale`).
+    /// Acknowledged segments for which the Reno-friendly window grows by one, as a multiple of the window in 1/8 (Linux
+    /// `beta_scale`).
     friendly_scale: u64,
     /// 2^40 / C for a 100 ms RTT (Linux `cube_factor`).
     cube_factor: u64,
@@ -96,27 +96,27 @@ pub(crate) struct Cubic {
     cube_scale: u64,
 }
 
-/// What a timeout makes it forget (Linux `struct bictcp`).
+/// The state that a timeout resets (Linux `struct bictcp`).
 #[derive(Debug, Default)]
 struct Curve {
-    /// Segments to be acknowledged for one more.
+    /// Acknowledged segments for which the window grows by one.
     cnt: u32,
-    /// The window where loss struck last.
+    /// The window at the last loss, or less with fast convergence.
     last_max_cwnd: u32,
     /// The window, and the tick, when `cnt` was computed last.
     last_cwnd: u32,
     last_time: u64,
-    /// Where the curve is flat.
+    /// The window at which the curve is flat.
     origin: u32,
     /// Time from the epoch's start to the origin, in 2^-10 s.
     k: u64,
-    /// Smallest RTT in microseconds; 0 is none yet.
+    /// Smallest RTT in microseconds; 0 before the first sample.
     delay_min: u64,
-    /// The tick in which this epoch began.
+    /// The tick in which this epoch began; `None` between a reduction and the next growth.
     epoch_start: Option<u64>,
-    /// Segments acknowledged that the friendly window has not yet grown for.
+    /// Acknowledged segments for which the Reno-friendly window has not yet grown.
     ack_cnt: u64,
-    /// The window that Reno would have.
+    /// The Reno-friendly window.
     tcp_cwnd: u32,
 }
 
@@ -127,7 +127,7 @@ impl Cubic {
         if !config.hystart && !plus_plus && config.initial_ssthresh > 0 {
             window.ssthresh = config.initial_ssthresh;
         }
-        // A configuration made by hand, not read, may hold what the reader refuses.
+        // A configuration that was not read from text may have values out of range.
         let beta = config.beta.clamp(1, BETA_SCALE - 1);
         let cube_scale = u64::from(config.bic_scale.clamp(1, BETA_SCALE)) * 10;
         Cubic {
@@ -150,7 +150,7 @@ impl Cubic {
     /// Takes the RTT sample (Linux `cubictcp_acked`).
     fn sample(&mut self, ack: &Ack) {
         let Some(sample) = ack.rtt else { return };
-        // Delays right after a reduction still hold the old queue.
+        // RTTs right after a reduction still include the queue before it.
         if self.curve.epoch_start.is_some_and(|start| ticks(ack.now).saturating_sub(start) < HZ) {
             return;
         }
@@ -175,7 +175,7 @@ impl Cubic {
         if curve.last_cwnd == cwnd && now.saturating_sub(curve.last_time) <= HZ / 32 {
             return;
         }
-        // Along the curve once each tick; an epoch's first acknowledgement always counts.
+        // `cnt` is computed at most once a tick, and always at an epoch's first acknowledgement.
         if curve.epoch_start.is_none() || now != curve.last_time {
             curve.last_cwnd = cwnd;
             curve.last_time = now;
@@ -198,7 +198,7 @@ impl Cubic {
         curve.cnt = curve.cnt.max(MIN_COUNT);
     }
 
-    /// Sending begins again: time without sending does not count on the curve (Linux `cubictcp_cwnd_event`).
+    /// Shifts the epoch by an idle time, so that it does not count on the curve (Linux `cubictcp_cwnd_event`).
     fn skip_idle(&mut self, now: Time, idle: Span) {
         if let Some(start) = &mut self.curve.epoch_start {
             *start = (*start + (ticks(now) - ticks(now - idle))).min(ticks(now));
@@ -207,7 +207,7 @@ impl Cubic {
 }
 
 impl Curve {
-    /// Begins an epoch: where the curve is flat, and how far away that is.
+    /// Begins an epoch: sets the origin and the time to it. Returns the epoch's start.
     fn begin_epoch(&mut self, now: u64, acked: u32, cwnd: u32, cube_factor: u64) -> u64 {
         self.epoch_start = Some(now);
         self.ack_cnt = u64::from(acked);
@@ -225,7 +225,7 @@ impl Curve {
         now
     }
 
-    /// The window that the curve wants one RTT from now. Wraps as the kernel's does, after 350 s in one epoch.
+    /// The curve's window one RTT from now. It wraps as in the kernel, after 350 s in one epoch.
     fn target(&self, elapsed: u64, cube_scale: u64) -> u32 {
         let rtt = self.delay_min.div_ceil(1_000_000 / HZ);
         let t = ((elapsed + rtt) << TIME_SHIFT) / HZ;
@@ -235,11 +235,11 @@ impl Curve {
         if t < self.k { self.origin.wrapping_sub(delta) } else { self.origin.wrapping_add(delta) }
     }
 
-    /// Grows at least as fast as Reno with the same average window would (RFC 9438, section 4.3).
+    /// Lowers `cnt` so that the window grows at least as fast as the Reno-friendly window (RFC 9438, section 4.3).
     fn keep_up_with_reno(&mut self, cwnd: u32, scale: u64) {
         let step = ((u64::from(cwnd) * scale) >> 3).max(1);
         if self.ack_cnt > step {
-            // As often as it fits while more than one step is left over.
+            // One segment for each whole step, while more than one step is left.
             let grown = (self.ack_cnt - 1) / step;
             self.ack_cnt -= grown * step;
             self.tcp_cwnd = self.tcp_cwnd.saturating_add(u32::try_from(grown).unwrap_or(u32::MAX));
@@ -281,8 +281,8 @@ impl crate::windowed::Windowed for Cubic {
         self.window.additive_increase(self.curve.cnt, delivered);
     }
 
-    /// The threshold after a loss or a mark; ends the epoch (Linux `cubictcp_recalc_ssthresh`). An undo brings the window
-    /// back, not the curve: the kernel leaves `last_max_cwnd` lowered too.
+    /// The threshold after a loss or a mark; ends the epoch (Linux `cubictcp_recalc_ssthresh`). An undo restores the window but not
+    /// the curve: as in the kernel, `last_max_cwnd` stays lowered.
     fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         self.hystart_plus_plus = None;
         let cwnd = self.window.cwnd;
@@ -336,17 +336,17 @@ const ROOTS: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// A cube root by table and one Newton step, 0.2 % off on average (Linux `cubic_root`).
+/// A cube root by table and one Newton step, with a mean error of 0.2 % (Linux `cubic_root`).
 fn cubic_root(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if bits < 7 {
         return (u32::from(ROOTS[a as usize]) + 35) >> 6;
     }
-    // A third of the bits, so that six or fewer lead.
+    // A third of the bits, so that at most six bits remain above the shift.
     let shift = ((bits * 84) >> 8) - 1;
     let lead = u64::from(ROOTS[(a >> (shift * 3)) as usize]);
     let estimate = ((lead + 10) << shift) >> 6;
-    // Newton's step, with 341/1024 for a third.
+    // Newton's step, with 341/1024 as a third.
     let thrice = 2 * estimate + a / (estimate * (estimate - 1));
     ((thrice * 341) >> 10) as u32
 }

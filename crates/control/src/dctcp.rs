@@ -1,8 +1,8 @@
-//! DCTCP: the receiver echoes each mark, and once a window the sender comes down by half the smoothed share of marked
-//! segments; a loss is answered as Reno answers it. Source: RFC 8257, in the integers of Linux 6.18
-//! `net/ipv4/tcp_dctcp.c`. The receiver's half, the accurate echo (section 3.2), is the transport's work.
+//! DCTCP: the receiver echoes each mark, and once a window the sender reduces its window by half the smoothed share of marked
+//! segments; the response to a loss is Reno's. Source: RFC 8257, in the integers of Linux 6.18 `net/ipv4/tcp_dctcp.c`. The
+//! transport does the receiver's part, the accurate echo (section 3.2).
 //!
-//! Without ECN nothing is marked and it is Reno, as in Linux.
+//! Without ECN there are no marks and DCTCP behaves as Reno, as in Linux.
 
 use crate::ranges::within;
 use crate::{Ack, Delivered, Feedback, Phase, Signal, Start, Timeout, Window};
@@ -19,14 +19,13 @@ pub struct Config {
     #[serde(deserialize_with = "shift")]
     #[schemars(range(min = 0, max = 10))]
     pub dctcp_shift_g: u32,
-    /// The share of marks that is taken for granted at first, in 1/1024 (0 to 1024): at 1024 the first mark halves the
-    /// window.
+    /// Initial alpha, the smoothed share of marked segments, in 1/1024 (0 to 1024). With 1024 the first mark halves the window.
     #[serde(deserialize_with = "share")]
     #[schemars(range(min = 0, max = 1024))]
     pub dctcp_alpha_on_init: u32,
-    /// Whether alpha falls to zero at once from below 2^shift_g, as in Linux since 4.4 (commit c80dbe046129, "allow dctcp alpha to
-    /// drop to zero"). It then starts again from nothing each window, and stays below 2^shift_g as long as less than a
-    /// quarter of the segments is marked (with g = 1/16). If not, it stops at 2^shift_g - 1, as in Linux 3.18 to 4.3.
+    /// Whether alpha falls to zero at once when it is below 2^shift_g, as in Linux since 4.4 (commit c80dbe046129, "allow dctcp
+    /// alpha to drop to zero"). It then restarts from zero each window, and stays below 2^shift_g as long as less than a quarter of
+    /// the segments is marked (with g = 1/16). If not, it stops falling at 2^shift_g - 1, as in Linux 3.18 to 4.3.
     pub alpha_to_zero: bool,
 }
 
@@ -43,9 +42,9 @@ fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     within(deserializer, "dctcp_alpha_on_init", 0..=MAX_ALPHA)
 }
 
-/// Alpha counts in 2^-10.
+/// Alpha is in units of 2^-10.
 const ALPHA_SHIFT: u32 = 10;
-/// All segments are marked (Linux `DCTCP_MAX_ALPHA`).
+/// The alpha of one: all segments are marked (Linux `DCTCP_MAX_ALPHA`).
 const MAX_ALPHA: u32 = 1 << ALPHA_SHIFT;
 /// The smallest threshold, in segments.
 const MIN_THRESHOLD: u32 = 2;
@@ -58,9 +57,9 @@ pub(crate) struct Dctcp {
     alpha_to_zero: bool,
     /// Smoothed share of marked segments, in 1/1024.
     alpha: u32,
-    /// The window of observation ends when this offset is acknowledged.
+    /// The observation window ends when this offset is acknowledged.
     observed_until: u64,
-    /// Segments delivered in it, and those of them that were marked.
+    /// Segments delivered in the observation window, and the marked ones among them.
     delivered: u64,
     marked: u64,
     phase: Phase,
@@ -80,8 +79,7 @@ impl Dctcp {
         }
     }
 
-    /// `alpha = (1 - g) alpha + g F` (RFC 8257, section 3.3; Linux `dctcp_update_alpha`). A share below 2^-10 is none, and the
-    /// last sixteenths decay one by one.
+    /// `alpha = (1 - g) alpha + g F` (RFC 8257, section 3.3; Linux `dctcp_update_alpha`), rounded down to 2^-10.
     fn update_alpha(&mut self) {
         let decay = match self.alpha >> self.shift_g {
             0 if self.alpha_to_zero => self.alpha,
@@ -92,7 +90,7 @@ impl Dctcp {
             u32::try_from(u64::from(self.alpha - decay) + news).map_or(MAX_ALPHA, |a| a.min(MAX_ALPHA));
     }
 
-    /// Half of what may be in flight (Linux `dctcp_react_to_loss`).
+    /// Half of a window, at least `MIN_THRESHOLD` (Linux `dctcp_react_to_loss`).
     fn halved(cwnd: u32) -> u32 {
         (cwnd / 2).max(MIN_THRESHOLD)
     }
@@ -124,7 +122,7 @@ impl crate::windowed::Windowed for Dctcp {
 
     /// Growth is Reno's (Linux `tcp_reno_cong_avoid`).
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
-        // A loss while the window comes down for marks halves what is left of it: what was in flight.
+        // A loss during a reduction for marks halves the window that is left: the data that was in flight.
         if ack.phase == Phase::Recovery && self.phase == Phase::Cwr {
             let in_flight = ack.in_flight_before.get().div_ceil(self.window.mss().get());
             let left = u32::try_from(in_flight).map_or(self.window.cwnd, |n| n.min(self.window.cwnd));
@@ -144,8 +142,7 @@ impl crate::windowed::Windowed for Dctcp {
         }
     }
 
-    /// Marks take `alpha / 2` of the window (RFC 8257, section 3.3; Linux `dctcp_ssthresh`), a loss half of it (section
-    /// 3.5).
+    /// Marks reduce the window by `alpha / 2` (RFC 8257, section 3.3; Linux `dctcp_ssthresh`), a loss by half (section 3.5).
     fn ssthresh(&mut self, signal: Signal, _: Time) -> u32 {
         let cwnd = self.window.cwnd;
         match signal {
@@ -179,7 +176,7 @@ mod tests {
         dctcp
     }
 
-    /// A window of 100 segments is delivered, so many of them marked; alpha after it.
+    /// Alpha after a window of 100 delivered segments, `marked` of them with marks.
     fn window_with(dctcp: &mut Dctcp, marked: u32) -> u32 {
         dctcp.observed_until = 100;
         for (segments, ce_packets, acknowledged) in [(marked, marked, 50), (100 - marked, 0, 100)] {
@@ -202,15 +199,15 @@ mod tests {
     fn the_last_sixteenths_of_alpha_are_forgotten_at_once() {
         let mut dctcp = dctcp(100, 15);
         assert_eq!(window_with(&mut dctcp, 0), 0);
-        // A mark in a hundred adds 0.64 of 1/1024: nothing, as in Linux.
+        // A mark in a hundred adds 0.64 of 1/1024, rounded down to zero as in Linux.
         assert_eq!(window_with(&mut dctcp, 1), 0);
         assert_eq!(window_with(&mut dctcp, 2), 1);
     }
 
     #[test]
     fn alpha_that_has_fallen_to_zero_does_not_come_back_at_few_marks_as_it_did_before_linux_4_4() {
-        // 8 % marked add (8 << 6) / 100 = 5 a window. Since 4.4 a 5 is gone before the next; before, 15 and 5 make 20, and
-        // so on to 80, where a sixteenth is 5.
+        // 8 % marks add (8 << 6) / 100 = 5 a window. Since 4.4 the 5 falls to zero before the next window; before, 15 and 5 make
+        // 20, and alpha grows to 80, of which a sixteenth is 5.
         for (alpha_to_zero, expected) in [(true, 5), (false, 80)] {
             let mut dctcp = dctcp(100, 15);
             dctcp.alpha_to_zero = alpha_to_zero;
@@ -271,8 +268,8 @@ mod tests {
     #[test]
     fn alone_behind_a_step_it_keeps_the_queue_near_the_threshold() {
         // 100 Mbit/s and 8 ms hold 100 segments. K must be above a seventh of that (RFC 8257, section 4.1, by the analysis
-        // of 2010): with 30 the queue never empties. The window saws between W* + 1 = 100 + 30 + 1 and
-        // (1 - alpha / 2) of it, where alpha = sqrt(2 / W*) = 0.124: down by 8 segments.
+        // of 2010): with 30 the queue never empties. The window oscillates between W* + 1 = 100 + 30 + 1 and
+        // (1 - alpha / 2) of it, where alpha = sqrt(2 / W*) = 0.124: a reduction by 8 segments.
         let link = Link {
             rate: Rate::from_mbit_per_sec(100),
             rtt: Span::from_millis(8),
@@ -286,7 +283,7 @@ mod tests {
         let (least, most) = (windows.iter().min().copied().unwrap(), windows.iter().max().copied().unwrap());
         assert!((118..=126).contains(&least), "{least}");
         assert!((131..=135).contains(&most), "{most}");
-        // Full: 25,000 segments of 1000 bytes in 2 s.
+        // A full link carries 25,000 segments of 1000 bytes in 2 s.
         assert!(path.delivered - before >= 24_990, "{}", path.delivered - before);
         let alpha = state_of(path.controller.as_ref(), "alpha").unwrap();
         assert!((0.08..0.20).contains(&alpha), "{alpha}");

@@ -1,10 +1,10 @@
-//! What a controller is told, and what it answers: the arguments of the hooks of [`Controller`](crate::Controller).
+//! The arguments and results of the hooks of [`Controller`](crate::Controller).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 
-/// What a controller has decided: the answers of the methods of these names.
+/// The decisions of a controller: the results of the methods of these names.
 #[derive(Debug, Clone, Copy)]
 pub struct Decision {
     /// [`Controller::window`].
@@ -17,25 +17,25 @@ pub struct Decision {
     pub wants_reduction: bool,
 }
 
-/// What a controller is built from, besides its own parameters.
+/// The properties of a connection from which a controller is built, beside its own parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Start {
     /// When the connection was established.
     pub now: Time,
-    /// Largest segment payload, options taken off (Linux `mss_cache`).
+    /// Largest segment payload, without TCP options (Linux `mss_cache`).
     pub mss: Bytes,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// Whether segments are paced even where the controller asks for no rate (Linux `sk_pacing_status`).
+    /// Whether segments are paced even if the controller gives no pacing rate (Linux `sk_pacing_status`).
     pub paced: bool,
-    /// Round-trip time of the handshake, where it could be measured.
+    /// Round-trip time of the handshake; `None` if it could not be measured.
     pub rtt: Option<Span>,
 }
 
-/// What an acknowledgement delivered.
+/// The delivery that an acknowledgement reports.
 #[derive(Debug, Clone)]
 pub struct Delivered {
-    /// When it arrived.
+    /// When the acknowledgement arrived.
     pub now: Time,
     /// Segments newly delivered, cumulatively or selectively.
     pub segments: u32,
@@ -43,27 +43,27 @@ pub struct Delivered {
     pub acked_segments: u32,
     /// Segments reported by SACK that are not yet acknowledged cumulatively (Linux `sacked_out`).
     pub sacked_out: u32,
-    /// Those of the delivered ones that were reported CE, as [`Ack::ce_packets`] counts them.
+    /// Newly delivered segments that were reported CE, as [`Ack::ce_packets`] counts them.
     pub ce_packets: u32,
-    /// Round-trip time of the newest segment that was sent once only.
+    /// Round-trip time of the newest segment that was not retransmitted; `None` if no such segment was delivered.
     pub rtt: Option<RttSample>,
-    /// Timestamps of the segment (RFC 7323).
+    /// Timestamps of the acknowledgement (RFC 7323); `None` without the option.
     pub timestamps: Option<Timestamps>,
     /// Offset of the next new byte to be sent.
     pub next_sequence: u64,
     /// Offset of the first byte not acknowledged.
     pub acknowledged: u64,
-    /// What the sender was doing when it arrived.
+    /// The sender's phase when the acknowledgement arrived.
     pub phase: Phase,
-    /// Whether it moved the cumulative number and told nothing else: no SACK blocks, no other window, no echo of a mark
-    /// (Linux header prediction; otherwise `CA_ACK_SLOWPATH`).
+    /// Whether the acknowledgement only advanced the cumulative number: no SACK blocks, no other window, no echo of a mark (Linux
+    /// header prediction; otherwise `CA_ACK_SLOWPATH`).
     pub predicted: bool,
 }
 
-/// An acknowledgement, seen from the sender. Segments are counted as the kernel counts packets.
+/// An acknowledgement, as the sender sees it. Segments are counted as the kernel counts packets.
 #[derive(Debug, Clone)]
 pub struct Ack {
-    /// When it arrived.
+    /// When the acknowledgement arrived.
     pub now: Time,
     /// Bytes newly acknowledged cumulatively.
     pub acked: Bytes,
@@ -73,31 +73,31 @@ pub struct Ack {
     pub delivered_segments: u32,
     /// Segments that left the retransmission queue (Linux `pkts_acked`).
     pub acked_segments: u32,
-    /// Round-trip time of the newest segment that was sent once only.
+    /// Round-trip time of the newest segment that was not retransmitted; `None` if no such segment was delivered.
     pub rtt: Option<RttSample>,
-    /// Smoothed RTT after this sample (RFC 6298), once there is one.
+    /// Smoothed RTT after this sample (RFC 6298); `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Smallest RTT that the transport knows of (Linux `tcp_min_rtt`).
+    /// Smallest RTT that the transport has measured (Linux `tcp_min_rtt`).
     pub min_rtt: Option<Span>,
-    /// Timestamps of the segment (RFC 7323).
+    /// Timestamps of the acknowledgement (RFC 7323); `None` without the option.
     pub timestamps: Option<Timestamps>,
-    /// Delivery rate (draft-cheng-iccrg-delivery-rate-estimation; Linux `tcp_rate.c`).
+    /// Delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation; Linux `tcp_rate.c`), if there is one.
     pub rate: Option<RateSample>,
-    /// All segments delivered so far, the handshake counted as one (Linux `tp->delivered`).
+    /// All segments delivered so far, with the handshake as one (Linux `tp->delivered`).
     pub delivered: u64,
     /// Segments newly marked lost.
     pub lost_segments: u32,
     /// All segments ever marked lost (Linux `tp->lost`).
     pub lost: u64,
-    /// When the pacer lets the next segment go; not later than now where nothing is paced (Linux `tcp_wstamp_ns`).
+    /// When the pacer releases the next segment; not later than `now` without pacing (Linux `tcp_wstamp_ns`).
     pub departure: Time,
     /// Packets newly reported CE; with classic feedback, the segments acknowledged while ECE was set.
     pub ce_packets: u32,
-    /// Their bytes.
+    /// Bytes of the packets newly reported CE.
     pub ce_bytes: Bytes,
     /// Bytes in flight before this acknowledgement.
     pub in_flight_before: Bytes,
-    /// Bytes in flight after it.
+    /// Bytes in flight after this acknowledgement.
     pub in_flight: Bytes,
     /// Offset of the next new byte to be sent.
     pub next_sequence: u64,
@@ -105,24 +105,24 @@ pub struct Ack {
     pub acknowledged: u64,
     /// Whether a round trip ended with this acknowledgement: data sent after the last round's start is acknowledged.
     pub round_start: bool,
-    /// Whether the window, not the application or the receiver, was what limited sending (Linux `tcp_is_cwnd_limited`).
+    /// Whether the window, not the application or the receiver, limited sending (Linux `tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
-    /// Whether the window may grow: no reduction is under way and data moved forward (Linux `tcp_may_raise_cwnd`).
+    /// Whether the window may grow: no reduction is under way, and data was delivered (Linux `tcp_may_raise_cwnd`).
     pub may_grow: bool,
-    /// What the sender is doing.
+    /// The sender's phase.
     pub phase: Phase,
 }
 
-/// A round-trip time.
+/// A round-trip time sample.
 #[derive(Debug, Clone, Copy)]
 pub struct RttSample {
     /// The time from sending to acknowledgement.
     pub rtt: Span,
-    /// Whether the receiver may have held the acknowledgement back.
+    /// Whether the receiver may have delayed the acknowledgement.
     pub delayed: bool,
 }
 
-/// The timestamp option of the segment that acknowledges.
+/// The timestamp option of an acknowledgement, with our clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Timestamps {
     /// The peer's clock when it sent the acknowledgement, in its ticks.
@@ -131,16 +131,16 @@ pub struct Timestamps {
     pub echoed_ticks: u32,
     /// Our clock now, in our ticks.
     pub own_ticks: u32,
-    /// Length of a tick, taken to be the same at both ends.
+    /// Length of a tick, assumed to be the same at both ends.
     pub tick: Span,
 }
 
-/// What was delivered over which time.
+/// A delivery rate sample: segments delivered over an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct RateSample {
     /// Segments delivered over the interval.
     pub delivered: u32,
-    /// The longer of its send and acknowledgement intervals.
+    /// The longer of the sample's send and acknowledgement intervals.
     pub interval: Span,
     /// Segments delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
@@ -150,34 +150,34 @@ pub struct RateSample {
     pub app_limited: bool,
 }
 
-/// A segment that leaves.
+/// A segment that is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
-    /// When.
+    /// When it is sent.
     pub now: Time,
-    /// Its payload.
+    /// Length of its payload.
     pub bytes: Bytes,
     /// Bytes in flight before it.
     pub in_flight_before: Bytes,
-    /// Whether it was sent before.
+    /// Whether it is a retransmission.
     pub retransmission: bool,
 }
 
-/// Why recovery begins.
+/// The congestion at which recovery or a reduction begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Congestion {
-    /// When.
+    /// When it begins.
     pub now: Time,
-    /// What told of congestion.
+    /// The signal of congestion.
     pub signal: Signal,
     /// Bytes in flight.
     pub in_flight: Bytes,
 }
 
-/// What told of congestion.
+/// A signal of congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// A loss that was detected by acknowledgements.
+    /// A loss, detected by acknowledgements.
     Loss,
     /// An ECN echo.
     Ecn,
@@ -190,14 +190,13 @@ pub enum Signal {
 /// The retransmission timer fired.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeout {
-    /// When.
+    /// When it fired.
     pub now: Time,
-    /// Bytes in flight after everything lost was taken off.
+    /// Bytes in flight without those marked lost.
     pub in_flight: Bytes,
     /// Offset of the next new byte to be sent.
     pub next_sequence: u64,
-    /// Whether the threshold is to be lowered: false when this flight was already answered with a reduction
-    /// (Linux `tcp_enter_loss`).
+    /// Whether to lower the threshold: false if a loss in this flight has already caused a reduction (Linux `tcp_enter_loss`).
     pub reduce: bool,
     /// All segments delivered so far, as [`Ack::delivered`] counts them.
     pub delivered: u64,
@@ -205,23 +204,23 @@ pub struct Timeout {
     pub lost: u64,
 }
 
-/// Sending begins again, or the window was not used.
+/// Sending resumes, or the window was not used.
 #[derive(Debug, Clone, Copy)]
 pub enum Restart {
-    /// The connection was idle for longer than a retransmission timeout (RFC 2861 as Linux has it, `tcp_cwnd_restart`).
+    /// The connection was idle for longer than a retransmission timeout (RFC 2861 as in Linux `tcp_cwnd_restart`).
     Idle {
-        /// When.
+        /// When sending resumes.
         now: Time,
         /// How long nothing was sent.
         idle: Span,
         /// The retransmission timeout.
         rto: Span,
-        /// Initial window in segments; the window never falls below it for idleness.
+        /// Initial window in segments; an idle time never reduces the window below it.
         initial_window: u32,
     },
     /// Sending begins while nothing is in flight (Linux `CA_EVENT_TX_START`).
     Transmit {
-        /// When.
+        /// When sending begins.
         now: Time,
         /// How long ago the last segment left.
         idle: Span,
@@ -230,37 +229,37 @@ pub enum Restart {
     },
     /// For a whole timeout the application used only part of the window (Linux `tcp_cwnd_application_limited`).
     Unused {
-        /// When.
+        /// The current time.
         now: Time,
-        /// The most segments that were in flight.
+        /// Largest number of segments in flight in that time.
         used: u32,
         /// Initial window in segments.
         initial_window: u32,
     },
 }
 
-/// What the sender is doing (Linux `tcp_ca_state`).
+/// The sender's phase (Linux `tcp_ca_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// All is well.
+    /// Normal operation: no sign of loss or reordering.
     #[default]
     Open,
-    /// Duplicate acknowledgements or SACKs, no loss yet.
+    /// Duplicate acknowledgements or SACKs have arrived, but no loss is detected.
     Disorder,
-    /// The window comes down after an ECN echo.
+    /// The window is being reduced without a loss, for example after an ECN echo.
     Cwr,
     /// Lost segments are being retransmitted.
     Recovery,
-    /// After a timeout.
+    /// A retransmission timeout has occurred.
     Loss,
 }
 
-/// Who walks the window down in recovery.
+/// Which side reduces the window step by step in recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
     /// The transport's PRR (RFC 6937).
     Proportional,
-    /// The controller: its window holds at every moment.
+    /// The controller: its window always applies.
     Own,
 }
 
@@ -268,7 +267,7 @@ pub enum Recovery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Codepoint {
-    /// None, even where the lab allows ECN.
+    /// Not-ECT, even if the lab allows ECN.
     Off,
     /// ECT(0).
     Ect0,
@@ -277,7 +276,7 @@ pub enum Codepoint {
 }
 
 impl Codepoint {
-    /// As it stands in the IP header (RFC 3168, section 5).
+    /// The codepoint in the IP header (RFC 3168, section 5).
     pub fn as_ecn(self) -> Ecn {
         match self {
             Codepoint::Off => Ecn::NotEct,
@@ -287,14 +286,14 @@ impl Codepoint {
     }
 }
 
-/// How the receiver tells of marks.
+/// How the receiver reports marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Feedback {
-    /// ECE until CWR (RFC 3168).
+    /// ECE from a mark until CWR (RFC 3168).
     Classic,
-    /// ECE follows the marks (RFC 8257).
+    /// ECE on the acknowledgements of marked segments (RFC 8257).
     Dctcp,
-    /// Counted (RFC 9768).
+    /// Counters of marks: Accurate ECN (RFC 9768).
     Accurate,
 }

@@ -1,5 +1,5 @@
-//! H-TCP: the longer the last congestion is ago, the faster the window grows; how far it comes down depends on how far
-//! queues stretch the round trip. Source: draft-leith-tcp-htcp-06 (Leith and Shorten), in the integers of Linux 6.18
+//! H-TCP: the window grows faster the longer the last congestion is ago, and the size of a reduction depends on the ratio of the
+//! smallest to the largest RTT. Source: draft-leith-tcp-htcp-06 (Leith and Shorten), in the integers of Linux 6.18
 //! `net/ipv4/tcp_htcp.c`: fractions in 1/128, times in ticks of 4 ms.
 
 use crate::jiffies::{HZ, ticks, ticks_of};
@@ -12,11 +12,10 @@ use weir_base::{Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Whether growth is scaled by the round trip, so that flows of different RTT grow alike (relative to 100 ms, by a factor
-    /// of 0.1 to 2).
+    /// Whether growth is scaled by the RTT relative to 100 ms, by a factor of 0.1 to 2, so that flows of different RTT grow alike.
     pub use_rtt_scaling: bool,
-    /// Whether the window is halved, whatever the RTTs, when the throughput has changed by more than a fifth since the last
-    /// congestion.
+    /// Whether a congestion halves the window, whatever the RTTs, if the throughput has changed by more than a fifth since the last
+    /// one.
     pub use_bandwidth_switch: bool,
 }
 
@@ -30,20 +29,20 @@ impl Default for Config {
 const SHIFT: u32 = 7;
 /// One (Linux `ALPHA_BASE`).
 const ONE: u32 = 1 << SHIFT;
-/// Bounds of what is left of the window: a half and 0.8 (Linux `BETA_MIN`, `BETA_MAX`).
+/// Bounds of `beta`, the share of the window that remains: a half and 0.8 (Linux `BETA_MIN`, `BETA_MAX`).
 const BETA_BOUNDS: (u32, u32) = (1 << 6, 102);
-/// Growth stays Reno's for this long after congestion, in ticks: the draft's Delta_L of 1 s.
+/// How long after congestion the window grows as Reno's, in ticks: the draft's Delta_L of 1 s.
 const LOW_SPEED: u64 = HZ;
 /// A sample this much above the largest RTT is an outlier (Linux `measure_rtt`).
 const MAX_STEP: Span = Span::from_millis(20);
-/// Below this RTT the clock is too coarse for a ratio (Linux `htcp_beta_update`).
+/// For RTTs up to this the clock is too coarse for a ratio (Linux `htcp_beta_update`).
 const COARSE: Span = Span::from_millis(10);
-/// RTT scaling counts in 1/8, and is held between 0.5 and 10 (Linux `htcp_alpha_update`).
+/// The divisor of RTT scaling is in 1/8, and is bounded by 0.5 and 10 (Linux `htcp_alpha_update`).
 const SCALE_SHIFT: u64 = 3;
 const SCALE_BOUNDS: (u64, u64) = (1 << 2, 10 << 3);
-/// How much of the largest RTT above the smallest is remembered over a congestion, in percent (Linux `htcp_param_update`).
+/// Share of the largest RTT's excess over the smallest that is kept at a congestion, in percent (Linux `htcp_param_update`).
 const MEMORY_PERCENT: u64 = 95;
-/// Round trips after a congestion in which the throughput is taken as it is (Linux `measure_achieved_throughput`).
+/// Round trips after a congestion in which the throughput is not smoothed (Linux `measure_achieved_throughput`).
 const FRESH_ROUNDS: u64 = 3;
 /// The smallest threshold, in segments.
 const MIN_THRESHOLD: u32 = 2;
@@ -55,23 +54,23 @@ pub(crate) struct Htcp {
     window: Window,
     /// Segments added each round trip, in 1/128.
     alpha: u32,
-    /// What is left of the window after congestion, in 1/128.
+    /// Share of the window that remains after congestion, in 1/128.
     beta: u32,
-    /// Whether there was a congestion whose RTTs can be used.
+    /// Whether `beta` may follow the ratio of the RTTs (Linux `modeswitch`).
     mode_switch: bool,
-    /// Segments that the last acknowledgement in the open state took off.
+    /// Segments that the last acknowledgement in the open phase removed from the retransmission queue.
     acked: u32,
-    /// Smallest and largest RTT in ticks; 0 before any.
+    /// Smallest and largest RTT in ticks; 0 before the first sample.
     min_rtt: u64,
     max_rtt: u64,
     /// When the last congestion ended, in ticks.
     last_congestion: u64,
     throughput: Throughput,
-    /// What an undo brings back: `last_congestion`, the largest RTT and the largest throughput.
+    /// The values that an undo restores: `last_congestion`, the largest RTT and the largest throughput.
     before: Option<(u64, u64, u64)>,
 }
 
-/// Achieved throughput, in segments each second.
+/// Achieved throughput, in segments per second.
 #[derive(Debug, Default)]
 struct Throughput {
     /// Segments acknowledged since `since`.
@@ -79,7 +78,7 @@ struct Throughput {
     since: u64,
     smoothed: u64,
     largest: u64,
-    /// The largest before the last congestion.
+    /// The largest throughput before the last congestion.
     largest_before: u64,
 }
 
@@ -113,8 +112,7 @@ impl Htcp {
         }
     }
 
-    /// Counts what was delivered; once a window and round trip the throughput is computed (Linux
-    /// `measure_achieved_throughput`).
+    /// Counts delivered segments, and computes the throughput once a window and round trip (Linux `measure_achieved_throughput`).
     fn measure_throughput(&mut self, segments: u32, now: u64, undisturbed: bool) {
         let throughput = &mut self.throughput;
         if !undisturbed {
@@ -129,7 +127,7 @@ impl Htcp {
         if !whole_window || time < self.min_rtt || self.min_rtt == 0 {
             return;
         }
-        // A sample that came within the tick in which the last one was taken has no length.
+        // A sample within the tick of the last one has zero length.
         let rate = throughput.segments * HZ / time.max(1);
         if (now - self.last_congestion) / self.min_rtt <= FRESH_ROUNDS {
             (throughput.smoothed, throughput.largest) = (rate, rate);
@@ -140,7 +138,7 @@ impl Htcp {
         (throughput.segments, throughput.since) = (0, now);
     }
 
-    /// How far the window comes down (draft, section 2.2; Linux `htcp_beta_update`).
+    /// Updates `beta` (draft, section 2.2; Linux `htcp_beta_update`).
     fn update_beta(&mut self) {
         if self.config.use_bandwidth_switch {
             let (now, before) = (self.throughput.largest, self.throughput.largest_before);
@@ -160,8 +158,8 @@ impl Htcp {
         }
     }
 
-    /// How fast the window grows: 1 + 10 (t - 1 s) + ((t - 1 s) / 2)², scaled by the RTT, times 2 (1 - beta) (draft,
-    /// sections 2.1 and 2.3; Linux `htcp_alpha_update`).
+    /// Updates `alpha`: 1 + 10 (t - 1 s) + ((t - 1 s) / 2)², scaled by the RTT, times 2 (1 - beta) (draft, sections 2.1 and 2.3;
+    /// Linux `htcp_alpha_update`).
     fn update_alpha(&mut self, now: u64) {
         let mut factor = 1;
         let elapsed = now - self.last_congestion;
@@ -177,7 +175,8 @@ impl Htcp {
         self.alpha = u32::try_from(alpha).unwrap_or(u32::MAX);
     }
 
-    /// Congestion begins: its time counts from now, and what was before is kept for an undo (Linux `htcp_reset`).
+    /// Begins a congestion: the time since the last one counts from now, and the old values are saved for an undo (Linux
+    /// `htcp_reset`).
     fn begin_congestion(&mut self, now: Time) {
         self.before = Some((self.last_congestion, self.max_rtt, self.throughput.largest_before));
         self.last_congestion = ticks(now);
@@ -211,7 +210,7 @@ impl crate::windowed::Windowed for Htcp {
 
     /// Linux `htcp_cong_avoid`.
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
-        // The congestion has ended: its time counts from here (Linux `htcp_state`).
+        // The congestion has ended: the time since the last one counts from now (Linux `htcp_state`).
         if ack.phase == Phase::Open && self.before.take().is_some() {
             self.last_congestion = ticks(ack.now);
         }

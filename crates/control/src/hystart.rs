@@ -1,53 +1,53 @@
-//! HyStart: leaves slow start before the queue overflows, when the acknowledgements of one round arrive over too long a
-//! time (train) or later than they used to (delay). Source: Ha and Rhee, "Taming the elephants" (2011), as Linux 6.18
-//! `net/ipv4/tcp_cubic.c` has it (`hystart_update`, `bictcp_hystart_reset`), in microseconds.
+//! HyStart: ends slow start before the queue overflows, when the train of a round's acknowledgements is too long, or the round's
+//! delay has grown. Source: Ha and Rhee, "Taming the elephants" (2011), as in Linux 6.18 `net/ipv4/tcp_cubic.c`
+//! (`hystart_update`, `bictcp_hystart_reset`), in microseconds.
 
 use crate::{Ack, Start, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Span, Time};
 
-/// What HyStart looks at.
+/// What HyStart measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Detect {
-    /// How long the train of closely spaced acknowledgements is (Linux: 1).
+    /// The length of the train of closely spaced acknowledgements (Linux: 1).
     AckTrain,
-    /// By how much the round's smallest delay has grown (Linux: 2).
+    /// The growth of the round's smallest delay (Linux: 2).
     Delay,
     /// Both (Linux: 3).
     Both,
 }
 
-/// RTT samples before a round's delay is judged (Linux `HYSTART_MIN_SAMPLES`).
+/// Number of RTT samples before a round's delay counts (Linux `HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
-/// Bounds of the growth in delay that counts, in microseconds (Linux `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+/// Bounds of the delay growth that ends slow start, in microseconds (Linux `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const DELAY_BOUNDS: (u64, u64) = (4_000, 16_000);
-/// Most that a burst may lengthen the train, in microseconds (Linux `hystart_ack_delay`).
+/// Longest time that bursts may add to a train, in microseconds (Linux `hystart_ack_delay`).
 const MAX_BURST_DELAY: u64 = 1_000;
-/// Largest burst that the kernel hands to a device: 64 KiB less `MAX_TCP_HEADER + 1` (Linux `sk_dst_gso_max_size`).
+/// Largest burst that the kernel passes to a device: 64 KiB less `MAX_TCP_HEADER + 1` (Linux `sk_dst_gso_max_size`).
 const GSO_MAX_SIZE: u64 = 65_536 - 321;
-/// What TCP computes as its pacing rate, relative to a window each RTT, in percent: early in slow start, and later
-/// (Linux `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). It is computed whether or not anything is paced.
+/// TCP's pacing rate in percent of a window per RTT: early in slow start, and later (Linux `tcp_pacing_ss_ratio`,
+/// `tcp_pacing_ca_ratio`). TCP computes it with and without pacing.
 const PACING_PERCENT: (u64, u64) = (200, 120);
 
-/// The state of one round of HyStart.
+/// The state of HyStart and of its current round.
 #[derive(Debug)]
 pub(crate) struct HyStart {
     detect: Detect,
     ack_delta: u64,
-    /// Smaller windows are not judged, in segments.
+    /// Smallest window, in segments, at which HyStart may end slow start.
     low_window: u32,
     paced: bool,
     found: bool,
     round_start: u64,
     last_ack: u64,
-    /// The round ends when this offset has been passed.
+    /// The round ends when an acknowledgement passes this offset.
     end: u64,
-    /// Smallest RTT of the round.
+    /// Smallest RTT of the round in microseconds.
     rtt: u64,
     samples: u32,
-    /// Smoothed RTT when the last acknowledgement had been handled.
+    /// Smoothed RTT after the last acknowledgement.
     srtt: Option<Span>,
 }
 
@@ -69,7 +69,7 @@ impl HyStart {
         }
     }
 
-    /// Whether it has ended slow start.
+    /// Whether HyStart has ended slow start.
     pub(crate) fn found(&self) -> bool {
         self.found
     }
@@ -88,8 +88,8 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// Takes an RTT sample in microseconds; true when slow start is to end here. `delay_min` is the smallest RTT seen. Rounds
-    /// are counted from the first on, also while the window is too small to be judged.
+    /// Takes an RTT sample in microseconds; true if slow start ends here. `delay_min` is the smallest RTT so far. Rounds also pass
+    /// while the window is too small for HyStart.
     pub(crate) fn update(&mut self, ack: &Ack, rtt: u64, delay_min: u64, window: &Window) -> bool {
         let now = ack.now.since(Time::ZERO).as_micros();
         if ack.acknowledged > self.end {
@@ -107,7 +107,7 @@ impl HyStart {
         self.found
     }
 
-    /// Remembers what the kernel's pacing rate would be made from; at the end of each acknowledgement.
+    /// Called at the end of each acknowledgement: keeps the smoothed RTT, from which the kernel computes its pacing rate.
     pub(crate) fn after_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
     }
@@ -118,7 +118,7 @@ impl HyStart {
         }
         self.last_ack = now;
         let threshold = delay_min + self.burst_delay(window);
-        // Pacing spreads a flight over up to half an RTT by itself.
+        // Pacing alone spreads a flight over up to half an RTT.
         now.saturating_sub(self.round_start) > if self.paced { threshold } else { threshold / 2 }
     }
 
@@ -131,7 +131,7 @@ impl HyStart {
         self.rtt > delay_min + (delay_min / 8).clamp(DELAY_BOUNDS.0, DELAY_BOUNDS.1)
     }
 
-    /// How long four of the largest bursts take at the kernel's pacing rate, in microseconds (Linux
+    /// The time of four of the largest bursts at the kernel's pacing rate, in microseconds, at most `MAX_BURST_DELAY` (Linux
     /// `hystart_ack_delay`, `tcp_update_pacing_rate`).
     fn burst_delay(&self, window: &Window) -> u64 {
         let Some(srtt) = self.srtt.map(|s| s.as_micros()) else { return 0 };
@@ -163,7 +163,7 @@ mod tests {
         let (acknowledged, next_sequence) = (acknowledged * SEGMENT, end * SEGMENT);
         Ack { acknowledged, next_sequence, ..ack_with_rtt(now, 1, Span::from_millis(40)) }
     }
-    /// How many samples of `rtt` it takes, of at most 20 in one round, all times in microseconds.
+    /// The number of samples of `rtt` after which slow start ends; `None` if 20 in one round are not enough. Times in microseconds.
     fn samples_until_found(rtt: u64, delay_min: u64) -> Option<u64> {
         let mut hystart = hystart(Detect::Delay, false);
         (1..=20).find(|&n| hystart.update(&ack_of(ms(n), n, 100), rtt, delay_min, &window_of(16)))
@@ -189,13 +189,13 @@ mod tests {
         let window = window_of(16);
         let mut sample = |n: u64, rtt: u64| hystart.update(&ack_of(ms(n), n, n + 19), rtt, 40_000, &window);
         assert!(!sample(1, 41_000));
-        // The round ends when what was sent at its start, 20 segments, has been passed.
+        // The round ends when an acknowledgement passes the 20 segments that were sent at its start.
         assert!((2..=20).all(|n| !sample(n, 60_000)));
         assert!((21..=28).all(|n| !sample(n, 60_000)));
         assert!(sample(29, 60_000));
     }
 
-    /// The first millisecond after the round's start at which a train of acknowledgements is too long.
+    /// The first millisecond after the round's start at which a train of acknowledgements, one each `step` ms, is too long.
     fn train_is_found_at(paced: bool, step: u64) -> Option<u64> {
         let mut hystart = hystart(Detect::AckTrain, paced);
         hystart.after_ack(&ack_of(ms(0), 0, 0));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_train_longer_than_half_the_delay_ends_slow_start() {
-        // (40 ms and 1 ms for bursts) / 2; the whole of it where segments are paced.
+        // (40 ms and 1 ms for bursts) / 2; all of it if segments are paced.
         assert_eq!(train_is_found_at(false, 1), Some(21));
         assert_eq!(train_is_found_at(true, 1), Some(42));
     }

@@ -1,34 +1,34 @@
-//! HyStart++ (RFC 9406): when the round trips of a round have grown, slow start goes on four times slower, in Conservative
-//! Slow Start (CSS). If the growth proves transient, slow start resumes; after five rounds of CSS it is over. Used in the
-//! first slow start only, as section 4.3 recommends.
+//! HyStart++ (RFC 9406): when the RTTs of a round have grown, slow start continues four times slower, in Conservative Slow Start
+//! (CSS). If the growth is transient, slow start resumes; after five rounds of CSS it ends. Used in the first slow start only, as
+//! section 4.3 recommends.
 //!
 //! Windows are counted in segments here, where the RFC counts bytes.
 
 use crate::{Ack, Start, Window};
 use weir_base::Span;
 
-/// Bounds of the growth in RTT that counts (section 4.3).
+/// Bounds of the RTT growth that starts CSS (section 4.3).
 const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
-/// Between the bounds it is this part of the last round's smallest RTT.
+/// Between the bounds, the growth is the last round's smallest RTT divided by this.
 const MIN_RTT_DIVISOR: u64 = 8;
-/// RTT samples of a round before it is judged.
+/// Number of RTT samples before a round's RTT counts.
 const N_RTT_SAMPLE: u32 = 8;
-/// How much slower the window grows in CSS.
+/// Factor by which the window grows slower in CSS.
 const CSS_GROWTH_DIVISOR: u32 = 4;
-/// Rounds of CSS after which slow start is over.
+/// Rounds of CSS after which slow start ends.
 const CSS_ROUNDS: u32 = 5;
-/// Segments that one acknowledgement may add where nothing is paced (`L`).
+/// Segments that one acknowledgement may add without pacing (`L`).
 const UNPACED_LIMIT: u32 = 8;
 
 /// Conservative slow start.
 #[derive(Debug, Clone, Copy)]
 struct Conservative {
-    /// Smallest RTT of the round in which it was entered; a smaller one resumes slow start.
+    /// Smallest RTT of the round in which CSS was entered; a smaller one resumes slow start.
     baseline: Span,
-    /// Rounds that have begun in it, the one in which it was entered included.
+    /// Rounds of CSS, including the one in which it was entered.
     rounds: u32,
-    /// Segments acknowledged that the window has not yet grown for.
+    /// Acknowledged segments for which the window has not yet grown.
     credit: u32,
 }
 
@@ -57,7 +57,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Grows the window for so many delivered segments; what is left over counts in congestion avoidance.
+    /// Grows the window for `delivered` segments; returns how many are left for congestion avoidance.
     pub(crate) fn slow_start(&mut self, window: &mut Window, delivered: u32) -> u32 {
         let counted = delivered.min(self.limit);
         match &mut self.conservative {
@@ -71,7 +71,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Takes the RTT sample of an acknowledgement, and ends slow start by a threshold at the window where it is over.
+    /// Takes the RTT sample of an acknowledgement; sets the threshold to the window when slow start ends.
     pub(crate) fn watch(&mut self, ack: &Ack, window: &mut Window) {
         if !window.in_slow_start() {
             return;
@@ -101,7 +101,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// The round has enough samples: has the delay grown, or was it nothing?
+    /// Decides on a round with enough samples: enters CSS if its smallest RTT has grown, or leaves CSS if the growth was transient.
     fn judge(&mut self, least: Span) {
         match (self.conservative, self.last_round) {
             (Some(css), _) if least < css.baseline => self.conservative = None,
@@ -140,7 +140,7 @@ mod tests {
             Rounds { hystart: HyStartPlusPlus::new(&start), window: Window::new(&start), acknowledged: 0 }
         }
 
-        /// A whole window is acknowledged one by one with this RTT, in milliseconds; the window after it.
+        /// Acknowledges a whole window segment by segment with this RTT in milliseconds; returns the window after it.
         fn round(&mut self, rtt: u64) -> u32 {
             let sent = u64::from(self.window.cwnd);
             let next_sequence = (self.acknowledged + 2 * sent) * SEGMENT;
@@ -154,7 +154,7 @@ mod tests {
                     self.hystart.slow_start(&mut self.window, 1);
                 }
             }
-            // The next round begins with what the first acknowledgement of this one let go.
+            // The next round begins with the segments that the first acknowledgement of this one released.
             self.hystart.window_end = (self.acknowledged + 1) * SEGMENT;
             self.window.cwnd
         }
@@ -171,16 +171,16 @@ mod tests {
     fn an_eighth_more_slows_it_down_to_a_quarter_and_five_rounds_of_that_end_it() {
         let mut rounds = Rounds::new(16);
         rounds.round(40);
-        // 45 ms are an eighth more. The first seven of 32 samples still add one each, the eighth begins CSS, and with it 25
-        // samples add six, one of them being left over.
+        // 45 ms are an eighth more. The first seven of 32 samples still add one each. The eighth begins CSS; from it on 25 samples
+        // add six, and one is left over.
         assert_eq!(rounds.round(45), 32 + 7 + 6);
-        // 46 segments, with the one left over, add 11; then each round a quarter.
+        // 46 segments, including the one left over, add 11; then each round adds a quarter.
         assert_eq!(rounds.round(45), 45 + 11);
         assert_eq!(rounds.round(45), 56 + 14);
         assert_eq!(rounds.round(45), 70 + 18);
         assert_eq!(rounds.round(45), 88 + 22);
         assert!(rounds.window.in_slow_start());
-        // The round in which it began counts: the sixth ends slow start with its first acknowledgement.
+        // The round in which CSS began counts: the sixth round's first acknowledgement ends slow start.
         assert_eq!(rounds.round(45), 110);
         assert_eq!(rounds.window.ssthresh, 110);
     }
@@ -190,7 +190,7 @@ mod tests {
         let mut rounds = Rounds::new(16);
         rounds.round(40);
         assert_eq!(rounds.round(45), 45);
-        // Two credits, then one of each four; from the eighth sample on one for each.
+        // Seven samples add two segments in CSS; from the eighth on each sample adds one.
         let resumed = rounds.round(44);
         assert!(rounds.hystart.conservative.is_none());
         assert_eq!(resumed, 45 + 2 + 38);

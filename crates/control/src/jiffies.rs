@@ -1,17 +1,17 @@
-//! The kernel's coarse clock, in which some controllers count: ticks of `HZ` = 250 from the start of the run, or of another
-//! `HZ` where a controller says so.
+//! The kernel's coarse clock, which some controllers use: ticks of `HZ` = 250 from the start of the run, or of another `HZ` that a
+//! controller gives.
 
 use weir_base::{Span, Time};
 
-/// Ticks per second; the kernels of Debian and Ubuntu LTS are built so.
+/// Ticks per second, as in the kernels of Debian and Ubuntu LTS.
 pub(crate) const HZ: u64 = 250;
 const SECOND_MICROS: u64 = 1_000_000;
 
-/// The clock (Linux `tcp_jiffies32`).
+/// A time in ticks (Linux `tcp_jiffies32`).
 pub(crate) fn ticks(now: Time) -> u64 {
     ticks_at(HZ, now)
 }
-/// The clock with so many ticks per second.
+/// A time in ticks of `hz` per second.
 pub(crate) fn ticks_at(hz: u64, now: Time) -> u64 {
     now.since(Time::ZERO).as_micros().saturating_mul(hz) / SECOND_MICROS
 }
@@ -20,7 +20,7 @@ pub(crate) fn ticks_at(hz: u64, now: Time) -> u64 {
 pub(crate) fn ticks_of(span: Span) -> u64 {
     ticks_of_at(HZ, span)
 }
-/// The same with so many ticks per second.
+/// A span in ticks of `hz` per second, rounded up.
 pub(crate) fn ticks_of_at(hz: u64, span: Span) -> u64 {
     span.as_micros().saturating_mul(hz).div_ceil(SECOND_MICROS)
 }

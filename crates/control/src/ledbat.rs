@@ -1,6 +1,6 @@
-//! LEDBAT: steers the one-way queuing delay to a target, faster the further it is from it. Source: RFC 6817, in the integers of
-//! the Linux module that its authors wrote (D. Kuehlewind's `tcp_ledbat`): milliseconds, segments, and Reno's answer to losses.
-//! `ALLOWED_INCREASE` bounds the window over what is in flight; it is not added to it.
+//! LEDBAT: steers the one-way queuing delay to a target, at a speed proportional to the distance from it. Source: RFC 6817, in the
+//! integers of the Linux module of its authors (D. Kuehlewind's `tcp_ledbat`): milliseconds, segments, and Reno's response to
+//! losses. `ALLOWED_INCREASE` limits how far the window exceeds the flight size; it is not added to the window.
 
 use crate::ledbat_delay::QueuingDelay;
 use crate::{Ack, Signal, Start, Window};
@@ -12,19 +12,19 @@ use weir_base::{Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Queuing delay that it steers to (RFC 6817: at most 100 ms).
+    /// Target queuing delay (RFC 6817: at most 100 ms).
     pub target: Span,
     /// Segments added each round trip when there is no queue (RFC 6817: at most 1).
     pub gain: u32,
-    /// Segments by which the window may be above what was in flight.
+    /// Segments by which the window may exceed the flight size.
     pub allowed_increase: u32,
     /// The smallest window, in segments; 0 counts as 1.
     pub min_cwnd: u32,
-    /// Minutes over which the smallest delay is the base; 0 counts as 1 (RFC 6817 advises 10).
+    /// Number of minutes whose smallest delay is the base delay; 0 counts as 1 (RFC 6817 advises 10).
     pub base_history: u32,
-    /// Samples of which the smallest is the current delay; 0 counts as 1.
+    /// Number of newest samples whose smallest is the current delay; 0 counts as 1.
     pub current_filter: u32,
-    /// Whether it begins with slow start.
+    /// Whether the connection begins with slow start.
     pub slow_start: bool,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Ledbat {
     config: Config,
     window: Window,
     delay: QueuingDelay,
-    /// Growth that is not yet a segment: segments times milliseconds; negative towards a smaller window.
+    /// Change of the window that is not yet a whole segment, in segments times milliseconds; negative for a decrease.
     credit: i64,
 }
 
-/// Slow start as long as the window is not above its threshold; what it leaves of what was delivered.
+/// Slow start while the window is at most its threshold; returns the delivered segments that are left for congestion avoidance.
 pub(crate) fn slow_start(window: &mut Window, ack: &Ack) -> u32 {
     if window.cwnd <= window.ssthresh {
         window.slow_start(ack.delivered_segments)
@@ -61,13 +61,13 @@ pub(crate) fn slow_start(window: &mut Window, ack: &Ack) -> u32 {
     }
 }
 
-/// Holds the window to so many segments more than were in flight before the acknowledgement came, and to the smallest there may
-/// be.
+/// Limits the window to `allowed_increase` segments more than were in flight before the acknowledgement, and to at least
+/// `min_cwnd`.
 pub(crate) fn bound(window: &mut Window, ack: &Ack, allowed_increase: u32, min_cwnd: u32) {
     let in_flight = ack.in_flight.get().div_ceil(window.mss().get());
     let most = in_flight + u64::from(ack.delivered_segments) + u64::from(allowed_increase);
     window.cwnd = window.cwnd.min(u32::try_from(most).unwrap_or(u32::MAX)).max(min_cwnd.max(1));
-    // A window that delay has brought down is not to come back by slow start.
+    // A window that the delay has reduced must not grow by slow start again.
     if window.cwnd <= window.ssthresh {
         window.ssthresh = window.cwnd - 1;
     }
@@ -83,7 +83,7 @@ impl Ledbat {
         Ledbat { config: config.clone(), window, delay, credit: 0 }
     }
 
-    /// The window moves by `gain * (target - delay) / target` segments for each window that is delivered.
+    /// Changes the window by `gain * (target - delay) / target` segments for each delivered window.
     fn steer(&mut self, ack: &Ack, delivered: u32) {
         let target = i64::try_from(self.config.target.as_millis()).unwrap_or(i64::MAX).max(1);
         let off = target.saturating_sub(self.delay.millis());
@@ -114,7 +114,7 @@ impl crate::windowed::Windowed for Ledbat {
         true
     }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
-        // While a loss is repaired acknowledgements echo what came before the hole; the module does not look at them.
+        // In recovery, acknowledgements echo the timestamp from before the hole; the module ignores them.
         if !ack.may_grow {
             return;
         }
@@ -148,12 +148,12 @@ mod tests {
         let mut ledbat = Ledbat::new(&Config::default(), &start());
         (ledbat.window.cwnd, ledbat.window.ssthresh) = (cwnd, cwnd - 1);
         let mut random = Random::stream(1, "ledbat");
-        // The zero of the delays.
+        // The sample that defines delay zero.
         let first = Ack { cwnd_limited: false, ..stamped(ack(ms(0), 1), 0) };
         ledbat.on_ack(&first, &mut random);
         (ledbat, random)
     }
-    /// Acknowledgements one by one, at a queuing delay in milliseconds, with the window in flight.
+    /// Gives `count` acknowledgements of a segment at a queuing delay in milliseconds, with the window in flight.
     fn acknowledge(ledbat: &mut Ledbat, random: &mut Random, count: u32, delay: u32) {
         let in_flight = Bytes::new(1000 * MSS.get());
         for _ in 0..count {
@@ -165,7 +165,7 @@ mod tests {
     fn adds_a_segment_each_window_without_a_queue_and_half_of_one_at_half_the_target() {
         for (delay, acks) in [(0, 20), (50, 40), (75, 80)] {
             let (mut ledbat, mut random) = ledbat(20);
-            // The current delay is the smaller of two samples: the first of them is still the one at the start.
+            // The current delay is the smaller of two samples, so two are needed to replace the one at the start.
             ledbat.delay.update(&stamped(ack(ms(0), 1), delay));
             ledbat.delay.update(&stamped(ack(ms(0), 1), delay));
             acknowledge(&mut ledbat, &mut random, acks - 1, delay);
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn takes_away_as_it_adds_beyond_the_target() {
-        // At 200 ms the target is missed by itself: one segment less for each 20, but for the first sample.
+        // At 200 ms the excess equals the target: one segment less for each 20, except for the first sample.
         let (mut ledbat, mut random) = ledbat(20);
         ledbat.delay.update(&stamped(ack(ms(0), 1), 200));
         acknowledge(&mut ledbat, &mut random, 20, 200);
@@ -215,14 +215,14 @@ mod tests {
         }
         ledbat.on_exit_recovery(ms(0));
         assert_eq!((ledbat.window.cwnd, ledbat.delay.millis()), (10, 0));
-        // With one more twenty are acknowledged: a segment of the old window, two of the new one.
+        // With one more, twenty are acknowledged: one segment for the old window, two for the new one.
         acknowledge(&mut ledbat, &mut random, 1, 0);
         assert_eq!(ledbat.window.cwnd, 12);
     }
 
     #[test]
     fn alone_it_holds_its_target_where_the_buffer_is_deep_enough() {
-        // 8 Mbit/s and 50 ms hold 50 segments, 100 ms more are 100, and one is being sent.
+        // 8 Mbit/s and 50 ms hold 50 segments, a queue of 100 ms holds 100, and one is being sent.
         let link =
             Link { rate: Rate::from_mbit_per_sec(8), rtt: Span::from_millis(50), buffer: 400, mark: None };
         let config = Config { slow_start: false, ..Config::default() };

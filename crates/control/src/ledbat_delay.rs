@@ -1,4 +1,4 @@
-//! The queuing delay that LEDBAT steers by: the smallest of the newest one-way delays, less the smallest of the last minutes.
+//! The queuing delay of LEDBAT: the smallest of the newest one-way delays, less the smallest of the last minutes.
 //! Source: RFC 6817, section 2.4.2 (`update_base_delay`, `update_current_delay`).
 
 use crate::one_way_delay::OneWayDelay;
@@ -9,7 +9,7 @@ use weir_base::{Span, Time};
 /// How long one entry of the base history covers (RFC 6817: a minute).
 const MINUTE: Span = Span::from_secs(60);
 
-/// Delays in any unit, filtered.
+/// The filters of the base and the current delay, in any unit.
 #[derive(Debug)]
 pub(crate) struct DelayFilter {
     /// Smallest delay of each of the last minutes, the newest last.
@@ -23,10 +23,10 @@ pub(crate) struct DelayFilter {
 }
 
 impl DelayFilter {
-    /// Over so many minutes, and so many samples; none counts as one.
+    /// Filters over `history` minutes and `filter` samples; 0 counts as 1.
     pub(crate) fn new(history: u32, filter: u32) -> DelayFilter {
         let (history, filter) = (history.max(1) as usize, filter.max(1) as usize);
-        // One more than is kept: an entry is added before the oldest goes.
+        // Room for one more: an entry is added before the oldest is removed.
         let base = VecDeque::with_capacity(history + 1);
         let current = VecDeque::with_capacity(filter + 1);
         DelayFilter { base, history, current, filter, minute: Time::ZERO }
@@ -49,18 +49,18 @@ impl DelayFilter {
         }
     }
 
-    /// The smallest delay of the last minutes; 0 before any.
+    /// The smallest delay of the last minutes; 0 before the first sample.
     pub(crate) fn base(&self) -> i64 {
         self.base.iter().min().copied().unwrap_or(0)
     }
 
-    /// How far the newest delays are above it.
+    /// The queuing delay: the smallest of the newest delays, less the base delay.
     pub(crate) fn queuing(&self) -> i64 {
         self.current.iter().min().copied().unwrap_or(0) - self.base()
     }
 }
 
-/// Queuing delay in milliseconds, from timestamps.
+/// The queuing delay in milliseconds, from timestamps.
 #[derive(Debug)]
 pub(crate) struct QueuingDelay {
     owd: OneWayDelay,
@@ -72,7 +72,7 @@ impl QueuingDelay {
         QueuingDelay { owd: OneWayDelay::default(), filter: DelayFilter::new(history, filter) }
     }
 
-    /// Takes the timestamps of an acknowledgement. A delay below the first counts as none, as in the modules.
+    /// Takes the timestamps of an acknowledgement. A delay below the first one counts as zero, as in the modules.
     pub(crate) fn update(&mut self, ack: &Ack) {
         if let Some(timestamps) = &ack.timestamps {
             self.take(timestamps, ack.now);

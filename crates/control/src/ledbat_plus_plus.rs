@@ -1,10 +1,10 @@
-//! LEDBAT++: steers the round trip's queuing delay to a target of 60 ms, slower than Reno where the path is short, and steps
-//! aside now and then so that the base delay can be seen. Source: draft-irtf-iccrg-ledbat-plus-plus, sections 4.1 to 4.5. What it
-//! leaves open is as XNU's `tcp_ledbat.c` has it: the gain holds in every slow start, the window is cut once a window, and a slow
-//! start after the first ends at the target.
+//! LEDBAT++: steers the round trip's queuing delay to a target of 60 ms, grows slower than Reno on short paths, and slows down
+//! periodically so that the base delay can be measured. Source: draft-irtf-iccrg-ledbat-plus-plus, sections 4.1 to 4.5. Choices
+//! that the draft leaves open are those of XNU's `tcp_ledbat.c`: the gain applies in every slow start, the window is cut once a
+//! window, and every slow start but the first ends at the target.
 //!
 //! One difference: below the target the window grows by the gain, as section 4.2 says, and not by the formula of section 4.3 with
-//! its sign turned. Losses are answered as Reno does.
+//! its sign reversed. The response to losses is Reno's.
 
 use crate::ledbat_delay::DelayFilter;
 use crate::ranges::within;
@@ -17,25 +17,26 @@ use weir_base::{Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Queuing delay that it steers to.
+    /// Target queuing delay.
     pub target: Span,
-    /// What of the excess over the target is cut, as a multiple (1 to 16).
+    /// Factor of the cut when the delay is above the target (1 to 16): the window is cut by this times the relative excess.
     #[serde(deserialize_with = "constant")]
     #[schemars(range(min = 1, max = 16))]
     pub constant: u32,
-    /// How many times slower than Reno it may grow at most (1 to 1000): where the base RTT is short beside the target.
+    /// Largest factor by which the window grows slower than Reno's (1 to 1000); it is reached if the base RTT is short compared
+    /// with the target.
     #[serde(deserialize_with = "max_slower")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_slower: u32,
-    /// The first window in segments, where the lab's is not smaller; 0 counts as 1.
+    /// Initial window in segments, if the lab's is not smaller; 0 counts as 1.
     pub initial_window: u32,
-    /// The smallest window, in segments, which is also that of a slowdown; 0 counts as 1.
+    /// The smallest window in segments, also during a slowdown; 0 counts as 1.
     pub min_cwnd: u32,
-    /// Minutes over which the smallest RTT is the base; 0 counts as 1.
+    /// Number of minutes whose smallest RTT is the base RTT; 0 counts as 1.
     pub base_history: u32,
-    /// RTT samples of which the smallest is the current one; 0 counts as 1.
+    /// Number of newest RTT samples whose smallest is the current RTT; 0 counts as 1.
     pub current_filter: u32,
-    /// Whether it slows down now and then.
+    /// Whether there are periodic slowdowns.
     pub slowdowns: bool,
 }
 
@@ -61,21 +62,21 @@ fn max_slower<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Erro
     within(deserializer, "max_slower", 1..=1000)
 }
 
-/// A slowdown holds the smallest window for so many round trips, and the first comes as many after the first slow start.
+/// Round trips for which a slowdown holds the smallest window, and from the end of the first slow start to the first slowdown.
 const HELD_ROUND_TRIPS: u64 = 2;
-/// The next slowdown comes after so many times what the last took: a tenth of the time at most is lost.
+/// The time to the next slowdown, as a multiple of the last one's: slowdowns take at most a tenth of the time.
 const PAUSE: u64 = 9;
 
-/// Where it stands between slowdowns.
+/// The state of the slowdowns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slowdown {
     /// The first slow start has not ended.
     NotYet,
-    /// It comes at this time.
+    /// The next slowdown begins at this time.
     Due(Time),
-    /// The window is held at the smallest, and will then come back to what it was.
+    /// The window is held at the smallest until a time; slow start then takes it back to `back_to` segments.
     Held { began: Time, until: Time, back_to: u32 },
-    /// It comes back.
+    /// Slow start takes the window back.
     Ramp { began: Time },
 }
 
@@ -88,9 +89,9 @@ pub(crate) struct LedbatPlusPlus {
     delay: DelayFilter,
     slowdown: Slowdown,
     slowdowns: u32,
-    /// Segments delivered in slow start that have not yet made it grow.
+    /// Segments delivered in slow start for which the window has not yet grown.
     started: u32,
-    /// Segments delivered beyond the target since the last cut.
+    /// Segments delivered while the delay was above the target, since the last cut.
     over: u32,
 }
 
@@ -115,7 +116,7 @@ impl LedbatPlusPlus {
         self.config.min_cwnd.max(1)
     }
 
-    /// How many times slower than Reno it grows: 1 / GAIN = min(16, ceil(2 * target / base)) (section 4.2).
+    /// The factor by which the window grows slower than Reno's: 1 / GAIN = min(16, ceil(2 * target / base)) (section 4.2).
     fn slower(&self) -> u32 {
         let twice = u64::try_from(self.target()).unwrap_or(u64::MAX).saturating_mul(2);
         let base = u64::try_from(self.delay.base()).unwrap_or(0).max(1);
@@ -136,8 +137,8 @@ impl LedbatPlusPlus {
         self.started %= slower;
     }
 
-    /// A segment more each `1 / GAIN` windows up to the target; beyond it, once a window, the share that the delay is over, and
-    /// half at most (section 4.3).
+    /// Congestion avoidance (section 4.3): up to the target one more segment each `1 / GAIN` windows; above it, once a window, a cut by
+    /// the relative excess of the delay, at most by half.
     fn avoid(&mut self, delivered: u32) {
         let (target, excess) = (self.target(), self.delay.queuing() - self.target());
         let slower = self.slower();
@@ -158,7 +159,7 @@ impl LedbatPlusPlus {
         self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
     }
 
-    /// Slows down and comes back in its time (section 4.4). Whether the window is held.
+    /// Begins and ends slowdowns (section 4.4); returns whether the window is held.
     fn holds(&mut self, now: Time, srtt: Span) -> bool {
         match self.slowdown {
             Slowdown::NotYet if !self.window.in_slow_start() && self.config.slowdowns => {
@@ -210,7 +211,7 @@ impl crate::windowed::Windowed for LedbatPlusPlus {
         }
     }
 
-    /// Half; a loss from before a slowdown halves what it comes back to.
+    /// Half of the window; during a slowdown, the window to come back to is halved too.
     fn ssthresh(&mut self, _: Signal, _: Time) -> u32 {
         (self.started, self.over) = (0, 0);
         if let Slowdown::Held { back_to, .. } = &mut self.slowdown {

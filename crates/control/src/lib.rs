@@ -1,7 +1,7 @@
 //! Congestion and rate controllers. Each is one file and one line in the registry below.
 //!
 //! A controller is a pure state machine: acknowledgements and losses go in, a window and a pacing rate come out. It never
-//! reads a clock, and draws random numbers only from the stream it is handed. The transport keeps the scoreboard, detects
+//! reads a clock, and draws random numbers only from the stream that it is given. The transport keeps the scoreboard, detects
 //! losses, runs PRR and the timers; the controller decides how much may be in flight.
 #![forbid(unsafe_code)]
 
@@ -51,10 +51,10 @@ use weir_base::{Bytes, Random, Rate, Time};
 
 /// A congestion controller. All hooks but [`Controller::on_ack`] and [`Controller::window`] have default bodies.
 pub trait Controller: Send {
-    /// Every acknowledgement that arrives, in every phase.
+    /// An acknowledgement arrives. Called for every acknowledgement, in every phase.
     fn on_ack(&mut self, ack: &Ack, random: &mut Random);
 
-    /// A segment leaves. Called only when [`Controller::wants_sent`] says so.
+    /// A segment is sent. Called only if [`Controller::wants_sent`] is true.
     fn on_sent(&mut self, sent: &Sent) {
         let _ = sent;
     }
@@ -63,9 +63,9 @@ pub trait Controller: Send {
         false
     }
 
-    /// What an acknowledgement delivered, told before anything answers to it: losses are looked for and reductions begun
-    /// after this, [`Controller::on_ack`] comes last (Linux `in_ack_event`, `pkts_acked`). Called only when
-    /// [`Controller::wants_delivered`] says so.
+    /// An acknowledgement delivered segments. Called before any response to it: loss detection and reductions follow, and
+    /// [`Controller::on_ack`] comes last (Linux `in_ack_event`, `pkts_acked`). Called only if [`Controller::wants_delivered`] is
+    /// true.
     fn on_delivered(&mut self, delivered: &Delivered) {
         let _ = delivered;
     }
@@ -74,15 +74,15 @@ pub trait Controller: Send {
         false
     }
 
-    /// Loss recovery or a reduction begins, which ECN or the controller asked for: the controller chooses the window to come down to, which
-    /// [`Controller::window`] answers from now on. The transport's PRR walks there. Not called again while a reduction
-    /// is under way.
+    /// Loss recovery begins, or a reduction for an ECN echo or at the controller's own request. The controller chooses the reduced
+    /// window, which [`Controller::window`] returns from now on; the transport's PRR approaches it. Not called again while a
+    /// reduction is under way.
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
         let _ = congestion;
     }
-    /// Whether it wants to come down for a reason of its own (Linux `tcp_enter_cwr` out of `cong_avoid`). Asked after each
-    /// [`Controller::on_ack`]. In the open and disordered phases a reduction with [`Signal::Own`] then begins, as for an ECN
-    /// echo; in the others nothing happens.
+    /// Whether the controller requests a reduction for a reason of its own (Linux `tcp_enter_cwr` from `cong_avoid`). Called after
+    /// each [`Controller::on_ack`]. In the open and disordered phases a reduction with [`Signal::Own`] then begins, as for an ECN
+    /// echo; in the other phases nothing happens.
     fn wants_reduction(&self) -> bool {
         false
     }
@@ -90,7 +90,7 @@ pub trait Controller: Send {
     fn on_exit_recovery(&mut self, now: Time) {
         let _ = now;
     }
-    /// The last reduction was a mistake (DSACK, Eifel or F-RTO): the state before it is to come back.
+    /// The last reduction was spurious (DSACK, Eifel or F-RTO): the controller restores the state before it.
     fn on_undo(&mut self, now: Time) {
         let _ = now;
     }
@@ -98,56 +98,56 @@ pub trait Controller: Send {
     fn on_timeout(&mut self, timeout: &Timeout) {
         let _ = timeout;
     }
-    /// Sending begins again after the connection was idle, or the application did not fill the window.
+    /// Sending resumes after an idle time, or the application did not fill the window.
     fn on_restart(&mut self, restart: &Restart) {
         let _ = restart;
     }
 
-    /// How many bytes may be in flight. Below one segment, a quantum leaves at once (what [`Controller::send_quantum`] says,
-    /// or one segment) and the next new data not before `srtt * quantum / window` later.
+    /// How many bytes may be in flight. With a window below one segment, a quantum ([`Controller::send_quantum`], or one segment)
+    /// leaves at once, and the next new data at least `srtt * quantum / window` later.
     fn window(&self) -> Bytes;
-    /// The slow-start threshold in bytes, where the controller has one; `Bytes` of `u64::MAX` before the first loss.
+    /// The slow-start threshold, `u64::MAX` bytes before the first loss; `None` if the controller has no threshold.
     fn slow_start_threshold(&self) -> Option<Bytes> {
         None
     }
-    /// The rate at which segments are to leave, for controllers that pace. `None` leaves it to the transport, which paces
-    /// only if the lab asks for it.
+    /// The rate at which segments leave, for controllers that pace. With `None` the transport decides; it paces only if the lab
+    /// asks for it.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// Who walks the window down in recovery.
+    /// Which side reduces the window step by step in recovery.
     fn recovery(&self) -> Recovery {
         Recovery::Proportional
     }
-    /// The codepoint that its data segments carry when the connection has agreed on ECN.
+    /// The codepoint of the data segments if the connection has negotiated ECN.
     fn codepoint(&self) -> Codepoint {
         Codepoint::Ect0
     }
-    /// The congestion feedback that it needs from the receiver.
+    /// The congestion feedback that the controller needs from the receiver.
     fn feedback(&self) -> Feedback {
         Feedback::Classic
     }
-    /// How many bytes are at least to leave at once when pacing (Linux `min_tso_segs`); by default two segments. With a
-    /// [window](Controller::window) below one segment, how many leave at once; by default one.
+    /// The smallest number of bytes that leave at once when pacing (Linux `min_tso_segs`); with `None` two segments. With a
+    /// [window](Controller::window) below one segment, the number of bytes that leave at once; with `None` one segment.
     fn send_quantum(&self) -> Option<Bytes> {
         None
     }
-    /// How many windows the send buffer is to hold as it grows (Linux `sndbuf_expand`; two where a controller has none,
+    /// How many windows the send buffer holds as it grows (Linux `sndbuf_expand`; two if a controller has no such hook,
     /// `tcp_sndbuf_expand`).
     fn windows_buffered(&self) -> u32 {
         2
     }
-    /// Whether it sends less than the path would carry, on purpose: rate samples taken now say nothing of the path and
-    /// are flagged as limited by the application. Asked only where [`Controller::recovery`] is its own.
+    /// Whether the controller now sends less than the path can carry, on purpose: rate samples do not measure the path then, and are
+    /// flagged as limited by the application. Called only if [`Controller::recovery`] is [`Recovery::Own`].
     fn holds_back(&self) -> bool {
         false
     }
-    /// Whether it looks at the delay and leaves the bottleneck's buffer nearly empty. One that does not is suspended beside one that
-    /// does while a deadline needs it.
+    /// Whether the controller follows the delay and keeps the bottleneck's queue short. While a deadline requires it, flows under a
+    /// controller that does not are suspended in favour of flows under one that does.
     fn keeps_queues_short(&self) -> bool {
         false
     }
-    /// What the transport asks after each call that may have changed something, in one.
+    /// All decisions that the transport reads after a call that may have changed them.
     fn decision(&self) -> Decision {
         Decision {
             window: self.window(),
@@ -156,21 +156,21 @@ pub trait Controller: Send {
             wants_reduction: self.wants_reduction(),
         }
     }
-    /// The path's rate was measured at the beginning: a window that has not found it yet opens to this, and slow start is over. A controller that
-    /// measures the path itself does not.
+    /// The path's rate was measured at the start of the connection: a window that is still in slow start and smaller opens to
+    /// `window`, and slow start ends. A controller that measures the path itself ignores this.
     fn open_to(&mut self, window: Bytes) {
         let _ = window;
     }
-    /// Segments are of another size from now on, since the path carries larger ones, or no longer those that it did: a window that is counted
-    /// in segments stays as many (Linux `tcp_sync_mss`).
+    /// The segment size changes, since the path carries larger segments or only smaller ones. A window that is counted in segments
+    /// keeps their number (Linux `tcp_sync_mss`).
     fn set_mss(&mut self, mss: Bytes);
-    /// Its internal state, name and value each, for the records.
+    /// Reports the internal state as names and values, for the records.
     fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let _ = report;
     }
 }
 
-/// Declares the registry: the configuration enum, and how it makes a controller.
+/// Declares the registry: the configuration enum, and how it builds a controller.
 macro_rules! controllers {
     ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
@@ -188,7 +188,7 @@ macro_rules! controllers {
                 }
             }
 
-            /// The codepoint that its packets carry and the feedback that it needs, unless a lab says otherwise.
+            /// The codepoint of the controller's packets and the feedback that it needs, unless a lab sets others.
             pub fn signals(&self) -> (Codepoint, Feedback) {
                 let mss = Bytes::new(1448);
                 let start = Start { now: Time::ZERO, mss, initial_window: 10, paced: false, rtt: None };
@@ -226,7 +226,7 @@ mod tests {
     use crate::testing::{MSS, ack, ack_with_rtt, start};
     use weir_base::Span;
 
-    /// One hook with plausible and implausible values, drawn at random; `totals` are the segments delivered and lost so far.
+    /// Calls a random hook with plausible and implausible values; `totals` are the segments delivered and lost so far.
     fn random_hook(controller: &mut dyn Controller, now: Time, totals: &mut (u64, u64), random: &mut Random) {
         let in_flight = Bytes::new(random.below(200) * MSS.get());
         let signal = [Signal::Loss, Signal::Ecn, Signal::Own, Signal::Refused][random.below(4) as usize];
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// An acknowledgement, and what it delivered before it.
+    /// Gives a random acknowledgement, preceded by its delivery.
     fn random_ack(
         controller: &mut dyn Controller,
         now: Time,
@@ -336,8 +336,8 @@ mod tests {
     fn no_sequence_of_hooks_takes_a_window_away() {
         for member in Config::members() {
             let config: Config = member.name.parse().unwrap();
-            // One segment is the least that a loss leaves (RFC 5681, section 3.1), but where a parameter says for how many round
-            // trips two segments are all that is sent.
+            // A loss leaves at least one segment (RFC 5681, section 3.1). The exception is a controller with a parameter for the
+            // largest number of round trips in which it sends two segments.
             let rounds = serde_json::to_value(&config).unwrap()["max_fwnd"].as_u64();
             let least = rounds.map_or(MSS.get(), |rounds| 2 * MSS.get() / rounds);
             let mut random = Random::stream(7, member.name);
@@ -363,18 +363,18 @@ mod tests {
 
     #[test]
     fn no_controller_starves_alone_on_a_clean_link() {
-        // 20 Mbit/s and 40 ms hold 100 segments; the buffer holds as many, and marks from 20 on those who send ECT. In 20 s
-        // after the first 5 the link carries 50,000 segments.
+        // 20 Mbit/s and 40 ms hold 100 segments. The buffer holds as many, and marks ECN-capable ones from 20 on. In the 20 s after
+        // the first 5 s the link carries 50,000 segments.
         let link = testing::Link {
             rate: Rate::from_mbit_per_sec(20),
             rtt: Span::from_millis(40),
             buffer: 100,
             mark: None,
         };
-        // A window that comes down to half of what the path holds, and grows from there, leaves a quarter of the link unused
-        // even without a buffer (Appenzeller, Keslassy and McKeown, "Sizing Router Buffers", SIGCOMM 2004, section 2). What is
-        // sent after a mark may be marked again, down to one segment; from there to what the path holds by a segment each
-        // round trip (RFC 5681, section 3.1) half of the link is used. What each controller reaches is in its own tests.
+        // A window that falls to half of the BDP and grows linearly from there leaves a quarter of the link unused even without a
+        // buffer (Appenzeller, Keslassy and McKeown, "Sizing Router Buffers", SIGCOMM 2004, section 2). Segments after a mark may
+        // be marked again, down to one segment; a window that grows from there to the BDP by a segment each round trip (RFC 5681,
+        // section 3.1) uses half of the link. Each controller's own tests state what it reaches.
         for (mark, least) in [(None, 0.75), (Some(20), 0.5)] {
             for member in Config::members() {
                 let mut path = testing::Path::new(member.name, testing::Link { mark, ..link });
@@ -382,7 +382,7 @@ mod tests {
                 let before = path.delivered;
                 let windows = path.trace(Span::from_millis(10), 2_000);
                 let share = (path.delivered - before) as f64 / 50_000.0;
-                // A window that always holds what the path holds fills it.
+                // A window that is never below the BDP fills the link.
                 let least = if windows.iter().all(|window| *window >= 100) { 0.99 } else { least };
                 assert!(share >= least, "{} took {share} of the link, marking {mark:?}", member.name);
             }

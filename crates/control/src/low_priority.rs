@@ -1,11 +1,11 @@
-//! TCP-LP: halves its window when the one-way delay has risen by a share of its range, waits to see whether that was enough, and
-//! falls to one segment if it was not. Source: Kuzmanovic and Knightly, "TCP-LP: Low-Priority Service via End-Point Congestion
-//! Control" (IEEE/ACM ToN 14(4), 2006), and Linux `net/ipv4/tcp_lp.c`, in its integers.
+//! TCP-LP: halves its window when the one-way delay exceeds a share of its range, then holds it in an inference phase, and falls to
+//! one segment if the delay exceeds the share again in that phase. Source: Kuzmanovic and Knightly, "TCP-LP: Low-Priority Service
+//! via End-Point Congestion Control" (IEEE/ACM ToN 14(4), 2006), and Linux `net/ipv4/tcp_lp.c`, in its integers.
 //!
-//! The two differ in what the delay is, which [`Reading`] chooses. The kernel guesses the rate of the peer's clock from single
-//! steps of it, multiplies the clock's whole reading by what the guess makes of a tick, and takes the difference of the clocks
-//! for the delay: its range, and with it the threshold, depends on how far the clocks are apart, and a guess that is off by a
-//! little is off by as much as the clock shows.
+//! The two sources define the delay differently; [`Reading`] chooses. The kernel estimates the rate of the peer's clock from single
+//! steps, converts the clock's whole value with that estimate, and takes the difference of the clocks as the delay. So the range,
+//! and with it the threshold, depends on the offset of the clocks, and a small error of the estimate is multiplied by the clock's
+//! value.
 
 mod absolute;
 
@@ -16,15 +16,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Random, Time};
 
-/// Parameters of TCP-LP. The module of Linux has none: these are its constants.
+/// Parameters of TCP-LP. The Linux module has no parameters; the defaults are its constants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Delay is a sign of congestion above this share of its range, in percent.
+    /// Share of the delay's range above which the delay is a sign of congestion, in percent.
     pub threshold: u32,
-    /// For how many round trips after a reduction the window is held, and another sign takes it to one segment.
+    /// Length of the inference phase after a reduction, in round trips: the window is held, and a further sign of congestion reduces
+    /// it to one segment.
     pub inference: u32,
-    /// What is followed where they differ: "kernel" (`tcp_lp.c`) or "paper".
+    /// Which source is followed where they differ: "kernel" (`tcp_lp.c`) or "paper".
     pub reading: Reading,
 }
 
@@ -38,16 +39,16 @@ impl Default for Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reading {
-    /// Linux: delay is the difference of the clocks, the peer's at a rate that is guessed; the range begins anew with each
-    /// reduction, from the average delay to twice that; slow start goes on after a reduction, where there was no loss before.
+    /// Linux: the delay is the difference of the clocks, with an estimated rate of the peer's. The range is reset at each reduction,
+    /// from the average delay to twice that. Slow start continues after a reduction if there was no loss before.
     Kernel,
-    /// The article: delay counts from the first, its range is that of the connection, and what follows a reduction is additive
-    /// increase. That the range is found out by slow start up to the first loss, and that a sign counts once a round trip, is
-    /// weir's understanding of it.
+    /// The article: delays are relative to the first, the range covers the whole connection, and additive increase follows a
+    /// reduction. Two details are weir's interpretation: slow start up to the first loss finds the range, and a sign of congestion
+    /// counts once a round trip.
     Paper,
 }
 
-/// The average weighs a delay 1 in 2 to this power.
+/// Weight of a sample in the average delay, as a power of 1/2.
 const AVERAGE_SHIFT: u32 = 3;
 
 /// A connection under TCP-LP.
@@ -56,7 +57,7 @@ pub(crate) struct LowPriority {
     config: Config,
     window: Window,
     delay: Delay,
-    /// When the last sign was answered, by the clock of the timestamps.
+    /// When the last sign of congestion reduced the window, by the clock of the timestamps; `None` before the first.
     last_drop: Option<u32>,
     /// Length of the inference phase, in ticks.
     inference: u32,
@@ -70,12 +71,12 @@ enum Delay {
     Paper(Relative),
 }
 
-/// Delays over the first, of a whole connection. Milliseconds.
+/// Delays of the whole connection relative to the first, in milliseconds.
 #[derive(Debug, Default)]
 struct Relative {
     owd: OneWayDelay,
     range: Option<(i64, i64)>,
-    /// Times 2 to the power of [`AVERAGE_SHIFT`].
+    /// The average delay times 2 to the power of [`AVERAGE_SHIFT`].
     average: i64,
 }
 
@@ -94,7 +95,8 @@ impl Relative {
         }
     }
 
-    /// Compared in hundredths of the average's fractions: the range may be a few milliseconds.
+    /// Whether the average is above `percent` of the range. Both sides are multiplied by 100, since the range may be a few
+    /// milliseconds.
     fn is_above(&self, percent: u32) -> bool {
         let Some((least, most)) = self.range else { return false };
         let limit = 100 * least + i64::from(percent) * (most - least);
@@ -112,7 +114,7 @@ impl LowPriority {
         LowPriority { config: config.clone(), window, delay, last_drop: None, inference: 0, inferring: false }
     }
 
-    /// What the acknowledgement tells of the delay (Linux `tcp_lp_pkts_acked`).
+    /// Takes the delay of an acknowledgement and responds to it (Linux `tcp_lp_pkts_acked`).
     fn observe(&mut self, timestamps: &Timestamps, delivered: &Delivered) {
         let now = timestamps.own_ticks;
         let sampled = delivered.rtt.is_some();
@@ -129,8 +131,8 @@ impl LowPriority {
         let percent = self.config.threshold;
         let congested = match &mut self.delay {
             Delay::Kernel(delay) => delay.is_above(percent),
-            // Until the first loss slow start finds out the range. What left before the last reduction tells of the window
-            // before it.
+            // Until the first loss slow start finds the range. Segments sent before the last reduction reflect the window before
+            // it.
             Delay::Paper(delay) => {
                 let news = |last| (timestamps.echoed_ticks.wrapping_sub(last) as i32) > 0;
                 let ranged = self.window.ssthresh != NO_THRESHOLD;
@@ -142,14 +144,14 @@ impl LowPriority {
             self.last_drop = Some(now);
             if let Delay::Kernel(delay) = &mut self.delay {
                 delay.begin_range();
-                // In the kernel 0 says that there was none.
+                // In the kernel 0 means that there was no sign yet.
                 self.last_drop = Some(now).filter(|&now| now != 0);
             }
         }
     }
 
-    /// To one segment within the inference phase, else to half. While PRR walks the window down nothing comes of it: it ends
-    /// at the threshold.
+    /// Reduces the window to one segment within the inference phase, else to half. Not while PRR reduces the window, which would end
+    /// at the threshold anyway.
     fn drop_window(&mut self, phase: Phase) {
         if matches!(phase, Phase::Recovery | Phase::Cwr) {
             return;

@@ -1,6 +1,6 @@
-//! Reno: one segment more for each that is acknowledged in slow start, one for each window after that, half at a loss.
-//! Source: RFC 5681, and Linux 6.18 `net/ipv4/tcp_cong.c` (`tcp_reno`), which counts in whole segments. What NewReno
-//! (RFC 6582) adds, staying in recovery until everything outstanding is acknowledged, is the transport's work.
+//! Reno: the window grows by a segment for each acknowledged one in slow start, by a segment for each window after that, and is
+//! halved at a loss. Source: RFC 5681, and Linux 6.18 `net/ipv4/tcp_cong.c` (`tcp_reno`), which counts in whole segments. NewReno's
+//! addition (RFC 6582), to stay in recovery until all outstanding data is acknowledged, is in the transport.
 
 use crate::hystart_plus_plus::HyStartPlusPlus;
 use crate::{Ack, Signal, Start, Timeout, Window};
@@ -12,10 +12,10 @@ use weir_base::{Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Whether the first slow start ends early by HyStart++ (RFC 9406); Linux has it nowhere.
+    /// Whether HyStart++ (RFC 9406) may end the first slow start early; Linux does not have HyStart++.
     pub hystart_plus_plus: bool,
-    /// Whether the window grows by all that an acknowledgement covers (RFC 3465), and not by one segment for each acknowledgement
-    /// as in RFC 5681, section 3.1, in Linux 2.4 and in BSDs of its time.
+    /// Whether the window grows by all segments that an acknowledgement covers (RFC 3465). If not, it grows by one segment for each
+    /// acknowledgement, as in RFC 5681, section 3.1, in Linux 2.4 and in BSDs of its time.
     pub byte_counting: bool,
 }
 
@@ -154,7 +154,7 @@ mod tests {
     fn what_passes_the_threshold_counts_towards_congestion_avoidance() {
         let (mut reno, mut random) = reno();
         reno.window.ssthresh = 12;
-        // Two segments take the window to 12, twelve of the other thirteen to 13, one is left over.
+        // Two segments grow the window to 12, twelve of the other thirteen grow it to 13, and one is left over.
         reno.on_ack(&ack(ms(0), 15), &mut random);
         assert_eq!((reno.window.cwnd, reno.window.cwnd_cnt), (13, 1));
     }
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn saws_between_half_the_path_and_the_whole() {
-        // 10 Mbit/s and 40 ms hold 50 segments, the buffer as many, and one is being sent: the window of 102 loses one.
+        // 10 Mbit/s and 40 ms hold 50 segments, the buffer holds 50, and one is being sent: a window of 102 loses one.
         let link =
             Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 50, mark: None };
         let mut path = Path::new("reno", link);

@@ -1,14 +1,14 @@
-//! TCP Nice: Vegas that halves its window when more than half of what came back in a round trip was delayed by a fifth of the range
-//! of delays, and goes below one segment a round trip. Source: Venkataramani, Kokku and Dahlin, "TCP Nice: A Mechanism for
-//! Background Transfers" (OSDI 2002), and the listing in appendix A.2 of K. Ong, "Evaluation and Optimisation of
-//! Less-than-Best-Effort TCP Congestion Control Mechanisms" (Murdoch University, 2020); values that the listing leaves out are
-//! those of its author's Linux module. [`Reading`] chooses where they differ.
+//! TCP Nice: Vegas that halves its window when, in a round trip, more RTTs than half of the window are above a fifth of their range,
+//! and that can use a window below one segment. Source: Venkataramani, Kokku and Dahlin, "TCP Nice: A Mechanism for Background
+//! Transfers" (OSDI 2002), and the listing in appendix A.2 of K. Ong, "Evaluation and Optimisation of Less-than-Best-Effort TCP
+//! Congestion Control Mechanisms" (Murdoch University, 2020); values that the listing leaves out are those of its author's Linux
+//! module. [`Reading`] chooses where they differ.
 //!
-//! Below one segment two leave at once, since a receiver acknowledges every second one, and then none for so many round trips.
-//! The listing counts these by the acknowledgements that arrive, with a window of 0 in between: once both segments are
-//! acknowledged, by one acknowledgement perhaps, none arrives any more, and a connection that does just that stands still. Here
-//! they are time, which both texts mean. The listing's bound on these round trips is tested before they are multiplied, which
-//! leads beyond it, from where its way back is not taken any more; here it is a bound.
+//! With a window below one segment two segments leave at once, since a receiver acknowledges every second one, and then none for a
+//! number of round trips. The listing counts these round trips by arriving acknowledgements, with a window of 0 in between: once
+//! both segments are acknowledged, perhaps by one acknowledgement, no more arrive and the connection stalls. Here they are
+//! counted in time, as both texts intend. The listing tests the bound on these round trips before it multiplies them, so that they
+//! can exceed the bound and never decrease again; here the bound always holds.
 
 use crate::reading::Reading;
 use crate::rtt_rounds::RttRounds;
@@ -21,25 +21,25 @@ use weir_base::{Bytes, Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// With fewer segments than this in the queue the window grows.
+    /// The window grows while fewer segments than this are in the queue.
     pub alpha: u32,
-    /// With more segments than this in the queue the window shrinks.
+    /// The window shrinks while more segments than this are in the queue.
     pub beta: u32,
-    /// With more segments than this in the queue slow start ends.
+    /// Slow start ends when more segments than this are in the queue.
     pub gamma: u32,
-    /// An RTT this far up its range, in percent, is a sign of congestion.
+    /// Share of the RTT's range, in percent, above which an RTT is a sign of congestion.
     pub threshold: u32,
-    /// With more such signs in a round trip than the window divided by this, the window is halved; 0 counts as 1.
+    /// The window is halved if a round trip has more such signs than the window divided by this; 0 counts as 1.
     pub fraction_divisor: u32,
-    /// The longest that two segments wait for the next two, in round trips: 96 are a window of 1/48.
+    /// Most round trips between pairs of segments when the window is below one segment: 96 are a window of 1/48.
     pub max_fwnd: u32,
-    /// What the signs of a round trip are counted in: in 8 bits, as the module does, no window of 512 segments or more is
-    /// ever halved.
+    /// Width of the counter of signs in a round trip, 8 or 32 bits. With 8 bits, as in the module, a window of 512 segments or more is
+    /// never halved.
     pub counter_bits: CounterBits,
-    /// What is followed where they differ: the article (the largest RTT is that of the connection; what is halved grows
-    /// additively from there; the window is halved below one segment too, and any RTT is judged there), or the listing (the
-    /// largest RTT is that of the round; slow start takes a halved window back to its threshold; four times as many round
-    /// trips between two segments for a halving, two more for each step down, two fewer for each step up).
+    /// Which source is followed where they differ. The article: the largest RTT is that of the connection; additive increase follows
+    /// a halving; a window below one segment is halved too, and a single RTT is enough for a decision there. The listing: the
+    /// largest RTT is that of the round; slow start follows a halving, up to the threshold; below one segment a halving multiplies
+    /// the round trips between pairs of segments by four, a step down adds two, and a step up subtracts two.
     pub reading: Reading,
 }
 
@@ -58,13 +58,13 @@ impl Default for Config {
     }
 }
 
-/// The width of a counter.
+/// The width of a counter in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum CounterBits {
-    /// It begins again at 0 after 255.
+    /// 8 bits: the counter wraps to 0 after 255.
     Eight,
-    /// It is wide enough.
+    /// 32 bits: the counter does not wrap.
     ThirtyTwo,
 }
 
@@ -97,11 +97,11 @@ impl JsonSchema for CounterBits {
     }
 }
 
-/// The smallest window that is not below one segment (listing: so that a receiver that delays acknowledgements answers).
+/// The smallest window that is not below one segment (listing: two, so that a receiver that delays acknowledgements sends one).
 const MIN_WINDOW: u32 = 2;
-/// Two segments each so many round trips is no less than the window says.
+/// The value of `fwnd` for a window that is not below one segment: two segments each two round trips.
 const NOT_BELOW: u32 = 2;
-/// Segments that leave at once where the window is below one.
+/// Segments that leave at once if the window is below one segment.
 const TOGETHER: u64 = 2;
 
 /// A connection under Nice.
@@ -110,13 +110,13 @@ pub(crate) struct Nice {
     config: Config,
     window: Window,
     rounds: RttRounds,
-    /// Largest RTT in microseconds, and at least twice the smallest.
+    /// Largest RTT in microseconds, at least twice the smallest.
     most: u64,
-    /// RTTs of this round that were a sign of congestion.
+    /// Number of RTTs of this round that were a sign of congestion.
     signs: u32,
-    /// Two segments leave each so many round trips; [`NOT_BELOW`] while the window is not below one segment (`fractional_cwnd`).
+    /// Round trips between pairs of segments; [`NOT_BELOW`] while the window is not below one segment (`fractional_cwnd`).
     fwnd: u32,
-    /// Segments that waited in the last round that was judged.
+    /// Segments in the queue at the last decision.
     queued: u32,
 }
 
@@ -137,7 +137,7 @@ impl Nice {
         self.config.reading == Reading::Paper
     }
 
-    /// Takes the RTT of an acknowledgement, where it has one.
+    /// Takes the RTT of an acknowledgement, if it has one.
     fn sample(&mut self, ack: &Ack) {
         let first = self.rounds.count == 0;
         let Some(rtt) = self.rounds.sample(ack) else { return };
@@ -162,7 +162,7 @@ impl Nice {
         self.signs = 0;
     }
 
-    /// Whether a round has told too little: below one segment the article knows no better.
+    /// Whether a round has too few RTTs for a decision. In the article one RTT is enough if the window is at most `MIN_WINDOW`.
     fn few(&self) -> bool {
         let any = self.by_paper() && self.window.cwnd <= MIN_WINDOW && self.rounds.count > 0;
         self.rounds.few() && !any
@@ -222,7 +222,7 @@ impl Nice {
         if self.fwnd == NOT_BELOW {
             self.window.cwnd = self.window.cwnd.saturating_add(1);
         } else if self.by_paper() {
-            // One segment more than a fraction of one.
+            // A fraction of a segment plus one: at least one segment.
             self.fwnd = NOT_BELOW;
         } else {
             self.spread(self.fwnd - 2);
@@ -233,7 +233,7 @@ impl Nice {
         self.fwnd = round_trips.clamp(NOT_BELOW, self.config.max_fwnd.max(NOT_BELOW));
     }
 
-    /// Reno's growth; where the window is below one segment, what it would have grown by takes two round trips off the wait.
+    /// Grows as Reno does. With a window below one segment, each segment of growth subtracts two round trips from `fwnd` instead.
     fn grow_as_reno(&mut self, ack: &Ack) {
         if self.fwnd == NOT_BELOW {
             self.window.reno(ack);
@@ -306,7 +306,7 @@ impl crate::windowed::Windowed for Nice {
         let base = self.rounds.base;
         self.rounds.restart(restart);
         if self.by_paper() {
-            // The smallest RTT is that of the connection.
+            // In the article the smallest RTT is that of the connection.
             self.rounds.base = base;
         }
     }

@@ -1,9 +1,9 @@
 //! One-way delay from TCP timestamps (RFC 7323): the peer's clock when it acknowledged, less ours when the acknowledged segment
-//! left. How far the clocks are apart is unknown, so only changes mean anything; delays count from the first acknowledgement,
-//! and the way back is not in them. Source: RFC 6817, section 2, and the Linux modules of LEDBAT that came after it.
+//! left. The offset of the clocks is unknown, so only changes have a meaning; delays are relative to the first acknowledgement,
+//! and do not include the return path. Source: RFC 6817, section 2, and the Linux modules of LEDBAT that followed it.
 //!
-//! Clocks are counted on over the wrap of their 32 bits. They are taken to run at the same rate: skew is not corrected. A
-//! delayed acknowledgement tells of the oldest segment that it acknowledges, and looks like a longer delay.
+//! Wraps of the 32-bit clocks are corrected; skew is not: the clocks are assumed to run at the same rate. A delayed
+//! acknowledgement echoes the oldest segment that it acknowledges, and looks like a longer delay.
 
 use crate::Timestamps;
 
@@ -13,7 +13,7 @@ pub(crate) struct OneWayDelay {
     clocks: Option<Clocks>,
 }
 
-/// The two clocks, in ticks since a moment that each has for itself.
+/// The two clocks, in ticks; each has its own origin.
 #[derive(Debug)]
 struct Clocks {
     peer: Clock,
@@ -22,13 +22,13 @@ struct Clocks {
 
 #[derive(Debug)]
 struct Clock {
-    /// The tick that was seen last.
+    /// The last tick.
     raw: u32,
-    /// Ticks, counted on over the wrap from [`FIRST`].
+    /// Ticks without wraps; the first tick counts as [`FIRST`].
     ticks: u64,
 }
 
-/// What the first tick counts as. It is large, so that ticks stay above zero where a timestamp is older than the first one, and it is a
+/// The value of the first tick. It is large, so that ticks stay positive when a timestamp is older than the first one, and it is a
 /// whole number of milliseconds for every length of a tick, so that differences do not depend on it.
 const FIRST: u64 = 1_000 << 32;
 
@@ -37,7 +37,7 @@ impl Clock {
         Clock { raw, ticks: FIRST }
     }
 
-    /// Its time in milliseconds, rounded down, with ticks of so many microseconds.
+    /// The clock's time in milliseconds, rounded down, with ticks of `tick` microseconds.
     fn millis(&mut self, raw: u32, tick: u64) -> u64 {
         self.ticks = self.ticks.wrapping_add_signed(i64::from(raw.wrapping_sub(self.raw) as i32));
         self.raw = raw;
@@ -46,7 +46,7 @@ impl Clock {
 }
 
 impl OneWayDelay {
-    /// Milliseconds by which the delay of the acknowledged segment is above that of the first; negative where it is below.
+    /// The delay of the acknowledged segment less the delay of the first one, in milliseconds.
     pub(crate) fn sample(&mut self, timestamps: &Timestamps) -> i64 {
         let tick = timestamps.tick.as_micros();
         let clocks = self.clocks.get_or_insert_with(|| Clocks {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use weir_base::Span;
 
-    /// Delays seen when segments that left at these ticks are acknowledged at those of the peer's clock.
+    /// The delays of segments that left at the first tick of a pair and were acknowledged at the second, which is the peer's.
     fn delays(tick: Span, ticks: &[(u32, u32)]) -> Vec<i64> {
         let mut owd = OneWayDelay::default();
         let sample = |&(echoed_ticks, peer_ticks)| {
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn counts_from_the_first_whatever_the_clocks_show() {
-        // The peer's clock is 5,000 ahead; the way takes 20, 27 and 18 ms.
+        // The peer's clock is 5,000 ahead; the delays are 20, 27 and 18 ms.
         assert_eq!(delays(MILLISECOND, &[(100, 5_120), (110, 5_137), (120, 5_138)]), [0, 7, -2]);
-        // It is far behind.
+        // The peer's clock is far behind.
         assert_eq!(delays(MILLISECOND, &[(90_000, 20), (90_010, 37)]), [0, 7]);
     }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn ticks_may_be_coarse_or_fine() {
-        // A tick of 4 ms: one more of the peer's than of ours.
+        // Ticks of 4 ms: in the last pair the peer's clock has advanced one tick more than ours.
         assert_eq!(delays(Span::from_millis(4), &[(2, 5), (3, 6), (3, 7)]), [0, 0, 4]);
         // Microseconds: 20,000 and 20,999 are 20 ms both.
         assert_eq!(delays(Span::from_micros(1), &[(0, 0), (5_000, 25_000), (5_000, 25_999)]), [0, 20, 20]);

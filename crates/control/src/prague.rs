@@ -1,11 +1,11 @@
-//! TCP Prague: DCTCP made fit for the Internet. It sends ECT(1), needs the marks counted (RFC 9768), is paced, keeps a window
-//! with a fraction, grows by what was not marked even while it comes down, grows as slowly as a flow of a longer round trip
-//! would, and answers a loss as Reno does. Source: draft-briscoe-iccrg-prague-congestion-control, and the L4S team's Linux
-//! `net/ipv4/tcp_prague.c`, whose functions are named.
+//! TCP Prague: DCTCP for the Internet. It sends ECT(1), needs counters of marks (RFC 9768), is paced, and keeps a fractional
+//! window. Unmarked segments grow the window even during a reduction, a flow with a short round trip grows as slowly as one with a
+//! longer round trip, and the response to a loss is Reno's. Source: draft-briscoe-iccrg-prague-congestion-control, and the L4S
+//! team's Linux `net/ipv4/tcp_prague.c`, whose functions are named.
 //!
-//! Differences from that module: after a timeout slow start ends at half the old window (there at no threshold), the
-//! fractional window is at least a segment (there it may be none), and classic ECN queues are not looked for (there neither
-//! unless asked for). Without ECN nothing is marked and it is a paced Reno; the kernel's then becomes Reno.
+//! Differences from that module: after a timeout slow start ends at half the old window (there at no threshold), the fractional
+//! window is at least a segment (there it may be zero), and there is no detection of classic ECN queues (there it is off by
+//! default). Without ECN there are no marks and Prague is a paced Reno; the kernel's then becomes Reno.
 
 use crate::{
     Ack, Codepoint, Congestion, Controller, Feedback, NO_THRESHOLD, Phase, Recovery, Restart, Signal, Start,
@@ -21,9 +21,9 @@ use weir_base::{Bytes, Random, Rate, Span, Time};
 pub struct Config {
     /// How growth is made independent of the round trip.
     pub rtt_scaling: RttScaling,
-    /// The round trip that a flow of a shorter one behaves as if it had; 0 switches scaling off.
+    /// Target round trip: a flow with a shorter one behaves as if it had this one. 0 switches scaling off.
     pub rtt_target: Span,
-    /// Rounds after slow start from which on growth is scaled: short flows keep the agility of their short round trip.
+    /// Number of rounds after slow start before growth is scaled: short flows keep the fast growth of their short round trip.
     pub rtt_transition: u32,
 }
 
@@ -35,9 +35,9 @@ pub enum RttScaling {
     None,
     /// Flows of a round trip up to the target get the same rate.
     Rate,
-    /// Not so slow on very short paths: the rate there is higher, but marks keep coming, one in eight round trips at least.
+    /// Growth is scaled less on very short paths: the rate there is higher, but there is at least one mark in eight round trips.
     Scalable,
-    /// As a flow whose round trip is longer by the target.
+    /// The flow behaves as if its round trip were longer by the target.
     Additive,
 }
 
@@ -52,15 +52,15 @@ const SHIFT: u32 = 20;
 const ONE: u64 = 1 << SHIFT;
 /// Weight of the newest round in the share of marks, a 16th (Linux `PRAGUE_SHIFT_G`).
 const SHIFT_G: u32 = 4;
-/// The window never steps below so many segments (Linux `MIN_CWND`).
+/// Steps of a reduction stop at this number of segments (Linux `MIN_CWND`).
 const MIN_WINDOW: u32 = 2;
-/// Growth is not scaled beyond this RTT in microseconds (Linux `MAX_SCALED_RTT`).
+/// Growth is not scaled above this RTT in microseconds (Linux `MAX_SCALED_RTT`).
 const LONGEST_SCALED: u64 = 100_000;
-/// Where [`RttScaling::Scalable`] bends, in microseconds: about 16 and 1.5 ms.
+/// The knee and the smallest RTT of [`RttScaling::Scalable`], in microseconds: about 16 and 1.5 ms.
 const SCALABLE: (u64, u64) = (1 << 14, (1 << 10) + (1 << 9));
-/// Bytes of headers beside the payload: pacing counts whole packets (Linux `tcp_mss_to_mtu`).
+/// Bytes of headers in addition to the payload: pacing counts whole packets (Linux `tcp_mss_to_mtu`).
 const HEADERS: u64 = 20 + 20 + 12;
-/// A train lasts 2^-12 s at most (Linux `prague_burst_shift`), but has two segments (`tcp_min_tso_segs`).
+/// A train lasts at most 2^-12 s (Linux `prague_burst_shift`), but has at least two segments (`tcp_min_tso_segs`).
 const BURST_SHIFT: u32 = 12;
 const LEAST_BURST: u64 = 2;
 
@@ -69,28 +69,28 @@ const LEAST_BURST: u64 = 2;
 pub(crate) struct Prague {
     config: Config,
     mss: u64,
-    /// The window that counts, in 2^-20 segments, and the whole segments that follow it, one each acknowledgement.
+    /// The fractional window in 2^-20 segments, and the window in segments, which follows it by one each acknowledgement.
     fraction: u64,
     cwnd: u32,
     ssthresh: u32,
     /// Smoothed share of marked segments, in 2^-20, times 16 so that no remainder is lost (Linux `upscaled_alpha`).
     alpha: u64,
-    /// Whether there was ever a mark: without an AQM the share stays at its beginning, one.
+    /// Whether there was a mark yet: until then the share stays at its initial value, one.
     saw_mark: bool,
     alpha_at: Time,
     reduced_at: Option<Time>,
-    /// The round ends when this offset is acknowledged; what was delivered and marked in it.
+    /// The round ends when this offset is acknowledged; `delivered` and `marked` are the round's segments.
     round_end: u64,
     delivered: u64,
     marked: u64,
     /// Rounds since slow start.
     rounds: u32,
-    /// What a whole window of unmarked segments adds, in 2^-20 segments.
+    /// Growth for a whole window of unmarked segments, in 2^-20 segments.
     increase: u64,
-    /// A loss is being repaired.
+    /// Whether recovery from a loss is under way.
     in_loss: bool,
     phase: Phase,
-    /// The windows and the threshold before the last loss.
+    /// `fraction`, `cwnd` and the threshold before the last loss; `None` after an undo.
     prior: Option<(u64, u32, u32)>,
     srtt: Option<Span>,
     pacing_rate: Option<Rate>,
@@ -128,7 +128,7 @@ impl Prague {
         self.cwnd < self.ssthresh
     }
 
-    /// Whole segments of the window that counts, rounded up (Linux `prague_frac_cwnd_to_snd_cwnd`).
+    /// The fractional window in whole segments, rounded up (Linux `prague_frac_cwnd_to_snd_cwnd`).
     fn whole(&self) -> u32 {
         u32::try_from(self.fraction.div_ceil(ONE)).map_or(u32::MAX, |n| n.max(1))
     }
@@ -138,7 +138,7 @@ impl Prague {
         self.fraction = u64::from(cwnd) << SHIFT;
     }
 
-    /// Whether it behaves as a flow of a longer round trip by now (Linux `prague_is_rtt_indep`).
+    /// Whether growth is scaled now (Linux `prague_is_rtt_indep`).
     fn scales(&self) -> bool {
         self.config.rtt_scaling != RttScaling::None
             && !self.config.rtt_target.is_zero()
@@ -146,7 +146,7 @@ impl Prague {
             && self.rounds >= self.config.rtt_transition
     }
 
-    /// The round trip that it behaves as if it had (Linux `prague_target_rtt`).
+    /// The round trip as which a scaled flow behaves (Linux `prague_target_rtt`).
     fn target(&self) -> Span {
         match self.config.rtt_scaling {
             RttScaling::Additive => self.config.rtt_target + self.srtt.unwrap_or(Span::ZERO),
@@ -154,8 +154,8 @@ impl Prague {
         }
     }
 
-    /// What a whole window adds (Linux `prague_ai_ack_increase`): a segment, less on a shorter round trip than the target, in
-    /// proportion to the square of it, since rounds come more often and each segment is a larger part of the rate.
+    /// Updates `increase` (Linux `prague_ai_ack_increase`): a segment, or less if the round trip is shorter than the target, in
+    /// proportion to its square, since rounds are more frequent and each segment is a larger part of the rate.
     fn update_increase(&mut self) {
         let rtt = self.srtt.map_or(0, |srtt| srtt.as_micros());
         self.increase = ONE;
@@ -178,7 +178,7 @@ impl Prague {
         };
     }
 
-    /// The window grows for what was delivered unmarked, and the whole segments follow (Linux `prague_update_cwnd`).
+    /// Grows the fractional window for unmarked segments, and lets `cwnd` follow it (Linux `prague_update_cwnd`).
     fn update_window(&mut self, ack: &Ack) {
         self.saw_mark |= ack.ce_packets > 0;
         let mut unmarked = ack.delivered_segments.saturating_sub(ack.ce_packets);
@@ -207,7 +207,7 @@ impl Prague {
         }
     }
 
-    /// Once a round trip, or a target's where that is longer, the share of marks is smoothed (Linux
+    /// Updates the smoothed share of marks once a round trip, or once a target round trip if growth is scaled (Linux
     /// `prague_should_update_ewma`, `prague_update_alpha`).
     fn update_alpha(&mut self, ack: &Ack) {
         self.delivered += u64::from(ack.delivered_segments);
@@ -229,7 +229,7 @@ impl Prague {
         self.update_increase();
     }
 
-    /// The window each smoothed round trip, twice that early in slow start (Linux `prague_update_pacing_rate`).
+    /// Sets the pacing rate: a window per smoothed RTT, twice that early in slow start (Linux `prague_update_pacing_rate`).
     fn pace(&mut self) {
         let Some(srtt) = self.srtt.filter(|srtt| !srtt.is_zero()) else { return };
         let packet_bits = (self.mss + HEADERS) * 8;
@@ -239,7 +239,7 @@ impl Prague {
         self.pacing_rate = Some(Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX).max(8)));
     }
 
-    /// Half is taken for a loss (Linux `prague_enter_loss`).
+    /// Halves the fractional window for a loss (Linux `prague_enter_loss`).
     fn enter_loss(&mut self) {
         // Linux `tcp_current_ssthresh`.
         let remembered = match self.phase {
@@ -252,7 +252,8 @@ impl Prague {
         self.update_increase();
     }
 
-    /// Half of the share of marks is taken, once a target round trip (Linux `prague_enter_cwr`).
+    /// Reduces the fractional window by half of the share of marks; a scaled flow does so once a target round trip (Linux
+    /// `prague_enter_cwr`).
     fn enter_reduction(&mut self, now: Time) {
         let again = self.reduced_at.is_some_and(|at| now.since(at) < self.target());
         if self.scales() && again {
@@ -269,7 +270,7 @@ impl Controller for Prague {
     /// Linux `prague_cong_control`.
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.srtt = ack.srtt.or(self.srtt);
-        // A loss while the window comes down for marks.
+        // A loss during a reduction for marks.
         if ack.phase == Phase::Recovery && self.phase == Phase::Cwr {
             self.enter_loss();
         }
@@ -306,14 +307,14 @@ impl Controller for Prague {
             self.enter_loss();
             self.ssthresh = self.whole().max(MIN_WINDOW);
         }
-        // Slow start begins at once, as in Linux where the state is Loss but the window may grow.
+        // Slow start begins at once, as in Linux, where the window may grow in the state Loss.
         self.in_loss = false;
         self.phase = Phase::Loss;
         let in_flight = timeout.in_flight.get().div_ceil(self.mss);
         self.set_whole(u32::try_from(in_flight + 1).unwrap_or(u32::MAX));
         self.pace();
     }
-    /// Own recovery is not told of idleness by Linux; the window stays.
+    /// Linux does not inform controllers with their own recovery of an idle time; the window stays.
     fn on_restart(&mut self, _: &Restart) {}
 
     fn set_mss(&mut self, mss: Bytes) {

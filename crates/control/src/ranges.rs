@@ -1,10 +1,10 @@
-//! Parameters that are refused out of their range.
+//! A check of a parameter's range.
 
 use serde::{Deserialize, Deserializer, de};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// A number within a range; the refusal names the parameter and the range.
+/// A number within a range; the error names the parameter and the range.
 pub(crate) fn within<'de, D, T>(deserializer: D, name: &str, range: RangeInclusive<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! Which description of an algorithm is followed, where its paper and its code do not say the same.
+//! The choice between two descriptions of an algorithm, its paper and its code, where they differ.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reading {
-    /// What its authors wrote about it.
+    /// The text of its authors.
     Paper,
-    /// What the code does that was measured.
+    /// The code that was measured.
     Listing,
 }

@@ -1,23 +1,23 @@
-//! Round-trip times as Vegas gathers them: the smallest of the connection, and those of the round that is under way. Source:
-//! Linux 6.18 `net/ipv4/tcp_vegas.c`. A round begins anew after anything that makes its samples stale.
+//! Round-trip times for Vegas: the smallest of the connection, and those of the current round. Source: Linux 6.18
+//! `net/ipv4/tcp_vegas.c`. A round restarts after any event that makes its samples stale.
 
 use crate::{Ack, Phase, Restart};
 use weir_base::Span;
 
-/// RTT samples in a round up to which they may all be of delayed acknowledgements (Linux `tcp_vegas_cong_avoid`).
+/// Number of RTT samples in a round up to which all may be of delayed acknowledgements (Linux `tcp_vegas_cong_avoid`).
 const FEW: u32 = 2;
 
-/// What the round trips told. Microseconds, one added so that none is zero.
+/// RTTs of the connection and of the round, in microseconds plus one, so that none is zero.
 #[derive(Debug)]
 pub(crate) struct RttRounds {
-    /// Smallest RTT of the connection (Linux `baseRTT`); `u64::MAX` before any.
+    /// Smallest RTT of the connection (Linux `baseRTT`); `u64::MAX` before the first.
     pub(crate) base: u64,
-    /// Smallest RTT of the round (Linux `minRTT`); `u64::MAX` before any.
+    /// Smallest RTT of the round (Linux `minRTT`); `u64::MAX` before the first.
     pub(crate) min: u64,
     /// Samples in the round (Linux `cntRTT`).
     pub(crate) count: u32,
     enabled: bool,
-    /// The round ends when this offset has been passed; unknown until the first acknowledgement.
+    /// The round ends when an acknowledgement passes this offset; 0 before the first acknowledgement.
     end: u64,
 }
 
@@ -26,7 +26,7 @@ impl RttRounds {
         RttRounds { base: u64::MAX, min: u64::MAX, count: 0, enabled: true, end: 0 }
     }
 
-    /// Takes the sample of an acknowledgement, where it has one, and returns it.
+    /// Takes the RTT sample of an acknowledgement and returns it; `None` if it has none.
     pub(crate) fn sample(&mut self, ack: &Ack) -> Option<u64> {
         let rtt = ack.rtt?.rtt.as_micros() + 1;
         self.base = self.base.min(rtt);
@@ -35,8 +35,7 @@ impl RttRounds {
         Some(rtt)
     }
 
-    /// Whether delays may be judged: not while losses are repaired, and when that has ended from a new round on (Linux
-    /// `tcp_vegas_state`).
+    /// Whether delays count: only in the open phase. A new round begins when that phase begins again (Linux `tcp_vegas_state`).
     pub(crate) fn judging(&mut self, ack: &Ack) -> bool {
         let open = ack.phase == Phase::Open;
         if open && !self.enabled {
@@ -51,20 +50,19 @@ impl RttRounds {
         ack.acknowledged > self.end
     }
 
-    /// Whether the round has too few samples to be judged.
+    /// Whether the round has too few samples for a decision.
     pub(crate) fn few(&self) -> bool {
         self.count <= FEW
     }
 
-    /// The next round begins.
+    /// Begins the next round.
     pub(crate) fn begin(&mut self, ack: &Ack) {
         self.end = ack.next_sequence;
         self.count = 0;
         self.min = u64::MAX;
     }
 
-    /// What the window would be without a queue, and how many segments wait in one: `cwnd * base / min` and
-    /// `cwnd * (min - base) / base`.
+    /// The window without a queue, `cwnd * base / min`, and the segments in the queue, `cwnd * (min - base) / base`.
     pub(crate) fn target_and_queue(&self, cwnd: u32) -> (u32, u32) {
         let cwnd = u64::from(cwnd);
         let narrow = |segments: u64| u32::try_from(segments).unwrap_or(u32::MAX);
@@ -73,13 +71,13 @@ impl RttRounds {
         (narrow(target), narrow(queue))
     }
 
-    /// A loss or a mark is answered: what was measured before it is stale (Linux `tcp_vegas_disable`).
+    /// A reduction begins: earlier measurements are stale (Linux `tcp_vegas_disable`).
     pub(crate) fn disturbed(&mut self) {
         self.enabled = false;
     }
 
-    /// Everything is forgotten when sending begins again after idleness; all that was sent before has been acknowledged, so the
-    /// next acknowledgement ends a round that is too short to be judged (Linux `tcp_vegas_cwnd_event`).
+    /// Resets all samples when sending resumes after an idle time. All earlier data has been acknowledged, so the next
+    /// acknowledgement ends a round that is too short for a decision (Linux `tcp_vegas_cwnd_event`).
     pub(crate) fn restart(&mut self, restart: &Restart) {
         if matches!(restart, Restart::Idle { .. } | Restart::Transmit { .. }) {
             *self = RttRounds { end: self.end, enabled: self.enabled, ..RttRounds::new() };

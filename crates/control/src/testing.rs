@@ -1,6 +1,6 @@
-//! What the controllers' tests share: acknowledgements made by hand, and an ideal path that drives a controller segment by
-//! segment: one bottleneck, one first-in-first-out buffer, acknowledgements that are neither lost nor delayed, an
-//! application that always has more. Lost segments are not retransmitted; newer data takes their place.
+//! The common part of the controllers' tests: acknowledgements with given values, and an ideal path that drives a controller
+//! segment by segment. The path has one bottleneck with a first-in, first-out buffer, acknowledgements that are neither lost nor
+//! delayed, and an application that always has data. Lost segments are not retransmitted; newer data takes their place.
 
 use crate::{
     Ack, Codepoint, Config, Congestion, Controller, Delivered, Phase, RateSample, Recovery, RttSample, Sent,
@@ -24,7 +24,7 @@ pub(crate) fn ms(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-/// An acknowledgement of so many segments at a time, in a connection that is filling its window.
+/// An acknowledgement of `segments` at the time `now`, in a connection that fills its window.
 pub(crate) fn ack(now: Time, segments: u32) -> Ack {
     Ack {
         now,
@@ -54,7 +54,7 @@ pub(crate) fn ack(now: Time, segments: u32) -> Ack {
     }
 }
 
-/// The same with an RTT sample.
+/// An acknowledgement as of [`ack`], with an RTT sample.
 pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
     Ack {
         rtt: Some(RttSample { rtt, delayed: false }),
@@ -64,10 +64,10 @@ pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
     }
 }
 
-/// How far the clocks of a path's ends are apart, in milliseconds: no two hosts have the same.
+/// Offset of the clocks of a path's ends, in milliseconds.
 const APART: u32 = 70_000;
 
-/// The same with timestamps that show a one-way delay of so many milliseconds, beyond how far the clocks are apart.
+/// An acknowledgement with timestamps that show a one-way delay of `delay` milliseconds plus the clocks' offset.
 pub(crate) fn stamped(ack: Ack, delay: u32) -> Ack {
     let own_ticks = millis(ack.now);
     let timestamps = Timestamps {
@@ -79,7 +79,7 @@ pub(crate) fn stamped(ack: Ack, delay: u32) -> Ack {
     Ack { timestamps: Some(timestamps), ..ack }
 }
 
-/// So many segments delivered at a time, none of them marked.
+/// A delivery of `segments` at the time `now`, without marks.
 pub(crate) fn delivered(now: Time, segments: u32) -> Delivered {
     Delivered {
         now,
@@ -106,12 +106,12 @@ pub(crate) fn mark(now: Time) -> Congestion {
     Congestion { signal: Signal::Ecn, ..loss(now) }
 }
 
-/// A timeout that is answered with a reduction.
+/// A timeout that causes a reduction.
 pub(crate) fn timeout(now: Time) -> Timeout {
     Timeout { now, in_flight: Bytes::ZERO, next_sequence: 0, reduce: true, delivered: 0, lost: 0 }
 }
 
-/// A value out of a controller's state.
+/// A value of a controller's state; `None` if it reports no such name.
 pub(crate) fn state_of(controller: &dyn Controller, name: &str) -> Option<f64> {
     let mut found = None;
     controller.state(&mut |n, value| {
@@ -130,22 +130,22 @@ fn millis(now: Time) -> u32 {
 /// A bottleneck.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
-    /// Of payload; headers weigh nothing here.
+    /// Rate of the payload; headers do not count.
     pub(crate) rate: Rate,
     /// Round trip without any queue.
     pub(crate) rtt: Span,
-    /// Segments that may wait, besides the one that is being sent.
+    /// Segments that may wait, beside the one that is being sent.
     pub(crate) buffer: u32,
-    /// Segments waiting from which on ECN-capable ones are marked.
+    /// Number of waiting segments from which on ECN-capable ones are marked; `None` for no marks.
     pub(crate) mark: Option<u32>,
 }
 
-/// A segment under way.
+/// A segment in flight.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     sequence: u64,
     sent: Time,
-    /// When its acknowledgement arrives; `None` when it was dropped.
+    /// When its acknowledgement arrives; `None` if the segment was dropped.
     acked: Option<Time>,
     marked: bool,
     prior_delivered: u64,
@@ -159,7 +159,7 @@ struct Prr {
     flight_before: u64,
     delivered: u64,
     out: u64,
-    /// How many may leave for the newest acknowledgement.
+    /// Segments that may leave for the newest acknowledgement.
     allowance: u64,
 }
 
@@ -192,13 +192,13 @@ pub(crate) struct Path {
     srtt: Option<Span>,
     min_rtt: Option<Span>,
     delivered_at: Time,
-    /// When the newest segment that was delivered had been sent.
+    /// When the newest delivered segment was sent.
     first_sent: Time,
     round_end: u64,
     /// Recovery, or a reduction, until this offset is acknowledged.
     recovery_end: Option<u64>,
     prr: Prr,
-    /// Losses and marks of what was sent before this offset have been answered.
+    /// Losses and marks of data before this offset have already caused a reduction.
     answered: u64,
     phase: Phase,
 }
@@ -241,7 +241,7 @@ impl Path {
         self.controller.window().get() / MSS.get()
     }
 
-    /// Runs for a while; the windows at the end of each of `samples` equal parts of it.
+    /// Runs for `samples` times `part`; returns the window at the end of each part.
     pub(crate) fn trace(&mut self, part: Span, samples: usize) -> Vec<u64> {
         (0..samples)
             .map(|_| {
@@ -253,13 +253,13 @@ impl Path {
             .collect()
     }
 
-    /// Runs until the first segment is dropped or marked, or for a while.
+    /// Runs until the controller responds to a loss or a mark, but at most for `limit`.
     pub(crate) fn run_until_congestion(&mut self, limit: Span) {
         let until = self.now + limit;
         while self.recovery_end.is_none() && self.step(until) {}
     }
 
-    /// The next thing that happens, if it happens before `until`.
+    /// Handles the next event, if it is before `until`; returns whether there was one.
     fn step(&mut self, until: Time) -> bool {
         let arrival = self.flights.iter().find_map(|f| f.acked);
         let expiry = self.flights.front().map(|f| f.sent + self.rto());
@@ -338,7 +338,7 @@ impl Path {
         }
     }
 
-    /// The oldest segment that was not dropped is acknowledged; those before it are lost.
+    /// Acknowledges the oldest segment that was not dropped; those before it are lost.
     fn acknowledge(&mut self) {
         let in_flight_before = self.in_flight();
         let (mut losses, mut news) = (0, false);
@@ -448,7 +448,7 @@ impl Path {
         }
     }
 
-    /// Everything in flight was dropped and nothing tells of it.
+    /// A retransmission timeout: all segments in flight were dropped.
     fn expire(&mut self) {
         self.drops += self.flights.len() as u64;
         self.flights.clear();

@@ -1,6 +1,6 @@
-//! Vegas: keeps a few segments in the queue, by the window and how far the round trip is above its smallest. Source: Brakmo and
-//! Peterson, "TCP Vegas" (IEEE JSAC 13(8), 1995), in the integers of Linux 6.18 `net/ipv4/tcp_vegas.c`. As there, slow start
-//! grows each round, not each second one, and losses are found and answered as Reno does.
+//! Vegas: keeps a few segments in the queue, whose length it computes from the window, the RTT and the smallest RTT. Source: Brakmo
+//! and Peterson, "TCP Vegas" (IEEE JSAC 13(8), 1995), in the integers of Linux 6.18 `net/ipv4/tcp_vegas.c`. As there, slow start
+//! grows each round, not every second one, and the detection of losses and the response to them are Reno's.
 
 use crate::rtt_rounds::RttRounds;
 use crate::{Ack, Congestion, Restart, Signal, Start, Timeout, Window};
@@ -12,11 +12,11 @@ use weir_base::{Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// With fewer segments than this in the queue the window grows.
+    /// The window grows while fewer segments than this are in the queue.
     pub alpha: u32,
-    /// With more segments than this in the queue the window shrinks.
+    /// The window shrinks while more segments than this are in the queue.
     pub beta: u32,
-    /// With more segments than this in the queue slow start ends.
+    /// Slow start ends when more segments than this are in the queue.
     pub gamma: u32,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Vegas {
     config: Config,
     window: Window,
     rounds: RttRounds,
-    /// Segments that waited in the last round that was judged.
+    /// Segments in the queue at the last decision.
     queued: u32,
 }
 
@@ -127,7 +127,7 @@ mod tests {
     fn vegas(cwnd: u32, ssthresh: u32) -> (Vegas, Random) {
         let mut vegas = Vegas::new(&Config::default(), &crate::testing::start());
         (vegas.window.cwnd, vegas.window.ssthresh) = (cwnd, ssthresh);
-        // 99,999 microseconds and the one that is added.
+        // An RTT of 99,999 microseconds; the base is one more.
         vegas.rounds.base = 100_000;
         (vegas, Random::stream(1, "vegas"))
     }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn keeps_two_to_four_segments_in_the_queue() {
-        // A window of 50 over a base of 100 ms: 102 ms are one segment in the queue, 104 two, 108 four, 110 five.
+        // With a window of 50 and a base of 100 ms, 102 ms mean one segment in the queue, 104 two, 108 four, 110 five.
         for (rtt, expected) in [(102_000, 51), (104_000, 50), (108_000, 50), (110_000, 49)] {
             let (mut vegas, mut random) = vegas(50, 10);
             round(&mut vegas, &mut random, rtt);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_with_more_than_one_segment_in_the_queue_at_the_rate_that_came_back() {
-        // Two samples of slow start take 50 to 52; 52 * 4 / 100 = 2 segments wait; 52 * 100 / 104 = 50, and one.
+        // Two samples of slow start grow the window from 50 to 52; 52 * 4 / 100 = 2 segments wait; 52 * 100 / 104 = 50, plus one.
         let (mut vegas, mut random) = vegas(50, NO_THRESHOLD);
         round(&mut vegas, &mut random, 104_000);
         assert_eq!((vegas.window.cwnd, vegas.window.ssthresh), (51, 51));
@@ -166,7 +166,7 @@ mod tests {
         for acknowledged in [0, 1] {
             vegas.on_ack(&Ack { acknowledged, ..ack_with_rtt(ms(0), 50, rtt) }, &mut random);
         }
-        // The first acknowledgement ends nothing, the second is worth a window.
+        // The first acknowledgement ends no round; the second covers a window.
         assert_eq!(vegas.window.cwnd, 51);
     }
 

@@ -1,7 +1,7 @@
-//! Westwood+: Reno that comes down to what the path carried, not to half. After a loss the window is the filtered rate times
+//! Westwood+: Reno that reduces the window to the estimated BDP, not to half. After a loss the window is the filtered rate times
 //! the smallest RTT. Source: Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
-//! congestion control" (ACM CCR 34(2), 2004), in the integers of Linux 6.18 `net/ipv4/tcp_westwood.c`: while losses are
-//! repaired the window comes down by half as Reno's does, and takes the size of the path when that has ended.
+//! congestion control" (ACM CCR 34(2), 2004), in the integers of Linux 6.18 `net/ipv4/tcp_westwood.c`: in recovery the window is
+//! halved as Reno's, and at its end it becomes the estimated BDP.
 
 use crate::ranges::within;
 use crate::westwood_rate::PathRate;
@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Bytes, Random, Time};
 
-/// Parameters of Westwood+; `tcp_westwood` has none.
+/// Parameters of Westwood+; `tcp_westwood` has no parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Ticks per second of the kernel's clock, in which rates and RTTs are counted (Linux `CONFIG_HZ`, 100 to 1000).
+    /// Ticks per second of the kernel's clock, the unit of rates and RTTs (Linux `CONFIG_HZ`, 100 to 1000).
     #[serde(deserialize_with = "hz")]
     #[schemars(range(min = 100, max = 1000))]
     pub hz: u32,
@@ -26,7 +26,7 @@ impl Default for Config {
     }
 }
 
-/// A clock that a kernel can be built with.
+/// Ticks per second with which a kernel can be built; 100 to 1000.
 pub(crate) fn hz<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     within(deserializer, "hz", 100..=1000)
 }
@@ -73,7 +73,7 @@ impl crate::windowed::Windowed for Westwood {
         self.window.ssthresh = self.path.segments();
         self.window.cwnd = self.window.ssthresh;
     }
-    /// A timeout keeps what the path carried as threshold, and doubts the smallest RTT.
+    /// A timeout sets the threshold to the estimated BDP, and resets the smallest RTT.
     fn on_timeout(&mut self, timeout: &Timeout) {
         if timeout.reduce {
             self.window.ssthresh = self.path.segments();
@@ -93,7 +93,7 @@ mod tests {
     use crate::{Controller, RttSample};
     use weir_base::{Rate, Span};
 
-    /// A window of 100 over a path that carried 20 segments each 40 ms: 500 bytes a tick of 1 ms.
+    /// A connection with a window of 100 on a path that carried 20 segments each 40 ms, 500 bytes per tick of 1 ms.
     fn westwood() -> Westwood {
         let mut westwood = Westwood::new(&Config { hz: 1000 }, &start());
         westwood.window.cwnd = 100;
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn comes_down_by_half_while_losses_are_repaired_and_then_to_the_path() {
-        // 24,500 bytes in 51 ticks are 480 a tick, and 19 segments in 40.
+        // 24,500 bytes in 51 ticks are 480 per tick, and 19 segments in 40 ticks.
         let mut westwood = westwood();
         westwood.on_enter_recovery(&loss(ms(60)));
         assert_eq!((westwood.window.cwnd, westwood.window.ssthresh), (50, 50));

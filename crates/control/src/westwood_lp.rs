@@ -1,12 +1,13 @@
-//! Westwood-LP: Westwood+ that comes down to what the path carried before losses, as soon as more than a few segments wait in
-//! the queue: fewer, the nearer the delay is to that of losses and the less it varies. Source: Shimonishi, Hama, Sanadidi, Gerla
-//! and Murase, "TCP-Westwood Low-Priority for Overlay QoS Mechanism" (IEICE Transactions on Communications, 2006), and the
-//! formula of 2004 that it replaced, as K. Ong, "Evaluation and Optimisation of Less-than-Best-Effort TCP Congestion Control
-//! Mechanisms" (Murdoch University, 2020), section 3.6.2 and appendix A.3, gives them and put them into Linux `tcp_westwood`.
+//! Westwood-LP: Westwood+ that reduces its window to the estimated BDP before losses, when more segments wait in the queue than a
+//! threshold. The threshold is smaller the nearer the delay is to the delay at losses, and the less the delay varies. Source:
+//! Shimonishi, Hama, Sanadidi, Gerla and Murase, "TCP-Westwood Low-Priority for Overlay QoS Mechanism" (IEICE Transactions on
+//! Communications, 2006), and the formula of 2004 that it replaced, as in K. Ong, "Evaluation and Optimisation of
+//! Less-than-Best-Effort TCP Congestion Control Mechanisms" (Murdoch University, 2020), section 3.6.2 and appendix A.3, which put
+//! them into Linux `tcp_westwood`.
 //!
-//! The thesis' code reckons without sign, and so a rate that is above the window raises it and a delay above that of losses
-//! forbids to come down; [`Reading`] chooses. Its figures were measured with the code, most likely on kernels with `HZ` = 250: that
-//! the clock rounds RTTs up is what lets the window of 2006 grow while there is no queue.
+//! The thesis' code uses unsigned numbers, so an estimated BDP above the window raises the window, and a delay above the delay at
+//! losses prevents the reduction; [`Reading`] chooses. Its figures were measured with the code, most likely on kernels with
+//! `HZ` = 250: their clock rounds RTTs up, which lets the window of 2006 grow while there is no queue.
 
 use crate::ranges::within;
 use crate::reading::Reading;
@@ -17,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Bytes, Random, Time};
 
-/// How many segments may wait.
+/// The formula for the number of segments that may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Threshold {
     /// `M * (1 - delay_min / delay_avg + delta)`, `delta` = 3 us / (RTT - smallest RTT).
@@ -32,17 +33,18 @@ pub enum Threshold {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The constant M: the most segments that may wait (0 to 1000).
+    /// The constant M: the largest number of segments that may wait (0 to 1000).
     #[serde(deserialize_with = "beta")]
     #[schemars(range(max = 1000))]
     pub beta: u32,
-    /// The formula for how many may wait. The one of 2004 was never listed: it has a sign by either reading.
+    /// The formula for the number of segments that may wait. The code does not have the formula of 2004, which is therefore signed
+    /// with either reading.
     pub threshold: Threshold,
-    /// What is followed where they differ: the papers (a sign, extremes over all acknowledgements, the RTT at each loss, never in
-    /// slow start), or the code (none, extremes only over those that header prediction does not take, the RTT at timeouts, and in
-    /// slow start from the second time on).
+    /// Which source is followed where they differ. The papers: signed numbers, extremes of the RTT over all acknowledgements, the RTT
+    /// at each loss, no early reduction in slow start. The code: unsigned numbers, extremes only over acknowledgements outside
+    /// header prediction, the RTT at timeouts, and early reductions in slow start except the first.
     pub reading: Reading,
-    /// Ticks per second of the kernel's clock, in which rates and RTTs are counted (Linux `CONFIG_HZ`, 100 to 1000).
+    /// Ticks per second of the kernel's clock, the unit of rates and RTTs (Linux `CONFIG_HZ`, 100 to 1000).
     #[serde(deserialize_with = "hz")]
     #[schemars(range(min = 100, max = 1000))]
     pub hz: u32,
@@ -63,17 +65,17 @@ fn beta<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     within(deserializer, "beta", 0..=1000)
 }
 
-/// What 2004 adds for a queue that is all but empty, in seconds.
+/// Numerator of the term that the formula of 2004 adds for an almost empty queue, in seconds.
 const DELTA: f64 = 3e-6;
-/// "No loss yet" in the listing's average of the RTT at losses; it is averaged in.
+/// Value of the listing's average RTT at losses before the first loss; it becomes part of the average.
 const NO_LOSS: u32 = 1;
 
-/// RTTs since the window last came down early, in ticks, and averages of them, times 4.
+/// RTTs since the last early reduction in ticks, and their averages times 4.
 #[derive(Debug, Default)]
 struct Delays {
     min: u32,
     max: u32,
-    /// For the mean that 2004 wants.
+    /// Sum of the RTTs, for the mean of the formula of 2004.
     sum: u64,
     count: u64,
     min_avg: u32,
@@ -81,7 +83,7 @@ struct Delays {
     mean_avg: u32,
 }
 
-/// An average with a weight of 1/4, times 4; 0 is none yet.
+/// The next value of an average with a weight of 1/4, times 4; a stored 0 means no average yet.
 fn average(sample: u32, stored: u32) -> u32 {
     match stored {
         0 => sample.wrapping_shl(2),
@@ -104,7 +106,7 @@ impl Delays {
         self.count += 1;
     }
 
-    /// The window has come down: what was seen goes into the averages, and the RTT now is the first.
+    /// After an early reduction: adds the extremes and the mean to the averages, and begins again with the current RTT.
     fn begin(&mut self, rtt: u32) {
         self.mean_avg = average(self.mean(), self.mean_avg);
         self.min_avg = average(self.min, self.min_avg);
@@ -112,7 +114,8 @@ impl Delays {
         (self.min, self.max, self.sum, self.count) = (rtt, rtt, u64::from(rtt), 1);
     }
 
-    /// The smaller and the larger delay of the threshold: averages, or before there are any what was seen.
+    /// The smaller and the larger delay of the threshold: the averages, or without averages the current values; `None` if neither
+    /// is usable.
     fn pair(&self, threshold: Threshold, in_slow_start: bool) -> Option<(u32, u32)> {
         let (averages, seen) = match threshold {
             Threshold::Of2004 => ((self.min_avg, self.mean_avg), (self.min, self.mean())),
@@ -130,7 +133,7 @@ pub(crate) struct WestwoodLp {
     window: Window,
     path: PathRate,
     delays: Delays,
-    /// Average RTT at losses, times 4; none yet where it is at most [`NO_LOSS`].
+    /// Average RTT at losses, times 4; at most [`NO_LOSS`] before the first loss.
     delay_loss: u32,
     early_reductions: u32,
 }
@@ -155,7 +158,7 @@ impl WestwoodLp {
         u32::try_from(self.path.rtt()).unwrap_or(u32::MAX)
     }
 
-    /// Whether more segments wait than may.
+    /// Whether more segments wait than the threshold.
     fn queue_is_long(&self) -> bool {
         let in_slow_start = self.window.in_slow_start();
         if self.by_paper() && in_slow_start {
@@ -175,7 +178,7 @@ impl WestwoodLp {
         match self.config.threshold {
             Threshold::Of2004 => {
                 let queued = f64::from(self.path.queued_ticks()) / f64::from(self.config.hz);
-                // Without a queue this has no bound.
+                // Without a queue this is infinite.
                 most * (steady + DELTA / queued)
             }
             Threshold::Of2006 if self.delay_loss > NO_LOSS => {
@@ -185,7 +188,7 @@ impl WestwoodLp {
         }
     }
 
-    /// In percent, and without a sign (appendix A.3).
+    /// The threshold of the listing: unsigned, computed in percent (appendix A.3).
     fn threshold_as_listed(&self, (low, high): (u32, u32)) -> u32 {
         let rtt = if self.delay_loss > NO_LOSS { self.rtt() } else { 0 };
         let percent = |part: u32, whole: u32| 100u32.wrapping_sub(part.wrapping_mul(100) / whole.max(1));

@@ -1,21 +1,21 @@
-//! The rate of a path as Westwood+ knows it: the bytes acknowledged over each round trip, and 50 ms at least, through two
-//! low-pass filters; with the smallest RTT it gives how many segments the path holds without a queue. Source: Linux 6.18
-//! `net/ipv4/tcp_westwood.c`, in its units: bytes per tick of the kernel's clock.
+//! Westwood+'s estimate of a path's rate: the bytes acknowledged over each round trip, at least 50 ms, through two low-pass filters.
+//! Rate times smallest RTT is the estimated BDP. Source: Linux 6.18 `net/ipv4/tcp_westwood.c`, in its units: bytes per tick of the
+//! kernel's clock.
 
 use crate::jiffies::{ticks_at, ticks_of_at};
 use crate::{Delivered, Start};
 use weir_base::{Bytes, Time};
 
-/// The RTT before any is measured, in seconds (Linux `TCP_WESTWOOD_INIT_RTT`).
+/// The RTT before the first measurement, in seconds (Linux `TCP_WESTWOOD_INIT_RTT`).
 const FIRST_RTT_SECONDS: u64 = 20;
-/// Shorter rounds are not filtered, in parts of a second (Linux `TCP_WESTWOOD_RTT_MIN`).
+/// The shortest round is a second divided by this (Linux `TCP_WESTWOOD_RTT_MIN`).
 const LEAST_ROUND: u64 = 20;
-/// What the timestamp option takes of a segment, in bytes (RFC 7323).
+/// Length of the timestamp option in bytes (RFC 7323).
 const OPTIONS: u64 = 12;
-/// The fewest segments that a path is taken to hold.
+/// The smallest estimated BDP in segments.
 const LEAST_SEGMENTS: u32 = 2;
 
-/// What acknowledgements told of the path.
+/// The estimate of the path's rate, and its RTTs.
 #[derive(Debug)]
 pub(crate) struct PathRate {
     hz: u64,
@@ -25,14 +25,14 @@ pub(crate) struct PathRate {
     /// The tick in which the round began, and the bytes acknowledged in it.
     round_start: u64,
     bytes: u64,
-    /// What has been counted of the sequence space; unknown until the first acknowledgement.
+    /// The offset up to which bytes have been counted; `None` before the first acknowledgement.
     counted: Option<u64>,
     /// Bytes counted for duplicate acknowledgements, ahead of the cumulative number (Linux `accounted`).
     ahead: u64,
     /// The newest RTT and the smallest, in ticks.
     rtt: u64,
     rtt_min: u64,
-    /// The next sample is the smallest, whatever it is.
+    /// Whether the next RTT sample becomes the smallest, whatever it is.
     forget_min: bool,
 }
 
@@ -41,7 +41,7 @@ fn low_pass(average: u64, sample: u64) -> u64 {
 }
 
 impl PathRate {
-    /// With a clock of so many ticks per second.
+    /// An estimate with a clock of `hz` ticks per second.
     pub(crate) fn new(hz: u32, start: &Start) -> PathRate {
         let hz = u64::from(hz.max(1));
         PathRate {
@@ -58,7 +58,7 @@ impl PathRate {
         }
     }
 
-    /// Takes what an acknowledgement delivered (Linux `tcp_westwood_pkts_acked`, `tcp_westwood_ack`).
+    /// Takes the delivery of an acknowledgement (Linux `tcp_westwood_pkts_acked`, `tcp_westwood_ack`).
     pub(crate) fn update(&mut self, delivered: &Delivered) {
         if let Some(sample) = delivered.rtt.filter(|sample| !sample.rtt.is_zero()) {
             self.rtt = ticks_of_at(self.hz, sample.rtt);
@@ -75,12 +75,12 @@ impl PathRate {
         self.rtt_min = self.rtt_min.min(self.rtt);
     }
 
-    /// A full segment has another payload from now on.
+    /// Changes the payload of a full segment.
     pub(crate) fn set_mss(&mut self, mss: Bytes) {
         self.mss = mss.get().max(1);
     }
 
-    /// Filters the rate of the round, where that has lasted longer than an RTT (Linux `westwood_update_window`).
+    /// Filters the rate of the round if it has lasted longer than an RTT and the shortest round (Linux `westwood_update_window`).
     fn end_round(&mut self, now: Time) {
         let now = ticks_at(self.hz, now);
         let lasted = now.saturating_sub(self.round_start);
@@ -99,8 +99,8 @@ impl PathRate {
         self.round_start = now;
     }
 
-    /// A duplicate tells of a segment that has left the network; what the cumulative number makes up for later is not
-    /// counted twice (Linux `westwood_acked_count`).
+    /// The bytes that count for an advance of the cumulative number. A duplicate counts as a segment that has left the network; its
+    /// bytes are not counted again when the cumulative number passes them (Linux `westwood_acked_count`).
     fn count(&mut self, advance: u64) -> u64 {
         if advance == 0 {
             self.ahead += self.mss;
@@ -116,15 +116,15 @@ impl PathRate {
         advance - std::mem::take(&mut self.ahead)
     }
 
-    /// The segments that fill the path, of a rate and the smallest RTT; two at least (Linux `tcp_westwood_bw_rttmin`).
+    /// The estimated BDP in segments, rate times smallest RTT; at least two (Linux `tcp_westwood_bw_rttmin`).
     pub(crate) fn segments(&self) -> u32 {
         u32::try_from(self.bytes_held() / self.mss).unwrap_or(u32::MAX).max(LEAST_SEGMENTS)
     }
-    /// The same where a segment has its timestamp option too, and where it may be none (Linux `advmss`).
+    /// The estimated BDP in segments that include the timestamp option (Linux `advmss`); may be zero.
     pub(crate) fn segments_with_options(&self) -> u64 {
         self.bytes_held() / (self.mss + OPTIONS)
     }
-    /// The same, not rounded.
+    /// The estimated BDP in segments, not rounded.
     pub(crate) fn exact_segments(&self) -> f64 {
         self.bytes_held() as f64 / self.mss as f64
     }
@@ -140,12 +140,12 @@ impl PathRate {
     pub(crate) fn knows_rtt(&self) -> bool {
         self.rtt != FIRST_RTT_SECONDS * self.hz
     }
-    /// By how many ticks the newest RTT is above the smallest.
+    /// The newest RTT less the smallest, in ticks.
     pub(crate) fn queued_ticks(&self) -> u32 {
         u32::try_from(self.rtt.saturating_sub(self.rtt_min)).unwrap_or(u32::MAX)
     }
 
-    /// The smallest RTT is to be learned anew: the route may have changed.
+    /// Resets the smallest RTT: the route may have changed.
     pub(crate) fn forget_min(&mut self) {
         self.forget_min = true;
     }
@@ -166,7 +166,7 @@ mod tests {
     use crate::testing::{delivered, ms, start};
     use weir_base::Span;
 
-    /// An acknowledgement up to so many segments of 1000 bytes, of an RTT of 40 ms.
+    /// Gives an acknowledgement up to `segments` segments of 1000 bytes, with an RTT of 40 ms.
     fn acknowledge(rate: &mut PathRate, now: u64, segments: u64) {
         let rtt = Some(RttSample { rtt: Span::from_millis(40), delayed: false });
         rate.update(&Delivered { rtt, acknowledged: segments * 1000, ..delivered(ms(now), 1) });
@@ -174,13 +174,13 @@ mod tests {
 
     #[test]
     fn a_round_is_longer_than_fifty_milliseconds_and_than_the_rtt() {
-        // At 1000 ticks a second. The first acknowledgement only says where to count from.
+        // 1000 ticks per second. The first acknowledgement only sets the offset to count from.
         let mut rate = PathRate::new(1000, &start());
         for (now, segments) in [(40, 0), (45, 10), (50, 20)] {
             acknowledge(&mut rate, now, segments);
             assert_eq!(rate.filtered, (0, 0), "at {now} ms");
         }
-        // After 51 ms, without what ends the round: 20,000 / 51 = 392 bytes a tick.
+        // After 51 ms, without the acknowledgement that ends the round: 20,000 / 51 = 392 bytes per tick.
         acknowledge(&mut rate, 51, 30);
         assert_eq!(rate.filtered, (392, 392));
         // 392 bytes over the smallest RTT of 40 ticks are 15 segments.
@@ -210,7 +210,7 @@ mod tests {
         // Five segments at once, three of which are counted.
         acknowledge(&mut rate, 1, 5);
         assert_eq!((rate.bytes, rate.ahead), (5_000, 0));
-        // More was counted than is made up for: a segment each time, as the kernel has it.
+        // More bytes were counted ahead than the advance: a segment each time, as in the kernel.
         rate.ahead = 4_000;
         acknowledge(&mut rate, 1, 8);
         assert_eq!((rate.bytes, rate.ahead), (6_000, 1_000));

@@ -1,9 +1,9 @@
-//! The congestion window of a loss-based controller, counted in segments as the kernel counts it: slow start, additive
-//! increase, reduction and its undo, collapse after a timeout, and decay when it is not used. Source: Linux 6.18
-//! `net/ipv4/tcp_cong.c`, `tcp_input.c` and `tcp_output.c`; the functions are named at each method.
+//! The congestion window of a loss-based controller, counted in segments as in the kernel: slow start, additive increase,
+//! reduction and its undo, collapse after a timeout, and decay when it is not used. Source: Linux 6.18 `net/ipv4/tcp_cong.c`,
+//! `tcp_input.c` and `tcp_output.c`; the functions are named at each method.
 //!
-//! One difference: a reduction takes effect at once, since here PRR walks the transport's window down, not this one.
-//! Linux ends in the same place (`tcp_end_cwnd_reduction`).
+//! One difference: a reduction takes effect at once, since here PRR reduces the transport's window step by step, not this one. The
+//! result is the same as in Linux (`tcp_end_cwnd_reduction`).
 
 use crate::{Ack, Congestion, Restart, Signal, Start, Timeout};
 use weir_base::{Bytes, Span};
@@ -16,14 +16,14 @@ pub const NO_THRESHOLD: u32 = 0x7fff_ffff;
 pub struct Window {
     /// How many segments may be in flight; at least 1 (Linux `snd_cwnd`).
     pub cwnd: u32,
-    /// Slow start ends here; [`NO_THRESHOLD`] before any congestion (Linux `snd_ssthresh`).
+    /// The slow-start threshold in segments; [`NO_THRESHOLD`] before any congestion (Linux `snd_ssthresh`).
     pub ssthresh: u32,
     /// Segments acknowledged towards the next increase (Linux `snd_cwnd_cnt`).
     pub cwnd_cnt: u32,
     mss: Bytes,
-    /// What [`Window::undo`] brings back.
+    /// The window that [`Window::undo`] restores; `None` if there is nothing to undo.
     prior: Option<Prior>,
-    /// Whether PRR is walking down to `ssthresh` (Linux `tcp_in_cwnd_reduction`).
+    /// Whether PRR is reducing the transport's window to `ssthresh` (Linux `tcp_in_cwnd_reduction`).
     reducing: bool,
 }
 
@@ -65,7 +65,7 @@ impl Window {
         self.mss
     }
 
-    /// Opens to so many bytes, if it has met no congestion yet; slow start is over then.
+    /// Opens to `window` bytes and ends slow start, if there was no congestion yet and the window is smaller.
     pub fn open_to(&mut self, window: Bytes) {
         let cwnd = u32::try_from(window.get() / self.mss.get()).unwrap_or(u32::MAX);
         if self.ssthresh == NO_THRESHOLD && cwnd > self.cwnd {
@@ -73,7 +73,7 @@ impl Window {
         }
     }
 
-    /// A full segment has another payload from now on.
+    /// Changes the payload of a full segment; the window keeps its segments.
     pub fn set_mss(&mut self, mss: Bytes) {
         self.mss = mss.max(Bytes::new(1));
     }
@@ -83,8 +83,8 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// One segment more for each that was delivered, up to the threshold. Returns the segments that are left for
-    /// congestion avoidance (Linux `tcp_slow_start`).
+    /// Adds a segment for each delivered one, up to the threshold. Returns the delivered segments that are left for congestion
+    /// avoidance (Linux `tcp_slow_start`).
     pub fn slow_start(&mut self, delivered: u32) -> u32 {
         let cwnd = self.cwnd.saturating_add(delivered).min(self.ssthresh).max(self.cwnd);
         let left = delivered - (cwnd - self.cwnd);
@@ -92,10 +92,10 @@ impl Window {
         left
     }
 
-    /// One segment more for each `count` that were delivered (Linux `tcp_cong_avoid_ai`).
+    /// Adds a segment for each `count` delivered ones (Linux `tcp_cong_avoid_ai`).
     pub fn additive_increase(&mut self, count: u32, delivered: u32) {
         let count = count.max(1);
-        // Credit that was earned under a larger `count` buys one segment, not several.
+        // Credit from a larger `count` adds one segment, not several.
         if self.cwnd_cnt >= count {
             self.cwnd_cnt = 0;
             self.cwnd = self.cwnd.saturating_add(1);
@@ -107,8 +107,8 @@ impl Window {
         }
     }
 
-    /// Reno's growth: slow start up to the threshold, with what is left one segment more each window. Nothing where the window
-    /// was not the limit (Linux `tcp_reno_cong_avoid`).
+    /// Grows as Reno does: slow start up to the threshold, then a segment each window. No growth if the window did not limit sending
+    /// (Linux `tcp_reno_cong_avoid`).
     #[inline]
     pub(crate) fn reno(&mut self, ack: &Ack) {
         if ack.cwnd_limited {
@@ -116,7 +116,7 @@ impl Window {
         }
     }
 
-    /// The same for so many segments, where the window was the limit.
+    /// Grows as Reno does for `delivered` segments, in a connection whose window limits sending.
     pub(crate) fn reno_by(&mut self, mut delivered: u32) {
         if self.in_slow_start() {
             delivered = self.slow_start(delivered);
@@ -131,8 +131,8 @@ impl Window {
         (self.cwnd / 2).max(2)
     }
 
-    /// Comes down to `ssthresh`. A reduction for an ECN echo cannot be undone, since the mark was real, nor one of its own
-    /// (Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_init_cwnd_reduction`).
+    /// Reduces the window to `ssthresh`. Only a reduction for a loss can be undone: a mark is never spurious, nor is a reduction that
+    /// the controller or the local queue caused (Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_init_cwnd_reduction`).
     pub fn reduce(&mut self, ssthresh: u32, congestion: &Congestion) {
         self.prior = match congestion.signal {
             Signal::Loss => Some(self.now_as_prior()),
@@ -144,13 +144,13 @@ impl Window {
         self.reducing = true;
     }
 
-    /// The reduction is over (Linux `tcp_end_cwnd_reduction`).
+    /// Ends the reduction (Linux `tcp_end_cwnd_reduction`).
     pub fn end_reduction(&mut self) {
         self.reducing = false;
     }
 
-    /// Collapses to what is in flight and one segment more. `ssthresh` is the new threshold where the timeout is
-    /// answered with a reduction (Linux `tcp_enter_loss`).
+    /// Collapses to the segments in flight plus one. `ssthresh` is the new threshold; `None` if the timeout causes no reduction (Linux
+    /// `tcp_enter_loss`).
     pub fn collapse(&mut self, ssthresh: Option<u32>, timeout: &Timeout) {
         if let Some(ssthresh) = ssthresh {
             self.prior = Some(self.now_as_prior());
@@ -162,8 +162,8 @@ impl Window {
         self.reducing = false;
     }
 
-    /// Brings back the window before the last reduction, unless it has grown past it
-    /// (Linux `tcp_undo_cwnd_reduction`, `tcp_reno_undo_cwnd`).
+    /// Restores the window before the last reduction, unless it has grown larger (Linux `tcp_undo_cwnd_reduction`,
+    /// `tcp_reno_undo_cwnd`).
     pub fn undo(&mut self) {
         if let Some(prior) = self.prior.take() {
             self.cwnd = self.cwnd.max(prior.cwnd);
@@ -181,8 +181,8 @@ impl Window {
         }
     }
 
-    /// Halves for each timeout of idleness after the first moment, down to the initial window, and remembers three
-    /// quarters of what it was (Linux `tcp_cwnd_restart`).
+    /// Halves the window for each further retransmission timeout of idle time, down to the initial window, and keeps three quarters
+    /// of the old one as threshold (Linux `tcp_cwnd_restart`).
     fn after_idle(&mut self, idle: Span, rto: Span, initial_window: u32) {
         self.ssthresh = self.remembered_threshold();
         let floor = initial_window.clamp(1, self.cwnd);
@@ -193,7 +193,7 @@ impl Window {
         }
     }
 
-    /// Comes half-way down to what was used (Linux `tcp_cwnd_application_limited`).
+    /// Reduces the window half-way to the used part (Linux `tcp_cwnd_application_limited`).
     fn unused(&mut self, used: u32, initial_window: u32) {
         let used = used.max(initial_window);
         if used < self.cwnd {
@@ -202,7 +202,7 @@ impl Window {
         }
     }
 
-    /// The threshold, or three quarters of the window where that is more (Linux `tcp_current_ssthresh`).
+    /// The threshold, or three quarters of the window if that is more (Linux `tcp_current_ssthresh`).
     pub(crate) fn remembered_threshold(&self) -> u32 {
         if self.reducing { self.ssthresh } else { self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4) }
     }
@@ -237,7 +237,7 @@ mod tests {
         let mut window = window_of(10);
         window.additive_increase(10, 25);
         assert_eq!((window.cwnd, window.cwnd_cnt), (12, 5));
-        // Five segments of credit buy only one more under a count of two, whatever they would have bought.
+        // Five segments of credit add only one segment under a count of two.
         window.additive_increase(2, 1);
         assert_eq!((window.cwnd, window.cwnd_cnt), (13, 1));
     }
@@ -268,7 +268,7 @@ mod tests {
         let mut window = Window { ssthresh: 5, ..window_of(100) };
         window.restart(&unused(20));
         assert_eq!((window.cwnd, window.ssthresh), (60, 75));
-        // Less than an initial window counts as one.
+        // Less than an initial window counts as an initial window.
         window.restart(&unused(1));
         assert_eq!((window.cwnd, window.ssthresh), (35, 75));
         window.restart(&unused(40));
@@ -284,7 +284,7 @@ mod tests {
         // A second timeout of the same flight keeps the threshold.
         window.collapse(None, &timeout(ms(1)));
         assert_eq!((window.cwnd, window.ssthresh), (1, 20));
-        // Undo brings back what was before the first.
+        // Undo restores the window before the first timeout.
         window.undo();
         assert_eq!((window.cwnd, window.ssthresh), (40, NO_THRESHOLD));
     }
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (20, 20));
         window.undo();
         assert_eq!((window.cwnd, window.ssthresh), (40, 30));
-        // Once only.
+        // An undo works once only.
         window.cwnd = 5;
         window.undo();
         assert_eq!(window.cwnd, 5);

@@ -1,19 +1,19 @@
-//! What loss-based controllers have in common: a [`Window`] that comes down at a loss, comes back if that was a mistake,
-//! collapses at a timeout and decays when it is not used. Each of them adds how it grows and how far it comes down.
+//! The common part of loss-based controllers: a [`Window`] that is reduced at a loss, restored if the reduction was spurious,
+//! collapses at a timeout and decays when it is not used. Each controller adds its growth and the size of its reductions.
 
 use crate::{Ack, Congestion, Controller, Delivered, Feedback, Random, Restart, Signal, Timeout, Window};
 use weir_base::{Bytes, Time};
 
-/// A controller around a [`Window`]. Its hooks have the names and arguments of [`Controller`]'s; the window has already moved
-/// when they are called.
+/// A controller with a [`Window`]. Its hooks have the names and arguments of [`Controller`]'s; each says whether the window changes
+/// before or after it.
 pub(crate) trait Windowed: Send {
-    /// Its window.
+    /// The controller's window.
     fn base(&self) -> &Window;
-    /// Its window.
+    /// The controller's window.
     fn base_mut(&mut self) -> &mut Window;
 
-    /// The threshold in segments to come down to when congestion is answered (Linux `ssthresh`). Also called at a timeout, as for
-    /// a loss.
+    /// The threshold in segments after congestion, to which the window is reduced (Linux `ssthresh`). Also called at a timeout, with
+    /// a loss as the signal.
     fn ssthresh(&mut self, signal: Signal, now: Time) -> u32;
 
     /// [`Controller::on_ack`]: the window may grow (Linux `cong_avoid`).
@@ -34,7 +34,7 @@ pub(crate) trait Windowed: Send {
     fn wants_reduction(&self) -> bool {
         false
     }
-    /// [`Controller::on_enter_recovery`], after the window has come down.
+    /// [`Controller::on_enter_recovery`], after the window has been reduced.
     fn on_enter_recovery(&mut self, congestion: &Congestion) {
         let _ = congestion;
     }
@@ -66,11 +66,11 @@ pub(crate) trait Windowed: Send {
     fn feedback(&self) -> Feedback {
         Feedback::Classic
     }
-    /// [`Controller::set_mss`], after the window was told.
+    /// [`Controller::set_mss`], after the window's segment size has changed.
     fn set_mss(&mut self, mss: Bytes) {
         let _ = mss;
     }
-    /// [`Controller::state`], apart from the window.
+    /// [`Controller::state`], without the window.
     fn state(&self, report: &mut dyn FnMut(&'static str, f64));
 }
 

@@ -1,10 +1,10 @@
-//! Yield: gives way by more the faster the one-way delay rises, by most when the rise is another's doing, and steers to a target
-//! that is a share of the delays it has seen. Source: K. Ong, "Evaluation and Optimisation of Less-than-Best-Effort TCP
-//! Congestion Control Mechanisms" (Murdoch University, 2020), chapter 5 and appendix B; what neither gives (first values,
-//! averages, the answer to losses) is as its author's Linux module `tcp_yield` has it, in its integers: milliseconds, averages
+//! Yield: steers the one-way delay to a target that is a share of the range of delays, with cuts that are larger the faster the delay
+//! rises, and largest when cross-traffic causes the rise. Source: K. Ong, "Evaluation and Optimisation of Less-than-Best-Effort TCP
+//! Congestion Control Mechanisms" (Murdoch University, 2020), chapter 5 and appendix B. Details that neither gives (initial values,
+//! averages, the response to losses) are those of its author's Linux module `tcp_yield`, in its integers: milliseconds, averages
 //! stored as multiples.
 //!
-//! Text and listing of the thesis do not say the same; [`Reading`] chooses. Its figures were measured with the listing.
+//! The text and the listing of the thesis differ; [`Reading`] chooses. Its figures were measured with the listing.
 
 use crate::one_way_delay::OneWayDelay;
 use crate::ranges::within;
@@ -18,41 +18,41 @@ use weir_base::{Random, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The target as a share of the range of delays, in percent (0 to 100).
+    /// Target delay as a share of the range of delays, in percent (0 to 100).
     #[serde(deserialize_with = "beta")]
     #[schemars(range(max = 100))]
     pub beta: u32,
-    /// The smallest cut is the window divided by 2 to this power (0 to 31).
+    /// The smallest cut: the window divided by 2 to this power (0 to 31).
     #[serde(deserialize_with = "min_reduction")]
     #[schemars(range(max = 31))]
     pub min_reduction: u32,
-    /// The largest cut without cross-traffic, likewise (0 to 31).
+    /// The largest cut without cross-traffic: the window divided by 2 to this power (0 to 31).
     #[serde(deserialize_with = "max_reduction")]
     #[schemars(range(max = 31))]
     pub max_reduction: u32,
-    /// The largest cut with cross-traffic, likewise (0 to 31): 0 is all of the window but `min_cwnd`.
+    /// The largest cut with cross-traffic: the window divided by 2 to this power (0 to 31). 0 cuts the window to `min_cwnd`.
     #[serde(deserialize_with = "maxc_reduction")]
     #[schemars(range(max = 31))]
     pub maxc_reduction: u32,
-    /// A rise of delay this many times as steep as on average is another's doing.
+    /// A rise of the delay by more than this many times the average rise is attributed to cross-traffic.
     pub ct_thresh: i32,
-    /// A delay weighs 1 in 2 to this power in the average delay (0 to 16).
+    /// Weight of a sample in the average delay, as a power of 1/2 (0 to 16).
     #[serde(deserialize_with = "hist_factor")]
     #[schemars(range(max = 16))]
     pub hist_factor: u32,
-    /// A trend weighs 1 in this many in the average trend (1 to 65536).
+    /// Divisor of the weight of a sample in the average trend (1 to 65536).
     #[serde(deserialize_with = "trend_factor")]
     #[schemars(range(min = 1, max = 65536))]
     pub trend_factor: i32,
-    /// A delay this many milliseconds above the average is rising.
+    /// Milliseconds above the average from which on a delay counts as rising.
     pub increase_threshold: i32,
-    /// A delay this many milliseconds above the average, and so below it where negative, is falling.
+    /// Milliseconds relative to the average up to which a delay counts as falling; negative values are below the average.
     pub decrease_threshold: i32,
     /// The smallest window, in segments; 0 counts as 1.
     pub min_cwnd: u32,
-    /// What is followed where they differ: the prose and algorithms of the thesis (one decision each round trip, the largest delay
-    /// ever seen, the next cut held between its bounds), or its code (a decision at each acknowledgement, which clears the
-    /// extremes and the sign of cross-traffic), from which its figures are.
+    /// Which source is followed where they differ. The text and algorithms of the thesis: one decision each round trip, the largest
+    /// delay of the connection, the next cut within its bounds. The code, with which the figures were measured: a decision at each
+    /// acknowledgement, which resets the extremes and the sign of cross-traffic.
     pub reading: Reading,
 }
 
@@ -93,14 +93,14 @@ fn trend_factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Er
     within(deserializer, "trend_factor", 1..=65_536)
 }
 
-/// A cut by more than this power of two is none. The module's counter would wrap beyond 127.
+/// The largest power of two by which a cut divides the window. The module's counter would wrap above 127.
 const MAX_SHIFT: u32 = 31;
-/// The range of delays is stored times 8.
+/// The range of delays is stored times 2 to this power, 8.
 const RANGE_SHIFT: u32 = 3;
-/// What a connection's first cut would be without any trend (module: 3).
+/// The initial `reduction_factor` (module: 3).
 const FIRST_REDUCTION: u32 = 3;
 
-/// A connection under Yield. Delays are milliseconds above the first.
+/// A connection under Yield. Delays are in milliseconds, relative to the first.
 #[derive(Debug)]
 pub(crate) struct Yield {
     config: Config,
@@ -110,20 +110,21 @@ pub(crate) struct Yield {
     /// Extremes since the last decision.
     delay_min: u32,
     delay_max: u32,
-    /// The range of delays, times 8; 0 is none yet.
+    /// The range of delays, times 8; 0 before the first.
     delay_smin: u32,
     delay_smax: u32,
-    /// Average delay, times 2 to the power of `hist_factor`; 0 is none yet.
+    /// Average delay, times 2 to the power of `hist_factor`; 0 before the first.
     prev_delay: u32,
-    /// Average trend, times `trend_factor`; 0 is none yet.
+    /// Average trend, times `trend_factor`; 0 before the first.
     delay_trend: i32,
+    /// The next cut is the window divided by 2 to this power.
     reduction_factor: u32,
     cross_traffic: bool,
-    /// The next decision of [`Reading::Paper`] is due when this offset has been passed.
+    /// The next decision of [`Reading::Paper`] is due when an acknowledgement passes this offset.
     round_end: u64,
 }
 
-/// An average with a weight of 1 in 2 to the power of `shift`, times that power.
+/// The next value of an average with a weight of 1/2^`shift`, stored times 2^`shift`.
 fn average(sample: u32, stored: u32, shift: u32) -> u32 {
     match stored {
         0 => sample.wrapping_shl(shift),
@@ -131,7 +132,7 @@ fn average(sample: u32, stored: u32, shift: u32) -> u32 {
     }
 }
 
-/// An average with a weight of 1 in `factor`, times that.
+/// The next value of an average with a weight of 1/`factor`, stored times `factor`.
 fn average_trend(sample: i32, stored: i32, factor: i32) -> i32 {
     match stored {
         0 => sample.wrapping_mul(factor),
@@ -162,7 +163,7 @@ impl Yield {
         self.config.reading == Reading::Paper
     }
 
-    /// A delay arrives: the range, the trend and what it says of the next cut (appendix B.1.1).
+    /// Takes a delay: updates the range, the trend and the next cut (appendix B.1.1).
     fn observe(&mut self, delay: u32) {
         self.delay = delay;
         if self.by_paper() {
@@ -178,8 +179,8 @@ impl Yield {
         self.observe_trend();
     }
 
-    /// What is compared here are delays with multiples of delays, and a sample that lowers the one extreme never raises the
-    /// other; so the largest delay is learned only where decisions are rare: in slow start and while losses are repaired.
+    /// The listing compares delays with multiples of delays, and a sample that lowers the smallest delay never raises the largest. So
+    /// the largest delay is found only while decisions are rare: in slow start and in recovery.
     fn observe_range_as_listed(&mut self) {
         let delay = self.delay;
         if delay < self.delay_min {
@@ -220,7 +221,7 @@ impl Yield {
         self.delay_trend = average_trend(trend, self.delay_trend, config.trend_factor);
     }
 
-    /// The queuing delay now, and what it may be.
+    /// The current queuing delay and its target, in milliseconds.
     fn delay_and_target(&self) -> (i64, i64) {
         let queuing = match self.delay_smin {
             0 => 0,
@@ -228,13 +229,13 @@ impl Yield {
         };
         let range = match self.by_paper() {
             true => self.delay_smax.saturating_sub(self.delay_smin),
-            // While no largest delay is known this wraps, and the target is out of reach.
+            // Before the first largest delay this wraps, and the target is out of reach.
             false => self.delay_smax.wrapping_sub(self.delay_smin),
         };
         (queuing, i64::from(self.config.beta) * i64::from(range >> RANGE_SHIFT) / 100)
     }
 
-    /// The window is cut by what the trend said last, and the next cut is smaller.
+    /// Cuts the window by `reduction_factor`, and makes the next cut smaller.
     fn cut(&mut self) {
         self.window.cwnd -= self.window.cwnd >> self.reduction_factor;
         let most = if self.by_paper() { self.config.min_reduction } else { MAX_SHIFT };
@@ -251,7 +252,7 @@ impl Yield {
         self.cross_traffic = false;
     }
 
-    /// Appendix B.1.2: at each acknowledgement.
+    /// The decision of appendix B.1.2, at each acknowledgement.
     fn decide_as_listed(&mut self, ack: &Ack) {
         let mut delivered = ack.delivered_segments;
         if self.window.cwnd <= self.window.ssthresh {
@@ -272,7 +273,7 @@ impl Yield {
         self.forget_extremes();
     }
 
-    /// Algorithm 2: once each round trip.
+    /// The decision of algorithm 2, once each round trip.
     fn decide_by_the_text(&mut self, ack: &Ack) {
         if self.window.in_slow_start() && self.window.slow_start(ack.delivered_segments) == 0 {
             return;
@@ -308,7 +309,7 @@ impl crate::windowed::Windowed for Yield {
     }
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         if let Some(timestamps) = &ack.timestamps {
-            // A delay that is not above the first leaves the one before.
+            // A delay that is not above the first one is ignored; the last delay stays.
             let delay = self.owd.sample(timestamps);
             let delay = if delay > 0 { delay.min(MAX_DELAY) as u32 } else { self.delay };
             self.observe(delay);
@@ -333,7 +334,7 @@ impl crate::windowed::Windowed for Yield {
     }
 }
 
-/// Longer delays count as this, in milliseconds: what they are multiplied by must fit in 32 bits.
+/// Longer delays count as this, in milliseconds, so that their multiples fit in 32 bits.
 const MAX_DELAY: i64 = 1 << 15;
 
 #[cfg(test)]

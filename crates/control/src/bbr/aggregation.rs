@@ -1,6 +1,5 @@
-//! Acknowledgements that come in lumps: how many more segments were acknowledged than the rate explains, in the worst of the
-//! last five to ten rounds, may be in flight on top, so that sending goes on between lumps (Linux
-//! `bbr_update_ack_aggregation`).
+//! Aggregated acknowledgements: the largest excess of acknowledged segments over those that the rate explains, in the last five to
+//! ten rounds, is added to the window, so that sending continues between aggregates (Linux `bbr_update_ack_aggregation`).
 
 use super::RATE_SHIFT;
 use crate::Ack;
@@ -8,18 +7,18 @@ use weir_base::Time;
 
 /// Rounds of each of the two windows (Linux `bbr_extra_acked_win_rtts`).
 const WINDOW_ROUNDS: u32 = 5;
-/// An epoch that has seen so many segments is old (Linux `bbr_ack_epoch_acked_reset_thresh`).
+/// Number of acknowledged segments after which an epoch ends (Linux `bbr_ack_epoch_acked_reset_thresh`).
 const OLD_EPOCH: u32 = 1 << 20;
-/// What is added is at most what the rate carries in so many microseconds (Linux `bbr_extra_acked_max_us`).
+/// The addition is at most the data of the rate in this many microseconds (Linux `bbr_extra_acked_max_us`).
 const MOST_MICROS: u64 = 100_000;
 
 /// The state of the estimator.
 #[derive(Debug)]
 pub(super) struct Aggregation {
-    /// Since when acknowledgements have come faster than the rate, and how many segments they were.
+    /// Start of the epoch, in which acknowledgements have arrived faster than the rate, and the segments acknowledged in it.
     since: Time,
     acked: u32,
-    /// The most that came too much, in this window of rounds and in the one before.
+    /// Largest excess in segments, in this window of rounds and in the one before.
     most: [u32; 2],
     rounds: u32,
 }
@@ -29,23 +28,23 @@ impl Aggregation {
         Aggregation { since: now, acked: 0, most: [0; 2], rounds: 0 }
     }
 
-    /// A new epoch, as after idleness.
+    /// Begins a new epoch, as after an idle time.
     pub(super) fn restart(&mut self, now: Time) {
         (self.since, self.acked) = (now, 0);
     }
 
-    /// The most that came too much.
+    /// The largest excess in segments.
     pub(super) fn most(&self) -> u32 {
         self.most[0].max(self.most[1])
     }
 
-    /// What may be in flight on top at this rate (Linux `bbr_ack_aggregation_cwnd`).
+    /// The segments added to the window at this rate (Linux `bbr_ack_aggregation_cwnd`).
     pub(super) fn extra(&self, rate: u64) -> u32 {
         let most = rate.saturating_mul(MOST_MICROS) >> RATE_SHIFT;
         u64::from(self.most()).min(most) as u32
     }
 
-    /// Takes an acknowledgement that came with a rate sample.
+    /// Takes an acknowledgement with a rate sample.
     pub(super) fn update(&mut self, ack: &Ack, rate: u64, round_start: bool, cwnd: u32) {
         let delivered = ack.delivered_segments;
         if delivered == 0 {
@@ -60,7 +59,7 @@ impl Aggregation {
         }
         let micros = ack.now.since(self.since).as_micros();
         let mut expected = rate.saturating_mul(micros) >> RATE_SHIFT;
-        // Slower than the rate, or very old: a new epoch.
+        // Acknowledgements are no faster than the rate, or the epoch is old: a new epoch begins.
         if u64::from(self.acked) <= expected || self.acked.saturating_add(delivered) >= OLD_EPOCH {
             self.restart(ack.now);
             expected = 0;
@@ -83,11 +82,12 @@ mod tests {
     fn what_comes_faster_than_the_rate_counts() {
         let mut aggregation = Aggregation::new(ms(0));
         aggregation.update(&ack(ms(20), 10), RATE, false, 100);
-        // Twenty milliseconds explain the ten; the epoch begins with them. Two later ten more have come: two are explained.
+        // Twenty milliseconds explain ten segments, so the epoch begins with them. Ten more follow 2 ms later, of which two are
+        // explained.
         assert_eq!(aggregation.most(), 10);
         aggregation.update(&ack(ms(22), 10), RATE, false, 100);
         assert_eq!(aggregation.most(), 18);
-        // Never more than the window.
+        // The excess is at most the window.
         aggregation.update(&ack(ms(22), 50), RATE, false, 40);
         assert_eq!(aggregation.most(), 40);
     }

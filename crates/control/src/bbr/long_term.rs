@@ -1,30 +1,30 @@
-//! The long-term rate: two intervals of heavy loss with the same throughput tell of a token-bucket policer, and its rate is
-//! kept to for a while (Linux `bbr_lt_bw_sampling`; Flach et al., "An Internet-Wide Analysis of Traffic Policing", 2016).
+//! The long-term rate: two intervals of heavy loss with the same throughput indicate a token-bucket policer, and BBR uses its rate
+//! for some rounds (Linux `bbr_lt_bw_sampling`; Flach et al., "An Internet-Wide Analysis of Traffic Policing", 2016).
 
 use super::{GAIN_SHIFT, ONE, RATE_SHIFT, pacing_rate};
 use weir_base::Time;
 
-/// Rounds of the shortest interval (Linux `bbr_lt_intvl_min_rtts`); four times as many are too long.
+/// Rounds of the shortest interval (Linux `bbr_lt_intvl_min_rtts`), and of the longest.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// Loss, relative to what was delivered, that is heavy, in 1/256 (Linux `bbr_lt_loss_thresh`).
+/// Ratio of lost to delivered segments from which on loss is heavy, in 1/256 (Linux `bbr_lt_loss_thresh`).
 const HEAVY_LOSS: u64 = 50;
-/// Rates are the same when they differ by this part, or by 4 kbit/s in bytes each second (Linux `bbr_lt_bw_ratio`,
+/// Rates are equal if they differ by at most this part, or by at most 4 kbit/s, here in bytes per second (Linux `bbr_lt_bw_ratio`,
 /// `bbr_lt_bw_diff`).
 const SAME_PART: u64 = ONE / 8;
 const SAME_BYTES: u64 = 4_000 / 8;
-/// Rounds for which the long-term rate is kept to (Linux `bbr_lt_bw_max_rtts`).
+/// Rounds for which the long-term rate is used (Linux `bbr_lt_bw_max_rtts`).
 const KEPT_ROUNDS: u32 = 48;
 /// Milliseconds beyond which an interval in microseconds does not fit into 32 bits.
 const LONGEST_MILLIS: u64 = (u32::MAX / 1_000) as u64;
 
-/// How far the connection has come.
+/// Totals of the connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     /// Segments delivered, and segments ever marked lost.
     pub(super) delivered: u64,
     pub(super) lost: u64,
-    /// When the last one was delivered (Linux `delivered_mstamp`).
+    /// When the last segment was delivered (Linux `delivered_mstamp`).
     pub(super) delivered_at: Time,
 }
 
@@ -34,14 +34,14 @@ impl Progress {
     }
 }
 
-/// What a sample has changed.
+/// The result of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing.
+    /// No change.
     Unchanged,
-    /// There is a policer, and its rate is known.
+    /// A policer was detected; its rate is used from now on.
     Policed,
-    /// The policer's rate was kept to for long enough.
+    /// The policer's rate was used for `KEPT_ROUNDS` rounds, and no longer is.
     Expired,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Verdict {
 pub(super) struct LongTerm {
     sampling: bool,
     rounds: u32,
-    /// Rate of the last interval; 0 for none.
+    /// Rate of the last interval; 0 before the first.
     rate: u64,
     used: bool,
     begin: Progress,
@@ -61,12 +61,12 @@ impl LongTerm {
         LongTerm { sampling: false, rounds: 0, rate: 0, used: false, begin: *progress }
     }
 
-    /// The policer's rate, while it is kept to.
+    /// The policer's rate; `None` while it is not used.
     pub(super) fn rate(&self) -> Option<u64> {
         self.used.then_some(self.rate)
     }
 
-    /// Forgets everything (Linux `bbr_reset_lt_bw_sampling`).
+    /// Resets the estimator (Linux `bbr_reset_lt_bw_sampling`).
     pub(super) fn reset(&mut self, progress: &Progress) {
         *self = LongTerm::new(progress);
     }
@@ -76,7 +76,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// An acknowledgement, or a timeout. `cycling` says that the path is known and being probed.
+    /// Takes an acknowledgement or a timeout. `cycling` is true in ProbeBW.
     pub(super) fn sample(
         &mut self,
         progress: &Progress,
@@ -96,7 +96,7 @@ impl LongTerm {
             }
             return Verdict::Unchanged;
         }
-        // Tokens that were saved up would make the first interval too fast: it begins with a loss.
+        // An interval begins with a loss: tokens left in the bucket would make it too fast.
         if !self.sampling {
             if losses == 0 {
                 return Verdict::Unchanged;
@@ -116,7 +116,7 @@ impl LongTerm {
             self.reset(progress);
             return Verdict::Unchanged;
         }
-        // And it ends with one, when the tokens are used up again.
+        // It also ends with a loss, when the bucket is empty again.
         if losses == 0 { Verdict::Unchanged } else { self.end_interval(progress, mss) }
     }
 
@@ -159,7 +159,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// So many intervals of five rounds of 40 ms; in each round so many segments are delivered and so many lost.
+    /// An interval of five rounds of 40 ms for each element of `delivered`, the number of segments delivered in each round; `lost` are
+    /// lost in each round.
     fn intervals(long_term: &mut LongTerm, progress: &mut Progress, delivered: &[u64], lost: u64) -> Verdict {
         let mut verdict = Verdict::Unchanged;
         for &delivered in delivered {
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn two_lossy_intervals_of_the_same_rate_are_a_policer() {
         let (mut long_term, mut progress) = begin();
-        // 25 lost for each 100 delivered are more than 50/256; 100 segments each 40 ms are 0.0025 each microsecond.
+        // 25 lost for 100 delivered are more than 50/256; 100 segments each 40 ms are 0.0025 per microsecond.
         assert_eq!(intervals(&mut long_term, &mut progress, &[100, 100], 25), Verdict::Policed);
         assert_eq!(long_term.rate(), Some((100 << RATE_SHIFT) / 40_000));
     }
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(intervals(&mut long_term, &mut progress, &[100, 100, 100], 19), Verdict::Unchanged);
         assert_eq!(long_term.rate(), None);
         let (mut long_term, mut progress) = begin();
-        // A fifth more is not within an eighth.
+        // A quarter more is not within an eighth.
         assert_eq!(intervals(&mut long_term, &mut progress, &[100, 125], 40), Verdict::Unchanged);
         assert_eq!(long_term.rate(), None);
     }

@@ -1,5 +1,5 @@
-//! The modes of BBR and what leads from one to the next: Startup until the path is full, Drain until the queue is gone, then
-//! ProbeBW, and ProbeRTT from any of them when the smallest RTT was not seen for ten seconds.
+//! The modes of BBR and their transitions: Startup until the pipe is full, Drain until the queue is empty, then ProbeBW; ProbeRTT
+//! from any of them when the smallest RTT has not been measured again for ten seconds.
 
 use super::{Bbr, GAIN_SHIFT, MIN_WINDOW, ONE};
 use crate::Ack;
@@ -7,29 +7,29 @@ use crate::jiffies::{HZ, ticks};
 
 /// Pacing gains of the phases of a cycle (Linux `bbr_pacing_gain`).
 pub(super) const CYCLE: [u64; 8] = [ONE * 5 / 4, ONE * 3 / 4, ONE, ONE, ONE, ONE, ONE, ONE];
-/// Ticks over which the smallest RTT counts (Linux `bbr_min_rtt_win_sec`).
+/// Length of the filter of the smallest RTT, in ticks (Linux `bbr_min_rtt_win_sec`).
 const MIN_RTT_TICKS: u64 = 10 * HZ;
-/// Ticks for which little is in flight to see the RTT without a queue (Linux `bbr_probe_rtt_mode_ms`).
+/// Ticks for which ProbeRTT keeps the flight small (Linux `bbr_probe_rtt_mode_ms`).
 const PROBE_RTT_TICKS: u64 = HZ / 5;
-/// Growth of the rate below which a round counts as full, and rounds of it that say that the path is (Linux
+/// Growth of the rate below which a round indicates a full pipe, and number of such rounds until the pipe counts as full (Linux
 /// `bbr_full_bw_thresh`, `bbr_full_bw_cnt`).
 const FULL_GROWTH: u64 = ONE * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
 
-/// What it is doing (Linux `enum bbr_mode`).
+/// The mode of BBR (Linux `enum bbr_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// The rate doubles each round.
     Startup,
-    /// The queue that this has made drains.
+    /// The queue of Startup drains.
     Drain,
-    /// The rate cycles around the model's.
+    /// The pacing rate cycles around the model's rate.
     ProbeBw,
-    /// Little is in flight, so that the RTT without a queue is seen.
+    /// The flight is small, so that the RTT without a queue can be measured.
     ProbeRtt,
 }
 
-/// Whether the path is full (Linux `bbr_check_full_bw_reached`).
+/// Whether the pipe is full (Linux `bbr_check_full_bw_reached`).
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
     pub(super) reached: bool,
@@ -38,7 +38,7 @@ pub(super) struct FullPipe {
 }
 
 impl Bbr {
-    /// Begins a cycle in a phase that is not the second (Linux `bbr_reset_probe_bw_mode`).
+    /// Begins a cycle in the drawn phase, any but the second (Linux `bbr_reset_probe_bw_mode`).
     pub(super) fn begin_cycling(&mut self) {
         self.mode = Mode::ProbeBw;
         self.cycle_phase = CYCLE.len() - 1 - self.drawn.take().unwrap_or(0) as usize;
@@ -57,8 +57,8 @@ impl Bbr {
         }
     }
 
-    /// A phase lasts an RTT; probing lasts until what it wanted is in flight, draining ends when what was too much has gone
-    /// (Linux `bbr_is_next_cycle_phase`).
+    /// Whether the phase is over: a phase lasts an RTT, but the probing one until the flight has reached its target or there is a
+    /// loss, and the draining one ends as soon as the flight is at most the BDP (Linux `bbr_is_next_cycle_phase`).
     fn phase_is_over(&self, ack: &Ack) -> bool {
         let lasted = self.progress.delivered_at.since(self.cycle_at).as_micros();
         let full_length = self.min_rtt.is_some_and(|min_rtt| lasted > min_rtt);
@@ -101,7 +101,7 @@ impl Bbr {
         }
     }
 
-    /// The smallest RTT, and ProbeRTT when it was not seen for long (Linux `bbr_update_min_rtt`).
+    /// Updates the smallest RTT, and enters ProbeRTT when it has expired (Linux `bbr_update_min_rtt`).
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         let now = ticks(ack.now);
         let expired = now > self.min_rtt_at + MIN_RTT_TICKS;
@@ -126,7 +126,7 @@ impl Bbr {
         }
     }
 
-    /// ProbeRTT lasts 200 ms and a round from when little is in flight.
+    /// Handles ProbeRTT, which lasts 200 ms and a round from the time at which the flight is small.
     fn dip(&mut self, ack: &Ack, now: u64) {
         if self.probe_rtt_end.is_some() {
             self.probe_rtt_round |= self.round_start;

@@ -1,4 +1,4 @@
-//! BBR against values worked out by hand from the kernel's integers, and on an ideal path.
+//! BBR against values computed by hand from the kernel's integers, and on an ideal path.
 
 use super::*;
 use crate::testing::{Link, MSS, Path, ack, ack_with_rtt, loss, ms, start, state_of, timeout};
@@ -9,7 +9,7 @@ const SLOW: u64 = (1 << RATE_SHIFT) / 1_000;
 fn bbr() -> Bbr {
     Bbr::new(&Config {}, &start())
 }
-/// One that knows its path: 100 segments, 100 ms at a segment each millisecond.
+/// A connection with a complete model: 100 ms and a segment each millisecond, a BDP of 100 segments.
 fn settled() -> Bbr {
     let mut bbr = bbr();
     bbr.rate.update(Span::from_nanos(RATE_ROUNDS), Time::ZERO, SLOW + 1);
@@ -20,7 +20,8 @@ fn settled() -> Bbr {
     bbr.update_gains();
     bbr
 }
-/// A sample of so many segments in so many milliseconds, of data sent when `prior` had been delivered.
+/// An acknowledgement with a rate sample of `delivered` segments in `millis` milliseconds, of data sent when `prior` segments had
+/// been delivered.
 fn sampled(now: u64, delivered: u32, millis: u64, prior: u64) -> Ack {
     let interval = Span::from_millis(millis);
     let rate = RateSample { delivered, interval, prior_delivered: prior, losses: 0, app_limited: false };
@@ -46,7 +47,7 @@ fn the_first_rate_is_the_initial_window_each_round_trip_times_the_high_gain() {
     // 10 segments each 1 ms, the nominal RTT: 10 MB/s * 739 / 256 * 0.99.
     let rate = bbr().pacing_rate;
     assert!((28_570_000..28_580_000).contains(&rate), "{rate}");
-    // With 40 ms from the handshake a fortieth of that.
+    // With an RTT of 40 ms from the handshake, a fortieth of that.
     let known = Bbr::new(&Config {}, &Start { rtt: Some(Span::from_millis(40)), ..start() });
     assert!((714_000..715_000).contains(&known.pacing_rate), "{}", known.pacing_rate);
     assert_eq!(known.min_rtt, Some(40_000));
@@ -65,10 +66,10 @@ fn the_first_rtt_sample_corrects_the_first_rate_but_a_lower_rate_later_does_not(
 #[test]
 fn a_bdp_is_rounded_up_and_gets_room_for_trains() {
     let mut bbr = settled();
-    // 100.0 segments, a little more by SLOW + 1.
+    // 100.0 segments, and a fraction more from SLOW + 1.
     assert_eq!(bbr.bdp(SLOW + 1, ONE), 101);
     assert_eq!(bbr.bdp(SLOW + 1, 2 * ONE), 201);
-    // Three trains of two segments, made even; two more while the cycle probes.
+    // Plus three trains of two segments, rounded up to an even number; two more in the probing phase.
     bbr.train = 2;
     bbr.cycle_phase = 1;
     assert_eq!((bbr.with_trains(100), bbr.with_trains(101)), (106, 108));
@@ -126,7 +127,7 @@ fn a_rate_counts_for_ten_rounds_and_what_the_application_held_down_not_at_all() 
     };
     bbr.on_ack(&limited(sampled(1300, 40, 100, 20_010)), &mut random);
     assert_eq!(bbr.largest_rate(), (50 << RATE_SHIFT) / 100_000);
-    // A faster one counts all the same.
+    // A faster sample counts although the application limited it.
     bbr.on_ack(&limited(sampled(1400, 60, 100, 20_020)), &mut random);
     assert_eq!(bbr.largest_rate(), (60 << RATE_SHIFT) / 100_000);
 }
@@ -151,13 +152,13 @@ fn recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
     let recovery = Ack { phase: Phase::Recovery, in_flight, lost_segments: 3, ..ack(ms(1), 2) };
     bbr.on_ack(&recovery, &mut random);
     assert_eq!((bbr.cwnd, bbr.prior_cwnd), (52, 200));
-    // What is in flight and what was delivered, never less.
+    // The window is the flight plus the delivered segments, or the old window if that is larger.
     bbr.on_ack(
         &Ack { in_flight: Bytes::new(60 * MSS.get()), lost_segments: 0, ..recovery.clone() },
         &mut random,
     );
     assert_eq!(bbr.cwnd, 62);
-    // The next round grows by what is delivered; losses come off.
+    // In the next round the window grows by the delivered segments and shrinks by the lost ones.
     bbr.packet_conservation = false;
     bbr.on_ack(&Ack { lost_segments: 4, ..recovery.clone() }, &mut random);
     assert_eq!(bbr.cwnd, 62 - 4 + 2);
@@ -187,7 +188,7 @@ fn after_ten_seconds_four_segments_are_in_flight_for_200_ms_and_a_round() {
     bbr.on_ack(&late(10_004, 100), &mut random);
     assert_eq!((bbr.mode, bbr.cwnd, bbr.holds_back()), (Mode::ProbeRtt, 4, true));
     assert_eq!(bbr.probe_rtt_end, None);
-    // The 200 ms count from when no more than four are in flight.
+    // The 200 ms count from the time at which at most four segments are in flight.
     bbr.on_ack(&late(10_100, 4), &mut random);
     assert_eq!(bbr.probe_rtt_end, Some(10_100 / 4 + 50));
     bbr.on_ack(&late(10_304, 4), &mut random);
@@ -204,7 +205,7 @@ fn idleness_ends_no_round_and_no_rate() {
     let mut bbr = settled();
     bbr.pacing_gain = CYCLE[0];
     bbr.on_restart(&Restart::Transmit { now: ms(5_000), idle: Span::from_secs(1), app_limited: true });
-    // It begins at the model's rate, whatever the phase.
+    // Sending resumes at the model's rate, whatever the phase.
     assert_eq!(bbr.pacing_rate, pacing_rate(SLOW + 1, MSS.get(), ONE));
     assert!(bbr.idle_restart);
 }
@@ -225,7 +226,7 @@ fn on_a_clean_path_it_finds_rate_and_rtt_and_keeps_two_bdp_at_most() {
     assert!((40.0..40.9).contains(&state(&path, "rtt_min_ms")));
     let before = path.delivered;
     let windows = path.trace(Span::from_millis(10), 700);
-    // Two BDP of 40.4 ms are 202 segments; three trains of two and the probing phase add eight, aggregation a few.
+    // Two BDP of 40.4 ms are 202 segments; three trains of two and the probing phase add eight, aggregation adds a few.
     assert!(windows.iter().all(|&window| (200..=216).contains(&window)), "{windows:?}");
     assert!(path.delivered - before >= 17_300, "{}", path.delivered - before);
     assert_eq!(path.drops, 0);

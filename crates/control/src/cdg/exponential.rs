@@ -1,14 +1,14 @@
 //! The exponential function of negative numbers, in the integers of Linux 6.18 `net/ipv4/tcp_cdg.c` (`nexp_u32`).
 
-/// `exp(-x) * 2^16 - 1` for x = 0.000256, and each further one for twice the one before.
+/// `exp(-x) * 2^16 - 1` for x = 0.000256 and, element by element, twice the x before.
 const FACTORS: [u16; 16] = [
     65_518, 65_501, 65_468, 65_401, 65_267, 65_001, 64_470, 63_422, 61_378, 57_484, 50_423, 38_795, 22_965,
     8_047, 987, 14,
 ];
-/// Bits of the argument below the first factor: they count linearly.
+/// Number of bits of the argument below the first factor, which count linearly.
 const LINEAR_BITS: u32 = 8;
 
-/// `exp(-x)` of x in millionths, in parts of `u32::MAX`; 0 from 2^24 millionths on.
+/// `exp(-x)` for x in millionths, times `u32::MAX`; 0 from 2^24 millionths on.
 pub(super) fn negative_exponential(millionths: u32) -> u32 {
     let high = millionths >> LINEAR_BITS;
     if high >> FACTORS.len() != 0 {

@@ -1,11 +1,11 @@
-//! How the smallest and the largest RTT of a round differ from those of the round before, summed over the last rounds. Source:
-//! Linux 6.18 `net/ipv4/tcp_cdg.c` (`tcp_cdg_acked`, `tcp_cdg_grad`), in microseconds.
+//! Delay gradients: the differences of the smallest and of the largest RTT between successive rounds, summed over the last rounds.
+//! Source: Linux 6.18 `net/ipv4/tcp_cdg.c` (`tcp_cdg_acked`, `tcp_cdg_grad`), in microseconds.
 
 use crate::Delivered;
 
-/// A fall of the summed gradients by this much shows that a back-off had an effect, in microseconds.
+/// A fall of the summed gradients by this many microseconds shows that a back-off had an effect.
 const EFFECTUAL: i64 = 32;
-/// How sure of delayed acknowledgements one can be.
+/// Largest value of `delayed`, the count of acknowledgements that suggest delayed ones.
 const MOST_DELAYED: u32 = 5;
 
 /// A pair for the smallest and the largest RTT.
@@ -15,12 +15,12 @@ struct Pair {
     max: i64,
 }
 
-/// What the rounds so far tell, in microseconds over the window of gradients.
+/// The gradients summed over the last rounds, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trend {
-    /// The sum for the smallest RTTs, where that is a rise, or for the largest.
+    /// The sum for the smallest RTTs if that is positive, or else for the largest, extrapolated to the whole window.
     pub(super) gradient: i64,
-    /// The sums themselves, over the rounds that there were.
+    /// The sums for the smallest and for the largest RTTs, over the rounds so far.
     pub(super) min: i64,
     pub(super) max: i64,
 }
@@ -35,10 +35,10 @@ impl Trend {
 /// The gradients of a connection.
 #[derive(Debug)]
 pub(super) struct Gradients {
-    /// RTTs of the round under way and of the round before; none where both are 0.
+    /// RTTs of the current round, 0 before the first; and of the round before, `None` without samples.
     round: Pair,
     before: Option<Pair>,
-    /// How many of the last acknowledgements of two segments and more have not been followed by one of a single segment.
+    /// Recent acknowledgements of two or more segments that have not been followed by one of a single segment.
     delayed: u32,
     /// The last gradients, the oldest at `oldest`.
     last: Vec<Pair>,
@@ -49,7 +49,7 @@ pub(super) struct Gradients {
 }
 
 impl Gradients {
-    /// Over so many rounds, a power of two.
+    /// Gradients summed over `window` rounds, a power of two.
     pub(super) fn new(window: u32) -> Gradients {
         Gradients {
             round: Pair::default(),
@@ -63,8 +63,8 @@ impl Gradients {
         }
     }
 
-    /// Takes the RTT of an acknowledgement. A single segment that is acknowledged after pairs were has waited for the receiver's
-    /// timer: its RTT counts only where it is smaller than one that is known (Hayes, CAIA technical report 100219A).
+    /// Takes the RTT of an acknowledgement. A single segment that is acknowledged after pairs has waited for the receiver's delayed-ACK
+    /// timer: its RTT can only lower the round's smallest one (Hayes, CAIA technical report 100219A).
     pub(super) fn sample(&mut self, delivered: &Delivered) {
         let Some(rtt) = delivered.rtt.map(|sample| sample.rtt.as_micros() as i64).filter(|&rtt| rtt > 0)
         else {
@@ -88,7 +88,7 @@ impl Gradients {
     pub(super) fn has_samples(&self) -> bool {
         self.round.max != 0
     }
-    /// Its smallest, in microseconds; 0 before any.
+    /// The round's smallest RTT in microseconds; 0 before the first.
     pub(super) fn round_min(&self) -> i64 {
         self.round.min
     }
@@ -97,7 +97,7 @@ impl Gradients {
         self.gradient
     }
 
-    /// The round is over. What it tells, where there was a round before it.
+    /// Ends the round and returns the trend; `None` if there was no round before it.
     pub(super) fn end_round(&mut self) -> Option<Trend> {
         let round = std::mem::take(&mut self.round);
         let before = self.before.replace(round)?;
@@ -108,12 +108,12 @@ impl Gradients {
         self.oldest = (self.oldest + 1) % self.last.len();
         self.filled |= self.oldest == 0;
         let sum = if self.sum.min > 0 { self.sum.min } else { self.sum.max };
-        // Rounds that have not been are taken to be as those that have.
+        // The rounds still missing are assumed to be like those so far.
         self.gradient = if self.filled { sum } else { sum * self.last.len() as i64 / self.oldest as i64 };
         Some(Trend { gradient: self.gradient, min: self.sum.min, max: self.sum.max })
     }
 
-    /// The round is over and makes no gradient; the next is compared with it.
+    /// Ends the round without a gradient; the next round is compared with it.
     pub(super) fn skip_round(&mut self) {
         let round = std::mem::take(&mut self.round);
         self.before = (round.max != 0).then_some(round);
@@ -131,7 +131,7 @@ mod tests {
         let rtt = Some(RttSample { rtt: Span::from_micros(rtt), delayed: false });
         gradients.sample(&Delivered { rtt, ..delivered(ms(0), segments) });
     }
-    /// A round between two RTTs.
+    /// A round with these two RTTs.
     fn round(gradients: &mut Gradients, min: u64, max: u64) -> Option<Trend> {
         sample(gradients, 2, min);
         sample(gradients, 2, max);
@@ -142,12 +142,12 @@ mod tests {
     fn a_rise_is_taken_to_go_on_until_the_window_is_filled() {
         let mut gradients = Gradients::new(4);
         assert!(round(&mut gradients, 40_000, 50_000).is_none());
-        // 100 us a round are 400 over four rounds, whatever is known of them.
+        // 100 us a round are 400 over four rounds, also before four rounds have passed.
         for (n, expected) in [(1, 400), (2, 400), (3, 400), (4, 400), (5, 400)] {
             let trend = round(&mut gradients, 40_000 + n * 100, 50_000).unwrap();
             assert_eq!((trend.gradient, trend.max), (expected, 0), "round {n}");
         }
-        // The oldest of four rises leaves as none comes.
+        // The oldest of four rises leaves the window, and no new one enters it.
         assert_eq!(round(&mut gradients, 40_500, 50_000).unwrap().gradient, 300);
     }
 
@@ -173,7 +173,7 @@ mod tests {
         sample(&mut gradients, 2, 40_000);
         sample(&mut gradients, 1, 80_000);
         assert_eq!((gradients.round.min, gradients.round.max), (40_000, 40_000));
-        // The next one alone follows no pair.
+        // The next single segment follows no pair.
         sample(&mut gradients, 1, 60_000);
         assert_eq!((gradients.round.min, gradients.round.max), (40_000, 60_000));
         sample(&mut gradients, 2, 50_000);

@@ -1,24 +1,24 @@
-//! HyStart as CDG has it (Linux 6.18 `net/ipv4/tcp_cdg.c`, `tcp_cdg_hystart_update`): in windows of any size, with a train of
-//! acknowledgements up to 3 ms apart that begins anew where the application limits sending, and without an upper bound to the
-//! growth of the delay. Microseconds.
+//! HyStart of CDG (Linux 6.18 `net/ipv4/tcp_cdg.c`, `tcp_cdg_hystart_update`): for windows of any size, with trains of
+//! acknowledgements less than 3 ms apart that restart when the application limits sending, and without an upper bound of the delay
+//! growth that ends slow start. Times are in microseconds.
 
 use crate::Ack;
 use crate::hystart::Detect;
 use weir_base::Time;
 
-/// Acknowledgements of one train are less than this apart.
+/// Acknowledgements of a train are less than this apart.
 const TRAIN_GAP: u64 = 3_000;
-/// The shortest train, and the least delay, that end slow start.
+/// The shortest train, and the smallest delay, that end slow start.
 const LEAST: u64 = 125;
-/// RTT samples before a round's delay is judged.
+/// Number of RTT samples before a round's delay counts.
 const MIN_SAMPLES: u32 = 8;
 
 #[derive(Debug)]
 pub(super) struct HyStart {
     detect: Detect,
-    /// Smallest RTT seen; 0 before any.
+    /// Smallest RTT; 0 before the first.
     delay_min: u64,
-    /// When the train began, and its newest acknowledgement.
+    /// The times of the train's first and newest acknowledgement; `None` before the round's first.
     train: Option<(u64, u64)>,
     samples: u32,
 }
@@ -28,13 +28,13 @@ impl HyStart {
         HyStart { detect, delay_min: 0, train: None, samples: 0 }
     }
 
-    /// The next round begins.
+    /// Begins the next round.
     pub(super) fn begin_round(&mut self) {
         self.train = None;
         self.samples = 0;
     }
 
-    /// Whether slow start is to end; `round_min` is the smallest RTT of the round, 0 before any.
+    /// Whether slow start ends here; `round_min` is the smallest RTT of the round, 0 before the first.
     pub(super) fn found(&mut self, ack: &Ack, round_min: i64) -> bool {
         let round_min = u64::try_from(round_min).unwrap_or(0);
         self.delay_min = match (self.delay_min, round_min) {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::testing::{ack, ms};
 
-    /// The acknowledgement, of one each so many milliseconds, at which slow start ends; the round's smallest RTT is given.
+    /// The number of the acknowledgement, one each `gap` milliseconds, at which slow start ends.
     fn found_at(detect: Detect, gap: u64, round_min: i64) -> Option<u64> {
         let mut hystart = HyStart::new(detect);
         hystart.delay_min = 40_000;

@@ -3,14 +3,14 @@ use crate::testing::{Link, Path, ack, delivered, loss, ms, start, state_of};
 use crate::{Congestion, Controller, RttSample};
 use weir_base::{Rate, Span};
 
-/// Beyond slow start, at a window.
+/// A connection after slow start with this window.
 fn cdg(config: Config, cwnd: u32) -> (Cdg, Random) {
     let mut cdg = Cdg::new(&config, &start());
     (cdg.window.cwnd, cdg.window.ssthresh, cdg.shadow) = (cwnd, cwnd, cwnd);
     (cdg, Random::stream(1, "cdg"))
 }
 
-/// A round of one acknowledgement, which tells an RTT in microseconds.
+/// A round of one acknowledgement with an RTT in microseconds.
 fn round(cdg: &mut Cdg, random: &mut Random, rtt: u64) {
     let (acknowledged, next_sequence) = (cdg.round_end + 1, cdg.round_end + 1_000);
     let rtt = Some(RttSample { rtt: Span::from_micros(rtt), delayed: false });
@@ -18,7 +18,7 @@ fn round(cdg: &mut Cdg, random: &mut Random, rtt: u64) {
     cdg.on_ack(&Ack { acknowledged, next_sequence, ..ack(ms(0), 1) }, random);
 }
 
-/// The transport begins the reduction that was asked for, and it ends.
+/// Begins the reduction that the controller requested, and ends it.
 fn come_down(cdg: &mut Cdg) {
     assert!(cdg.wants_reduction());
     cdg.on_enter_recovery(&Congestion { signal: Signal::Own, ..loss(ms(0)) });
@@ -30,7 +30,7 @@ fn a_steep_rise_takes_three_tenths_of_the_window_and_the_shadow_remembers_it() {
     let (mut cdg, mut random) = cdg(Config::default(), 100);
     round(&mut cdg, &mut random, 50_000);
     assert!(!cdg.wants_reduction());
-    // 50 ms more in a round, taken eight times: certain to one in 10^7.
+    // 50 ms more in a round, extrapolated to eight: the probability of no back-off is below 10^-7.
     round(&mut cdg, &mut random, 100_000);
     come_down(&mut cdg);
     // 100 * 724 / 1024.
@@ -64,7 +64,7 @@ fn a_rise_is_answered_as_likely_as_the_exponential_says() {
 #[test]
 fn after_five_back_offs_without_effect_no_more_follow_until_the_delay_falls() {
     let (mut cdg, mut random) = cdg(Config::default(), 1_000);
-    // Each round's rise is as good as certain to be answered.
+    // Each rise is almost certain to cause a back-off.
     let mut rtt = 50_000;
     let mut rise = |cdg: &mut Cdg, random: &mut Random| {
         for _ in 0..2 {
@@ -79,7 +79,7 @@ fn after_five_back_offs_without_effect_no_more_follow_until_the_delay_falls() {
     }
     let highest = rise(&mut cdg, &mut random);
     assert!(!cdg.wants_reduction());
-    // Rounds of a reduction are skipped, so this is what the sums have: they fall by 32 us once all rises have left them.
+    // The sums do not include the rounds of reductions. They fall by 32 us once all rises have left the window.
     for _ in 0..9 {
         round(&mut cdg, &mut random, highest);
     }
@@ -92,12 +92,12 @@ fn a_loss_halves_but_not_below_half_of_the_shadow() {
     let (mut first, _) = cdg(Config::default(), 100);
     first.on_enter_recovery(&loss(ms(0)));
     assert_eq!((first.window.cwnd, first.shadow), (50, 50));
-    // Back-offs had taken 160 to 100: half of 160 is 80.
+    // Back-offs have reduced 160 to 100: half of 160 is 80.
     let (mut second, _) = cdg(Config::default(), 100);
     second.shadow = 160;
     second.on_enter_recovery(&loss(ms(0)));
     assert_eq!((second.window.cwnd, second.shadow), (80, 80));
-    // Never above the window itself.
+    // The result is at most the window.
     let (mut third, _) = cdg(Config::default(), 100);
     third.shadow = 300;
     third.on_enter_recovery(&loss(ms(0)));
@@ -127,7 +127,7 @@ fn with_tolerance_a_loss_while_the_queue_is_not_full_is_no_congestion() {
     assert_eq!(cdg.queue, Queue::NotFull);
     cdg.on_enter_recovery(&loss(ms(0)));
     assert_eq!(cdg.window.cwnd, 100);
-    // When that has ended nothing is known.
+    // After recovery the state of the queue is unknown.
     cdg.on_exit_recovery(ms(1));
     cdg.on_enter_recovery(&loss(ms(2)));
     assert_eq!(cdg.window.cwnd, 50);
@@ -160,7 +160,7 @@ fn idleness_forgets_everything() {
     cdg.on_restart(&Restart::Idle { now, idle: Span::from_secs(1), rto, initial_window: 10 });
     assert_eq!(state_of(&cdg, "gradient_us"), Some(0.0));
     assert_eq!(cdg.shadow, 100);
-    // The first round after it has none to be compared with.
+    // The first round after the idle time has no round to be compared with.
     round(&mut cdg, &mut random, 500_000);
     assert!(!cdg.wants_reduction());
 }

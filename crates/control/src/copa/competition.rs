@@ -1,47 +1,48 @@
-//! Competition with flows that fill buffers (NSDI 2018, section 2.2): while the queue does not empty for five round trips, delta follows
-//! the losses as NewReno's window would.
+//! Competition with flows that fill buffers (NSDI 2018, section 2.2): once the queue has not emptied for five round trips, 1/delta
+//! follows the losses as NewReno's window does.
 
 use weir_base::{Span, Time, WindowedMax};
 
-/// The queue is nearly empty when less than this part of what waited at most waits.
+/// The queue is nearly empty if the delay is at most this share of the largest one.
 const NEARLY: f64 = 0.1;
-/// Over how many smoothed RTTs that most is looked for, and over how many round trips an empty queue is.
+/// Length of the filter of the largest RTT in smoothed RTTs, and number of round trips without a nearly empty queue that indicate
+/// competition.
 const LARGEST_RTTS: u64 = 4;
 const EMPTY_RTTS: u32 = 5;
 
-/// Whether others fill the buffer, and delta then.
+/// Whether other flows fill the buffer, and the delta for that case.
 #[derive(Debug)]
 pub(super) struct Competition {
-    /// Delta as long as there is none.
+    /// Delta without competition.
     default: f64,
     delta: f64,
     largest: WindowedMax<Span>,
     /// Round trips since the queue was last nearly empty.
     not_empty: u32,
-    /// Whether the queue was nearly empty, and something was lost, in this round trip.
+    /// Whether the queue was nearly empty in this round trip, and whether there was a loss.
     emptied: bool,
     lost: bool,
 }
 
 impl Competition {
-    /// None so far; delta is this.
+    /// No competition so far, with this delta.
     pub(super) fn new(delta: f64) -> Competition {
         let largest = WindowedMax::new();
         Competition { default: delta, delta, largest, not_empty: 0, emptied: false, lost: false }
     }
 
-    /// Delta as it is now.
+    /// The current delta.
     pub(super) fn delta(&self) -> f64 {
         if self.not_empty >= EMPTY_RTTS { self.delta } else { self.default }
     }
 
-    /// An RTT, with the smoothed and the smallest one and how long packets wait, in seconds.
+    /// Takes an RTT sample, with the smoothed RTT in seconds, the smallest RTT and the queuing delay in seconds.
     pub(super) fn take(&mut self, rtt: Span, srtt: f64, smallest: Span, delay: f64, now: Time) {
         let largest = self.largest.update(Span::from_secs_f64(srtt) * LARGEST_RTTS, now, rtt);
         self.emptied |= delay <= NEARLY * largest.saturating_sub(smallest).as_secs_f64();
     }
 
-    /// Something was lost.
+    /// A loss was detected.
     pub(super) fn on_loss(&mut self) {
         self.lost = true;
     }

@@ -1,5 +1,5 @@
-//! How fast Copa's window moves. Sources: NSDI 2018, section 2.1; the GNAT software for when a round trip begins: after a change of
-//! direction it begins anew, so that the velocity doubles five round trips after one at the earliest.
+//! The velocity of Copa's window. Sources: NSDI 2018, section 2.1; the GNAT software for the start of a round trip: a change of
+//! direction starts a new one, so that the velocity doubles at the earliest five round trips after the change.
 
 use crate::Ack;
 use std::cmp::Ordering;
@@ -7,24 +7,24 @@ use std::cmp::Ordering;
 /// Round trips in the same direction after which the velocity doubles (NSDI 2018, section 2.1).
 const STEADY: u32 = 3;
 
-/// The velocity: by how many units of 1/delta packets the window moves in a round trip.
+/// The velocity: the window moves by this many times 1/delta packets in a round trip.
 #[derive(Debug)]
 pub(super) struct Velocity {
     value: f64,
-    /// Whether the window was to rise at the newest acknowledgement.
+    /// Whether the direction at the newest acknowledgement was up.
     rises: bool,
-    /// Where the last round trip took the window; `None` for nowhere, or after a change of direction.
+    /// The direction in which the window moved in the last round trip; `None` if it did not move, or after a change of direction.
     direction: Option<Ordering>,
-    /// Round trips in which that was the same, up to [`STEADY`].
+    /// Number of round trips in the same direction, up to [`STEADY`].
     steady: u32,
-    /// The round trip ends when something that was sent after this offset is acknowledged.
+    /// The round trip ends when an acknowledgement passes this offset.
     begin: u64,
-    /// The window when it began, in packets.
+    /// The window at the start of the round trip, in packets.
     cwnd: f64,
 }
 
 impl Velocity {
-    /// The velocity of a connection with a window of so many packets.
+    /// The velocity of a connection with a window of `cwnd` packets.
     pub(super) fn new(cwnd: f64) -> Velocity {
         Velocity { value: 1.0, rises: true, direction: None, steady: 0, begin: 0, cwnd }
     }
@@ -34,7 +34,7 @@ impl Velocity {
         self.value
     }
 
-    /// An acknowledgement has come: the window is of so many packets, and is to rise or not. The velocity is at most `most`.
+    /// Takes an acknowledgement while the window is `cwnd` packets and its direction is up if `rises`. The velocity is at most `most`.
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: f64, rises: bool, most: f64) {
         if ack.acknowledged > self.begin {
             self.round(cwnd);
@@ -46,7 +46,7 @@ impl Velocity {
         self.value = self.value.min(most.floor()).max(1.0);
     }
 
-    /// Begins anew.
+    /// Resets the velocity to 1 and begins a round trip.
     pub(super) fn reset(&mut self, ack: &Ack, cwnd: f64, rises: bool) {
         (self.value, self.steady, self.direction, self.rises) = (1.0, 0, None, rises);
         self.begin(ack, cwnd);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::testing::{ack, ms};
 
-    /// Ends round trips in which the window moves by `step`; answers the velocity after each.
+    /// Ends `count` round trips in which the window moves by `step`; returns the velocity after each.
     fn rounds(velocity: &mut Velocity, sent: &mut u64, cwnd: &mut f64, step: f64, count: usize) -> Vec<f64> {
         let mut seen = Vec::new();
         for _ in 0..count {
@@ -95,7 +95,7 @@ mod tests {
         let (mut velocity, mut sent, mut cwnd) = (Velocity::new(100.0), 0, 100.0);
         let up = rounds(&mut velocity, &mut sent, &mut cwnd, 2.0, 7);
         assert_eq!(up, [1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 8.0]);
-        // The first acknowledgement of the other direction begins a round trip, in which it counts for nothing.
+        // The first acknowledgement in the other direction begins a round trip, which does not count.
         let down = rounds(&mut velocity, &mut sent, &mut cwnd, -2.0, 7);
         assert_eq!(down, [1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 4.0]);
     }

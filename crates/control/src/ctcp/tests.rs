@@ -1,4 +1,4 @@
-//! Circuit TCP against values worked out by hand.
+//! Circuit TCP against values computed by hand.
 
 use super::*;
 use crate::testing::{Link, MSS, Path, ack, loss, ms, start, timeout};
@@ -14,7 +14,7 @@ fn segments(ctcp: &Ctcp) -> u64 {
     ctcp.window().get() / MSS.get()
 }
 
-/// Acknowledges once a second: so many segments of every thousand are lost.
+/// Gives an acknowledgement each second, with `per_mille` of every thousand segments lost.
 fn lose(ctcp: &mut Ctcp, seconds: std::ops::RangeInclusive<u64>, per_mille: u64) {
     let mut random = Random::stream(1, "ctcp");
     for second in seconds {
@@ -70,7 +70,7 @@ fn ten_lossy_seconds_in_a_row_end_the_circuit_with_half_the_window() {
     let mut state = vec![];
     ctcp.state(&mut |name, value| state.push((name, value)));
     assert!(state.contains(&("fell_back", 1.0)) && state.contains(&("on_circuit", 0.0)), "{state:?}");
-    // It is H-TCP's from here on: a loss halves it again.
+    // The window is H-TCP's from here on: a loss halves it again.
     ctcp.on_enter_recovery(&loss(ms(11_000)));
     assert_eq!(segments(&ctcp), WINDOW / 4);
 }
@@ -82,7 +82,7 @@ fn one_percent_of_loss_and_bursts_of_nine_seconds_are_borne() {
     assert_eq!(ctcp.losses.lossy, 0, "1 % is not more than 1 %");
     let mut ctcp = Ctcp::new(&circuit(), &start());
     lose(&mut ctcp, 0..=9, 900);
-    // A second without loss: what is counted does not go back.
+    // A second without loss: the total of losses does not decrease.
     let calm = Ack { delivered: 2000, lost: 8100, ..ack(ms(10_000), 1) };
     ctcp.on_ack(&calm, &mut Random::stream(1, "ctcp"));
     assert_eq!((ctcp.losses.lossy, segments(&ctcp)), (0, WINDOW));
@@ -107,7 +107,7 @@ fn without_a_circuit_it_is_htcp() {
 
 #[test]
 fn it_fills_its_circuit_from_the_first_round_trip_and_loses_nothing() {
-    // 100 Mbit/s and 40 ms hold 500 segments here, where headers weigh nothing: 130 % are 650, of which 150 wait.
+    // 100 Mbit/s and 40 ms hold 500 segments here, where headers do not count: 130 % are 650, of which 150 wait.
     let rate = Rate::from_mbit_per_sec(100);
     let link = Link { rate, rtt: Span::from_millis(40), buffer: 150, mark: None };
     let config = Config { header_bytes: 0, pace: true, ..circuit() };

@@ -1,4 +1,4 @@
-//! CUBIC against values worked out by hand from RFC 9438's formulas and the kernel's integers.
+//! CUBIC against values computed by hand from RFC 9438's formulas and the kernel's integers.
 
 use super::*;
 use crate::Controller;
@@ -14,7 +14,7 @@ fn after_loss(config: &Config, cwnd: u32) -> Cubic {
     cubic
 }
 
-/// Acknowledges one window over one round trip, in ten parts; the time after it.
+/// Acknowledges one window over one round trip, in ten parts; returns the time after it.
 fn round(cubic: &mut Cubic, now: Time, rtt: Span) -> Time {
     let mut random = Random::stream(1, "cubic");
     let (whole, parts) = (cubic.window.cwnd, 10);
@@ -58,7 +58,7 @@ fn cube_roots_err_by_a_fifth_of_a_percent_on_average() {
     let mut random = Random::stream(3, "roots");
     let (mut sum, mut worst, samples) = (0.0, 0.0f64, 100_000);
     for _ in 0..samples {
-        // From 2^30 on, so that rounding to whole numbers is a tenth of a percent at most.
+        // Values from 2^30 on, so that rounding to whole numbers is at most a tenth of a percent.
         let a = (random.bits() >> random.below(33)) | 1 << 30;
         let exact = (a as f64).cbrt();
         let error = (f64::from(cubic_root(a)) - exact).abs() / exact;
@@ -107,8 +107,8 @@ fn growth_is_concave_up_to_the_last_maximum_and_convex_after_it() {
 
 #[test]
 fn at_a_small_window_it_grows_as_reno_with_the_same_average_would() {
-    // From 14 on, 0.53 segments each round (RFC 9438, section 4.3: 3 (1 - 0.7) / (1 + 0.7)), 100 rounds in a second make 67;
-    // the window follows one or two behind.
+    // From 14 on, 0.53 segments each round (RFC 9438, section 4.3: 3 (1 - 0.7) / (1 + 0.7)) for 100 rounds in a second give 67;
+    // the window is one or two segments behind.
     let rtt = Span::from_millis(10);
     let friendly = seconds(&mut after_loss(&Config::default(), 20), rtt, 1)[0];
     assert!((65..=67).contains(&friendly), "{friendly}");
@@ -165,7 +165,7 @@ fn time_without_sending_does_not_count_on_the_curve() {
     assert_eq!(state_of(&cubic, "epoch_start_s"), Some(9.0));
 }
 
-/// 50 Mbit/s and 50 ms: 312 segments and a half, and a buffer of as many.
+/// 50 Mbit/s and 50 ms hold 312.5 segments; the buffer holds as many.
 fn link() -> Link {
     Link { rate: Rate::from_mbit_per_sec(50), rtt: Span::from_millis(50), buffer: 312, mark: None }
 }
@@ -176,8 +176,8 @@ fn hystart_leaves_slow_start_before_the_buffer_overflows() {
     path.run_until_congestion(Span::from_millis(500));
     assert_eq!(path.drops, 0);
     assert_eq!(state_of(path.controller.as_ref(), "hystart_found"), Some(1.0));
-    // A round of 160 acknowledgements, 0.16 ms apart, takes 25.4 ms, just less than half of 50.16 ms and 1 ms. The next round
-    // ends slow start when one more comes: 160 of it have raised the window from 320 by then.
+    // A round of 160 acknowledgements, 0.16 ms apart, takes 25.4 ms, just less than half of 50.16 ms plus 1 ms. The next round ends
+    // slow start with its 161st acknowledgement; 160 have grown the window from 320 to 480 by then.
     let threshold = path.controller.slow_start_threshold().unwrap().get() / crate::testing::MSS.get();
     assert_eq!(threshold, 480);
 }
@@ -193,8 +193,8 @@ fn hystart_does_nothing_below_its_low_window() {
 
 #[test]
 fn the_window_on_an_ideal_path_is_as_it_was() {
-    // HyStart ends slow start at 480; 5 % each round to the first loss at 657; then the curves, the second around 533,
-    // which is 0.85 of the 627 that the path holds.
+    // HyStart ends slow start at 480; growth is 5 % each round up to the first loss at 657. The cubic curves follow, the second with
+    // a plateau of 533, 0.85 of the 627 segments that path and buffer hold.
     let windows = Path::new("cubic", link()).trace(Span::from_secs(1), 20);
     let expected =
         [460, 524, 573, 609, 446, 483, 508, 522, 530, 533, 533, 533, 536, 544, 558, 582, 617, 480, 533, 573];

@@ -1,4 +1,4 @@
-//! H-TCP against values worked out by hand from the draft's formulas and the kernel's integers.
+//! H-TCP against values computed by hand from the draft's formulas and the kernel's integers.
 
 use super::*;
 use crate::testing::{Link, Path, ack, delivered, loss, ms, start, timeout};
@@ -20,7 +20,7 @@ fn sample(htcp: &mut Htcp, now: u64, segments: u32, rtt: u64) {
 
 #[test]
 fn growth_is_renos_for_a_second_and_then_quadratic_in_time() {
-    // With beta a half, alpha is the factor itself: 1 + 10 * 1 + (1/2)^2 -> 1 + (2500 + 62) / 250 = 11 after 2 s;
+    // With a beta of a half, alpha is the factor itself: 1 + 10 * 1 + (1/2)^2 -> 1 + (2500 + 62) / 250 = 11 after 2 s;
     // 1 + (10 * 1000 + 500 * 500 / 250) / 250 = 45 after 5 s.
     for (millis, expected) in [(0, 1), (1000, 1), (2000, 11), (5000, 45)] {
         let mut htcp = unscaled();
@@ -31,8 +31,8 @@ fn growth_is_renos_for_a_second_and_then_quadratic_in_time() {
 
 #[test]
 fn a_short_round_trip_grows_less_each_round_and_a_long_one_more() {
-    // 40 ms are 10 ticks: scale = 2000 / 100 = 20 eighths, and 45 * 8 / 20 = 18. 200 ms: 50 ticks make 4 eighths, 45 * 8 / 4 =
-    // 90. 4 ms are held at 80 eighths: 4; 1 s at 4 eighths.
+    // 40 ms are 10 ticks: scale = 2000 / 100 = 20 eighths, and 45 * 8 / 20 = 18. 200 ms are 50 ticks: 4 eighths, and 45 * 8 / 4 =
+    // 90. 4 ms are limited to 80 eighths: 4; 1 s is limited to 4 eighths.
     for (rtt, expected) in [(40, 18), (200, 90), (4, 4), (1000, 90)] {
         let mut htcp = htcp();
         htcp.min_rtt = ticks_of(Span::from_millis(rtt));
@@ -60,7 +60,7 @@ fn the_first_congestion_halves_and_the_second_uses_the_ratio() {
     (htcp.min_rtt, htcp.max_rtt) = (10, 16);
     htcp.on_enter_recovery(&loss(ms(0)));
     assert_eq!(htcp.window.cwnd, 64);
-    // 10 + 6 * 0.95, rounded down: 15 ticks are left in memory; 10 * 128 / 15 = 85.
+    // 10 + 6 * 0.95, rounded down: the largest RTT becomes 15 ticks; 10 * 128 / 15 = 85.
     assert_eq!(htcp.max_rtt, 15);
     htcp.on_enter_recovery(&loss(ms(4)));
     assert_eq!(htcp.window.cwnd, 64 * 85 / 128);
@@ -84,10 +84,10 @@ fn throughput_is_measured_once_a_window_and_round_trip() {
     htcp.window.cwnd = 20;
     sample(&mut htcp, 40, 10, 40);
     assert_eq!(htcp.throughput.largest, 0, "half a window is not enough");
-    // 19 segments would do, since the window grows by one: 20 in 80 ms are 250 each second.
+    // 19 segments are enough, since the window grows by one: 20 in 80 ms are 250 per second.
     sample(&mut htcp, 80, 10, 40);
     assert_eq!(htcp.throughput.largest, 250);
-    // Within three round trips a new value replaces the old one, after them it is smoothed: 20 in 160 ms are 125.
+    // Within three round trips a new value replaces the old one; later values are smoothed: 20 in 160 ms are 125.
     sample(&mut htcp, 160, 10, 40);
     sample(&mut htcp, 160, 0, 40);
     sample(&mut htcp, 240, 10, 40);
@@ -109,7 +109,7 @@ fn the_window_grows_by_alpha_each_window() {
     let mut htcp = unscaled();
     htcp.window.ssthresh = 10;
     let mut random = Random::stream(1, "htcp");
-    // With alpha one, eleven acknowledgements are worth a segment: ten that count and one that cashes in.
+    // With an alpha of one, eleven acknowledgements add a segment: ten are counted, and the eleventh adds it.
     for expected in [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 11] {
         htcp.on_ack(&ack(ms(0), 1), &mut random);
         assert_eq!(htcp.window.cwnd, expected);
@@ -142,8 +142,8 @@ fn a_timeout_leaves_one_segment_and_beta_as_threshold() {
 
 #[test]
 fn alone_it_comes_down_by_less_where_the_buffer_is_small() {
-    // 50 Mbit/s and 100 ms hold 625 segments. A buffer of 156 stretches the round trip to 125 ms: 0.8 is left of 781, just what
-    // the path holds, and the link never idles.
+    // 50 Mbit/s and 100 ms hold 625 segments. A full buffer of 156 makes the round trip 125 ms: 0.8 of 781 remain, which is just the
+    // BDP, and the link is never idle.
     let link =
         Link { rate: Rate::from_mbit_per_sec(50), rtt: Span::from_millis(100), buffer: 156, mark: None };
     let mut path = Path::new("htcp", link);

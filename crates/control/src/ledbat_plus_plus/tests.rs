@@ -7,7 +7,7 @@ fn millis(millis: u64) -> Span {
     Span::from_millis(millis)
 }
 
-/// Beyond slow start at a window, over a base RTT and with a queuing delay, in milliseconds; without slowdowns.
+/// A connection after slow start with this window, base RTT and queuing delay in milliseconds, without slowdowns.
 fn ledbat(cwnd: u32, base: u64, delay: u64) -> (LedbatPlusPlus, Random) {
     let mut ledbat = LedbatPlusPlus::new(&Config { slowdowns: false, ..Config::default() }, &start());
     (ledbat.window.cwnd, ledbat.window.ssthresh) = (cwnd, cwnd);
@@ -23,7 +23,7 @@ fn acknowledge(ledbat: &mut LedbatPlusPlus, random: &mut Random, now: u64, segme
 
 #[test]
 fn the_shorter_the_path_the_slower_it_grows() {
-    // ceil(120 / 7.5) = 16, and no slower; ceil(120 / 50) = 3; from 120 ms on as Reno does.
+    // ceil(120 / 7.5) = 16, the largest factor; ceil(120 / 50) = 3; from 120 ms on growth is Reno's.
     for (base, slower) in [(1, 16), (8, 15), (50, 3), (60, 2), (119, 2), (120, 1), (350, 1)] {
         assert_eq!(ledbat(10, base, 0).0.slower(), slower, "{base} ms");
     }
@@ -44,7 +44,7 @@ fn up_to_the_target_it_adds_a_segment_each_so_many_windows() {
 
 #[test]
 fn beyond_it_the_share_that_is_over_is_cut_once_a_window_and_half_at_most() {
-    // At 75 ms a quarter of the target is over: 100 / 4, less the third that it grows by: 24.
+    // At 75 ms the excess is a quarter of the target: 100 / 4, less a third of a segment of growth, is a cut by 24.
     for (delay, left) in [(60, 100), (75, 76), (90, 51), (150, 50), (1_000, 50)] {
         let (mut ledbat, mut random) = ledbat(100, 50, delay);
         for _ in 0..99 {
@@ -90,20 +90,20 @@ fn the_first_slow_start_ends_at_three_quarters_of_the_target_and_others_at_the_t
 fn a_slowdown_holds_two_segments_for_two_round_trips_and_comes_again_after_nine_times_what_it_took() {
     let (mut ledbat, mut random) = ledbat(20, 120, 0);
     ledbat.config.slowdowns = true;
-    // Slow start has ended: the first comes two round trips later.
+    // Slow start has ended: the first slowdown comes two round trips later.
     acknowledge(&mut ledbat, &mut random, 1_000, 1, 120);
     assert_eq!(ledbat.slowdown, Slowdown::Due(ms(1_240)));
     acknowledge(&mut ledbat, &mut random, 1_240, 1, 120);
     assert_eq!((ledbat.window.cwnd, state_of(&ledbat, "slowdowns")), (2, Some(1.0)));
     acknowledge(&mut ledbat, &mut random, 1_479, 10, 120);
     assert_eq!(ledbat.window.cwnd, 2);
-    // It comes back by slow start to what it was.
+    // Slow start takes the window back to its old size.
     acknowledge(&mut ledbat, &mut random, 1_480, 10, 120);
     assert_eq!((ledbat.window.cwnd, ledbat.window.ssthresh), (12, 20));
     acknowledge(&mut ledbat, &mut random, 1_600, 12, 120);
     assert_eq!(ledbat.window.cwnd, 20);
     acknowledge(&mut ledbat, &mut random, 1_640, 1, 120);
-    // 400 ms it took, and 3.6 s it pauses.
+    // The slowdown took 400 ms; the pause is 3.6 s.
     assert_eq!(ledbat.slowdown, Slowdown::Due(ms(5_240)));
 }
 
@@ -121,7 +121,7 @@ fn a_loss_while_the_window_is_held_halves_what_it_comes_back_to() {
 
 #[test]
 fn alone_its_queue_is_the_target_at_most_and_empty_now_and_then() {
-    // 10 Mbit/s and 50 ms hold 62 segments, 60 ms more are 75, and one is being sent. Of the target some is over before it is seen.
+    // 10 Mbit/s and 50 ms hold 62 segments, a queue of 60 ms holds 75, and one is being sent. The excess is seen a round trip late.
     let link = Link { rate: Rate::from_mbit_per_sec(10), rtt: millis(50), buffer: 400, mark: None };
     let mut path = Path::new("ledbat++", link);
     path.trace(Span::from_secs(60), 1);
@@ -130,7 +130,7 @@ fn alone_its_queue_is_the_target_at_most_and_empty_now_and_then() {
     assert_eq!(*least, 2);
     assert!((130..=145).contains(most), "{most}");
     assert_eq!(path.drops, 0);
-    // A tenth of the time goes to slowdowns, with less than half of the link lost in it.
+    // Slowdowns take a tenth of the time and lose less than half of the link in it.
     let held = windows.iter().filter(|window| **window < 62).count();
     assert!((40..=120).contains(&held), "{held}");
 }

@@ -1,26 +1,26 @@
-//! The delay of TCP-LP as Linux takes it (`tcp_lp_remote_hz_estimator`, `tcp_lp_owd_calculator`, `tcp_lp_rtt_sample`): the peer's
-//! clock less ours, both turned to milliseconds, in the 32 bits of the kernel's own sum. What the kernel multiplies is the tick
-//! in whole milliseconds, so a peer that is taken to tick 1001 times a second has ticks of none.
+//! The delay of TCP-LP in Linux (`tcp_lp_remote_hz_estimator`, `tcp_lp_owd_calculator`, `tcp_lp_rtt_sample`): the peer's clock less
+//! ours, both in milliseconds, with the 32 bits of the kernel's arithmetic. The kernel multiplies by the tick in whole milliseconds,
+//! so a peer whose estimated rate is 1001 ticks per second has ticks of zero.
 
 use super::AVERAGE_SHIFT;
 use crate::Timestamps;
 
 /// Delays are milliseconds (`LP_RESOL`).
 const RESOLUTION: u32 = 1_000;
-/// A new rate of the peer's clock weighs 1 in 2 to this power.
+/// Weight of a sample in the rate of the peer's clock, as a power of 1/2.
 const RATE_SHIFT: u32 = 6;
 
 /// Range and average of the differences of two clocks, in milliseconds.
 #[derive(Debug)]
 pub(super) struct Absolute {
-    /// Ticks a second that the peer's clock seems to make; 0 before any (`remote_hz`).
+    /// Estimated ticks per second of the peer's clock; 0 before the first estimate (`remote_hz`).
     peer_rate: u32,
-    /// What both clocks showed last; 0 is nothing yet (`remote_ref_time`, `local_ref_time`).
+    /// The last values of the peer's clock and of ours; 0 before the first (`remote_ref_time`, `local_ref_time`).
     reference: (u32, u32),
-    /// Times 2 to the power of [`AVERAGE_SHIFT`] (`sowd`).
+    /// The average delay times 2 to the power of [`AVERAGE_SHIFT`] (`sowd`).
     average: u32,
     least: u32,
-    /// The second largest of the delays, or the largest where there was but one (`owd_max`, `owd_max_rsv`).
+    /// The second largest delay, or the largest if there was only one; and the largest (`owd_max`, `owd_max_rsv`).
     most: u32,
     reserve: u32,
 }
@@ -32,7 +32,7 @@ impl Default for Absolute {
 }
 
 impl Absolute {
-    /// Takes the timestamps of an acknowledgement that brought an RTT.
+    /// Takes the timestamps of an acknowledgement with an RTT sample.
     pub(super) fn sample(&mut self, timestamps: &Timestamps) {
         // `TCP_TS_HZ`: ticks of our own clock in a second.
         let own_rate = (1_000_000 / timestamps.tick.as_micros().max(1)) as u32;
@@ -52,8 +52,8 @@ impl Absolute {
         };
     }
 
-    /// The rate of the peer's clock, by how far both have moved since the last time. What is left over below a tick a second
-    /// is forgotten, so the guess falls by one for the smallest error and rises only for one of 64.
+    /// Estimates the rate of the peer's clock from the advance of both clocks since the last sample. Fractions of a tick per second
+    /// are dropped, so the estimate falls by one for the smallest error, and rises only for an error of at least 64.
     fn guess_rate(&mut self, timestamps: &Timestamps, own_rate: u32) {
         let (peer, own) =
             std::mem::replace(&mut self.reference, (timestamps.peer_ticks, timestamps.echoed_ticks));
@@ -69,7 +69,7 @@ impl Absolute {
         };
     }
 
-    /// The largest delay is put aside, and what was the largest before it counts.
+    /// Raises the largest delay: a new maximum is put aside, and the maximum before it counts.
     fn raise(&mut self, delay: u32) {
         if delay <= self.most {
             return;
@@ -83,20 +83,20 @@ impl Absolute {
         }
     }
 
-    /// Whether the average is above so many percent of the range.
+    /// Whether the average is above `percent` of the range.
     pub(super) fn is_above(&self, percent: u32) -> bool {
         let share = percent.wrapping_mul(self.most.wrapping_sub(self.least)) / 100;
         self.average >> AVERAGE_SHIFT > self.least.wrapping_add(share)
     }
 
-    /// After a reduction the range begins anew, from the average to twice that.
+    /// Resets the range after a reduction, from the average to twice that.
     pub(super) fn begin_range(&mut self) {
         self.least = self.average >> AVERAGE_SHIFT;
         self.most = self.average >> (AVERAGE_SHIFT - 1);
         self.reserve = self.most;
     }
 
-    /// For the records: tells the rate, and answers average, least and most.
+    /// For the records: reports the rate, and returns the average, smallest and largest delay.
     pub(super) fn describe(&self, report: &mut dyn FnMut(&'static str, f64)) -> (f64, f64, f64) {
         report("peer_ticks_per_second", f64::from(self.peer_rate));
         let least = if self.least == u32::MAX { 0 } else { self.least };
@@ -106,11 +106,11 @@ impl Absolute {
 
 #[cfg(test)]
 impl Absolute {
-    /// The rate that the peer's clock is taken to have.
+    /// The estimated rate of the peer's clock.
     pub(super) fn describe_rate(&self) -> u32 {
         self.peer_rate
     }
-    /// A known rate, average and range.
+    /// Sets rate, average and range.
     pub(super) fn set_for_test(&mut self, peer_rate: u32, average: u32, (least, most): (u32, u32)) {
         (self.peer_rate, self.average) = (peer_rate, average << AVERAGE_SHIFT);
         (self.least, self.most, self.reserve) = (least, most, most);

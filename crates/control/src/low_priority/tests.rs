@@ -1,4 +1,4 @@
-//! TCP-LP against values worked out by hand from `tcp_lp.c` and from the article.
+//! TCP-LP against values computed by hand from `tcp_lp.c` and from the article.
 
 use super::*;
 use crate::testing::{Link, Path, ack, ack_with_rtt, delivered, ms, start};
@@ -11,7 +11,7 @@ fn low_priority(reading: Reading, cwnd: u32) -> LowPriority {
     cc
 }
 
-/// What a peer's clock and ours show, and ours now.
+/// Timestamps of the peer's clock, of ours when the segment left, and of ours now.
 fn stamps(peer_ticks: u32, echoed_ticks: u32, own_ticks: u32) -> Timestamps {
     Timestamps { peer_ticks, echoed_ticks, own_ticks, tick: Span::from_millis(1) }
 }
@@ -21,7 +21,7 @@ fn stamped(timestamps: Timestamps) -> Ack {
     Ack { timestamps: Some(timestamps), ..ack_with_rtt(ms(0), 1, rtt) }
 }
 
-/// An acknowledgement, and first what it delivers.
+/// Gives the delivery of an acknowledgement, then the acknowledgement.
 fn arrive(cc: &mut LowPriority, ack: &Ack, random: &mut Random) {
     let &Ack { now, rtt, timestamps, phase, .. } = ack;
     cc.on_delivered(&Delivered { rtt, timestamps, phase, ..delivered(now, ack.delivered_segments) });
@@ -32,12 +32,12 @@ fn arrive(cc: &mut LowPriority, ack: &Ack, random: &mut Random) {
 fn the_peers_rate_is_guessed_from_steps_of_both_clocks_and_falls_more_easily_than_it_rises() {
     let mut delay = Absolute::default();
     let mut rates = Vec::new();
-    // The first sets the reference; then 10 ticks against 10, 5 against 4 (1250), 999 against 1000, 2 against 1 (2000).
+    // The first sample sets the reference; then 10 ticks against 10, 5 against 4 (1250), 999 against 1000, 2 against 1 (2000).
     for (peer, own) in [(100, 50), (110, 60), (115, 64), (1_114, 1_064), (1_116, 1_065)] {
         delay.sample(&stamps(peer, own, own));
         rates.push(delay.describe_rate());
     }
-    // 1000 + 250/64 is 1003; an error of -4 takes one off; 1002 + 998/64 is 1017.
+    // 1000 + 250/64 is 1003; an error of -4 subtracts one; 1002 + 998/64 is 1017.
     assert_eq!(rates, [0, 1000, 1003, 1002, 1017]);
 }
 
@@ -49,16 +49,16 @@ fn a_peer_that_seems_to_tick_1001_times_a_second_has_ticks_of_nothing() {
     // 70,110 less 60.
     assert_eq!(delay.describe(&mut |_, _| {}), (70_050.0, 70_050.0, 70_050.0));
     delay.sample(&stamps(70_115, 64, 64));
-    // Nothing less 64 ms, in 32 bits: 49.7 days. The sum of the average wraps and takes 70,114 off eight times 70,050; the largest
-    // delay is put aside, so the range does not know of it yet.
+    // Zero less 64 ms in 32 bits is 49.7 days. The sum of the average wraps and subtracts 70,114 from eight times 70,050; the largest
+    // delay is put aside, so the range does not include it yet.
     assert_eq!(delay.describe(&mut |_, _| {}), (61_285.75, 70_050.0, 70_050.0));
     assert!(!delay.is_above(15));
-    // Of clocks that show the same the difference is small, and less than nothing is a long time too.
+    // Clocks with the same value have a small difference, but a negative one wraps to a long time too.
     let mut delay = Absolute::default();
     for (peer, own) in [(75, 50), (85, 60), (90, 64)] {
         delay.sample(&stamps(peer, own, own));
     }
-    // 8 * 25 less 64 and 25 is 111; another such time takes it below nothing.
+    // 8 * 25 less 64 and 25 is 111; another such sample makes it negative.
     assert_eq!(delay.describe(&mut |_, _| {}).0, 111.0 / 8.0);
     delay.sample(&stamps(95, 69, 69));
     delay.sample(&stamps(100, 74, 74));
@@ -72,14 +72,14 @@ fn the_range_leaves_the_largest_delay_out_and_begins_anew_with_a_reduction() {
         delay.sample(&stamps(peer, own, own));
     }
     assert_eq!(delay.describe(&mut |_, _| {}), (100.0, 100.0, 100.0));
-    // Delays of 120 and then 140: each is put aside for the one before it. 1020 ticks in 1000 are too little an error to count.
+    // Delays of 120 and then 140: each is put aside, and the one before it counts. 1020 ticks in 1000 are too small an error.
     for (peer, own, most) in [(2_220, 2_100, 100.0), (3_240, 3_100, 120.0)] {
         delay.sample(&stamps(peer, own, own));
         assert_eq!(delay.describe(&mut |_, _| {}).2, most);
     }
     assert_eq!(delay.describe_rate(), 1000);
     delay.begin_range();
-    // 100 + 20/8 + (140 - 102)/8: an average of 107.
+    // 100 + 20/8 + (140 - 102)/8 is an average of 107.
     assert_eq!(delay.describe(&mut |_, _| {}), (107.25, 107.0, 214.0));
 }
 
@@ -87,21 +87,21 @@ fn the_range_leaves_the_largest_delay_out_and_begins_anew_with_a_reduction() {
 fn a_first_sign_halves_and_another_within_three_round_trips_leaves_one_segment() {
     let mut cc = low_priority(Reading::Kernel, 40);
     let Delay::Kernel(delay) = &mut cc.delay else { panic!("the kernel's") };
-    // A range of 100 to 200 ms, of which 15 % are at 115; an average of 150.
+    // The range is 100 to 200 ms, its 15 % are at 115 ms, and the average is 150 ms.
     delay.set_for_test(1000, 150, (100, 200));
     let mut random = Random::stream(1, "lp");
     let at = |now: u32| Ack { rtt: None, ..stamped(stamps(now, now - 50, now)) };
     arrive(&mut cc, &at(5_000), &mut random);
-    // The acknowledgement that brought the sign still counts for growth.
+    // The acknowledgement with the sign of congestion still counts for growth.
     assert_eq!((cc.window.cwnd, cc.inference, cc.last_drop), (21, 150, Some(5_000)));
-    // Within 150 ms nothing grows; and the range is now 150 to 300, the threshold 172.
+    // The window does not grow within 150 ms. The range is now 150 to 300, the threshold 172.
     arrive(&mut cc, &at(5_100), &mut random);
     assert_eq!(cc.window.cwnd, 21);
     let Delay::Kernel(delay) = &mut cc.delay else { panic!("the kernel's") };
     delay.set_for_test(1000, 173, (150, 300));
     arrive(&mut cc, &at(5_149), &mut random);
     assert_eq!(cc.window.cwnd, 1);
-    // Without a threshold from a loss it comes back by slow start once the phase is over, 150 ms after the last sign.
+    // Without a threshold from a loss, slow start resumes at the end of the phase, 150 ms after the last sign.
     arrive(&mut cc, &at(5_298), &mut random);
     assert_eq!(cc.window.cwnd, 1);
     arrive(&mut cc, &at(5_299), &mut random);
@@ -116,7 +116,7 @@ fn while_losses_are_repaired_the_window_is_prrs() {
     let ack =
         Ack { rtt: None, phase: Phase::Recovery, may_grow: false, ..stamped(stamps(5_000, 4_950, 5_000)) };
     arrive(&mut cc, &ack, &mut Random::stream(1, "lp"));
-    // The reduction comes to nothing, but it counts: what comes next is within its inference phase.
+    // There is no reduction, but the sign counts: its inference phase begins.
     assert_eq!((cc.window.cwnd, cc.last_drop), (40, Some(5_000)));
 }
 
@@ -131,7 +131,7 @@ fn an_acknowledgement_without_a_new_rtt_or_timestamps_tells_no_delay() {
     assert_eq!(delay.describe_rate(), 0);
 }
 
-/// By the article, beyond the first loss, with delays of 0 to 100 ms: the threshold is 15 ms.
+/// A connection by the article, after the first loss, with delays of 0 to 100 ms: the threshold is 15 ms.
 fn ranged(cwnd: u32) -> LowPriority {
     let mut cc = low_priority(Reading::Paper, cwnd);
     cc.window.ssthresh = 1;
@@ -145,13 +145,13 @@ fn ranged(cwnd: u32) -> LowPriority {
 fn by_the_article_signs_count_once_a_round_trip_and_increase_is_additive() {
     let mut cc = ranged(40);
     let mut random = Random::stream(1, "lp");
-    // A delay of 100 and seven averages of it: 12.5 after the first, 23.4 after the second.
+    // A sample of 100 has a weight of 1/8: the average is 12.5 after the first and 23.4 after the second.
     let at = |now: u32, delay: u32| stamped(stamps(70_000 + now - 150 + delay, now - 150, now));
     arrive(&mut cc, &at(1_000, 100), &mut random);
     assert_eq!(cc.window.cwnd, 40);
     arrive(&mut cc, &at(1_010, 100), &mut random);
     assert_eq!((cc.window.cwnd, cc.window.ssthresh), (20, 1));
-    // Segments that left before 1,010 say nothing new; the first that left after it does, within 450 ms.
+    // Segments that left before 1,010 do not count; the first one after it does, within 450 ms.
     arrive(&mut cc, &at(1_160, 100), &mut random);
     assert_eq!(cc.window.cwnd, 20);
     arrive(&mut cc, &at(1_161, 100), &mut random);
@@ -182,7 +182,7 @@ fn delays_of_a_few_milliseconds_are_compared_in_fractions() {
 
 #[test]
 fn alone_by_the_article_it_keeps_most_of_the_link() {
-    // Halved at 15 % of two BDP of queue: from 1.3 BDP to 0.65 and back, a mean of 95 % of what is sent below one BDP.
+    // The window is halved at 15 % of a queue of two BDP: it moves between 0.65 and 1.3 BDP, and below one the link is not full.
     let link = Link { rate: Rate::from_mbit_per_sec(8), rtt: Span::from_millis(50), buffer: 100, mark: None };
     let config = Config { reading: Reading::Paper, ..Config::default() };
     let mut path = Path::of(&crate::Config::LowPriority(config), link);
@@ -195,7 +195,7 @@ fn alone_by_the_article_it_keeps_most_of_the_link() {
 
 #[test]
 fn a_sample_is_needed() {
-    // An RTT sample alone is not one of delay.
+    // An RTT sample without timestamps is no delay sample.
     let mut cc = low_priority(Reading::Kernel, 40);
     let rtt = Some(RttSample { rtt: Span::from_millis(50), delayed: false });
     arrive(&mut cc, &Ack { rtt, ..ack(ms(0), 1) }, &mut Random::stream(1, "lp"));

@@ -1,11 +1,11 @@
-//! Nice against values worked out by hand from the listing.
+//! Nice against values computed by hand from the listing.
 
 use super::*;
 use crate::testing::{Link, MSS, Path, ack, ack_with_rtt, loss, ms, start};
 use crate::{Controller, NO_THRESHOLD, Phase};
 use weir_base::{Rate, Span};
 
-/// Beyond slow start, over a base of 50 ms: 49,999 microseconds and the one that is added.
+/// A connection after slow start with a base RTT of 49,999 microseconds; the base is one more.
 fn nice(reading: Reading, cwnd: u32) -> Nice {
     let mut nice = Nice::new(&Config { reading, ..Config::default() }, &start());
     (nice.window.cwnd, nice.window.ssthresh) = (cwnd, 1);
@@ -27,7 +27,7 @@ fn round(nice: &mut Nice, rtts: &[u64]) {
     }
 }
 
-/// RTTs of 70 ms that do not end the round.
+/// Gives `count` RTTs of 70 ms that do not end the round.
 fn wait(nice: &mut Nice, count: u32) {
     let acknowledged = nice.rounds.end_for_test();
     for _ in 0..count {
@@ -38,7 +38,7 @@ fn wait(nice: &mut Nice, count: u32) {
 
 #[test]
 fn keeps_one_to_three_segments_in_the_queue() {
-    // A window of 50 over 50 ms: a segment waits for each millisecond.
+    // With a window of 50 and a base of 50 ms, each millisecond more means a segment in the queue.
     for (rtt, expected) in [(50_500, 51), (51_000, 50), (53_000, 50), (54_000, 49)] {
         let mut nice = nice(Reading::Listing, 50);
         round(&mut nice, &[rtt; 3]);
@@ -58,7 +58,7 @@ fn an_rtt_a_fifth_up_the_way_to_twice_the_smallest_is_a_sign() {
 
 #[test]
 fn more_signs_than_half_the_window_halve_it() {
-    // Five signs are half of ten, six are more. 53 ms are not a sign; one segment of ten waits at 55 ms.
+    // Five signs are half of ten, six are more. 55 ms are no sign; one segment of ten waits at 55 ms.
     for (signs, expected) in [(5, 10), (6, 5)] {
         let mut nice = nice(Reading::Listing, 10);
         let mut rtts = vec![55_000; 3];
@@ -90,7 +90,7 @@ fn in_eight_bits_300_signs_are_44() {
 
 #[test]
 fn the_largest_rtt_is_forgotten_with_the_round_by_the_listing_and_kept_by_the_article() {
-    // After 300 ms once, a fifth of the way is 100 ms: 70 ms are no sign any more.
+    // After one RTT of 300 ms, a fifth of the range is at 100 ms: 70 ms are no longer a sign.
     for (reading, expected) in [(Reading::Listing, 10), (Reading::Paper, 0)] {
         let mut nice = nice(reading, 50);
         round(&mut nice, &[51_000, 51_000, 300_000]);
@@ -135,7 +135,7 @@ fn each_pair_that_comes_back_takes_two_round_trips_off_the_wait() {
         nice.on_ack(&Ack { acknowledged: end, next_sequence: end, ..pair }, &mut random());
         waits.push((nice.fwnd, nice.window.cwnd));
     }
-    // The third ends the waiting with a segment more. The fourth is two thirds of a window.
+    // The third pair ends the waiting with one more segment. The fourth is two thirds of a window.
     assert_eq!(waits, [(6, 2), (4, 2), (2, 3), (2, 3)]);
 }
 
@@ -147,7 +147,7 @@ fn by_the_article_the_window_is_halved_down_to_one_in_48_and_one_segment_more_en
         round(&mut nice, &[90_000; 3]);
         windows.push(nice.window().get());
     }
-    // In bytes of segments of 1000: halves, and 2 / 96 at the end.
+    // In bytes, with segments of 1000: halves, and 2 / 96 of a segment at the end.
     assert_eq!(windows, [2000, 1000, 500, 250, 125, 62, 31, 20]);
     round(&mut nice, &[50_000; 1]);
     assert_eq!(nice.window().get(), 1000);
@@ -177,7 +177,7 @@ fn a_window_that_is_not_used_does_not_grow_with_too_few_samples() {
 fn slow_start_ends_with_more_than_one_segment_in_the_queue() {
     let mut nice = nice(Reading::Listing, 50);
     nice.window.ssthresh = NO_THRESHOLD;
-    // Two samples take 50 to 52; at 55 ms 5 segments wait; 52 * 50 / 55 = 47, and one.
+    // Two samples grow the window from 50 to 52; at 55 ms 5 segments wait; 52 * 50 / 55 = 47, plus one.
     round(&mut nice, &[55_000; 3]);
     assert_eq!((nice.window.cwnd, nice.window.ssthresh), (48, 48));
 }

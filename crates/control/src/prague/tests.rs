@@ -1,4 +1,4 @@
-//! Prague against values worked out by hand from the module's integers.
+//! Prague against values computed by hand from the module's integers.
 
 use super::*;
 use crate::testing::{Link, Path, ack, loss, mark, ms, start, state_of, timeout};
@@ -22,14 +22,14 @@ fn a_window_of_unmarked_segments_adds_one_and_marked_ones_add_nothing() {
     for _ in 0..100 {
         plain.on_ack(&ack(ms(0), 1), &mut random);
     }
-    // The hundred-and-first segment is there as soon as a fraction of it is: each step then divides by 101.
+    // A fraction of the 101st segment counts as a whole one: each later step divides by 101.
     assert!((segments(&plain) - 100.99).abs() < 0.001, "{}", segments(&plain));
     assert_eq!(plain.cwnd, 101);
     let mut marked = prague(100, unscaled());
     for _ in 0..50 {
         marked.on_ack(&Ack { ce_packets: 1, ..ack(ms(0), 2) }, &mut random);
     }
-    // Half of the segments count, and growth goes on while the window comes down.
+    // Half of the segments count for growth, which continues during a reduction.
     assert!((segments(&marked) - 100.5).abs() < 0.01, "{}", segments(&marked));
 }
 
@@ -37,12 +37,12 @@ fn a_window_of_unmarked_segments_adds_one_and_marked_ones_add_nothing() {
 fn marks_take_half_of_alpha_and_the_whole_segments_follow_one_by_one() {
     let mut random = Random::stream(1, "prague");
     let mut prague = prague(100, unscaled());
-    // An eighth of all are marked: alpha / 2 of 100 segments are 6.25.
+    // An eighth of all segments is marked: alpha / 2 of 100 segments is 6.25.
     prague.alpha = (ONE << SHIFT_G) / 8;
     prague.on_enter_recovery(&mark(ms(0)));
     assert_eq!(segments(&prague), 93.75);
     for expected in [99, 98, 97, 96, 95, 94, 94] {
-        // Nothing but marks: no growth.
+        // All segments are marked: no growth.
         prague.on_ack(&Ack { ce_packets: 1, phase: Phase::Cwr, ..ack(ms(1), 1) }, &mut random);
         assert_eq!(prague.cwnd, expected);
     }
@@ -52,7 +52,7 @@ fn marks_take_half_of_alpha_and_the_whole_segments_follow_one_by_one() {
 #[test]
 fn alpha_is_smoothed_once_a_round_and_keeps_its_remainder() {
     let (mut prague, mut random) = (prague(100, unscaled()), Random::stream(1, "prague"));
-    // Before the first mark it stays at one.
+    // Before the first mark alpha stays at one.
     prague.on_ack(&Ack { acknowledged: 1000, next_sequence: 2000, ..ack(ms(0), 10) }, &mut random);
     assert_eq!(prague.alpha, ONE << SHIFT_G);
     // 5 of 10 marked: 15/16 + 1/32.
@@ -61,7 +61,7 @@ fn alpha_is_smoothed_once_a_round_and_keeps_its_remainder() {
         &mut random,
     );
     assert_eq!(prague.alpha, (ONE << SHIFT_G) / 16 * 15 + ONE / 2);
-    // Not twice in a round.
+    // Alpha does not change twice in a round.
     let before = prague.alpha;
     prague.on_ack(&Ack { acknowledged: 2500, next_sequence: 3500, ..ack(ms(2), 10) }, &mut random);
     assert_eq!(prague.alpha, before);
@@ -80,7 +80,7 @@ fn a_short_round_trip_grows_by_the_square_of_its_ratio_to_the_target() {
     assert_eq!(increase(Config::default(), Span::from_millis(25)), 1.0);
     assert_eq!(increase(Config::default(), Span::from_millis(50)), 1.0);
     assert_eq!(increase(unscaled(), Span::from_millis(5)), 1.0);
-    // As with 5 + 25 ms: (5 / 30)^2.
+    // As with a target of 5 + 25 ms: (5 / 30)^2.
     let additive = Config { rtt_scaling: RttScaling::Additive, ..Config::default() };
     assert!((increase(additive, Span::from_millis(5)) - 1.0 / 36.0).abs() < 1e-6);
     // (16384 / 8 + (5000 - 1536)) * 5000 / 16384^2.
@@ -112,7 +112,7 @@ fn a_loss_takes_half_and_an_undo_brings_it_back() {
     let mut prague = prague(100, unscaled());
     prague.on_enter_recovery(&loss(ms(0)));
     assert_eq!(segments(&prague), 50.0);
-    // Nothing grows until the loss is repaired.
+    // The window does not grow until recovery ends.
     prague.on_ack(&Ack { phase: Phase::Recovery, ..ack(ms(1), 2) }, &mut random);
     assert_eq!((segments(&prague), prague.cwnd), (50.0, 99));
     prague.on_undo(ms(2));
@@ -124,7 +124,7 @@ fn a_loss_while_the_window_comes_down_for_marks_takes_half_of_what_is_left() {
     let mut random = Random::stream(1, "prague");
     let mut prague = prague(100, unscaled());
     prague.on_enter_recovery(&mark(ms(0)));
-    // All was marked so far: alpha is one, and half is taken.
+    // Alpha still has its initial value of one, so the window is halved.
     assert_eq!(segments(&prague), 50.0);
     prague.on_ack(&Ack { phase: Phase::Recovery, ..ack(ms(1), 1) }, &mut random);
     assert_eq!(segments(&prague), 25.0);

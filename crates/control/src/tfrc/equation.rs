@@ -10,8 +10,8 @@ pub fn initial_window(size: f64) -> f64 {
     4380.0f64.clamp(2.0 * size, 4.0 * size)
 }
 
-/// Bytes a second of a TCP with packets of `size` bytes, a loss event rate `p` in (0, 1], `b` packets an acknowledgement and a
-/// retransmission timeout of `timeout_rtts` round trips.
+/// Throughput in bytes per second of a TCP with packets of `size` bytes, a loss event rate `p` in (0, 1], `b` packets per
+/// acknowledgement and a retransmission timeout of `timeout_rtts` round trips.
 pub fn throughput(size: f64, rtt: Span, p: f64, b: f64, timeout_rtts: f64) -> f64 {
     let root = math::sqrt(p);
     let congestion = math::sqrt(2.0 * b / 3.0) * root;
@@ -19,7 +19,7 @@ pub fn throughput(size: f64, rtt: Span, p: f64, b: f64, timeout_rtts: f64) -> f6
     size / (rtt.as_secs_f64() * (congestion + timeouts))
 }
 
-/// The loss event rate at which `throughput` gives `rate`, to a thousandth; within 10^-8 and 1.
+/// The loss event rate at which `throughput` is `rate`, with a relative error of at most a thousandth; between 10^-8 and 1.
 pub fn loss_event_rate_of(rate: f64, throughput: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (1e-8f64, 1.0f64);
     // The rate falls with p: the geometric mean halves the exponent's range.
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn the_equation_gives_the_values_worked_out_by_hand() {
-        // size, round trip in ms, p and bytes a second.
+        // Packet size, round trip in ms, p and bytes per second.
         for (size, rtt, p, expected) in [
             (1460.0, 50, 0.005, 483_963.0),
             (1460.0, 50, 0.01, 328_010.0),

@@ -18,18 +18,18 @@ type Arrival = (u64, Time);
 pub struct Losses {
     /// Number of the first one.
     pub first: u64,
-    /// How many there are, at least one.
+    /// Number of lost packets, at least one.
     pub count: u64,
     before: Arrival,
     after: Arrival,
 }
 
 impl Losses {
-    /// When the `n`-th of them would have arrived, counted from zero.
+    /// The time at which the `n`-th of them, counted from zero, would have arrived.
     pub fn time(&self, n: u64) -> Time {
         let ((s_before, t_before), (s_after, t_after)) = (self.before, self.after);
         let (ahead, width) = (self.first + n - s_before, s_after - s_before);
-        // A packet that filled part of the gap may have come after the one behind the gap; the time then runs backwards.
+        // A packet that filled part of the gap may have arrived after the one behind the gap; the time then decreases.
         let (from, to) = (i128::from(t_before.as_nanos()), i128::from(t_after.as_nanos()));
         Time::from_nanos((from + (to - from) * i128::from(ahead) / i128::from(width)) as u64)
     }
@@ -48,21 +48,21 @@ struct Gap {
 /// Finds lost packets among the numbers of those that arrive.
 #[derive(Debug, Clone, Default)]
 pub struct Gaps {
-    /// The highest number so far and when it arrived.
+    /// The highest number so far, with its arrival; `None` before the first packet.
     highest: Option<Arrival>,
     gaps: [Gap; GAPS],
     open: usize,
 }
 
 impl Gaps {
-    /// The highest number that has arrived.
+    /// The highest number that has arrived; `None` before the first packet.
     #[inline]
     pub fn highest(&self) -> Option<u64> {
         self.highest.map(|(number, _)| number)
     }
 
-    /// Takes the number of a packet that arrived and hands out the losses that this makes certain. Answers whether the number
-    /// is new: neither seen before nor declared lost. The first one of all is.
+    /// Takes the number of a packet that arrived, and gives `lost` the losses that this makes certain. Returns whether the number is
+    /// new: it neither arrived before nor was declared lost. The first number of all is new.
     #[inline]
     pub fn arrived(&mut self, sequence: u64, now: Time, mut lost: impl FnMut(Losses)) -> bool {
         let Some((highest, highest_at)) = self.highest else {
@@ -86,14 +86,14 @@ impl Gaps {
         true
     }
 
-    /// One more packet has arrived after each of the first `gaps` gaps.
+    /// Counts one more packet after each of the first `gaps` gaps.
     fn count_later(&mut self, gaps: usize) {
         for gap in &mut self.gaps[..gaps] {
             gap.later += 1;
         }
     }
 
-    /// Takes a number out of the gap that it is in; false when it is in none.
+    /// Removes a number from the gap that contains it; false if no gap does.
     fn fill(&mut self, sequence: u64, now: Time, lost: &mut impl FnMut(Losses)) -> bool {
         let inside = |gap: &Gap| (gap.first..=gap.last).contains(&sequence);
         let Some(at) = self.gaps[..self.open].iter().position(inside) else { return false };
@@ -104,7 +104,7 @@ impl Gaps {
             self.insert(at, Gap { first: sequence + 1, before: (sequence, now), ..gap }, lost);
         }
         if gap.first < sequence {
-            // Where the list was full, the gap before has been declared and this one moved down.
+            // If the list was full, the first gap has been declared lost, and this one has moved down.
             let at = at.min(self.open);
             let lower = Gap { last: sequence - 1, after: (sequence, now), later: gap.later + 1, ..gap };
             self.insert(at, lower, lost);
@@ -143,7 +143,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// The runs that a list of (number, ms) makes lost: first number, count, time of the first in ms.
+    /// The losses that a list of arrivals (number, ms) makes certain: first number, count, time of the first in ms.
     fn lost(arrivals: &[(u64, u64)]) -> Vec<(u64, u64, u64)> {
         let (mut gaps, mut lost) = (Gaps::default(), Vec::new());
         for &(number, at) in arrivals {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_gap_that_is_filled_in_part_is_lost_in_two_parts() {
-        // 13 arrives late; 11 and 12 then have three later packets, 14 has them with 17.
+        // 13 arrives late; 11 and 12 then have three later packets, and 14 has them once 17 arrives.
         let arrivals = [(10, 0), (15, 50), (16, 60), (13, 65), (17, 70)];
         assert_eq!(lost(&arrivals), [(11, 2, 21), (14, 1, 57)]);
     }

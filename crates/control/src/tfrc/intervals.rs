@@ -4,30 +4,30 @@
 
 use weir_base::{Span, Time};
 
-/// Loss intervals in the mean.
+/// Number of closed loss intervals in the mean.
 const INTERVALS: usize = 8;
-/// Their weights, newest first (RFC 5348, section 5.4).
+/// Weights of the intervals, newest first (RFC 5348, section 5.4).
 const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// Least discount of an old interval (RFC 5348, section 5.5).
+/// Smallest discount factor of an old interval (RFC 5348, section 5.5).
 const LEAST_DISCOUNT: f64 = 0.5;
 
 /// A history of loss intervals, in packets.
 #[derive(Debug, Clone)]
 pub struct LossIntervals {
     discounting: bool,
-    /// Start of the open interval: number and time of the loss that began the last loss event.
+    /// Start of the open interval: number and time of the loss that began the last loss event; `None` before the first.
     open: Option<(u64, Time)>,
     /// The latest number that arrived or was lost.
     latest: u64,
-    /// Closed intervals, newest first, and what discounting has left of their weights.
+    /// Closed intervals, newest first, and the factors by which discounting has reduced their weights.
     intervals: [f64; INTERVALS],
     discounts: [f64; INTERVALS],
     closed: usize,
-    /// Sums over the closed intervals, which change with a loss event only.
+    /// Sums over the closed intervals, which change only at a loss event.
     sums: Sums,
 }
 
-/// Weighted sums of closed intervals and of the weights: with the open interval before them, and without.
+/// Weighted sums of closed intervals and sums of the weights: with the open interval as the newest, and without it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     behind_open: (f64, f64),
@@ -54,8 +54,8 @@ impl LossIntervals {
         self.latest = self.latest.max(sequence);
     }
 
-    /// `count` packets from this number on were lost; the first would have arrived at `at`. `first_interval` gives the length
-    /// of the interval before the first loss of all. Answers whether a loss event begins.
+    /// `count` packets from this number on were lost; the first would have arrived at `at`. `first_interval` returns the length of
+    /// the interval before the first loss of all, in packets. Returns whether a loss event begins.
     pub fn lost(
         &mut self,
         sequence: u64,
@@ -77,7 +77,7 @@ impl LossIntervals {
         true
     }
 
-    /// The loss event rate, in (0, 1]; none before the first loss.
+    /// The loss event rate, in (0, 1]; `None` before the first loss.
     pub fn loss_event_rate(&self) -> Option<f64> {
         let (start, _) = self.open?;
         let open = self.latest.saturating_sub(start) as f64;
@@ -87,12 +87,12 @@ impl LossIntervals {
         Some((1.0 / with_open.max(alone.0 / alone.1)).min(1.0))
     }
 
-    /// How many closed intervals there are, at most eight.
+    /// Number of closed intervals, at most eight.
     pub fn closed(&self) -> usize {
         self.closed
     }
 
-    /// How much weight old intervals keep beside an open one of this length.
+    /// The factor by which an open interval of this length reduces the weights of old ones; 0.5 to 1.
     fn discount(&self, open: f64) -> f64 {
         let mean = self.sums.alone.0 / self.sums.alone.1;
         if self.discounting && self.closed > 0 && open > 2.0 * mean {
@@ -132,7 +132,7 @@ mod tests {
 
     const RTT: Span = Span::from_millis(50);
 
-    /// A history with losses at every `gap`-th number, ten round trips apart, twelve in all; the first interval is `gap`, too.
+    /// A history of twelve losses, at every `gap`-th number and ten round trips apart; the first interval is `gap` too.
     fn regular(gap: u64, discounting: bool) -> LossIntervals {
         let mut history = LossIntervals::new(discounting);
         for n in 1..=12 {
@@ -167,7 +167,7 @@ mod tests {
         let mut history = regular(60, false);
         history.arrived(12 * 60 + 59);
         assert!((mean(&history) - 60.0).abs() < 1e-9);
-        // It takes the place of an old one: weights 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2.
+        // The open interval is the newest of the eight: weights 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2.
         history.arrived(12 * 60 + 120);
         assert!((mean(&history) - (120.0 + 5.0 * 60.0) / 6.0).abs() < 1e-9);
     }
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn old_intervals_lose_weight_while_the_open_one_is_long() {
         let mut history = regular(60, true);
-        // 180 is three times the mean: the others keep 2/3 of their weight.
+        // 180 is three times the mean: the old intervals keep 2/3 of their weight.
         history.arrived(12 * 60 + 180);
         let expected = (180.0 + 2.0 / 3.0 * 300.0) / (1.0 + 2.0 / 3.0 * 5.0);
         assert!((mean(&history) - expected).abs() < 1e-9);
-        // Ten times the mean: they keep a half, no less.
+        // 600 is ten times the mean: the old intervals keep half of their weight, the minimum.
         history.arrived(12 * 60 + 600);
         let expected = (600.0 + 0.5 * 300.0) / (1.0 + 0.5 * 5.0);
         assert!((mean(&history) - expected).abs() < 1e-9);

@@ -1,6 +1,6 @@
-//! What TCP-Friendly Rate Control is made of (RFC 5348): the throughput equation, the loss event rate, and lost packets found by
-//! their sequence numbers. It is not a controller of this registry, since it has no window: the transport of the same name
-//! sends at its rate, and the Coordination Protocol's estimator informs of it.
+//! The parts of TCP-Friendly Rate Control (RFC 5348): the throughput equation, the loss event rate, and the detection of lost
+//! packets by their sequence numbers. TFRC is not a controller of this registry, since it has no window: the transport of the same
+//! name sends at its rate, and an estimator of the Coordination Protocol uses it for flowshares.
 
 mod equation;
 mod gaps;

@@ -1,23 +1,25 @@
-//! The throughput of today's TCP. The equation of RFC 5348 is of TCP Reno, which waits for a timeout where a window is too small for
-//! three duplicate acknowledgements. With SACK, RACK and PRR a flow recovers in a round trip or two whatever its window (RFC 8985,
-//! RFC 6937), so that the equation gives too little from a loss event rate of about 6 % on, where windows are four packets or less.
+//! The throughput of current TCP. The equation of RFC 5348 models TCP Reno, which waits for a timeout if its window is too small for
+//! three duplicate acknowledgements. With SACK, RACK and PRR a flow recovers in one or two round trips with any window (RFC 8985,
+//! RFC 6937). So the equation is too low from a loss event rate of about 6 % on, where windows are four packets or less.
 
 use weir_base::{Span, math};
 
-/// The least window after a loss (RFC 5681, equation 4), in packets.
+/// The smallest window after a loss (RFC 5681, equation 4), in packets.
 const LEAST_WINDOW: f64 = 2.0;
-/// Part of a round trip for which RACK waits for reordered packets where fewer than three later ones have arrived (RFC 8985, section 6.2).
+/// Part of a round trip for which RACK waits for reordered packets if fewer than three later ones have arrived (RFC 8985, section 6.2).
 const REORDERING: f64 = 0.25;
 const LATER: f64 = 3.0;
-/// What Linux adds to the smoothed round trip for a retransmission timeout, at least (`TCP_RTO_MIN`), in seconds.
+/// The least that Linux adds to the smoothed round trip for a retransmission timeout (`TCP_RTO_MIN`), in seconds.
 const LEAST_TIMEOUT: f64 = 0.2;
 
-/// Bytes a second of a TCP with SACK, RACK and NewReno's window, with packets of `size` bytes and a loss event rate `p` in (0, 1].
+/// Throughput in bytes per second of a TCP with SACK, RACK and NewReno's window, with packets of `size` bytes and a loss event rate
+/// `p` in (0, 1].
 ///
-/// A cycle has `1 / p` packets. The window grows by a packet a round trip, from `W / 2`, or two, to `W`; then it recovers:
-/// - One round trip; another for each time that the retransmission is lost; a quarter of one for a loss that fewer than three packets
-///   follow, as many as `3 / W` of all (J. Padhye et al., "Modeling TCP Throughput", 1998, section 2.2: those that Reno waits for).
-/// - A timeout comes when a recovery loses both packets of the least window. It doubles as in that paper's equation 27.
+/// A cycle has `1 / p` packets. The window grows by a packet a round trip from `W / 2`, at least two packets, to `W`. Then the flow
+/// recovers:
+/// - Recovery takes one round trip, another for each lost retransmission, and a quarter of one for a loss that fewer than three packets
+///   follow, which are `3 / W` of all (J. Padhye et al., "Modeling TCP Throughput", 1998, section 2.2: those for which Reno waits).
+/// - A timeout occurs when a recovery loses both packets of the smallest window. It doubles as in that paper's equation 27.
 pub fn recent_throughput(size: f64, rtt: Span, p: f64) -> f64 {
     let (rtt, packets, arrives) = (rtt.as_secs_f64(), 1.0 / p, 1.0 - p);
     let short = (LATER * math::sqrt(3.0 * p / 8.0)).min(1.0);
@@ -43,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_cycle_worked_out_apart() {
-        // Round trip in ms, p and bytes a second, with packets of 1,500 bytes: windows above and below four packets.
+        // Round trip in ms, p and bytes per second, with packets of 1,500 bytes: windows above and below four packets.
         for (rtt, p, expected) in [
             (50, 0.001, 1_132_113.0),
             (50, 0.01, 337_948.0),

@@ -12,7 +12,7 @@ fn sample(lp: &mut WestwoodLp, now: u64, acknowledged: u64, rtt: u64, predicted:
     lp.on_delivered(&Delivered { rtt, acknowledged, predicted, ..delivered(ms(now), 1) });
 }
 
-/// Over a path that carries 500 bytes a tick, so 20 segments in the 40 ms of its smallest RTT; now the RTT is 80 ms.
+/// A connection on a path that carries 500 bytes per tick, 20 segments in its smallest RTT of 40 ms; the RTT is now 80 ms.
 fn filled(reading: Reading, threshold: Threshold, cwnd: u32) -> WestwoodLp {
     let mut lp = lp(reading, threshold);
     sample(&mut lp, 0, 0, 40, true);
@@ -32,7 +32,7 @@ fn acknowledge(lp: &mut WestwoodLp) {
 
 #[test]
 fn one_segment_may_wait_of_three_where_the_delay_has_doubled() {
-    // 3 * (1 - 40 / 80) = 1.5, and in integers 3 * 50 / 100 = 1. What 20 segments of 1000 bytes are is 19 of 1012.
+    // 3 * (1 - 40 / 80) = 1.5, and in integers 3 * 50 / 100 = 1. 20 segments of 1000 bytes are 19 of 1012.
     for (reading, cwnd, expected) in [
         (Reading::Paper, 21, 21),
         (Reading::Paper, 22, 20),
@@ -60,12 +60,12 @@ fn without_a_sign_a_window_below_the_path_is_raised_to_it() {
 #[test]
 fn the_nearer_the_delay_is_to_that_of_losses_the_fewer_may_wait() {
     let mut lp = filled(Reading::Paper, Threshold::Of2006, 21);
-    // Losses struck at 100 ms: 3 * (1 - 80 / 100) * (1 - 40 / 80) = 0.3.
+    // The delay at losses is 100 ms: 3 * (1 - 80 / 100) * (1 - 40 / 80) = 0.3.
     lp.delay_loss = 4 * 100;
     assert!((lp.threshold((40, 80)) - 0.3).abs() < 1e-9);
     acknowledge(&mut lp);
     assert_eq!(lp.window.cwnd, 20);
-    // In integers 3 * 20 / 100 is none.
+    // In integers 3 * 20 / 100 is zero.
     let mut listing = filled(Reading::Listing, Threshold::Of2006, 21);
     listing.delay_loss = 4 * 100;
     assert_eq!(listing.threshold_as_listed((40, 80)), 0);
@@ -74,7 +74,7 @@ fn the_nearer_the_delay_is_to_that_of_losses_the_fewer_may_wait() {
 #[test]
 fn beyond_the_delay_of_losses_the_listing_never_comes_down_and_the_paper_always_does() {
     let mut listing = filled(Reading::Listing, Threshold::Of2006, 90);
-    // 100 - 4 * 80 * 100 / 240 = -33: without a sign it is over four thousand million.
+    // 100 - 4 * 80 * 100 / 240 = -33, which is above four thousand million in unsigned numbers.
     listing.delay_loss = 4 * 60;
     acknowledge(&mut listing);
     assert_eq!((listing.window.cwnd, listing.early_reductions), (90, 0));
@@ -86,12 +86,12 @@ fn beyond_the_delay_of_losses_the_listing_never_comes_down_and_the_paper_always_
 
 #[test]
 fn the_first_timeout_of_the_listing_leaves_a_quarter_of_its_delay() {
-    // The average begins at 1, not at none: 1 + 80, which stands for 20 ms.
+    // The average begins at 1, not at 0: 1 + 80 is stored, which means 20 ms.
     let mut listing = filled(Reading::Listing, Threshold::Of2006, 20);
     listing.on_timeout(&timeout(ms(60)));
     assert_eq!(listing.delay_loss, 81);
     assert_eq!((listing.window.cwnd, listing.window.ssthresh), (1, 20));
-    // By the paper losses that are repaired tell as well, and the first is taken whole.
+    // By the paper losses without a timeout count too, and the first delay is the average.
     let mut paper = filled(Reading::Paper, Threshold::Of2006, 20);
     paper.on_enter_recovery(&loss(ms(60)));
     assert_eq!(paper.delay_loss, 320);
@@ -102,7 +102,7 @@ fn the_first_timeout_of_the_listing_leaves_a_quarter_of_its_delay() {
 #[test]
 fn the_formula_of_2004_takes_the_mean_and_an_empty_queue_lets_any_number_wait() {
     let mut lp = filled(Reading::Paper, Threshold::Of2004, 22);
-    // Five samples of a smallest RTT of 40 ms and a mean of 48: 3 * (1 - 40 / 48) is a half, and three in ten thousand more.
+    // Five samples with a smallest RTT of 40 ms and a mean of 48: 3 * (1 - 40 / 48) is a half; delta adds 0.0002.
     assert_eq!(lp.delays.pair(Threshold::Of2004, false), Some((40, 48)));
     let expected = 3.0 * (1.0 - 40.0 / 48.0 + 3e-6 / 0.04);
     assert!((lp.threshold((40, 48)) - expected).abs() < 1e-9);
@@ -140,12 +140,12 @@ fn in_slow_start_only_the_listing_comes_down_and_not_the_first_time() {
 
 #[test]
 fn averages_weigh_a_quarter() {
-    // 4 * 40; then 160 + 80 - 40 = 200, which stands for 50.
+    // 4 * 40; then 160 + 80 - 40 = 200, which means 50.
     assert_eq!(average(40, 0), 160);
     assert_eq!(average(80, 160), 200);
 }
 
-/// Windows each 50 ms from 20 s on, alone on a link whose path holds 50 segments, with a buffer of as many.
+/// The windows each 50 ms from 20 s on of a flow alone on a path that holds 50 segments, with a buffer of 50.
 fn alone(threshold: Threshold, hz: u32) -> Vec<u64> {
     let link = Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 50, mark: None };
     let config = Config { reading: Reading::Paper, threshold, hz, ..Config::default() };
@@ -160,12 +160,12 @@ fn alone(threshold: Threshold, hz: u32) -> Vec<u64> {
 #[test]
 fn alone_it_fills_the_link_and_leaves_a_queue_of_a_few_segments() {
     assert!(alone(Threshold::Of2004, 1000).iter().all(|window| (47..=58).contains(window)));
-    // A clock of 4 ms rounds the RTT of 40.8 ms up to 44: the path is taken to hold four segments more.
+    // A clock of 4 ms rounds the RTT of 40.8 ms up to 44: the estimated BDP is four segments larger.
     assert!(alone(Threshold::Of2006, 250).iter().all(|window| (47..=62).contains(window)));
 }
 
 #[test]
 fn the_formula_of_2006_holds_a_window_below_the_path_where_the_clock_is_fine() {
-    // The rate that is measured is the window's own and lags behind its growth, and without a queue next to none may wait.
+    // The measured rate is the window's own and lags behind its growth; without a queue the threshold is almost zero.
     assert!(alone(Threshold::Of2006, 1000).iter().all(|window| *window < 30));
 }

@@ -1,4 +1,4 @@
-//! Yield against values worked out by hand from the thesis' formulas and the module's integers.
+//! Yield against values computed by hand from the thesis' formulas and the module's integers.
 
 use super::*;
 use crate::Controller;
@@ -11,7 +11,7 @@ fn yielding(reading: Reading) -> Yield {
 fn random() -> Random {
     Random::stream(1, "yield")
 }
-/// Beyond slow start, with a range of 4 to 105 ms: the target is 15 % of 101 ms, 15 ms.
+/// A connection after slow start with a range of 4 to 105 ms: the target is 15 % of 101 ms, 15 ms.
 fn ranged(reading: Reading, cwnd: u32) -> Yield {
     let mut cc = yielding(reading);
     (cc.window.cwnd, cc.window.ssthresh) = (cwnd, 1);
@@ -39,7 +39,7 @@ fn averages_are_stored_as_multiples() {
     assert_eq!(average(44, 160, 2), 164);
     assert_eq!(average_trend(4, 0, 128), 512);
     assert_eq!(average_trend(4, 128, 128), 131);
-    // Division rounds towards zero: -100 / 128 is nothing.
+    // Division rounds towards zero: -100 / 128 is zero.
     assert_eq!(average_trend(0, -100, 128), -100);
 }
 
@@ -55,19 +55,20 @@ fn the_target_is_a_share_of_the_range_of_delays() {
 
 #[test]
 fn a_steep_rise_is_cross_traffic_and_lets_the_next_cut_be_larger() {
-    // 44 ms over an average of 40 is 4 ms: more than twice the usual 1 ms. Three becomes two, which only cross-traffic may.
+    // 44 ms are 4 ms above an average of 40, more than twice the average rise of 1 ms. The factor falls from three to two, which only
+    // cross-traffic allows.
     let mut cc = yielding(Reading::Listing);
     (cc.prev_delay, cc.delay_trend, cc.reduction_factor) = (160, 128, 3);
     cc.observe(44);
     assert!(cc.cross_traffic);
     assert_eq!((cc.reduction_factor, cc.prev_delay, cc.delay_trend), (2, 164, 128 + 4 - 1));
-    // 2 ms over it are not more than twice 1 ms: three stays.
+    // 2 ms above the average are not more than twice 1 ms: the factor stays three.
     let mut cc = yielding(Reading::Listing);
     (cc.prev_delay, cc.delay_trend, cc.reduction_factor) = (160, 128, 3);
     cc.observe(42);
     assert!(!cc.cross_traffic);
     assert_eq!(cc.reduction_factor, 3);
-    // With a usual trend below 1 ms, any 2 ms are.
+    // With an average rise below 1 ms, a rise of 2 ms is cross-traffic.
     let mut cc = yielding(Reading::Listing);
     (cc.prev_delay, cc.delay_trend, cc.reduction_factor) = (160, 100, 3);
     cc.observe(42);
@@ -79,7 +80,7 @@ fn rising_delay_makes_the_next_cut_larger_and_falling_delay_smaller() {
     let mut cc = yielding(Reading::Listing);
     cc.reduction_factor = 5;
     let mut seen = Vec::new();
-    // The average trails: 40, 40.25, 40.75 (truncated to 40) and so on rise by one or more, without a usual trend.
+    // The average lags behind: 40, 40.25, 40.75 (truncated to 40) and so on; the trends are one or more, without an average trend.
     for delay in [40, 41, 42, 30, 20, 10] {
         cc.observe(delay);
         cc.delay_trend = 0;
@@ -91,13 +92,13 @@ fn rising_delay_makes_the_next_cut_larger_and_falling_delay_smaller() {
 #[test]
 fn below_the_target_it_grows_as_reno_and_above_it_each_acknowledgement_cuts() {
     let mut cc = ranged(Reading::Listing, 64);
-    // 10 ms are 6 over the smallest delay: below 15. One segment for each window.
+    // 10 ms are 6 above the smallest delay, below the target of 15: one segment for each window.
     for _ in 0..64 {
         cc.on_ack(&stamped(ack(ms(0), 1), 10), &mut random());
     }
     assert_eq!(cc.window.cwnd, 65);
-    // At 100 ms the first acknowledgement finds a rise of 90 where 1 ms is usual: cross-traffic, and three becomes two. 65 - 16;
-    // the cut makes it three, the next rise two again: 49 - 12.
+    // At 100 ms the first acknowledgement finds a rise of 90 with an average of 1 ms: cross-traffic, and the factor falls from three
+    // to two: 65 - 16. The cut makes the factor three, the next rise makes it two again: 49 - 12.
     (cc.reduction_factor, cc.delay_trend) = (3, 128);
     cc.on_ack(&stamped(ack(ms(0), 1), 100), &mut random());
     assert_eq!((cc.window.cwnd, cc.reduction_factor), (49, 3));
@@ -116,10 +117,10 @@ fn by_the_listing_flat_delay_above_the_target_holds_the_window_and_by_the_text_i
         }
         cc
     };
-    // 64 - 8 - 3 - 1 with factors of 3, 4 and 5; 52 / 64 is nothing. Each cut raises the factor, up to where a shift ends.
+    // 64 - 8 - 3 - 1 with factors of 3, 4 and 5; 52 / 64 is zero. Each cut raises the factor by one.
     let listed = flat(Reading::Listing);
     assert_eq!((listed.window.cwnd, listed.reduction_factor), (52, 3 + 20));
-    // Held at 5, a segment is 1 in 32 of the window: 64 - 8 - 3, and 18 times one.
+    // With the factor held at 5, 1/32 of the window is one segment: 64 - 8 - 3, less 18 times one.
     let paper = flat(Reading::Paper);
     assert_eq!((paper.window.cwnd, paper.reduction_factor), (35, 5));
 }
@@ -162,7 +163,7 @@ fn a_window_cut_below_the_threshold_comes_back_by_slow_start() {
     cc.on_enter_recovery(&loss(ms(0)));
     cc.on_exit_recovery(ms(1));
     assert_eq!((cc.window.cwnd, cc.window.ssthresh), (50, 50));
-    // From 40 it grows by a segment each, whatever the delay.
+    // From 40 the window grows by a segment each acknowledgement, whatever the delay.
     cc.window.cwnd = 40;
     for _ in 0..10 {
         cc.on_ack(&stamped(ack(ms(1), 1), 500), &mut random());
@@ -190,9 +191,9 @@ fn alone_it_fills_the_link_by_either_reading() {
 
 #[test]
 fn a_held_back_acknowledgement_takes_from_a_window_of_32_what_a_round_trip_adds() {
-    // A range of 4 to 31 ms: the target is 4. A window of 32 that does not fill the link leaves as a burst. When it has grown to
-    // 33, fifteen pairs are acknowledged at once and the odd segment when the next burst comes, 13 ms later: 1 / 32 of the
-    // window goes, one segment, and the next round trip brings one.
+    // With a range of 4 to 31 ms the target is 4. A window of 32 that does not fill the link leaves as a burst. When it has grown to
+    // 33, the pairs are acknowledged at once and the odd segment when the next burst comes, 13 ms later: the window is cut by 1/32,
+    // one segment, and the next round trip adds one.
     let mut cc = ranged(Reading::Listing, 32);
     cc.delay_smax = 248;
     (cc.prev_delay, cc.delay_trend, cc.reduction_factor) = (40, 1, 5);
