@@ -80,7 +80,7 @@ impl ApError {
     }
 }
 
-/// What an aggregation point has counted and measured.
+/// Counters and measurements of an aggregation point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The device towards this site's endpoints.
@@ -95,7 +95,7 @@ pub struct Snapshot {
     pub applications: Vec<ApplicationSnapshot>,
 }
 
-/// What is known of one application.
+/// The snapshot of one application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationSnapshot {
     /// Its number.
@@ -106,7 +106,7 @@ pub struct ApplicationSnapshot {
     pub values: Vec<(String, f64)>,
 }
 
-/// The machine and what it has counted.
+/// The state machine and the counters of the wire.
 #[derive(Debug)]
 struct State {
     point: Point,

@@ -1,5 +1,5 @@
-//! Hosts' cards: the kernel's own shapers at the devices of hosts, in place of the card's queue in the fabric. What they refuse stays in
-//! the host, and never reaches the fabric.
+//! Hosts' cards: the kernel's own shapers at the devices of hosts, in place of the card's queue in the fabric. Packets that
+//! they refuse stay in the host and never reach the fabric.
 
 use crate::address::{address_of, port_of};
 use std::collections::BTreeMap;
@@ -10,18 +10,19 @@ use weir_queue::{Config, Limit};
 use weir_shaper::{Class, Device, Handle, Match, Step, Tbf};
 use weir_workload::{Datagrams, Role};
 
-/// The kernel counts the Ethernet header beside the IP packet (ETH_HLEN, linux/if_ether.h).
+/// The kernel counts the Ethernet header in addition to the IP packet (ETH_HLEN, linux/if_ether.h).
 const ETHERNET: Bytes = Bytes::new(14);
 /// The root discipline of a card.
 const ROOT: Handle = Handle::new(1, 0);
 /// Most classes: their leaves have handles of their own, after the root's.
 const MOST_CLASSES: usize = 0x7000;
-/// What a class without a `quantum` sends in its turn: what its rate sends in 100 ms within these bounds (sch_htb.c, r2q of 10).
+/// Bounds of the bytes that a class without a `quantum` sends in its turn: what its rate sends in 100 ms, within these bounds
+/// (sch_htb.c, r2q of 10).
 const QUANTA: (u64, u64) = (1000, 200_000);
-/// What waits in the fabric behind a shaper of the kernel: all that comes.
+/// Limit of the fabric's queue behind a shaper of the kernel: it takes all packets.
 const ALL: Limit = Limit::Packets(u32::MAX);
 
-/// A host's card, and the link that it is in the fabric.
+/// The hosts with cards: the node, the card, and its link in the fabric.
 fn cards(run: &Run) -> impl Iterator<Item = (usize, Card, &Link)> {
     let card = |(node, about): (usize, &Node)| {
         let link = run.network.links.iter().find(|link| link.from == node)?;
@@ -30,7 +31,7 @@ fn cards(run: &Run) -> impl Iterator<Item = (usize, Card, &Link)> {
     run.network.nodes.iter().enumerate().filter_map(card)
 }
 
-/// Why some card of a run cannot be had here, and what to do about it.
+/// Why a card of a run cannot be set up here, and what to do about it; `None` if all can be.
 pub(crate) fn unfit(run: &Run) -> Option<(String, String)> {
     cards(run).find_map(|(node, card, link)| {
         let Node { name, alike, .. } = &run.network.nodes[node];
@@ -73,14 +74,15 @@ fn sends_exactly(run: &Run, node: usize) -> bool {
     })
 }
 
-/// The run as the fabric sees it: what the kernel shapes has been shaped already.
+/// The run as the fabric sees it, behind the kernel's shapers.
 pub(crate) fn behind_the_kernels(run: &Run) -> Run {
     let mut run = run.clone();
     let shaped: Vec<usize> = cards(&run).map(|(node, ..)| node).collect();
     for node in shaped {
         run.network.nodes[node].card = None;
         if let Some(link) = run.network.links.iter_mut().find(|link| link.from == node) {
-            // A card with a plain queue sends at its rate in the kernel already; behind a shaper a burst still leaves at the card's.
+            // A card with a plain queue sends at its rate in the kernel already; behind another shaper a burst still leaves at
+            // the card's rate.
             if matches!(link.queue, Config::TailDrop(_)) {
                 link.rate = None;
             }
@@ -93,7 +95,7 @@ pub(crate) fn behind_the_kernels(run: &Run) -> Run {
     run
 }
 
-/// Sets the card of a node up, in whose namespace the calling thread is.
+/// Sets up the card of a node. The calling thread must be in the node's namespace.
 ///
 /// # Errors
 /// The kernel's.
@@ -104,16 +106,16 @@ pub(crate) fn set_up(run: &Run, node: usize) -> io::Result<()> {
     steps.iter().try_for_each(|step| device.apply(step)).map_err(io::Error::other)
 }
 
-/// How many packets the card of the calling thread's namespace has sent and refused; none where there is no card.
+/// How many packets the card of the calling thread's namespace has sent and refused; `None` without a card.
 pub(crate) fn counted() -> Option<(u64, u64)> {
     let counters = Device::open("eth0").ok()?.counters(&[ROOT]).ok()?;
     counters.first()?.map(|counters| (counters.packets, counters.drops))
 }
 
-/// What makes a card's queue in the kernel.
+/// The steps that make a card's queue in the kernel.
 ///
 /// # Errors
-/// What the kernel does not have.
+/// A setting that the kernel does not have.
 fn steps(run: &Run, link: &Link) -> Result<Vec<Step>, String> {
     let Some(rate) = link.rate else { return Err("card without a rate".into()) };
     let frame = link.mtu + ETHERNET;
@@ -158,7 +160,7 @@ fn steps(run: &Run, link: &Link) -> Result<Vec<Step>, String> {
     }
 }
 
-/// What `tc` computes of a latency, of both buckets the lesser.
+/// The limit that `tc` computes from a latency: the lesser of those by rate and by peak rate.
 fn waits(rate: Rate, latency: Span, burst: Bytes, peak: Option<Rate>, mtu: Bytes) -> Bytes {
     let limit = rate.bytes_in(latency) + burst;
     peak.map_or(limit, |peak| limit.min(peak.bytes_in(latency) + mtu))
@@ -168,7 +170,8 @@ fn has_header(overhead: Bytes) -> Result<(), String> {
     if overhead == ETHERNET { Ok(()) } else { Err(format!("overhead of {overhead}; it counts {ETHERNET}")) }
 }
 
-/// The queue below a class of the root, of packets: bytes are counted without the Ethernet header in labs, and with it in the kernel.
+/// The queue below a class of the root, with a limit in packets: labs count bytes without the Ethernet header, the kernel with
+/// it.
 fn leaf(limit: Limit, rate: Rate, minor: u16) -> Result<Step, String> {
     let (handle, parent) = (Handle::new(minor + 1, 0), Handle::new(ROOT.major(), minor));
     match limit {
@@ -179,7 +182,7 @@ fn leaf(limit: Limit, rate: Rate, minor: u16) -> Result<Step, String> {
     }
 }
 
-/// A tree of classes, each flow's packets in the leaf that names it.
+/// A tree of classes, with each flow's packets in the leaf that names the flow.
 fn tree(run: &Run, config: &weir_queue::htb::Config) -> Result<Vec<Step>, String> {
     let minors: BTreeMap<&str, u16> =
         config.classes.iter().map(|class| class.name.as_str()).zip(1..).collect();

@@ -172,7 +172,7 @@ fn bpf_is_permitted() -> std::io::Result<()> {
     /// `BPF_MAP_TYPE_HASH`, which unprivileged users may not make if bpf is restricted.
     const HASH: u32 = 1;
     let attribute = MapCreate { map_type: HASH, key_size: 4, value_size: 4, max_entries: 1 };
-    // SAFETY: the pointer names an attribute of the length told; the kernel takes the fields behind it as zero.
+    // SAFETY: the pointer names an attribute of the given length; the kernel takes the fields behind it as zero.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_bpf,

@@ -101,7 +101,7 @@ struct Session<'a> {
     watch: &'a Watch<'a>,
 }
 
-/// What was measured around the run.
+/// Measurements around the run.
 struct Surroundings {
     usage: Option<Usage>,
     memory_locked: bool,
@@ -114,7 +114,7 @@ struct Surroundings {
 }
 
 impl Session<'_> {
-    /// Runs it. The inner error tells that it was cancelled, or that a command failed.
+    /// Performs the run. The inner error says that it was cancelled, or that a command failed.
     fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
         let run = self.run;
         raise_open_files();

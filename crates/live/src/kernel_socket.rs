@@ -1,4 +1,5 @@
-//! A kernel socket as its application's socket: non-blocking calls, and what the application thread must know of each.
+//! A kernel socket as its application's socket: non-blocking calls, and the state that the application thread keeps for each
+//! socket.
 
 use crate::clock::Clock;
 use rustix::buffer::spare_capacity;
@@ -48,11 +49,11 @@ impl KernelSocket {
     }
 }
 
-/// What all sockets of an application thread share.
+/// State that all sockets of an application thread share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
-    /// What is written: zeros, but for the head of a datagram.
+    /// The bytes that are written: zeros, except for the head of a datagram.
     payload: Vec<u8>,
     scratch: Vec<u8>,
     /// How late datagrams left, against the workload's times.

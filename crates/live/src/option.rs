@@ -10,7 +10,7 @@ pub(crate) fn set<T: Copy>(
     option: libc::c_int,
     value: T,
 ) -> io::Result<()> {
-    // SAFETY: the pointer names a value of the length told; the kernel only reads it.
+    // SAFETY: the pointer names a value of the given length; the kernel only reads it.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

@@ -174,7 +174,7 @@ impl Port {
             (header.msg_control, header.msg_controllen) =
                 (beside[n].as_mut_ptr().cast(), size_of_val(&beside[n]));
         }
-        // SAFETY: every message names a header, a frame and room beside it, of the lengths told, all of which live until the call
+        // SAFETY: every message names a header, a frame and room beside it, of the given lengths, all of which live until the call
         // returns; nobody else reads or writes them meanwhile.
         let received = unsafe {
             libc::recvmmsg(
@@ -230,7 +230,7 @@ impl Port {
         let mut done = 0;
         while done < count {
             let rest = &mut messages[done..count];
-            // SAFETY: every message names a header and a frame of the lengths told, which live until the call returns; the kernel
+            // SAFETY: every message names a header and a frame of the given lengths, which live until the call returns; the kernel
             // only reads them.
             let sent = unsafe {
                 libc::sendmmsg(

@@ -231,7 +231,7 @@ impl Sender {
 pub(crate) fn dropped(socket: &OwnedFd) -> io::Result<u64> {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    // SAFETY: the pointer names a tpacket_stats of the length told, as PACKET_STATISTICS fills in but for version 3.
+    // SAFETY: the pointer names a tpacket_stats of the given length, as PACKET_STATISTICS fills in but for version 3.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -259,7 +259,7 @@ pub(crate) fn bind(socket: &OwnedFd, device: u32, protocol: u16) -> io::Result<(
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = device as i32;
-    // SAFETY: the pointer names a sockaddr_ll of the length told.
+    // SAFETY: the pointer names a sockaddr_ll of the given length.
     let result = unsafe {
         libc::bind(
             socket.as_raw_fd(),

@@ -92,7 +92,7 @@ impl Shut {
 
 /// bpf(2) with a command that makes a descriptor.
 fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
-    // SAFETY: the pointer names attributes of the length told, with the layout that the command reads; what they point to is constant.
+    // SAFETY: the pointer names attributes of the given length, with the layout that the command reads; what they point to is constant.
     let made =
         unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>()) };
     if made < 0 {

@@ -32,7 +32,7 @@ fn ask(socket: impl AsFd) -> io::Result<(libc::tcp_info, usize)> {
     // SAFETY: plain data for which all zeros is a valid value; older kernels fill in a part of it and leave the rest zero.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the pointer names a tcp_info of the length told.
+    // SAFETY: the pointer names a tcp_info of the given length.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

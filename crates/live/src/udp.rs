@@ -149,7 +149,7 @@ impl UdpPort {
     /// Returns `false` in the latter case; the packets left over go first in the next call.
     ///
     /// # Errors
-    /// The kernel's. An error that concerns a single packet, such as one too long for the path, is none: the packet is lost.
+    /// The kernel's, except errors that concern a single packet, such as one too long for the path: that packet is lost.
     pub fn send(
         &mut self,
         peer: SocketAddr,

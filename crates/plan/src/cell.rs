@@ -1,5 +1,5 @@
-//! From one cell's settings to a run that is spelled out: its timing, its network, its traffic groups. Whatever cannot be
-//! is found here, with its place.
+//! From one cell's settings to a run that is spelled out: its timing, its network, its traffic groups. Settings that do not fit
+//! together are found here, with their places.
 
 use crate::connection;
 use crate::diagnostic::{Fault, Origin};
@@ -46,7 +46,7 @@ pub(crate) struct Flows {
     pub(crate) count: u64,
     pub(crate) start: Times,
     pub(crate) stop: Option<Span>,
-    /// For each flow the pair of its hosts; empty where all flows have the first.
+    /// For each flow the index of its pair of hosts; empty if all flows have the first pair.
     pub(crate) pairs: Vec<u32>,
 }
 
@@ -114,7 +114,7 @@ impl Cell {
         if reader.faults.is_empty() { Ok(cell) } else { Err(reader.faults) }
     }
 
-    /// Checks what only the groups together show: how many flows there are, and that no two bear one name.
+    /// Checks the groups together: the number of flows, and that no two flows have the same name.
     fn check_flows(&self, reader: &mut Reader<'_>) {
         let flows = self.flow_count();
         if flows > limits::MOST_FLOWS && self.flows.iter().all(|flows| flows.count <= limits::MOST_FLOWS) {
@@ -125,7 +125,7 @@ impl Cell {
             );
             return;
         }
-        // How many there are when they are drawn, the seed decides.
+        // The seed decides how many flows arrive at random.
         let mut counts: HashMap<&str, u64> = HashMap::new();
         for (group, flows) in self.groups.iter().zip(&self.flows) {
             counts.insert(
@@ -190,7 +190,7 @@ impl Cell {
         (0..self.groups.len()).map(|group| self.flows_of(group)).fold(0, u64::saturating_add)
     }
 
-    /// How many flows of a group a run has, about, where they are drawn.
+    /// Number of flows of a group in a run; the expected number if they arrive at random.
     fn flows_of(&self, group: usize) -> u64 {
         let expected = self.groups[group].workload.expected_arrivals(self.time_of(group));
         expected.unwrap_or(self.flows[group].count)
@@ -250,7 +250,7 @@ impl Cell {
                     group,
                     pair,
                     start: arrival.at,
-                    // No new ones come after the group's stop; those that have begun send what they have.
+                    // No flow arrives after the group's stop; flows that have begun send all that they have.
                     stop: None,
                     size: Some(arrival.size),
                 }));
@@ -273,21 +273,22 @@ impl Cell {
         self.counted_flows(true).saturating_add(self.counted_flows(false))
     }
 
-    /// About how many flows a run has of those that are drawn, or of the others.
+    /// About how many flows a run has in groups with random arrivals (`drawn`), or in the other groups.
     fn counted_flows(&self, drawn: bool) -> u64 {
         let groups =
             self.groups.iter().enumerate().filter(|(_, group)| group.workload.has_random_arrivals() == drawn);
         groups.map(|(number, _)| self.flows_of(number)).fold(0, u64::saturating_add)
     }
 
-    /// About how many samples of links and flows a run records; flows that are drawn have them only while they last.
+    /// About how many samples of links and flows a run records; flows that arrive at random are sampled only while they last.
     pub(crate) fn records(&self) -> u64 {
         let periods = self.timing.duration.as_nanos() / self.timing.sample.as_nanos().max(1);
         let links = self.network.links.iter().filter(|link| link.instrumented).count() as u64;
         periods.saturating_mul(links + self.counted_flows(false)).saturating_add(self.counted_flows(true))
     }
 
-    /// About how many data packets a run sends over the lab's links: what they can carry, or what the workloads want.
+    /// About how many data packets a run sends over the lab's links: the lesser of what a link can carry and what its workloads
+    /// want.
     pub(crate) fn packets(&self) -> u64 {
         let run = self.timing.duration;
         let carried = |link: usize| -> u64 {
@@ -308,8 +309,8 @@ impl Cell {
     }
 }
 
-/// The ways of a group's flows, each with the delay that its hosts add to it; the pairs of its sending hosts, of which there are
-/// `senders`, and these ways; and for each flow which pair is its, which is left out where all have the first.
+/// The paths of a group's flows, each with the delay that its hosts add to it; the pairs of a sending host, one of `senders`,
+/// and a path; and for each flow the index of its pair, empty if all flows have the first.
 fn ways<'a>(
     reader: &mut Reader<'_>,
     name: &str,
@@ -340,7 +341,7 @@ fn ways<'a>(
             pairs.push(ends);
             pairs.len() as u32 - 1
         }));
-        // With one sending host and no lists and ranges all are alike.
+        // With one sending host and no lists or ranges all flows are alike.
         if traffic.listed() == 1 && senders == 1 {
             break;
         }
@@ -387,8 +388,8 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
     settings
 }
 
-/// The seed of a repeat: from the lab's seed and the repeat's number alone, so that the cells of one repeat are paired.
-/// It has 53 bits, so that every reader of JSON sees it whole.
+/// The seed of a repeat: from the lab's seed and the repeat's number alone, so that the cells of one repeat are paired. It has
+/// 53 bits, so that every reader of JSON reads it exactly.
 fn seed(lab: u64, repeat: u32) -> u64 {
     Random::stream_of(lab, "repeat", repeat.into()).bits() >> 11
 }

@@ -1,5 +1,5 @@
-//! A run that was read back from a result folder rather than made from a lab. Its names become names of files and hosts, and
-//! its indices are trusted by all that computes with it, so both are checked as those of a lab are.
+//! Checks a run that was read back from a result folder rather than made from a lab. Its names become names of files and hosts,
+//! and later code trusts its indices, so both are checked as those of a lab are.
 
 use crate::limits::{LONGEST_RUN, MOST_PERIODS, SHORTEST_SAMPLE};
 use crate::run::Run;
@@ -15,7 +15,7 @@ impl Run {
     /// Checks a run that was not made from a lab by this program.
     ///
     /// # Errors
-    /// What is wrong with it, after `the run`.
+    /// What is wrong with it, worded to follow `the run`.
     pub fn check(&self) -> Result<(), String> {
         let named = |what: &str, name: &str, longest: usize| match is_plain(name, longest) {
             true => Ok(()),
@@ -88,7 +88,7 @@ impl Run {
     }
 }
 
-/// Whether a name is fit for a file: letters, digits, `-`, `_` and points, of which none begins it.
+/// Whether a name is fit for a file: letters, digits, `-`, `_` and points, with no point at the beginning.
 fn is_plain(name: &str, longest: usize) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     (1..=longest).contains(&name.len()) && !name.starts_with('.') && name.chars().all(plain)

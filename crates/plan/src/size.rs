@@ -1,4 +1,4 @@
-//! How large a lab may be: far more than anyone has a use for, and little enough to be read and checked in seconds.
+//! Limits on the size of a lab: far above any use, and low enough for a lab to be read and checked in seconds.
 
 use crate::diagnostic::{Fault, Origin};
 use crate::tree::{Item, Node, Table};
@@ -20,12 +20,12 @@ const MOST_LEVELS: usize = 32;
 pub(crate) const MOST_RUNS: u64 = 100_000;
 /// Longest name of a run: folders are named after runs, with the engine before, and file systems take 255 bytes.
 const LONGEST_ID: usize = 200;
-/// Most groups and links of all cells together: a cell is spelled out with its own.
+/// Most groups and links of all cells together: each cell holds its own copies.
 const MOST_MEMBERS: u64 = 2_000_000;
 /// Most flows of all runs together.
 pub(crate) const MOST_FLOWS: u64 = 20_000_000;
 
-/// What there is too much of in the text of a lab.
+/// Faults of sections that have too many members.
 pub(crate) fn of_text(root: &Table) -> Vec<Fault> {
     let count = |key: &str| match root.get(key).map(|node| &node.item) {
         Some(Item::Table(table)) => table.0.len(),
@@ -46,7 +46,7 @@ pub(crate) fn of_text(root: &Table) -> Vec<Fault> {
     too_many.filter_map(fault).collect()
 }
 
-/// What is wrong with the size of the tree. `home` is shown when nothing else is at hand.
+/// The fault of a tree that is too large; `None` if it is not. `home` is shown if there is no better place.
 pub(crate) fn of_tree(levels: &[Level], root: &Table, home: Origin) -> Option<Fault> {
     let place = root.entry("vary").map_or(home, |entry| entry.named);
     let cells =

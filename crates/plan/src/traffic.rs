@@ -1,4 +1,4 @@
-//! `[traffic.NAME]`, as it is written. Doc comments here are the user's documentation.
+//! `[traffic.NAME]` as a lab file writes it. Doc comments here are the user's documentation.
 
 use crate::each::{Places, Times};
 use crate::run::Ip;
@@ -21,75 +21,77 @@ pub(crate) struct Traffic {
     pub(crate) flows: Option<u64>,
     /// What the application does.
     pub(crate) workload: weir_workload::Config,
-    /// What carries its data (`weir list transports`); by default TCP for streams and UDP for datagrams.
+    /// Transport of its data (`weir list transports`); by default TCP for streams and UDP for datagrams.
     pub(crate) transport: Option<weir_transport::Config>,
     /// Congestion controller; by default "cubic".
     pub(crate) cc: Option<weir_control::Config>,
-    /// Whether TCP negotiates ECN, and the codepoint of its packets: `true` is the controller's own, "ect0" or "ect1" another.
-    /// By default true where `feedback` is not classic, as DCTCP and Prague need it. The live engine's kernel sends ECT(0);
-    /// for "ect1" packets are relabelled as they leave their host.
+    /// Whether TCP negotiates ECN, and with which codepoint: `true` takes the controller's own, "ect0" or "ect1" another. By
+    /// default true if `feedback` is not classic, as DCTCP and Prague need it. The live engine's kernel sends ECT(0); for
+    /// "ect1" packets are relabelled as they leave their host.
     pub(crate) ecn: Option<EcnChoice>,
-    /// How the receiver tells of marks: "classic" (RFC 3168), "dctcp" (RFC 8257) or "accurate" (RFC 9768); by default what
-    /// the controller needs.
+    /// How the receiver reports marks: "classic" (RFC 3168), "dctcp" (RFC 8257) or "accurate" (RFC 9768); by default what the
+    /// controller needs.
     pub(crate) feedback: Option<weir_control::Feedback>,
     /// Whether TCP scales its windows (RFC 7323); by default true. Without it no window is above 65,535 bytes.
     pub(crate) window_scaling: Option<bool>,
     /// Whether TCP's acknowledgements are selective (RFC 2018); by default true. Without it losses are found and repaired by
     /// duplicate acknowledgements alone (NewReno, RFC 6582).
     pub(crate) sack: Option<bool>,
-    /// Least of the variance in TCP's retransmission timeout, which is longer than it by a round trip; by default 200 ms, Linux's.
+    /// Lower bound of the variance term in TCP's retransmission timeout, which is the smoothed round-trip time plus this term;
+    /// by default 200 ms, as in Linux.
     pub(crate) rto_min: Option<Span>,
     /// Whether TCP sends a new segment for each of the first two duplicate acknowledgements (RFC 3042); by default true, as
     /// Linux does. On the simulator only.
     pub(crate) limited_transmit: Option<bool>,
-    /// How long TCP's receivers hold the acknowledgement of a single segment back; every second segment is then acknowledged at once,
-    /// and none before that (RFC 5681, section 4.2). By default the delay adapts and acknowledgements are quick at first, as on
-    /// Linux. On the simulator only.
+    /// How long TCP's receivers delay the acknowledgement of a single segment; every second segment is then acknowledged at
+    /// once, and no other one (RFC 5681, section 4.2). By default the delay adapts and the first acknowledgements are not
+    /// delayed, as in Linux. On the simulator only.
     pub(crate) delayed_ack: Option<Span>,
-    /// Whether receivers with such a delay acknowledge also when the application has read two segments beyond the window that was
-    /// told, as FreeBSD 4 does: two acknowledgements for three segments. By default false. On the simulator only.
+    /// Whether receivers with `delayed_ack` also acknowledge when the application has read two segments beyond the advertised
+    /// window, as FreeBSD 4 does: two acknowledgements for three segments. By default false. On the simulator only.
     pub(crate) window_updates: Option<bool>,
-    /// Which way the data flows.
+    /// Direction of the data.
     pub(crate) direction: Direction,
-    /// The sending host, by a name that groups which share it have in common; `[nic.NAME]` gives it a card, and `hosts` there makes
-    /// several of it. By default each group has one of its own.
+    /// Name of the sending host, which groups with the same name share; `[nic.NAME]` gives it a card, and `hosts` there makes
+    /// several such hosts. By default each group has a sending host of its own.
     pub(crate) host: Option<String>,
-    /// The base round-trip time of its flows, at least the path's own: the rest is delay between a host and its router. A time for
-    /// all, a list that the flows go through in turn (`["10 ms", "40 ms"]`), or a range (`{ from = "10 ms", to = "100 ms" }`).
+    /// Base round-trip time of its flows, at least the path's own; the difference is delay between a host and its router. One
+    /// time for all flows, a list that the flows take in turn (`["10 ms", "40 ms"]`), or a range (`{ from = "10 ms", to = "100
+    /// ms" }`).
     pub(crate) rtt: Option<Times>,
-    /// Send buffer: a size that is fixed, or Linux's `tcp_wmem` `{ min, initial, max }`, autotuned; by default 4 KiB,
-    /// 16 KiB and 4 MiB.
+    /// Send buffer: a fixed size, or `{ min, initial, max }` as in Linux's `tcp_wmem`, autotuned; by default 4 KiB, 16 KiB and
+    /// 4 MiB.
     pub(crate) send_buffer: Option<Memory>,
-    /// Receive buffer: a size that is fixed, or Linux's `tcp_rmem` `{ min, initial, max }`, autotuned; by default 4 KiB,
-    /// 128 KiB and 6 MiB.
+    /// Receive buffer: a fixed size, or `{ min, initial, max }` as in Linux's `tcp_rmem`, autotuned; by default 4 KiB, 128 KiB
+    /// and 6 MiB.
     pub(crate) receive_buffer: Option<Memory>,
     /// Whether TCP paces at Linux's rate when the controller does not set one; by default false.
     pub(crate) pacing: Option<bool>,
-    /// The clock that the sending host's timestamps are taken from: `offset` at the start of the run, `skew_ppm` by which it
-    /// runs fast, `tick` in which it counts; by default drawn for each connection, none and 1 ms. The hosts that the live engine
-    /// makes share one.
+    /// Clock of the sending host's timestamps: `offset` at the start of the run (by default drawn for each connection),
+    /// `skew_ppm` by which it runs fast (by default 0), and the length of its `tick` (by default 1 ms). The hosts of the live
+    /// engine share one clock.
     pub(crate) sender_clock: Option<Clock>,
-    /// The same of the receiving host.
+    /// Clock of the receiving host's timestamps, with the keys of `sender_clock`.
     pub(crate) receiver_clock: Option<Clock>,
-    /// When its flows start: a time for all, a list that they go through in turn, or a range, such as
-    /// `{ from = "0 s", to = "9 s" }`.
+    /// When its flows start: one time for all, a list that they take in turn, or a range, such as `{ from = "0 s", to = "9 s"
+    /// }`.
     pub(crate) start: Times,
     /// When its applications stop sending; by default at the end of the run.
     pub(crate) stop: Option<Span>,
     /// Where its data enters the network: a router or host by name. By default the first router of a chain or parking lot.
     pub(crate) from: Option<String>,
     /// Where its data leaves the network: a router or host, or a station that answers. By default the last router of a chain or
-    /// parking lot. A list has a receiver at each, and the flows go to them in turn.
+    /// parking lot. With a list there is a receiver at each place, and the flows take them in turn.
     pub(crate) to: Option<Places>,
     /// The one link of a chain or parking lot that its data passes, by its number from 1, instead of `from` and `to`.
     pub(crate) hop: Option<u64>,
-    /// Links and routers of a graph that its data passes, in this order, each by its name; between them it takes the way of
-    /// least delay. By default it takes that all along.
+    /// Names of the links and routers of a graph that its data passes, in this order; between them it takes the path of least
+    /// delay. By default its whole path is the one of least delay.
     pub(crate) via: Option<Vec<String>>,
-    /// The same for the way back, which acknowledgements take. By default what `via` names, in reverse, without links that
-    /// lead one way only.
+    /// The same for the path back, which acknowledgements take. By default the names of `via` in reverse, without one-way
+    /// links.
     pub(crate) back: Option<Vec<String>>,
-    /// What its hosts speak: IP 4 or 6; by default what `run.ip` says.
+    /// IP version of its hosts, 4 or 6; by default `run.ip`.
     pub(crate) ip: Option<Ip>,
 }
 
@@ -146,7 +148,7 @@ impl Default for Traffic {
 pub(crate) enum EcnChoice {
     /// Not at all, or with the controller's own codepoint.
     Agreed(bool),
-    /// With this one.
+    /// With this codepoint.
     As(Codepoint),
 }
 
@@ -187,7 +189,7 @@ impl JsonSchema for EcnChoice {
 pub(crate) enum Memory {
     /// Of one size from beginning to end.
     Fixed(Bytes),
-    /// Autotuned as Linux does; what is none is Linux's default.
+    /// Autotuned as in Linux; `None` is Linux's default.
     Tuned(Tuned),
 }
 
@@ -195,11 +197,11 @@ pub(crate) enum Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Tuned {
-    /// Least that is always granted.
+    /// Size that is always granted.
     pub(crate) min: Option<Bytes>,
-    /// What a connection starts with.
+    /// Size at the start of a connection.
     pub(crate) initial: Option<Bytes>,
-    /// What autotuning may grow it to.
+    /// Largest size that autotuning may give the buffer.
     pub(crate) max: Option<Bytes>,
 }
 

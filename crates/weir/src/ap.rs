@@ -84,7 +84,7 @@ pub(crate) enum ApAction {
     },
 }
 
-/// Does what is asked.
+/// Runs the subcommand.
 pub(crate) fn ap(args: &ApArgs) -> Result<(), Failure> {
     match (&args.action, &args.wire) {
         (Some(ApAction::Show { device, json }), _) => show::show(device.as_deref(), *json),

@@ -34,7 +34,7 @@ use weir_report::fit::folded;
 /// The file of a host's reservations, unless another one is named.
 const STORE: &str = "/var/lib/weir/circuits.sqlite";
 
-/// Does what is asked.
+/// Runs the subcommand.
 pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
     match action {
         CircuitAction::Plan(args) => plan(args),

@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use weir_kernel::{CONTROLS, Control, Group, Holder, Problem, Relabelling, Running};
 
-/// Does what is asked.
+/// Runs the subcommand.
 pub(crate) fn kernel(action: &KernelAction) -> Result<(), Failure> {
     match action {
         KernelAction::Load { names, set, ect1 } => load(names, set, ect1),

@@ -29,7 +29,7 @@ pub(crate) fn what_it_refuses_is_no_loss() {
             assert_eq!((flow.sum.read_bytes, flow.last.retransmissions), (144_800, 0), "{queue}");
         }
         let (sent, refused) = shaped(&outcome);
-        // A hundred segments each, and the connections' own packets.
+        // A hundred segments of each flow, and the packets that open and close connections.
         assert!(sent >= 1020, "{queue}: {sent}");
         assert!(refused > 0, "{queue}: ten flows want more than the queue holds");
         let dropped: u64 = tally.links.iter().map(|link| link.dropped).sum();
@@ -48,7 +48,7 @@ pub(crate) fn each_class_has_its_flows() {
     let traffic = "flows = 2\nworkload = { kind = \"udp\", rate = \"4 Mbit/s\", packet = \"1200 B\", source = \"socket\" }\n";
     let (tally, outcome) = go(&card(&queue, traffic));
     let received = [0, 1].map(|flow| tally.flows[flow].sum.read_bytes);
-    // A fifth of 4 Mbit/s passes the one, all of it the other.
+    // A fifth of the first flow's 4 Mbit/s passes, and all of the second's.
     assert!(received[0] * 4 < received[1] && received[0] > 0, "{received:?}");
     assert!(shaped(&outcome).0 > 0);
 }

@@ -230,7 +230,7 @@ pub(crate) struct Asked {
     /// Admit it by the average use of its links, with room left for the background
     #[arg(long)]
     pub semi: bool,
-    /// The card's rate [default: what the device says]
+    /// The card's rate [default: as the device reports it]
     #[arg(long, value_name = "RATE")]
     pub card: Option<Rate>,
     /// Average rate of the other traffic that leaves the device
@@ -275,7 +275,7 @@ pub(crate) struct UpArgs {
     /// How many connections share the window
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub streams: u32,
-    /// How late this host may wake the shaper, whose bucket holds what falls due meanwhile [default: measured for half a second, at
+    /// How late this host may wake the shaper; the bucket holds the tokens of that time [default: measured for half a second, at
     /// most 10 ms]
     #[arg(long, value_name = "TIME")]
     pub late: Option<Span>,
@@ -321,7 +321,7 @@ pub(crate) struct ChangeArgs {
     /// Its new rate
     #[arg(long)]
     pub rate: Rate,
-    /// The card's rate [default: what the device says]
+    /// The card's rate [default: as the device reports it]
     #[arg(long, value_name = "RATE")]
     pub card: Option<Rate>,
     #[command(flatten)]
@@ -440,10 +440,10 @@ pub(crate) struct OwnArgs {
     /// The device that it leaves by
     #[arg(long, requires = "rate")]
     pub device: Option<String>,
-    /// The card's rate [default: what the device says]
+    /// The card's rate [default: as the device reports it]
     #[arg(long, value_name = "RATE", requires = "rate")]
     pub card: Option<Rate>,
-    /// How late this host may wake the shaper, whose bucket holds what falls due meanwhile [default: measured for half a second, at
+    /// How late this host may wake the shaper; the bucket holds the tokens of that time [default: measured for half a second, at
     /// most 10 ms]
     #[arg(long, value_name = "TIME", requires = "rate")]
     pub late: Option<Span>,
