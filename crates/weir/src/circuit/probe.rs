@@ -71,8 +71,8 @@ pub(crate) fn rate(host: SocketAddr) -> io::Result<Option<Rate>> {
     }
 }
 
-/// Sends a burst. Returns how many bytes arrived in its second half, and how long they took; `None` if the host does not answer
-/// so.
+/// Sends a burst. Returns how many bytes arrived in its second half, and how long they took; `None` if the host gives no such
+/// answer.
 fn burst(host: SocketAddr, length: u32) -> io::Result<Option<(u64, Duration)>> {
     let mut stream = TcpStream::connect_timeout(&host, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
