@@ -1,6 +1,6 @@
 //! Parameters of a control in the kernel: the variables of its `.data` section, whose names and types are in the object's type
 //! information. An integer is a number, `bool` a boolean, an `enum` one of its names (without the leading underscore of names that
-//! are reserved in C), `usecs` a time, and `bits_per_sec` a rate.
+//! C would not allow), `usecs` a time, and `bits_per_sec` a rate.
 
 use crate::{Control, Problem};
 use libbpf_rs::btf::types::{DataSec, Enum, EnumMember, Int, IntEncoding, Typedef, Var, VarSecInfo};

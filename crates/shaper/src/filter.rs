@@ -30,7 +30,7 @@ pub struct Match {
     pub address: IpAddr,
     /// Length of the prefix in bits.
     pub length: u8,
-    /// Destination port; `None` for all ports. It matches only IPv4 packets without options, or IPv6 packets without extension
+    /// Destination port; `None` for all ports. A port matches only IPv4 packets without options and IPv6 packets without extension
     /// headers.
     pub port: Option<u16>,
 }

@@ -5,8 +5,8 @@ use crate::tap::FlowCounters;
 use weir_base::{Ecn, Histogram, Time};
 use weir_queue::{Backlog, Queue};
 
-/// What became of all packets of a run. The totals add up: `sent + duplicated + made = delivered + corrupted +
-/// dropped + lost + discarded + held + in_flight + unroutable`.
+/// What became of all packets of a run. The totals add up:
+/// `sent + duplicated + made = delivered + corrupted + dropped + lost + discarded + held + in_flight + unroutable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Packets that hosts handed in.

@@ -52,7 +52,7 @@ struct Played {
     since: Time,
     /// Number of the next opportunity that was neither used nor skipped.
     next: u64,
-    /// The part of its capacity that is already counted, in bits times nanoseconds per second.
+    /// The part of its capacity, from its start, that was counted or skipped, in bits times nanoseconds per second.
     counted: u128,
 }
 

@@ -41,15 +41,16 @@ pub(crate) struct Written {
     #[serde(default)]
     pub(super) repeats: Repeats,
     /// The value to which this one is relative: that of the cell with these labels on these levels and the same labels on all
-    /// others, `{ background = "newreno" }`; that of another group, codepoint or window, `{ of = "foreground" }`, `{ class =
-    /// "ect0" }` or `{ in = "before" }`; or several of these.
+    /// others, `{ background = "newreno" }`; that of another group, codepoint or window, `{ of = "foreground" }`,
+    /// `{ class = "ect0" }` or `{ in = "before" }`; or several of these.
     #[serde(default)]
     pub(super) against: BTreeMap<String, String>,
     /// How the two values are combined; by default the change, in percent.
     #[serde(rename = "as")]
     pub(super) relation: Option<Relation>,
-    /// Judges, instead of the metric's value, the point along a level at which it passes a bound: `{ level = "rate", above = 50
-    /// }` is the number at the start of the first label at which the metric is above 50; `below` likewise.
+    /// Judges, instead of the metric's value, the point along a level at which it passes a bound:
+    /// `{ level = "rate", above = 50 }` is the number at the start of the first label at which the metric is above 50; `below`
+    /// likewise.
     pub(super) along: Option<Along>,
     /// Whether a claim about several cells is about each of them or about their mean; by default each.
     #[serde(default)]

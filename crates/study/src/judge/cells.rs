@@ -142,7 +142,7 @@ fn relate(relation: Relation, value: f64, other: f64) -> Option<f64> {
     }
 }
 
-/// Combines repeats; `None` if there are too few, or if one of them has no value.
+/// Combines repeats; `None` if the result is undefined, or if one of them has no value.
 fn join(repeats: Repeats, values: &[Option<f64>]) -> Option<f64> {
     let mut values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
     values.sort_by(f64::total_cmp);
