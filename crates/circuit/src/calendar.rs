@@ -27,7 +27,7 @@ pub enum Guarantee {
 pub struct Circuit {
     /// The device by which it leaves the host.
     pub device: String,
-    /// Where it leads.
+    /// Its destination.
     pub destination: Destination,
     /// Its rate.
     pub rate: Rate,
@@ -73,7 +73,7 @@ pub enum Conflict {
         /// Number of the earliest of them.
         with: u64,
     },
-    /// Too much is reserved.
+    /// Too little of the card's rate is free.
     #[error("only {free} are free at {at}, besides reservation {}", list(with))]
     Full {
         /// When the least rate is free.

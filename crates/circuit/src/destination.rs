@@ -22,7 +22,7 @@ pub enum DestinationError {
     /// The prefix has more bits than an address.
     #[error("`{text}`: a prefix of this kind has at most {most} bits")]
     TooLong {
-        /// What was given.
+        /// The given text.
         text: String,
         /// The bits of an address.
         most: u8,
@@ -30,7 +30,7 @@ pub enum DestinationError {
     /// The address has bits beyond the prefix.
     #[error("`{text}` has bits beyond its prefix; `{meant}` was probably meant")]
     Beyond {
-        /// What was given.
+        /// The given text.
         text: String,
         /// The prefix alone.
         meant: Destination,

@@ -46,7 +46,7 @@ fn triple(values: [u64; 3]) -> String {
 }
 
 impl Plan {
-    /// The goodput that is left after all headers, for a person.
+    /// The ceiling of the goodput, as text for a person.
     pub fn told_ceiling(&self) -> String {
         rate(self.ceiling)
     }

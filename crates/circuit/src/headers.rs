@@ -46,13 +46,13 @@ impl Headers {
         self.frame - self.payload
     }
 
-    /// A rate of one of these lengths as a rate of another, rounded down.
+    /// Converts a rate in units of one of these lengths into one of another, rounded down.
     pub(crate) fn convert(rate: Rate, from: Bytes, to: Bytes) -> Rate {
         let bits = u128::from(rate.bits_per_sec()) * u128::from(to.get()) / u128::from(from.get());
         Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
-    /// A rate that counts a layer, in frames as `tc` counts them.
+    /// Converts a rate that counts a layer into one in frames, as `tc` counts them.
     pub(crate) fn in_frames(&self, rate: Rate, layer: Layer) -> Rate {
         let counted = match layer {
             Layer::Wire => self.wire,

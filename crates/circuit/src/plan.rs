@@ -91,7 +91,7 @@ const MOST_BUFFER: u64 = i32::MAX as u64;
 const PAGE: u64 = 4096;
 
 impl Plan {
-    /// Plans for a request.
+    /// Makes the plan for a request.
     ///
     /// # Errors
     /// No setting can meet the request.

@@ -97,7 +97,7 @@ pub struct Request {
 const WINDOW_PERCENT: u32 = 130;
 /// Largest packet of Ethernet without jumbo frames.
 const MTU: Bytes = Bytes::new(1500);
-/// The smallest packet that every IPv6 path carries (RFC 8200, section 5), and the largest that IP knows.
+/// The smallest packet that every IPv6 path carries (RFC 8200, section 5), and the largest IP packet.
 const MTUS: (Bytes, Bytes) = (Bytes::new(1280), Bytes::new(65_535));
 /// The smallest and the largest window that Circuit TCP accepts, in percent.
 const WINDOW_PERCENTS: (u32, u32) = (1, 1000);

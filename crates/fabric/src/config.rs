@@ -43,7 +43,7 @@ pub struct Network {
     pub nodes: Vec<Node>,
     /// Directed links. Packets between two nodes follow the path of least total delay, unless a route is given.
     pub links: Vec<Link>,
-    /// Given routes.
+    /// Routes that the lab gives; they take precedence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
     /// The base RTT, from which `bdp` is computed: the dumbbell's own, or the one that the lab gives. `None` if there is neither.
@@ -96,17 +96,17 @@ pub struct Card {
     pub refuses: bool,
     /// Whether TCP bounds the data of each flow that waits in its queue (TCP small queues).
     pub small_queues: bool,
-    /// Whose shaper its queue is in live runs.
+    /// The shaper that implements its queue in live runs; `None` if the lab runs on the simulator only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
 }
 
-/// Whose shaper a card's queue is in live runs.
+/// The shaper that implements a card's queue in live runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Shaper {
-    /// The kernel's.
+    /// The kernel's shaper.
     Kernel,
 }
 
@@ -149,7 +149,7 @@ pub struct Link {
     pub wifi: Option<Wifi>,
     /// Propagation delay.
     pub delay: Span,
-    /// Which packets are lost on the way, after the queue.
+    /// Loss on the way, after the queue.
     pub loss: Loss,
     /// Random delay added to each packet's propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,7 +177,7 @@ pub struct Link {
     pub drop: Vec<u64>,
     /// Packets that are held back on arrival until others have overtaken them.
     pub reorder: Vec<Reorder>,
-    /// Changes over time, ascending.
+    /// Scheduled changes, in ascending order of time.
     pub schedule: Vec<Change>,
     /// Whether it is a link of the lab, with records of its own, rather than a host's access.
     pub instrumented: bool,
@@ -218,7 +218,7 @@ pub struct Reorder {
 /// A scheduled change of a link's properties. Properties that are `None` stay as they are.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Change {
-    /// When, from the start of the run.
+    /// When it takes effect, from the start of the run.
     pub at: Span,
     /// New rate; with a new trace, the trace's mean rate. It ends the trace that was playing.
     pub rate: Option<Rate>,

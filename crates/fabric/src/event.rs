@@ -24,7 +24,7 @@ pub struct EventQueue {
 }
 
 const ARITY: usize = 4;
-/// No event's key: its time would lie beyond the horizon.
+/// A key that no event has: its time would be beyond the horizon.
 const NOTHING: u64 = u64::MAX;
 
 impl EventQueue {

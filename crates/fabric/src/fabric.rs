@@ -58,7 +58,7 @@ pub struct Fabric<P> {
     pub(crate) events: EventQueue,
     pub(crate) taps: Taps,
     pub(crate) around: Around<P>,
-    /// The source of the event that is being handled; `usize::MAX` when the hosts act by themselves.
+    /// The source of the event that is being handled; `usize::MAX` if the driver acts for a host.
     pub(crate) acting: usize,
     /// The source of the first host.
     pub(crate) first_host: usize,
@@ -185,7 +185,7 @@ impl<P: Wire> Fabric<P> {
         self.around.observer.take()
     }
 
-    /// A packet that was dropped by a queue or lost by a link, to be used again ([`Wire::IS_REUSED`]).
+    /// Takes a packet that was dropped by a queue or lost by a link, for reuse ([`Wire::IS_REUSED`]); `None` if there is none.
     pub fn take_discarded(&mut self) -> Option<P> {
         self.around.discarded.pop()
     }
@@ -234,7 +234,7 @@ impl<P: Wire> Fabric<P> {
         edge.waiting.push_back((at, packet));
     }
 
-    /// A packet leaves a host at this very moment.
+    /// A host hands a packet in that leaves at `now`, without the host's jitter.
     pub fn inject_exact(&mut self, host: usize, packet: P, now: Time) {
         self.sent += 1;
         self.leave(host, packet, now);

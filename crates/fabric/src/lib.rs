@@ -1,5 +1,5 @@
-//! The network between hosts: links with their queues, delays, losses and schedules, routes, and the taps where truth is
-//! counted. One implementation carries simulated packets in virtual time and real ones in real time.
+//! The network between hosts: links with their queues, delays, losses and schedules, routes, and the taps that count
+//! packets at the hosts. One implementation carries simulated packets in virtual time and real ones in real time.
 //!
 //! A [`Fabric`] is a state machine: packets and a time go in, packets and the next time come out.
 #![forbid(unsafe_code)]

@@ -336,7 +336,7 @@ impl<P: Wire> Link<P> {
         bytes
     }
 
-    /// Puts a packet on its way at `leaves`.
+    /// Puts a packet into the pipe; it leaves the transmitter at `leaves`.
     #[inline(always)]
     fn send_off(&mut self, packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         if self.impairments.is_some() {

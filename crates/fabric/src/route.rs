@@ -89,9 +89,9 @@ impl Routes {
         Routes { nodes, next }
     }
 
-    /// The routes without the links that packets pass without an event: `through` tells the far end of such a link, `stops` whether
-    /// there is a station at a node. They are for packets that have reached a node or, with `leaving`, for packets that leave its
-    /// station.
+    /// The routes without the links that packets pass without an event: `through` gives the far end of such a link, `stops` says
+    /// whether there is a station at a node. They are for packets that have reached a node or, with `leaving`, for packets that
+    /// leave its station.
     pub(crate) fn hops(
         &self,
         through: impl Fn(usize) -> Option<usize>,
@@ -134,7 +134,7 @@ impl Routes {
 
 /// The next hop on the route from a node to a host.
 pub(crate) enum Hop {
-    /// A link that takes time, or on which something may happen.
+    /// A link that takes time, or that may drop, hold or change packets.
     Link(usize),
     /// A station: at the end of this link, which takes no time, or at the node itself.
     Station(Option<usize>),

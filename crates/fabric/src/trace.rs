@@ -1,4 +1,4 @@
-//! Recorded links: what a link could send, from a file. Two formats are read.
+//! Recorded links: the capacity of a link over time, from a file. Two formats are read.
 //!
 //! **Opportunities**, as Mahimahi has them (Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC
 //! 2015, section 4; `src/frontend/link_queue.cc`): each line is a whole number of milliseconds, in order, at which 1504 bytes
@@ -6,7 +6,7 @@
 //! none waits, it is lost. The trace lasts until its last line, and repeats from there.
 //!
 //! **Steps**: each line is `seconds,rate`: from that time on the link has that rate. The last line lasts as long as the one
-//! before it, so that a trace in equal steps repeats without a seam.
+//! before it, so that a trace in equal steps repeats without a gap.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -177,7 +177,7 @@ impl Trace {
     }
 }
 
-/// Bytes as the sums here are kept: bits times nanoseconds per second.
+/// Bytes in the unit of the sums here: bits times nanoseconds per second.
 pub(crate) fn bits_of(bytes: Bytes) -> u128 {
     u128::from(bytes.get()) * 8_000_000_000
 }
@@ -319,7 +319,7 @@ impl Steps {
         self.steps.partition_point(|step| step.from <= at).saturating_sub(1)
     }
 
-    /// Splits a time into the part that whole rounds fill and the rest. Without repetition the last step goes on for ever.
+    /// Splits a time into the part that whole rounds fill and the rest. Without repetition, the last step never ends.
     fn split(&self, at: u64, repeat: bool) -> (u64, u64) {
         if repeat { (at / self.length, at % self.length) } else { (0, at) }
     }
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn bytes_are_sent_across_steps_and_rounds() {
-        // 1 Mbit/s, then nothing for a second, then 2 Mbit/s for as long; three seconds in all.
+        // 1 Mbit/s, then zero, then 2 Mbit/s, for a second each.
         let trace = steps("0,1 Mbit/s\n1,0 bit/s\n2,2 Mbit/s\n");
         assert_eq!((trace.length, trace.total), (3 * SECOND, 3_000_000 * u128::from(SECOND)));
         let finish = |from, bytes| trace.finish(from, Bytes::new(bytes), true);

@@ -3,7 +3,7 @@
 //! waiting packets as one aggregate (A-MPDU), which all arrive at its end, and awaits the block acknowledgement.
 //!
 //! Not modelled: a channel that both directions of a link share, frames that the radio damages and their retransmission,
-//! hidden stations, RTS/CTS, rate control that follows losses. docs/links.md says what that means.
+//! hidden stations, RTS/CTS, rate control that follows losses. docs/links.md describes the consequences.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,7 @@ fn slots(random: &mut Random, window: u32) -> u32 {
     random.below(u64::from(window) + 1) as u32
 }
 
-/// A radio whose modulation goes up and down.
+/// The random walk of a radio's modulation.
 #[derive(Debug)]
 struct Walk {
     every: Span,

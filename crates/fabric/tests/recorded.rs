@@ -1,4 +1,5 @@
-//! A cellular link as a trace has it, saturated: each departure against its line of the file (`labs/traces`, Mahimahi's format).
+//! A saturated cellular link that plays a trace: each departure is compared with its line of the file (`labs/traces`, Mahimahi's
+//! format).
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 use std::sync::Arc;

@@ -28,7 +28,7 @@ const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 /// Bytes of a transfer, and of a write.
 const TRANSFER: usize = 2 << 30;
 const WRITE: usize = 1 << 18;
-/// Two-sided 95 %.
+/// Probability of the two-sided 95 % interval.
 const PROBABILITY: f64 = 0.975;
 /// The hooks of a control (include/net/tcp.h, `tcp_congestion_ops`). The kernel keeps 15 characters of a program's name.
 const HOOKS: [&str; 10] = [

@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-/// A link of some control, and a reference to it.
+/// A link of a control, with a reference to it.
 #[derive(Debug)]
 struct Found {
     id: u32,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use weir_control::Config;
 use weir_kernel::{CONTROLS, Control, Problem, Relabelling, Running};
 
-/// Set for the process that is to be killed.
+/// Environment variable that is set for the process to be killed.
 const VICTIM: &str = "WEIR_LOADING_VICTIM";
 /// How long the kernel may take to clear up.
 const PATIENCE: Duration = Duration::from_secs(20);

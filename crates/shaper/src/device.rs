@@ -55,7 +55,7 @@ impl Device {
     /// Its MTU in bytes, and its default queue length in packets.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn sizes(&mut self) -> Result<(u32, u32), Problem> {
         self.netlink.sizes(self.index).map_err(|error| self.failed("cannot read its MTU", error))
     }
@@ -64,7 +64,7 @@ impl Device {
     /// namespace should be a new one, with which the pair disappears.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn scratch(name: &str, queue: u32, mtu: u32) -> Result<Device, Problem> {
         let failed = |error| Problem::Failed { what: "cannot make a device to try on".into(), error };
         Netlink::open().and_then(|mut netlink| netlink.add_scratch(name, queue, mtu)).map_err(failed)?;
@@ -74,7 +74,7 @@ impl Device {
     /// Its present shapers.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn snapshot(&mut self) -> Result<Snapshot, Problem> {
         self.read().map_err(|error| self.failed("cannot read the shapers", error))
     }
@@ -106,7 +106,7 @@ impl Device {
     /// Makes a change.
     ///
     /// # Errors
-    /// The kernel's; [`Problem::Forbidden`] if the process lacks the privilege.
+    /// The kernel's error; [`Problem::Forbidden`] if the process lacks the privilege.
     pub fn apply(&mut self, step: &Step) -> Result<(), Problem> {
         self.request(step).map_err(|error| match error.raw_os_error() {
             Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => {
@@ -165,7 +165,7 @@ impl Device {
     /// Counters of the classes and disciplines of these handles; `None` for a handle that does not exist.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn counters(&mut self, handles: &[Handle]) -> Result<Vec<Option<Counters>>, Problem> {
         let all = Message::new(self.index, Handle::NONE, Handle::NONE);
         let found = self.netlink.list(Kind::GetClass, &all).and_then(|mut found| {
@@ -181,7 +181,7 @@ impl Device {
     /// if the present shapers equal the snapshot.
     ///
     /// # Errors
-    /// The kernel's, or [`Problem::NotRestored`] if the outcome differs from the snapshot.
+    /// The kernel's error, or [`Problem::NotRestored`] if the outcome differs from the snapshot.
     pub fn restore(&mut self, before: &Snapshot) -> Result<(), Problem> {
         let now = self.snapshot()?;
         if now == *before {
@@ -197,7 +197,7 @@ impl Device {
     /// Whether a snapshot of another device can be restored exactly: tries it on this one.
     ///
     /// # Errors
-    /// The kernel's, when the outcome is read.
+    /// The kernel's error when the outcome is read.
     pub fn can_hold(&mut self, other: &Snapshot) -> Result<bool, Problem> {
         Ok(self.replay(other).is_ok() && self.snapshot()?.is_like(other))
     }

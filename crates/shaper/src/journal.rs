@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Only its owner may open the folder, so no other user can hold its lock.
 const PRIVATE: u32 = 0o700;
 
-/// The folder of journals, locked for this process alone until this is dropped.
+/// The folder of journals. Only this process may use it until this is dropped.
 #[derive(Debug)]
 pub struct Journals {
     path: PathBuf,

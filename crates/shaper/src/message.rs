@@ -11,7 +11,7 @@ pub(crate) const STATS2: u16 = 7;
 const COUNTERS: [u16; 5] = [3, 4, 5, STATS2, 9];
 /// Length of `struct tcmsg`.
 const HEADER: usize = 20;
-/// The bits of an attribute's type that tell of its form (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
+/// The flag bits of an attribute's type (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
 const FORM: u16 = 0xc000;
 
 /// The handle of an object: a discipline is `major:0`, a class of it `major:minor`.
@@ -71,7 +71,7 @@ impl Message {
         Message { index, handle, parent, info: 0, attributes: vec![] }
     }
 
-    /// With a kind and its options, which are a structure or attributes.
+    /// The message with a kind and its options, which are a structure or attributes.
     pub(crate) fn with(mut self, kind: &str, options: Vec<u8>) -> Message {
         self.attributes = vec![(KIND, [kind.as_bytes(), b"\0"].concat()), (OPTIONS, options)];
         self

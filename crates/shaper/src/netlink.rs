@@ -1,4 +1,4 @@
-//! An rtnetlink socket for traffic control. Every request waits for the kernel's answer.
+//! An rtnetlink socket for traffic control. Each request waits for the kernel's answer.
 
 use crate::message::{Message, attributes, push, word};
 use netlink_packet_core::{

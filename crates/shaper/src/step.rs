@@ -69,7 +69,7 @@ pub enum Step {
         /// Its parameters.
         tbf: Tbf,
     },
-    /// The discipline of a tree of classes.
+    /// The HTB discipline, the root of a tree of classes.
     Htb {
         /// Its handle.
         handle: Handle,
@@ -228,13 +228,13 @@ impl Step {
     }
 }
 
-/// A step in the words of `tc`.
+/// A step as a `tc` command.
 struct Words<'a> {
     step: &'a Step,
     device: &'a str,
 }
 
-/// A parent in the words of `tc`.
+/// A parent as `tc` names it.
 fn under(parent: Handle) -> String {
     if parent == Handle::ROOT { "root".into() } else { format!("parent {parent}") }
 }

@@ -1,9 +1,9 @@
 //! HTB classes that are added, changed and removed at a device while circuits beside them carry traffic: no packet of that traffic is
 //! lost.
 //!
-//! Three circuits carry datagrams at half of their rate, through a class each. Meanwhile WEIR_CLASSES other classes (50, `make soak` has
-//! a thousand) are added with a queue and a filter each, changed, and removed. The test is skipped, with a message, if no namespace can
-//! be made.
+//! Three circuits carry datagrams at half of their rate, through a class each. Meanwhile WEIR_CLASSES other classes (by default 50; 1000
+//! in `make soak`) are added with a queue and a filter each, changed, and removed. The test is skipped, with a message, if no namespace
+//! can be made.
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
 use std::net::UdpSocket;

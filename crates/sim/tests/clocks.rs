@@ -47,8 +47,8 @@ fn a_peer_whose_clock_gains_two_milliseconds_a_second_looks_like_a_queue_to_ledb
 
 #[test]
 fn two_flows_of_tcp_lp_are_reno_where_clocks_are_far_apart_and_starve_where_they_show_the_same() {
-    // A range that begins anew at the difference of the clocks is as wide as that: 15 % of 1000 s are never seen. If the clocks
-    // agree, the peer's seems to tick more than 1000 times a second again and again, and the difference is lost.
+    // The range is reset to the clocks' difference and twice that, so it is 1000 s wide: no delay exceeds 15 % of that. If the
+    // clocks agree, the peer's seems to tick more than 1000 times a second again and again, and the difference is lost.
     let (apart, delay) = alone("cc = 'lp'\nflows = 2\nreceiver_clock = { offset = '1000 s' }");
     assert!(apart > 97.0, "{apart}");
     // The study's two flows saw 121 ms over a path of 50 (table 4.3).

@@ -103,7 +103,7 @@ fn alone_at_a_marking_threshold_nobody_loses_a_packet_and_scalable_controllers_f
     {
         let Alone { used, delay, retransmitted } = alone;
         assert_eq!(retransmitted, 0.0, "{name}: marks replace drops");
-        // 20 packets of 0.12 ms are 2.4 ms; BBR, which answers no mark, and Circuit TCP's fixed window, stand a little above.
+        // 20 packets of 0.12 ms are 2.4 ms; BBR, which ignores marks, and Circuit TCP with its fixed window are a little above.
         assert!(delay <= 3.0, "{name} queues {delay} ms");
         if ["dctcp", "prague"].contains(&name) {
             assert!(
@@ -175,7 +175,8 @@ cc = 'bbr'
     assert!((10.0..11.0).contains(&(starts[1] - starts[0])), "{starts:?}");
     for start in starts {
         let length = low.iter().filter(|&&time| time >= start && time < start + 1.0).count();
-        // In tens of milliseconds: 200 ms from when four are in flight, which takes a round trip, and a round on top at most.
+        // In tens of milliseconds: 200 ms from the time when four segments are in flight, which takes a round trip, and at most
+        // one more round.
         assert!((20..=32).contains(&length), "{length} samples at four segments from {start} s");
     }
 }
@@ -204,7 +205,7 @@ cc = 'bbr'
     assert_eq!(number(run.groups[0].metrics.get("retransmissions")), 0.0);
 }
 
-/// Circuit TCP on a link of 10 Mbit/s and 20 ms that loses one packet in twenty, for 20 s: 130 % of what it holds are 22 packets.
+/// Circuit TCP on a link of 10 Mbit/s and 20 ms that loses one packet in twenty, for 20 s: 130 % of its BDP are 22 packets.
 const LOSSY_CIRCUIT: &str = "
 [run]
 duration = '20 s'

@@ -7,7 +7,7 @@ mod simulate;
 use simulate::{number, simulate};
 use weir_record::{FlowSummary, RunSummary};
 
-/// Two sites 50 ms apart, with random loss on the way there, and this traffic.
+/// Two sites 50 ms apart, with random loss in the forward direction, and this traffic.
 fn sites(application: &str, traffic: &str) -> RunSummary {
     let point = |name: &str, at: &str| {
         format!(

@@ -58,7 +58,8 @@ fn what_the_card_refuses_stays_unsent_and_is_no_loss() {
 #[test]
 fn small_queues_keep_a_sender_from_filling_its_card() {
     let (records, outcome) = go("");
-    // Each flow has two packets of its own in the card, or what it sends in a millisecond: 10 Mbit/s is less than one.
+    // Each flow may have two packets in the card, or the packets of a millisecond if these are more: at 10 Mbit/s they are less
+    // than one.
     assert_eq!(sum(&records, |sample| sample.refused), 0);
     assert_eq!(outcome.audit.dropped, 0);
     let most = records.links.iter().map(|sample| sample.backlog_packets).max().unwrap();

@@ -135,7 +135,7 @@ fn drops_are_told_by_their_reason() {
     let short = "{ kind = \"tail-drop\", limit = \"10 packets\" }";
     assert_eq!(drops(short, "cc = \"cubic\""), [true, false, false]);
     assert_eq!(drops("\"pie\"", "cc = \"cubic\""), [false, true, false]);
-    // Twice what the link carries, of packets that could be marked.
+    // ECN-capable packets at twice the link's rate.
     let flood = "workload = { kind = \"udp\", rate = \"10 Mbit/s\", packet = \"1500 B\", ecn = \"ect1\" }";
     assert_eq!(drops("\"dualpi2\"", flood), [false, false, true]);
 }

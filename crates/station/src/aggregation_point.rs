@@ -96,7 +96,7 @@ impl Parameters for Config {
     }
 }
 
-/// An aggregation point at work.
+/// The state of an aggregation point.
 #[derive(Debug)]
 pub(crate) struct AggregationPoint {
     point: Point,

@@ -31,7 +31,7 @@ impl Default for Config {
 const NAMES: [&str; 4] =
     ["rewritten_not_ect_packets", "rewritten_ect1_packets", "rewritten_ect0_packets", "rewritten_ce_packets"];
 
-/// A bleacher at work.
+/// The state of a bleacher.
 #[derive(Debug)]
 pub(crate) struct Bleacher {
     /// The new codepoint for each codepoint, indexed by its bits.

@@ -12,7 +12,7 @@ use weir_fabric::{Net, Station, Wire};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {}
 
-/// A responder at work.
+/// The state of a responder.
 #[derive(Debug)]
 pub(crate) struct Echo {
     answered: u64,

@@ -83,7 +83,7 @@ struct Count {
     bytes: u64,
 }
 
-/// A policer at work.
+/// The state of a policer.
 #[derive(Debug)]
 pub(crate) struct Policer {
     rate: Rate,
@@ -177,9 +177,10 @@ mod tests {
     #[test]
     fn the_excess_bucket_fills_only_with_what_the_committed_one_has_no_room_for() {
         let text = r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "excess_burst": "3 kB" }"#;
-        // Both empty at 0; after 3 ms two of three tokens are in the committed bucket and one in the excess bucket.
+        // Both buckets are empty at 0 ms; after 3 ms two of three tokens are in the committed bucket and one in the excess
+        // bucket.
         assert_eq!(police(text, &[0, 0, 0, 0, 0, 3, 3, 3, 3]).1, [4.0, 4.0, 1.0]);
-        // A long rest fills both and no more.
+        // A long idle time fills both buckets, and no more.
         assert_eq!(police(text, &[0, 0, 0, 0, 0, 90, 90, 90, 90, 90, 90]).1, [4.0, 6.0, 1.0]);
     }
 

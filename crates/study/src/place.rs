@@ -8,7 +8,7 @@ use weir_plan::Lab;
 /// A study's profile.
 pub const PROFILE: &str = "profile.toml";
 
-/// A study, lab or profile that is not where it should be.
+/// An error: a study, lab or profile is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// What is missing.

@@ -12,9 +12,9 @@ pub struct Reproduced {
     pub study: String,
     /// The lab's name.
     pub lab: String,
-    /// What it shows.
+    /// The lab's title.
     pub title: Option<String>,
-    /// Its result folder, from the page.
+    /// Its result folder, relative to the page.
     pub folder: String,
     /// Its judged claims on each engine, in the order of the lab.
     pub claims: Vec<Judged>,

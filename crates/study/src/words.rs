@@ -26,7 +26,7 @@ impl Said {
             (0, ..) => asked(claim),
             (_, _, _, Some(_)) | (1, 0, ..) => farthest.join(" · "),
             (many, 0, Over::Mean, _) => format!("mean of {many} cells"),
-            // Without one of its cells there is no mean.
+            // There is no mean if a cell is missing.
             (_, _, Over::Mean, _) => asked(claim),
             (many, 0, ..) => format!("farthest of {many} cells: {}", farthest.join(" · ")),
             (many, open, ..) => {

@@ -19,7 +19,7 @@ fn plan(rate: Rate, rtt_ms: u64) -> Plan {
 #[test]
 fn the_wide_area_path_of_the_thesis() {
     let plan = plan(gbit(4), 26);
-    // 4e9 / 8 x 0.026 = 13.0 MB; 1.3 of it 16.9 MB, 11,163 frames of 1,514 bytes.
+    // 4e9 / 8 x 0.026 = 13.0 MB; 1.3 times that is 16.9 MB, 11,163 frames of 1,514 bytes.
     assert_eq!((plan.bdp.get(), plan.window.get(), plan.window_segments), (13_000_000, 16_900_000, 11_163));
     assert_eq!(plan.limit.get(), 11_163 * 1514);
     assert_eq!((plan.control, plan.shaper, plan.burst.get()), (Control::Ctcp, Shaper::Tbf, 2 * 68_130));

@@ -16,7 +16,7 @@ pub enum Message {
         name: String,
         /// Its length in bytes.
         bytes: u64,
-        /// It comes from memory, and the receiver keeps nothing of it. Such an offer is alone in its session.
+        /// It comes from memory, and the receiver stores none of it. Such an offer is the only one of its session.
         #[serde(default, skip_serializing_if = "is_false")]
         memory: bool,
     },
@@ -69,7 +69,7 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ns: Option<u64>,
     },
-    /// A file is whole, verified, on the disk, and has its name.
+    /// A file is complete and verified, is on the disk, and has its final name.
     Stored {
         /// Number of the file.
         file: u32,

@@ -41,7 +41,7 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     if name.ends_with(PART) { Err(NameError::Part(told())) } else { Ok(()) }
 }
 
-/// The name that a file has until it is whole.
+/// The name of a file until it is complete.
 pub fn part_name(name: &str) -> String {
     format!("{name}{PART}")
 }

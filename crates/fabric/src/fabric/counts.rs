@@ -20,15 +20,15 @@ pub struct Totals {
     /// Packets that reached their host, or the station that they were addressed to, damaged; they are discarded
     /// there.
     pub corrupted: u64,
-    /// Dropped by queues.
+    /// Packets that queues dropped.
     pub dropped: u64,
-    /// Lost by links.
+    /// Packets that links lost.
     pub lost: u64,
-    /// Discarded by stations.
+    /// Packets that stations discarded.
     pub discarded: u64,
-    /// Held by stations.
+    /// Packets that stations hold.
     pub held: u64,
-    /// Still inside.
+    /// Packets in queues, in transmission, on their way, or waiting to leave their hosts.
     pub in_flight: u64,
     /// Discarded because no route leads to their destination.
     pub unroutable: u64,

@@ -1,6 +1,6 @@
 //! Stations: machines that stand at nodes. One sees every packet that passes its node or is addressed to it, and may hold it,
-//! change it, send it on, copy it or discard it; it has timers, and may ask what a link's queue holds and be told when that
-//! drains. It is called inside [`Fabric::advance`], so both engines run the same one.
+//! change it, send it on, copy it or discard it; it has timers, and may read a link's backlog and be called when that drains. It
+//! is called inside [`Fabric::advance`], so both engines run the same stations.
 //!
 //! A node without a station costs nothing: the tables of [`crate::route`] say where a packet stops.
 
@@ -24,7 +24,7 @@ pub trait Station<P: Wire>: Debug {
         let _ = (link, net);
     }
 
-    /// When [`Station::on_timer`] is due; [`Time::NEVER`] when it is not. Asked after each call.
+    /// When [`Station::on_timer`] is due; [`Time::NEVER`] if it is not. The fabric reads it after each call.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }

@@ -12,7 +12,7 @@ use weir_base::{Bytes, Rate, Span, Time};
 pub(super) struct Account {
     /// Up to when idle time has been counted. On a paced link it is the end of the transmission under way.
     pub(super) since: Time,
-    /// What could have been sent while the link was idle, in bits times nanoseconds per second.
+    /// Capacity of the idle time, in bits times nanoseconds per second.
     pub(super) idle_bits: u128,
     /// Time spent sending in this period, until `since`; only for a link that is not paced.
     busy: Span,
@@ -65,7 +65,7 @@ impl<P: Wire> Link<P> {
         counters.busy = (counters.busy + before.time).saturating_sub(unsent.time);
         self.account.busy = Span::ZERO;
         if self.impairments.is_none() {
-            // Nothing is lost on the way.
+            // No packet is lost on the way.
             counters.forwarded += counters.sent.iter().sum::<u64>();
         }
         let bits = self.account.idle_bits + bits_of(Bytes::new(counters.sent_bytes.iter().sum()));
@@ -93,7 +93,7 @@ impl<P: Wire> Link<P> {
         Transmission { until: self.free_at, takes, bytes }
     }
 
-    /// Counts what could have been sent while the link was idle, up to now, at the rate that it has had since the last call.
+    /// Counts the capacity of the idle time since the last call, at the rate that the link has had since then.
     pub(super) fn count_idle(&mut self, now: Time) {
         let since = self.account.since;
         if now < since {
@@ -113,7 +113,7 @@ impl<P: Wire> Link<P> {
     }
 }
 
-/// What a rate sends in a time, in bits times nanoseconds per second.
+/// Capacity of a rate over a time, in bits times nanoseconds per second.
 pub(super) fn rate_over(rate: Rate, time: Span) -> u128 {
     u128::from(rate.bits_per_sec()) * u128::from(time.as_nanos())
 }

@@ -34,12 +34,12 @@ impl<P> Default for Departures<P> {
 }
 
 impl<P> Departures<P> {
-    /// How many there are.
+    /// Number of these packets.
     pub(crate) fn len(&self) -> u64 {
         self.packets.len() as u64
     }
 
-    /// The host of the first of them; 0 when there is none.
+    /// The host of the first of them; 0 if there is none.
     #[inline(always)]
     fn first_host(&self) -> usize {
         self.packets.front().map_or(0, |(_, host, _)| *host as usize)

@@ -33,7 +33,7 @@ fn a_shaper_that_is_changed_holds_packets_back_by_its_new_rate() {
     let faster = serde_json::json!({ "kind": "tbf", "rate": "4 Mbit/s", "burst": "1500 B", "limit": "1 MB", "overhead": "0 B" });
     let change = change_of_queue(3, faster);
     let (seen, _) = burst(&shaped(shaper(), |link| link.schedule = vec![change]), 3);
-    // The first is gone at 1 ms. At 3 ms the bucket is full again, and a packet takes 3 ms.
+    // The first packet leaves the queue at 1 ms. At 3 ms the bucket is full again, and a packet takes 3 ms.
     assert_eq!(seen, [(1, ms(12)), (2, ms(14)), (3, ms(17))]);
 }
 

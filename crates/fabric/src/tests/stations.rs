@@ -4,7 +4,7 @@ use super::links::balance;
 use super::*;
 use std::collections::VecDeque;
 
-/// Does with each packet what a function says.
+/// A station that calls a function for each packet.
 struct Does<F>(F);
 
 impl<F> std::fmt::Debug for Does<F> {
@@ -141,7 +141,7 @@ fn stations_that_send_to_each_other_without_time_passing_take_turns() {
     balance(&fabric);
 }
 
-/// Holds each packet for five milliseconds.
+/// A station that holds each packet for five milliseconds.
 #[derive(Debug, Default)]
 struct Holds(VecDeque<(Time, Datagram)>);
 
@@ -178,7 +178,7 @@ fn a_station_with_a_timer_holds_packets_and_the_sum_knows_how_many() {
     assert_eq!((seen, fabric.totals().held), (vec![ms(7), ms(8), ms(9)], 0));
 }
 
-/// Keeps all packets itself and gives a link no more than two at a time: backpressure.
+/// A station that queues all packets itself and gives a link no more than two at a time (backpressure).
 #[derive(Debug, Default)]
 struct Feeds {
     waiting: VecDeque<Datagram>,

@@ -71,8 +71,8 @@ pub(crate) struct Written {
     pub(super) order: Option<Order>,
     /// The source of the value: a paper's section, figure or table, a standard, an issue.
     pub(super) source: String,
-    /// Why a difference is known and accepted, with a link to the evidence: an address, or a file such as "docs/why.md".
-    /// Such claims are counted apart.
+    /// Why a difference is known and accepted, with a link to the evidence: an address, or a file such as "docs/why.md". Such
+    /// claims are counted separately.
     pub(super) differs: Option<String>,
 }
 
