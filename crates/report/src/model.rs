@@ -198,6 +198,10 @@ pub struct GroupNumbers {
     pub link: Option<String>,
     /// What its applications read, as a part of what that link could have sent in the window.
     pub share_percent: Option<f64>,
+    /// What a flow of it has over the mean of all that it competes with, where coordinated flows are among these; 1 is a fair share.
+    pub flowshare: Option<f64>,
+    /// Standard deviation of its throughput over the mean, there.
+    pub variation: Option<f64>,
     /// RTT per segment, originals only.
     pub rtt_ms: Option<Distribution>,
     /// What of it is no queue's.

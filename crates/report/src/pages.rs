@@ -207,6 +207,7 @@ impl<'a> Pages<'a> {
         body += &tiles(run);
         body += "<section><h2>Numbers</h2>\n";
         body += &self.groups_table(run);
+        body += &self.shares_table(run);
         body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(&group.name), &group.name)));
         body += &links_table(run);
         body += &crate::windows::tables(run, |name| swatch(self.colour(name), name));

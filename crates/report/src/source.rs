@@ -146,6 +146,8 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
         goodput_mbps,
         link: narrowest.map(|(link, _)| link.name.clone()),
         share_percent: shares.map(|(read, (_, capacity))| 100.0 * read / capacity),
+        flowshare: number(&group.metrics, "normalised_flowshare"),
+        variation: number(&group.metrics, "rate_variation"),
         rtt_ms: distribution(&group.metrics, "rtt_ms"),
         base_rtt_ms: number(&group.metrics, "rtt_base_ms"),
         window_segments: number(&group.metrics, "cwnd_segments"),

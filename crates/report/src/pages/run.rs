@@ -45,6 +45,23 @@ impl Pages<'_> {
         table.render()
     }
 
+    /// What coordinated flows and those beside them take of their path; nothing where there are none.
+    pub(super) fn shares_table(&self, run: &RunNumbers) -> String {
+        let mut table = Table::new(
+            "Shares of the path",
+            &["group", "flows", "normalised flowshare", "variation of throughput"],
+        );
+        for group in run.groups.iter().filter(|group| group.flowshare.is_some()) {
+            table.row(vec![
+                Cell::html(swatch(self.colour(&group.name), &group.name)),
+                Cell::count(Some(group.flows as u64)),
+                Cell::number(group.flowshare),
+                Cell::number(group.variation),
+            ]);
+        }
+        table.render()
+    }
+
     pub(super) fn flows_table(&self, run: &RunNumbers) -> String {
         if run.flows.len() <= run.groups.len() {
             return String::new();
@@ -107,6 +124,7 @@ impl Pages<'_> {
             let name =
                 |what: &str| Cell::html(format!("{} {what}", swatch(self.colour(&group.name), &group.name)));
             row(name("goodput, Mbit/s"), group.goodput_mbps, other.and_then(|g| g.goodput_mbps));
+            row(name("flowshare"), group.flowshare, other.and_then(|g| g.flowshare));
             row(
                 name("RTT mean, ms"),
                 group.rtt_ms.map(|d| d.mean),

@@ -114,6 +114,8 @@ fn one(
         goodput_mbps: Some(rate * share / 100.0),
         link: Some("forward".into()),
         share_percent: Some(share),
+        flowshare: None,
+        variation: None,
         rtt_ms: Some(spread(20.0 + delay.mean)),
         base_rtt_ms: Some(20.0),
         window_segments: Some(rate * share * 0.02 + 4.0),
