@@ -16,6 +16,7 @@ local frames = {
 local reasons = { [0] = "as wished", [1] = "protocol error", [2] = "gone" }
 
 local f = {
+    cp = ProtoField.bytes("sliq.cp", "CP header"),
     mark = ProtoField.uint8("sliq.mark", "Mark", base.DEC, nil, 0xf0),
     phase = ProtoField.bool("sliq.key_phase", "Key phase", 8, nil, 0x08),
     kind = ProtoField.uint8("sliq.kind", "Kind", base.DEC, kinds, 0x07),
@@ -137,6 +138,16 @@ local layouts = {
     [12] = { { "marks_ect0", 4 }, { "marks_ect1", 4 }, { "marks_ce", 4 } },
 }
 
+-- Length of the header that stands before packets of a flow of an application (docs/coordination.md), by its version.
+local cp_headers = { [1] = 20, [2] = 36 }
+
+-- A packet without such a header, and the header's length.
+local function behind_cp_header(bytes)
+    local length = bytes:len() > 0 and cp_headers[bytes(0, 1):bitfield(0, 4)] or 0
+    if length == 0 or length >= bytes:len() then return bytes, 0 end
+    return bytes(length):tvb(), length
+end
+
 local function add_frame(bytes, at, length, tree)
     local kind = bytes(at, 1):uint()
     local part = tree:add(f.frame, bytes(at, 1))
@@ -169,10 +180,12 @@ local function add_frame(bytes, at, length, tree)
     return frames[kind]
 end
 
-function sliq.dissector(bytes, packet, tree)
+function sliq.dissector(whole, packet, tree)
+    local bytes, header = behind_cp_header(whole)
     if bytes:len() < HEADER or bytes(0, 1):bitfield(0, 4) ~= 5 then return 0 end
     packet.cols.protocol = "SLIQ"
-    local part = tree:add(sliq, bytes())
+    local part = tree:add(sliq, whole())
+    if header > 0 then part:add(f.cp, whole(0, header)) end
     part:add(f.mark, bytes(0, 1))
     part:add(f.phase, bytes(0, 1))
     part:add(f.kind, bytes(0, 1))
@@ -194,11 +207,11 @@ function sliq.dissector(bytes, packet, tree)
         told[#told + 1] = "sealed"
     end
     packet.cols.info = string.format("%s, number %d", table.concat(told, ", "), bytes(4, 4):uint())
-    return bytes:len()
+    return whole:len()
 end
 
 sliq:register_heuristic("udp", function(bytes, packet, tree)
-    if not is_plain(bytes) then return false end
+    if not is_plain((behind_cp_header(bytes))) then return false end
     sliq.dissector(bytes, packet, tree)
     return true
 end)

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use weir_base::{Bytes, Ecn, Span, Time};
+use weir_transport::coordination::{Coordination, Identity};
 use weir_transport::sliq::handshake::{Keys, Responder};
 use weir_transport::sliq::host::{Accepts, Host, setup};
 use weir_transport::sliq::link::{Link, LinkSetup};
@@ -31,8 +32,9 @@ fn keys(who: usize) -> Keys {
     Keys::new((*both[who].private()).into(), public)
 }
 
-fn parameters() -> Parameters {
-    Parameters { search_mtu: true, fast_start: FastStart::Always, ..Parameters::default() }
+fn parameters(coordinated: bool) -> Parameters {
+    let coordination = coordinated.then(|| Coordination::of(1));
+    Parameters { search_mtu: true, fast_start: FastStart::Always, coordination, ..Parameters::default() }
 }
 
 fn controllers() -> Vec<weir_control::Config> {
@@ -51,21 +53,25 @@ struct Hosts {
 }
 
 impl Hosts {
-    fn new() -> Hosts {
+    /// With `coordinated` the connection is a flow of an application.
+    fn new(coordinated: bool) -> Hosts {
+        let identity = coordinated.then_some(Identity { flow: 0, key: None, epoch: 0 });
         let accepts = Accepts {
             responder: Some(Responder::new(keys(SERVER), [0; 32], &[keys(CLIENT).public], &[1; 32])),
-            parameters: parameters(),
+            parameters: parameters(coordinated),
             controllers: controllers(),
             messages: false,
             mtu: Bytes::new(1500),
             seed: 1,
+            identity,
         };
-        let (mut client, parameters, controllers) = (Host::new(None), parameters(), controllers());
+        let (mut client, parameters, controllers) = (Host::new(None), parameters(coordinated), controllers());
         let of = LinkSetup {
             parameters: &parameters,
             controllers: &controllers,
             setup: setup(address(SERVER).ip(), false, Bytes::new(1500), 2, 0),
             connection: CONNECTION,
+            identity,
         };
         let mut link = Link::ask(&of, &keys(CLIENT), &keys(SERVER).public, 1).expect("it is a key");
         link.open(Time::ZERO);
@@ -124,7 +130,10 @@ impl Hosts {
 
 /// Drives them by bytes. Each step is a byte that says what happens, one for how much, and as many bytes as that says.
 pub(crate) fn check(data: &[u8]) {
-    let mut hosts = Hosts::new();
+    [false, true].map(Hosts::new).into_iter().for_each(|hosts| drive(hosts, data));
+}
+
+fn drive(mut hosts: Hosts, data: &[u8]) {
     hosts.send();
     let mut rest = data;
     while let [what, much, after @ ..] = rest {

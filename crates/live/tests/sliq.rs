@@ -134,6 +134,7 @@ fn over(
         messages: false,
         mtu: Bytes::new(1500),
         seed: 1,
+        identity: None,
     };
     let [mut near, mut far] = ports;
     let to = far.address();
@@ -148,7 +149,7 @@ fn over(
         for id in 0..connections {
             let setup = setup(to.ip(), false, Bytes::new(1500), 2, id as u64);
             let (parameters, controllers) = (&parameters, &controllers[..]);
-            let of = LinkSetup { parameters, controllers, setup, connection: id as u32 };
+            let of = LinkSetup { parameters, controllers, setup, connection: id as u32, identity: None };
             let mut link = match sealed {
                 true => Link::ask(&of, &client, &server_key, id as u64 + 1).unwrap(),
                 false => Link::plain(&of),

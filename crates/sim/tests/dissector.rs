@@ -242,6 +242,18 @@ fn every_frame_is_shown_field_by_field() {
     for ((payload, fields), packet) in shown.iter().zip(&plain) {
         assert_eq!((payload, fields), (packet, &expected(packet)));
     }
+    // The same behind CP headers of either version.
+    for (first, length) in [(0x10, 20), (0x20, 36)] {
+        let mut header = vec![0; length];
+        header[0] = first;
+        let behind: Vec<Vec<u8>> = plain.iter().map(|packet| [&header[..], packet].concat()).collect();
+        fs::write(&file, capture(&behind, 40_000)).unwrap();
+        let shown = dissected(&file, FIELDS).unwrap();
+        assert_eq!(shown.len(), plain.len());
+        for ((payload, fields), (whole, packet)) in shown.iter().zip(behind.iter().zip(&plain)) {
+            assert_eq!((payload, fields), (whole, &expected(packet)));
+        }
+    }
     // A cookie, and a sealed packet after a key update: on SLIQ's port only, since nothing distinguishes them from other packets.
     let mut cookie = packet(Kind::Within, &[], 16);
     cookie[0] = 0x54;

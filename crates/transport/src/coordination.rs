@@ -39,6 +39,20 @@ pub struct Coordination {
     pub urgent: bool,
 }
 
+impl Coordination {
+    /// A flow of this application (0 to 31), with the defaults of a lab.
+    pub fn of(application: u8) -> Coordination {
+        Coordination {
+            application,
+            scheme: equal(),
+            address: 0,
+            rate: FIRST_RATE,
+            max_rate: MOST_RATE,
+            urgent: false,
+        }
+    }
+}
+
 /// Who the endpoint of a flow is.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity {

@@ -8,7 +8,7 @@ use weir_base::{Bytes, Rate, Span, Time};
 use weir_coord::Statistic;
 use weir_coord::cell::{Cell, Family};
 use weir_coord::endpoint::{self, Endpoint};
-use weir_coord::header::{Flags, Version};
+use weir_coord::header::{Flags, Prefix, Version};
 use weir_coord::scheme::{self, Own, Scheme, Shares};
 
 /// Round trips without a report after which the rate is halved, and full packets, which a slow sender sends less often than that (RFC
@@ -143,6 +143,16 @@ impl Guide {
             self.append(own, Flags::REFLECT, to, now);
         }
         due
+    }
+
+    /// Takes the CP header of a packet that arrived and tells its length; none of a packet that is not for this flow, or whose header is longer or
+    /// shorter than those that leave.
+    pub(crate) fn takes(&mut self, packet: &[u8], now: Time) -> Option<usize> {
+        let length = self.header_length();
+        if self.reports.is_some() && Prefix::read(packet).ok()?.version.length() != length {
+            return None;
+        }
+        self.open(packet, now).map(|_| length)
     }
 
     /// Takes the CP header off a packet that arrived; none of a packet that is not for this flow.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use weir_base::{Bytes, Rate, Span};
+use weir_coord::scheme;
 use weir_coord::seal::Key;
 use weir_live::cp::{self, CpError, Ends, SILENCE, Summary};
 use weir_transport::coordination::Identity;
@@ -131,10 +132,7 @@ fn send(args: &SendArgs) -> Result<(), Failure> {
         let message = format!("{} and {} are of two versions of IP", args.who.at, args.to);
         return Err(Failure::bad_input(message, "write both as IPv4, or both as IPv6"));
     }
-    let scheme = args.scheme.parse().map_err(|_| {
-        let message = format!("there is no scheme `{}`", args.scheme);
-        Failure::bad_input(message, "write equal, weighted, frames, priority or ensemble")
-    })?;
+    let scheme = scheme(&args.scheme)?;
     if args.rate > args.max_rate {
         let message = format!("--rate {} is above --max-rate {}", args.rate, args.max_rate);
         return Err(Failure::bad_input(message, "raise --max-rate, or lower --rate"));
@@ -196,11 +194,30 @@ impl Who {
             let message = format!("an IP packet of a stream cannot be {} long", self.mtu);
             return Err(Failure::bad_input(message, format!("write from {LEAST_MTU} to {MOST_MTU}")));
         }
-        let key: Option<Key> = self.key.as_deref().map(ap::key).transpose()?;
-        // Each start of an endpoint has an epoch above the last one's.
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Ok(Identity { flow: self.flow, key, epoch: since_1970.as_secs() as u32 })
+        identity(self.flow, self.key.as_deref())
     }
+}
+
+/// Who an endpoint is that has this flow's number, and its application's key in this file.
+///
+/// # Errors
+/// The file cannot be read, or others can read it.
+pub(crate) fn identity(flow: u8, key: Option<&Path>) -> Result<Identity, Failure> {
+    let key: Option<Key> = key.map(ap::key).transpose()?;
+    // Each start of an endpoint has an epoch above the last one's.
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Ok(Identity { flow, key, epoch: since_1970.as_secs() as u32 })
+}
+
+/// The scheme of this name.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn scheme(name: &str) -> Result<scheme::Config, Failure> {
+    name.parse().map_err(|_| {
+        let message = format!("there is no scheme `{name}`");
+        Failure::bad_input(message, "write equal, weighted, frames, priority or ensemble")
+    })
 }
 
 fn about(path: &Path, error: &io::Error, help: &str) -> Failure {

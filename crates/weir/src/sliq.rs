@@ -3,6 +3,7 @@
 mod args;
 mod connect;
 mod frames;
+mod member;
 mod perf;
 mod plan;
 mod received;

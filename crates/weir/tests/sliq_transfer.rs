@@ -233,3 +233,36 @@ fn of_messages_with_a_deadline_all_are_told_of() {
     assert!(messages["sent"].as_u64().unwrap() > 0, "{messages}");
     assert_eq!(messages["received"], messages["sent"]);
 }
+
+#[test]
+fn a_flow_of_an_application_reaches_who_is_of_the_same_flow_alone() {
+    let place = two_hosts();
+    let file = place.file("small", &bytes(50_000));
+    let own = ["--application", "1", "--flow", "3", "--first-rate", "20mbit"];
+    let receiver = place.serve(&own[..4]);
+    place.sent(&[&file], &receiver.at, &own);
+    assert_eq!(place.received(), [("small".to_owned(), bytes(50_000))]);
+    // Another flow, and who takes part in no application: there is no answer, and no end of patience either.
+    let plain = place.serve(&[]);
+    let other = ["--application", "1", "--flow", "4"];
+    for (at, words, told) in [
+        (&receiver.at, &other[..], "be of --application 1 --flow 4 too"),
+        (&plain.at, &own[..], "be of --application 1 --flow 3 too"),
+        (&receiver.at, &[][..], "be of no --application"),
+    ] {
+        let output = place.send(&[&file], at, words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        let error = text(&output.stderr);
+        assert!(error.contains("no answer") && error.contains(told), "{error}");
+    }
+    for words in [
+        &["--application", "1"][..],
+        &["--application", "32", "--flow", "0"],
+        &["--application", "1", "--flow", "0", "--cc", "copa"],
+        &["--application", "1", "--flow", "0", "--scheme", "fair"],
+        &["--application", "1", "--flow", "0", "--first-rate", "2gbit"],
+    ] {
+        let output = place.send(&[&file], &receiver.at, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output.stderr));
+    }
+}

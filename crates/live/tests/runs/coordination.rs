@@ -64,18 +64,6 @@ pub(crate) fn kernels_accept() {
     }
 }
 
-/// SLIQ between two sites, each flow of which sends 300 kB over a path that loses a hundredth of them.
-fn sliq(groups: &str) -> Run {
-    let point = |name: &str, at: &str| {
-        format!(
-            "[stations.{name}]\nat = \"{at}\"\nlinks = [\"down\", \"up\"]\nkind = \"aggregation-point\"\n\
-             application = [{{ id = 1 }}]\n"
-        )
-    };
-    let stations = point("west", "left") + &point("east", "right");
-    lab(&format!("[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n{stations}{groups}"))
-}
-
 pub(crate) fn sliq_follows_reports() {
     let group = |name: &str, more: &str| {
         format!(
@@ -84,7 +72,7 @@ pub(crate) fn sliq_follows_reports() {
         )
     };
     let whole = |groups: &str, flows: usize, counted: f64| {
-        let (tally, outcome) = go(&sliq(groups));
+        let (tally, outcome) = go(&sites("", "", groups));
         for flow in &tally.flows[..flows] {
             assert_eq!(flow.sum.read_bytes, 300_000, "{groups}");
         }

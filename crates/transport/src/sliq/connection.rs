@@ -159,7 +159,7 @@ fn tag(parameters: &Parameters) -> u32 {
 }
 
 /// What the rate of a connection follows that takes part in an application.
-fn guide_of(coordination: Option<&Coordination>, identity: &Identity) -> Option<Guide> {
+pub(super) fn guide_of(coordination: Option<&Coordination>, identity: &Identity) -> Option<Guide> {
     Some(Guide::new(coordination?, PROTOCOL, identity))
 }
 
@@ -174,16 +174,17 @@ pub(super) fn full_packet(parameters: &Parameters, mtu: u32, ip_header: u32) -> 
 }
 
 impl Connection {
-    /// One end of the connection with this number, below 2^24.
+    /// One end of the connection with this number, below 2^24. `identity` is who it is where it takes part in an application.
     pub(crate) fn new(
         parameters: &Parameters,
         controllers: &[weir_control::Config],
         setup: &Setup<'_>,
         id: u32,
+        identity: &Identity,
         random: Random,
     ) -> Connection {
         let tag = tag(parameters);
-        let guide = guide_of(parameters.coordination.as_ref(), &Identity::in_lab(setup.flow));
+        let guide = guide_of(parameters.coordination.as_ref(), identity);
         // A CP header stands around packets as UDP's does.
         let cp = guide.as_ref().map_or(0, |guide| guide.header_length() as u32);
         let around = setup.ip_header + UDP_HEADER + cp;

@@ -2,16 +2,21 @@
 //! It holds no socket and reads no clock; whoever does hands it packets and times.
 
 use super::Parameters;
+use super::connection::guide_of;
 use super::handshake::{Answer, Responder};
 use super::link::{Link, LinkSetup};
 use super::path::Candidate;
 use super::seal::KEY;
 use super::wire::{HEADER, Header, Kind, TAG, connection_of};
+use crate::coordination::Identity;
+use crate::guide::Guide;
 use crate::{Endpoint, Setup};
 use core::net::{IpAddr, SocketAddr};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use weir_base::{Bytes, Ecn, Span, Time};
+use weir_coord::header::{LONGEST, Prefix};
+use weir_coord::scheme::Own;
 
 /// So many key exchanges a second are no load; each takes a third of a millisecond or so. Who asks beyond that must show a cookie.
 const EXCHANGES: u32 = 64;
@@ -42,6 +47,45 @@ pub struct Accepts {
     pub mtu: Bytes,
     /// What the controllers' random numbers follow from.
     pub seed: u64,
+    /// Who a connection is, where the parameters have it take part in an application; each one has an epoch above those before.
+    pub identity: Option<Identity>,
+}
+
+impl Accepts {
+    /// Who the next connection is.
+    fn next_identity(&mut self) -> Option<Identity> {
+        let identity = self.identity.as_mut()?;
+        identity.epoch = identity.epoch.wrapping_add(1);
+        Some(*identity)
+    }
+
+    fn guide(&self) -> Option<Guide> {
+        guide_of(self.parameters.coordination.as_ref(), self.identity.as_ref()?)
+    }
+
+    /// Whether a packet is of the application's flow that connections are, or of none where they are none.
+    fn is_for(&self, packet: &[u8], now: Time) -> bool {
+        match self.guide() {
+            Some(mut guide) => guide.takes(packet, now).is_some_and(|header| header > 0),
+            None => Prefix::read(packet).is_err(),
+        }
+    }
+
+    /// What is sent to somebody to whom there is no connection, as a packet: behind a CP header where connections have one.
+    fn packet_of(&mut self, reply: Vec<u8>, now: Time) -> Vec<u8> {
+        self.next_identity();
+        let Some(mut guide) = self.guide() else { return reply };
+        let mut packet = vec![];
+        guide.begin(&Own::default(), &mut packet, now);
+        packet.extend(reply);
+        packet
+    }
+}
+
+/// What follows the CP header of a packet that has one: the first half of the first byte is its version there, and SLIQ's mark otherwise.
+fn behind_cp_header(packet: &mut [u8]) -> &mut [u8] {
+    let header = Prefix::read(packet).map_or(0, |prefix| prefix.version.length());
+    &mut packet[header..]
 }
 
 /// What the host knows of a connection.
@@ -74,6 +118,8 @@ pub struct Host {
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     /// Key exchanges in the second that began then.
     exchanges: (Time, u32),
+    /// Whether any of them takes part in an application.
+    is_coordinated: bool,
     /// Connections that were made so far, and times at which a peer was to show that it is somewhere.
     made: u64,
     challenges: u64,
@@ -91,6 +137,7 @@ impl Host {
             moved: VecDeque::new(),
             replies: VecDeque::new(),
             exchanges: (Time::ZERO, 0),
+            is_coordinated: false,
             made: 0,
             challenges: 0,
         }
@@ -108,6 +155,7 @@ impl Host {
         if self.by_name.len() >= MOST_LINKS || self.by_name.contains_key(&name) {
             return None;
         }
+        self.is_coordinated |= link.is_coordinated();
         let entry = Entry {
             link,
             peer,
@@ -157,7 +205,9 @@ impl Host {
 
     /// A packet has arrived, with this codepoint. It is opened in place.
     pub fn receive(&mut self, from: SocketAddr, packet: &mut [u8], ecn: Ecn, now: Time) {
-        let Some(connection) = connection_of(packet) else { return };
+        let Some(connection) = connection_of(behind_cp_header(packet)) else {
+            return self.reported(from, packet, now);
+        };
         match self.by_name.get(&(connection, from)).copied() {
             Some(number) => {
                 let Some(Some(entry)) = self.entries.get_mut(number) else { return };
@@ -169,6 +219,18 @@ impl Host {
             }
             None if self.came_elsewhere(from, connection, packet, ecn, now) => {}
             None => self.asked(from, connection, packet, ecn, now),
+        }
+    }
+
+    /// A packet of nothing but reports has come from a connection's peer: its aggregation point has sent it back.
+    fn reported(&mut self, from: SocketAddr, packet: &mut [u8], now: Time) {
+        if !self.is_coordinated {
+            return;
+        }
+        // An application's flow is of one connection, so there are few.
+        let its = |entry: &&mut Entry| entry.peer == from && entry.link.is_coordinated();
+        if let Some(entry) = self.entries.iter_mut().flatten().find(its) {
+            entry.link.receive_packet(packet, Ecn::NotEct, now);
         }
     }
 
@@ -214,7 +276,8 @@ impl Host {
             }
             (entry.peer, entry.candidate, entry.doubted) = (from, None, false);
         } else {
-            if candidate.asks(CHALLENGE, now)
+            let header = if entry.link.is_coordinated() { LONGEST } else { 0 };
+            if candidate.asks(header + CHALLENGE, now)
                 && let Some(packet) = entry.link.challenge(candidate.challenge, now)
             {
                 self.replies.push_back((from, packet));
@@ -225,16 +288,22 @@ impl Host {
 
     /// Somebody asks for a connection.
     fn asked(&mut self, from: SocketAddr, connection: u32, packet: &mut [u8], ecn: Ecn, now: Time) {
-        if Header::read(packet).is_none_or(|(header, _)| header.kind != Kind::Open) {
+        let whole = packet;
+        if Header::read(behind_cp_header(whole)).is_none_or(|(header, _)| header.kind != Kind::Open) {
             return;
         }
         let loaded = self.is_loaded(now);
-        let Some(accepts) = &mut self.accepts else { return };
+        let Some(accepts) = self.accepts.as_mut().filter(|accepts| accepts.is_for(whole, now)) else {
+            return;
+        };
+        let packet = behind_cp_header(whole);
+        let identity = accepts.next_identity();
         let of = LinkSetup {
             parameters: &accepts.parameters,
             controllers: &accepts.controllers,
             setup: setup(from.ip(), accepts.messages, accepts.mtu, accepts.seed, self.made),
             connection,
+            identity,
         };
         let (mut link, key) = match &mut accepts.responder {
             None if from.ip().is_loopback() => (Link::plain(&of), None),
@@ -242,7 +311,8 @@ impl Host {
             Some(responder) => match responder.take(packet, &octets(from), loaded, now) {
                 Answer::Nothing => return,
                 Answer::Reply(reply) => {
-                    self.replies.push_back((from, reply));
+                    let packet = accepts.packet_of(reply, now);
+                    self.replies.push_back((from, packet));
                     return self.doubt(connection);
                 }
                 Answer::Agreed { reply, seal, peer, .. } => {
@@ -252,7 +322,7 @@ impl Host {
             },
         };
         if key.is_none() {
-            link.receive_packet(packet, ecn, now);
+            link.receive_packet(whole, ecn, now);
         }
         self.add(link, connection, from, key);
     }

@@ -7,6 +7,7 @@ use super::opening::Opening;
 use super::seal::{KEY, Seal};
 use super::shared::{Handle, Shared};
 use super::{Parameters, SealName, StreamParameters};
+use crate::coordination::Identity;
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::{Body, Datagram, End, Setup};
 use weir_base::{Ecn, Random, Span, Time};
@@ -75,6 +76,8 @@ pub struct LinkSetup<'a> {
     pub setup: Setup<'a>,
     /// The connection's number, below 2^24.
     pub connection: u32,
+    /// Who it is, where its parameters have it take part in an application; otherwise that of the lab's flow.
+    pub identity: Option<Identity>,
 }
 
 /// The two ends of a flow's connection, each with keys of its own; the first asks.
@@ -87,7 +90,8 @@ pub(super) fn pair(
     setup: &Setup<'_>,
 ) -> Result<[End; 2], Refused> {
     let (keys, peer) = (Keys::generate()?, Keys::generate()?);
-    let of = LinkSetup { parameters, controllers, setup: *setup, connection: super::number(setup) };
+    let connection = super::number(setup);
+    let of = LinkSetup { parameters, controllers, setup: *setup, connection, identity: None };
     let asks = Link::ask(&of, &keys, &peer.public, 1)?;
     // Nobody asks for cookies.
     let responder = Responder::new(peer, NO_SECRET, &[keys.public], &NO_SECRET);
@@ -103,7 +107,9 @@ impl Link {
         let seal = if matches!(cover, Cover::Plain) { SealName::None } else { SealName::Noise };
         let parameters = Parameters { seal, ..of.parameters.clone() };
         let random = Random::stream_of(of.setup.seed, "sliq link", of.setup.flow);
-        let connection = Connection::new(&parameters, of.controllers, &of.setup, of.connection, random);
+        let identity = of.identity.unwrap_or_else(|| Identity::in_lab(of.setup.flow));
+        let connection =
+            Connection::new(&parameters, of.controllers, &of.setup, of.connection, &identity, random);
         Link { connection, cover, packet: Datagram::default(), scratch: Vec::new() }
     }
 
@@ -207,6 +213,11 @@ impl Link {
             self.connection.put_cp_header(&mut packet, 0, now);
             packet
         })
+    }
+
+    /// Whether its packets begin with a CP header.
+    pub(crate) fn is_coordinated(&self) -> bool {
+        self.connection.is_coordinated()
     }
 
     /// The number that has come back since this was asked.

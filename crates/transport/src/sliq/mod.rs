@@ -37,7 +37,7 @@ mod shared;
 mod train;
 pub mod wire;
 
-use crate::coordination::Coordination;
+use crate::coordination::{Coordination, Identity};
 use crate::ranges::within;
 use crate::{End, FullPacket, Settings, Setup, Transport};
 use connection::Connection;
@@ -292,7 +292,8 @@ impl Transport for Parameters {
         let controllers = self.controllers(setup);
         ["sliq sender", "sliq receiver"].map(|name| {
             let random = Random::stream_of(setup.seed, name, setup.flow);
-            let connection = Connection::new(self, &controllers, setup, number(setup), random);
+            let identity = Identity::in_lab(setup.flow);
+            let connection = Connection::new(self, &controllers, setup, number(setup), &identity, random);
             match self.connection {
                 Some(_) => End::Other(Box::new(Handle::first(connection))),
                 None => End::Other(Box::new(connection)),

@@ -50,6 +50,7 @@ Examples:
   weir sliq serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
   weir sliq serve --key weir.key --allow 8f3c... --stdout | tar x
   weir sliq serve --plain --perf
+  weir sliq serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.2.0.5:9000 --application 1 --flow 0
 
 Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and nothing \
 is written outside the folder. With --stdout it ends with the first stream that has come whole.")]
@@ -80,6 +81,36 @@ pub(crate) struct ServeArgs {
     pub listen: SocketAddr,
     #[command(flatten)]
     pub path: PathArgs,
+    #[command(flatten)]
+    pub member: MemberArgs,
+}
+
+/// Which flow of which application of the Coordination Protocol the connection is.
+#[derive(Debug, Args)]
+pub(crate) struct MemberArgs {
+    /// The application's id at the aggregation points on the way: they report the rate, and there is no congestion controller
+    #[arg(long, value_name = "N", requires = "flow", value_parser = clap::value_parser!(u8).range(0..=31))]
+    pub application: Option<u8>,
+    /// The flow's number within the application, the same at both ends and no other flow's
+    #[arg(long, value_name = "N", requires = "application", value_parser = clap::value_parser!(u8).range(0..=127))]
+    pub flow: Option<u8>,
+    /// A file with the application's key, which nobody else can read: 32 hexadecimal digits
+    #[arg(long, value_name = "FILE", requires = "application")]
+    pub application_key: Option<PathBuf>,
+}
+
+/// The rate of a flow of an application.
+#[derive(Debug, Args)]
+pub(crate) struct ShareArgs {
+    /// How the application's flows split what it may send (equal, weighted, frames, priority, ensemble)
+    #[arg(long, value_name = "NAME", default_value = "equal", requires = "application")]
+    pub scheme: String,
+    /// The rate before the aggregation point's first report
+    #[arg(long, value_name = "RATE", default_value = "500kbit", requires = "application")]
+    pub first_rate: Rate,
+    /// The most that is ever sent, whatever is reported
+    #[arg(long, value_name = "RATE", default_value = "1gbit", requires = "application")]
+    pub max_rate: Rate,
 }
 
 /// How packets leave.
@@ -106,16 +137,23 @@ pub(crate) struct ConnectArgs {
     #[arg(long, conflicts_with_all = ["key", "peer"])]
     pub plain: bool,
     /// The congestion controller, as `weir list controllers` names it
-    #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = controller)]
+    #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = controller, conflicts_with = "application")]
     pub cc: weir_control::Config,
     /// A second controller, which takes what the first may not send
-    #[arg(long, value_name = "NAME", value_parser = controller)]
+    #[arg(long, value_name = "NAME", value_parser = controller, conflicts_with = "application")]
     pub second: Option<weir_control::Config>,
+    /// The address and port of this end, as an aggregation point's applications have them [default: any]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub at: Option<SocketAddr>,
     /// How long the other host may take for a first answer, and be silent later
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub timeout: Span,
     #[command(flatten)]
     pub path: PathArgs,
+    #[command(flatten)]
+    pub member: MemberArgs,
+    #[command(flatten)]
+    pub share: ShareArgs,
 }
 
 fn controller(text: &str) -> Result<weir_control::Config, String> {
@@ -128,7 +166,9 @@ Examples:
   weir sliq send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
   weir sliq send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --cc copa
   tar c folder | weir sliq send - 10.1.2.3 --key weir.key --peer 1b9e...     to `weir sliq serve --stdout`
+  weir sliq send big.dat 10.2.0.5:9000 --key weir.key --peer 1b9e... --at 10.1.0.5:9000 --application 1 --flow 0
 
+The last one sends at the rate that `weir ap` reports at the edge of its site; the other end names the same application and flow.
 Each second it tells how much the receiver has. It succeeds when the receiver has all of it, verified and on its disk.
 The same command, given again after an interruption, sends the blocks of 4 MiB that are missing.")]
 pub(crate) struct SendArgs {

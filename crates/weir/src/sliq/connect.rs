@@ -1,6 +1,7 @@
 //! Connections of `weir sliq`, as its words describe them: from this host, and to it.
 
 use super::args::{ConnectArgs, PathArgs, ServeArgs};
+use super::member::Member;
 use crate::failure::Failure;
 use crate::transfer::{Keys, PublicKey, address, random};
 use std::io;
@@ -29,14 +30,16 @@ pub(super) struct Remote<'a> {
     args: &'a ConnectArgs,
     keys: Option<(Keys, PublicKey)>,
     controllers: Vec<weir_control::Config>,
+    member: Option<Member>,
     /// Where it is.
     at: SocketAddr,
     pub(super) clock: Now,
     stamp: u64,
 }
 
-fn check(path: &PathArgs, at: SocketAddr) -> Result<(), Failure> {
-    let least = LEAST_MTU[usize::from(at.is_ipv6())];
+fn check(path: &PathArgs, at: SocketAddr, member: Option<&Member>) -> Result<(), Failure> {
+    let header = Bytes::new(member.map_or(0, Member::header));
+    let least = LEAST_MTU[usize::from(at.is_ipv6())] + header;
     if (least..=MOST_MTU).contains(&path.mtu) {
         Ok(())
     } else {
@@ -68,7 +71,8 @@ impl<'a> Remote<'a> {
     /// The keys cannot be read, the host has no address, or what is asked for cannot be.
     pub(super) fn new(host: &str, args: &'a ConnectArgs) -> Result<(Remote<'a>, UdpPort), Failure> {
         let at = address(host)?;
-        check(&args.path, at)?;
+        let member = Member::new(&args.member, Some(&args.share))?;
+        check(&args.path, at, member.as_ref())?;
         let keys = keys(args.key.as_ref())?.zip(args.peer);
         check_plain(args.plain, at)?;
         if args.second.as_ref().is_some_and(|second| second.name() == args.cc.name()) {
@@ -79,11 +83,25 @@ impl<'a> Remote<'a> {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        let port = UdpPort::bind(any, !args.path.no_offload).map_err(|error| failed(&error))?;
+        let own = args.at.unwrap_or(any);
+        if own.is_ipv4() != at.is_ipv4() {
+            let message = format!("{own} and {at} are of two versions of IP");
+            return Err(Failure::bad_input(message, "write both as IPv4, or both as IPv6"));
+        }
+        let port = UdpPort::bind(own, !args.path.no_offload).map_err(|error| match args.at {
+            Some(own) => {
+                let message = format!("cannot send from {own}: {error}");
+                Failure::bad_input(
+                    message,
+                    "--at ADDRESS:PORT names an address of this host, and a free port",
+                )
+            }
+            None => failed(&error),
+        })?;
         let controllers = std::iter::once(args.cc.clone()).chain(args.second.clone()).collect();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let stamp = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
-        Ok((Remote { args, keys, controllers, at, clock: Now::default(), stamp }, port))
+        Ok((Remote { args, keys, controllers, member, at, clock: Now::default(), stamp }, port))
     }
 
     /// One more connection, with a stream of these parameters for frames; its number.
@@ -98,12 +116,13 @@ impl<'a> Remote<'a> {
     ) -> Result<usize, Failure> {
         let [a, b, c, seed @ ..]: [u8; 11] = random().map_err(|error| failed(&error))?;
         let connection = u32::from_be_bytes([0, a, b, c]);
-        let parameters = parameters(stream);
+        let parameters = parameters(stream, self.member.as_ref());
         let of = LinkSetup {
             parameters: &parameters,
             controllers: &self.controllers,
             setup: setup(self.at.ip(), false, self.args.path.mtu, u64::from_be_bytes(seed), 0),
             connection,
+            identity: self.member.as_mut().map(Member::next_identity),
         };
         self.stamp += 1;
         let mut link = match &self.keys {
@@ -127,7 +146,11 @@ impl<'a> Remote<'a> {
             return Failure::failed(format!("the connection to {at} ended"));
         }
         Failure::failed(format!(
-            "no answer from {at}: `weir sliq serve` must listen there, have the key that --peer names, and --allow ours"
+            "no answer from {at}: `weir sliq serve` must listen there, have the key that --peer names, --allow ours, and be {}",
+            match self.args.member.application.zip(self.args.member.flow) {
+                Some((application, flow)) => format!("of --application {application} --flow {flow} too"),
+                None => "of no --application".to_owned(),
+            }
         ))
     }
 
@@ -137,8 +160,10 @@ impl<'a> Remote<'a> {
     }
 }
 
-fn parameters(stream: StreamParameters) -> Parameters {
-    Parameters { stream, keepalive: Some(KEEPALIVE), idle: IDLE, search_mtu: true, ..Parameters::default() }
+fn parameters(stream: StreamParameters, member: Option<&Member>) -> Parameters {
+    let coordination = member.map(|member| member.coordination.clone());
+    let keepalive = Some(KEEPALIVE);
+    Parameters { stream, coordination, keepalive, idle: IDLE, search_mtu: true, ..Parameters::default() }
 }
 
 /// The socket and the connections of a host that others connect to, and its key.
@@ -146,7 +171,8 @@ fn parameters(stream: StreamParameters) -> Parameters {
 /// # Errors
 /// The keys cannot be read, or the address cannot be had.
 pub(super) fn listen(args: &ServeArgs) -> Result<(UdpPort, Host, Option<PublicKey>), Failure> {
-    check(&args.path, args.listen)?;
+    let member = Member::new(&args.member, None)?;
+    check(&args.path, args.listen, member.as_ref())?;
     check_plain(args.plain, args.listen)?;
     let keys = keys(args.key.as_ref().filter(|_| !args.plain))?;
     let port = UdpPort::bind(args.listen, !args.path.no_offload).map_err(|error| {
@@ -159,11 +185,12 @@ pub(super) fn listen(args: &ServeArgs) -> Result<(UdpPort, Host, Option<PublicKe
     let seed = u64::from_be_bytes(random().map_err(|error| failed(&error))?);
     let accepts = Accepts {
         responder: keys.map(|keys| Responder::new(keys.pair, [0; 32], &allowed, &secret)),
-        parameters: parameters(StreamParameters::default()),
+        parameters: parameters(StreamParameters::default(), member.as_ref()),
         controllers: vec![weir_control::Config::Cubic(Default::default())],
         messages: false,
         mtu: args.path.mtu,
         seed,
+        identity: member.map(|member| member.identity),
     };
     Ok((port, Host::new(Some(accepts)), public))
 }

@@ -64,6 +64,10 @@ pub(super) fn perf(args: &PerfArgs) -> Result<(), Failure> {
 }
 
 fn check(args: &PerfArgs) -> Result<(), Failure> {
+    if args.connections > 1 && args.connect.member.application.is_some() {
+        let message = format!("{} connections cannot be one flow of an application", args.connections);
+        return Err(Failure::bad_input(message, "leave --connections or --application out"));
+    }
     if !(0.5..=0.9999).contains(&args.target) {
         return Err(Failure::bad_input(
             format!("a target of {} is out of range", args.target),

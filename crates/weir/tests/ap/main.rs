@@ -4,6 +4,7 @@
 
 mod faults;
 mod row;
+mod sliq;
 mod streams;
 
 use row::*;

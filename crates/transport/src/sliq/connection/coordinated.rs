@@ -6,7 +6,7 @@ use crate::guide::Guide;
 use crate::sliq::flight::Reported;
 use crate::sliq::send::Outgoing;
 use weir_base::{Bytes, Time};
-use weir_coord::header::{LONGEST, Prefix};
+use weir_coord::header::LONGEST;
 use weir_coord::scheme::Own;
 
 /// What the connection follows, and what it says of itself.
@@ -49,11 +49,11 @@ impl Connection {
         self.outgoing.values().map(Outgoing::unsettled).sum()
     }
 
-    /// How much of so many bytes a stream may take: as for CP-RUDP, no more than is sent in one and a half round trips is neither waiting nor
-    /// unacknowledged (equation 6.2). What is not all of it are full segments.
-    pub(super) fn may_write(&self, bytes: u64, segment: u32) -> u64 {
+    /// How much of so many bytes a stream of such segments may take: as for CP-RUDP, no more of it than is sent in one and a half round trips is
+    /// neither waiting nor unacknowledged (equation 6.2). What is not all of the bytes are full segments.
+    pub(super) fn may_write(&self, bytes: u64, segment: u32, unsettled: u64) -> u64 {
         let Some(Reported { window, .. }) = self.reported() else { return bytes };
-        let room = window.get().saturating_sub(self.unsettled());
+        let room = window.get().saturating_sub(unsettled);
         if bytes <= room { bytes } else { room - room % u64::from(segment) }
     }
 
@@ -98,11 +98,7 @@ impl Connection {
     pub(crate) fn take_cp_header(&mut self, packet: &[u8], now: Time) -> Option<usize> {
         let Some(Coordinated { guide, .. }) = &mut self.coordinated else { return Some(0) };
         // Both ends speak one version: packets with a longer header than was reckoned with would not fit.
-        let length = Prefix::read(packet).ok()?.version.length();
-        if length != guide.header_length() {
-            return None;
-        }
-        guide.open(packet, now)?;
+        let length = guide.takes(packet, now)?;
         self.follow();
         Some(length)
     }

@@ -171,8 +171,9 @@ impl Endpoint for Connection {
         }
         // A datagram opens the connection.
         self.open(now);
-        let Some((segment, messages)) = self.outgoing(stream).map(|stream| stream.shape()) else { return 0 };
-        let room = if messages { message.bytes } else { self.may_write(message.bytes, segment) };
+        let Some(outgoing) = self.outgoing(stream) else { return 0 };
+        let ((segment, messages), unsettled) = (outgoing.shape(), outgoing.unsettled());
+        let room = if messages { message.bytes } else { self.may_write(message.bytes, segment, unsettled) };
         let taken = self.outgoing(stream).map_or(0, |stream| stream.write(room, message.head, now));
         self.has_written(message.bytes, taken, messages);
         taken

@@ -1,5 +1,7 @@
 //! Hosts in memory: what each sends is handed to the other, or to nobody.
 
+mod coordinated;
+
 use super::*;
 use crate::endpoint::{Message, Stream};
 use crate::sliq::handshake::{Keys, REQUEST};
@@ -21,6 +23,8 @@ struct Pair {
     server_key: [u8; KEY],
     client: Host,
     server: Host,
+    parameters: Parameters,
+    identity: Option<Identity>,
     stamp: u64,
 }
 
@@ -29,17 +33,23 @@ fn controllers() -> Vec<weir_control::Config> {
 }
 
 fn pair() -> Pair {
+    pair_of(Parameters::default(), None)
+}
+
+fn pair_of(parameters: Parameters, identity: Option<Identity>) -> Pair {
     let (keys, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
     let server_key = server.public;
     let accepts = Accepts {
         responder: Some(Responder::new(server, [0; KEY], &[keys.public], &[7; KEY])),
-        parameters: Parameters::default(),
+        parameters: parameters.clone(),
         controllers: controllers(),
         messages: false,
         mtu: Bytes::new(1500),
         seed: 1,
+        identity,
     };
-    Pair { keys, server_key, client: Host::new(None), server: Host::new(Some(accepts)), stamp: 0 }
+    let (client, server) = (Host::new(None), Host::new(Some(accepts)));
+    Pair { keys, server_key, client, server, parameters, identity, stamp: 0 }
 }
 
 /// All that a host sends now: to whom, and what.
@@ -60,9 +70,9 @@ fn sent(host: &mut Host, now: Time) -> Vec<(SocketAddr, Vec<u8>)> {
 
 impl Pair {
     fn ask(&mut self, connection: u32, peer: [u8; KEY], now: Time) -> usize {
-        let (parameters, controllers) = (Parameters::default(), controllers());
+        let (parameters, controllers) = (&self.parameters, &controllers());
         let setup = setup(at(SERVER).ip(), false, Bytes::new(1500), 2, self.stamp);
-        let of = LinkSetup { parameters: &parameters, controllers: &controllers, setup, connection };
+        let of = LinkSetup { parameters, controllers, setup, connection, identity: self.identity };
         self.stamp += 1;
         let mut link = Link::ask(&of, &self.keys, &peer, self.stamp).unwrap();
         link.open(now);
@@ -225,11 +235,18 @@ fn without_keys_only_this_machine_may_ask() {
         messages: false,
         mtu: Bytes::new(1500),
         seed: 1,
+        identity: None,
     };
     let (mut server, mut client) = (Host::new(Some(accepts)), Host::new(None));
     let (parameters, controllers) = (Parameters::default(), controllers());
     let setup = setup(at("127.0.0.1:9").ip(), false, Bytes::new(1500), 2, 0);
-    let of = LinkSetup { parameters: &parameters, controllers: &controllers, setup, connection: 5 };
+    let of = LinkSetup {
+        parameters: &parameters,
+        controllers: &controllers,
+        setup,
+        connection: 5,
+        identity: None,
+    };
     let mut link = Link::plain(&of);
     link.open(ms(0));
     let number = client.add(link, 5, at("127.0.0.1:9"), None).unwrap();
