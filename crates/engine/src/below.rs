@@ -6,12 +6,12 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
-/// What the names of all drafts begin with: of files and folders that are not complete, and of those that are replaced.
+/// Prefix of the names of weir's own temporary files and folders: drafts, and older versions that are being replaced.
 pub(crate) const OURS: &str = ".weir-";
-/// What the name of a draft begins with.
+/// Prefix of the name of a draft: a file or folder that is not complete.
 pub(crate) const DRAFT: &str = ".weir-draft.";
 
-/// Writes a file in the place of whatever had its name; `name` is its path from `root`, with slashes.
+/// Writes a file, replacing an earlier one of its name; `name` is its path below `root`, with slashes.
 ///
 /// # Errors
 /// The name leads out of the folder or through a symbolic link, or the file system refused.
@@ -26,13 +26,13 @@ pub fn write_below(root: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
         .and_then(|()| File::create_new(&draft)?.write_all(bytes))
         .and_then(|()| fs::rename(&draft, folder.join(file)));
     if written.is_err() {
-        // Nothing is lost when the draft cannot be removed either.
+        // A draft that cannot be removed does no harm.
         let _ = fs::remove_file(&draft);
     }
     written
 }
 
-/// Makes the folder of this path from `root`, with slashes, if it is not there yet. An empty path is `root` itself.
+/// Makes the folder of this path below `root`, with slashes, if it does not exist. An empty path is `root` itself.
 ///
 /// # Errors
 /// As [`write_below`].
@@ -113,7 +113,7 @@ pub(crate) fn sync(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The same of the names in a folder. Some systems cannot: there the names come to disk when they do.
+/// Waits until the names in a folder are on disk. Errors are ignored: some systems cannot sync a folder.
 pub(crate) fn sync_folder(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }

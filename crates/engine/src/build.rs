@@ -1,4 +1,4 @@
-//! A fabric from a run: the plan's network in the fabric's words. Both engines start here.
+//! Builds the fabric of a run from its plan, for both engines.
 
 use crate::EngineError;
 use weir_base::Random;
@@ -7,7 +7,7 @@ use weir_plan::Run;
 use weir_plan::address::{address_of, port_of};
 use weir_station::{Coordinated, Place};
 
-/// The fabric of a run, its stations in their places.
+/// The fabric of a run, with its stations.
 pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
     let coordinated = coordinated(run);
     let placed = |(number, station): (u64, &weir_plan::Station)| fabric::Placed {
@@ -55,10 +55,10 @@ fn fabric_config(run: &Run) -> fabric::Config {
     }
 }
 
-/// Refuses a run whose recordings are not at hand: one that was read back from its results holds their digests alone.
+/// Refuses a run whose recordings are not loaded: a run that was read back from its results holds only their digests.
 ///
 /// # Errors
-/// Which one is missing.
+/// A recording is not loaded; the error names its file.
 pub fn check_traces(run: &Run) -> Result<(), EngineError> {
     let mut traces = run.network.links.iter().flat_map(weir_plan::Link::traces);
     match traces.find(|trace| trace.recording.is_none()) {

@@ -1,5 +1,5 @@
-//! A packet capture of one link, for Wireshark: each packet as its transmission begins, from its IP header on
-//! (pcap with nanosecond stamps, link type RAW).
+//! A packet capture of one link, for Wireshark: each packet from its IP header on, stamped with the start of its
+//! transmission (pcap with nanosecond stamps, link type RAW).
 
 use crate::EngineError;
 use std::fs::File;
@@ -14,7 +14,7 @@ use weir_plan::Run;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness, TsResolution};
 
-/// Writes packets of one link to a file. The first error is kept and told by [`Capture::finish`].
+/// Writes packets of one link to a file. [`Capture::finish`] returns the first error.
 #[derive(Clone)]
 pub struct Capture {
     link: usize,
@@ -28,7 +28,7 @@ struct Sink {
 }
 
 impl Capture {
-    /// The link of this name, if a run can capture it.
+    /// Index of the link of this name, among all links of the run.
     ///
     /// # Errors
     /// The run has no such link.
@@ -73,10 +73,10 @@ impl Capture {
         })
     }
 
-    /// Ends the capture; what was written is then whole.
+    /// Ends the capture and flushes its file.
     ///
     /// # Errors
-    /// The first error that writing met.
+    /// The first error of writing.
     pub fn finish(&self) -> Result<(), String> {
         let mut sink = self.sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let flushed =

@@ -1,4 +1,4 @@
-//! What links and shapers leave for the payload of a group's stream, after all headers.
+//! The greatest goodput that links and shapers allow a group: their rates less all headers.
 
 use weir_base::{Bytes, Rate};
 use weir_plan::{Group, Ip, Link, Run};
@@ -9,8 +9,8 @@ use weir_transport::FullPacket;
 const IPV4: Bytes = Bytes::new(20);
 const IPV6: Bytes = Bytes::new(40);
 
-/// What these links and the shapers before them leave for a group's payload, at their fastest; none for a transport that does not say what
-/// a full packet carries, and where a recording says how fast a link is.
+/// The greatest goodput that these links and their shapers allow a group, at their highest rates. `None` if the transport
+/// does not tell the payload of a full packet, if a recording gives a link's rate, or if no link has a rate.
 pub(crate) fn ceiling(run: &Run, group: &Group, links: &[&Link]) -> Option<Rate> {
     if links.iter().any(|link| link.traces().next().is_some()) {
         return None;
@@ -37,8 +37,8 @@ pub(crate) fn ceiling(run: &Run, group: &Group, links: &[&Link]) -> Option<Rate>
     links.iter().filter_map(of_link).min()
 }
 
-/// The rate at which a queue lets these flows through in the long run, and what it counts of each packet beside its IP length; none for a
-/// queue that is no shaper, or that shapes none of them.
+/// The long-term rate at which a queue passes these flows, and the bytes that it counts for each packet beside its IP
+/// length. `None` if the queue is no shaper, or shapes none of these flows.
 fn shaped(queue: &Config, flows: &[u32]) -> Option<(Rate, Bytes)> {
     match queue {
         Config::Tbf(tbf) => Some((tbf.rate, tbf.overhead)),

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// How many threads run side by side here; 1 where the machine does not tell.
+/// Number of threads that this process may run side by side; 1 if the system does not tell.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get())
 }
 
-/// Starts a thread that helps with work which goes on without it too. None where the system grants no further thread.
+/// Starts a thread that shares work with its caller. `None` if the system grants no further thread.
 pub fn helper<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -16,9 +16,9 @@ pub fn helper<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).ok()
 }
 
-/// Does both, side by side where the system grants a thread; a panic of either goes on here.
+/// Calls both closures, side by side if the system grants a thread. A panic of either is resumed here.
 pub fn both<A: Send, B>(there: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
-    // A thread that cannot be started would take its work with it.
+    // The closure stays here until the thread takes it: a thread that cannot be started would drop it.
     let there = Mutex::new(Some(there));
     let take = || there.lock().unwrap_or_else(PoisonError::into_inner).take();
     std::thread::scope(|scope| {

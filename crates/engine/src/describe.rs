@@ -1,4 +1,4 @@
-//! A run described for metrics: names, groups, and what its ways can do at their best.
+//! A run described for metrics: names, groups, and the greatest rates and least delays of its paths.
 
 use crate::ceiling::ceiling;
 use crate::cell_id;
@@ -77,7 +77,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
     }
 }
 
-/// How a group's flows share a path, where they take all that it gives.
+/// How a group's flows share a path. `None` if they do not send as fast as the path allows.
 fn sharing(group: &weir_plan::Group) -> Option<Sharing> {
     let takes_all =
         group.workload.role() == Role::OneWay && group.workload.wanted(Span::from_secs(1)).is_none();
@@ -88,11 +88,11 @@ fn sharing(group: &weir_plan::Group) -> Option<Sharing> {
     takes_all.then(|| if is_coordinated() { Sharing::Coordinated } else { Sharing::Single })
 }
 
-/// Most phases that a run is cut into.
+/// Most phases of a run.
 const MOST_PHASES: usize = 8;
 
-/// The stretches of a run between the changes of its links, after the warm-up: where conditions change, means over all of it
-/// tell of none of them. None where the lab names windows itself, and where there are none or too many changes.
+/// The periods between the changes of a run's links, after the warm-up: a mean over changing conditions describes none of
+/// them. Empty if the lab names windows itself, if no link changes, or if there are more than [`MOST_PHASES`] phases.
 fn phases(run: &Run) -> Vec<WindowInfo> {
     let links = || run.instrumented_links().map(|(_, link)| link);
     let changes = links().flat_map(|link| link.schedule.iter().map(|change| change.at));
@@ -115,7 +115,7 @@ fn phases(run: &Run) -> Vec<WindowInfo> {
     (1..).zip(bounds.windows(2)).map(phase).collect()
 }
 
-/// The way of a group's packets, at its best.
+/// The path of a group's packets, with the greatest rate and the least delays that its links ever have.
 fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
     let links = |from: usize, to: usize| {
         paths.links(from, to).into_iter().map(|link| &run.network.links[link]).collect::<Vec<_>>()
@@ -141,7 +141,7 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
             together: None,
         }
     };
-    // Of several the best: a rate that is not bounded, and the least delays.
+    // The best of several paths: the greater rate, unbounded if one path has none, and the least delays.
     let best = |one: RouteInfo, other: RouteInfo| RouteInfo {
         rate: one.rate.zip(other.rate).map(|(one, other)| one.max(other)),
         there: one.there.min(other.there),
@@ -154,8 +154,8 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
     RouteInfo { together: together(run, paths, group), ..ways.unwrap_or_default() }
 }
 
-/// What all flows of a group together can have at most: what the links let through that all of its pairs cross, or the slowest links of
-/// its pairs together, where pairs have links of their own.
+/// Greatest total rate of a group's flows: the rate of the slowest link that all its pairs cross, or the sum of the rates of
+/// each pair's slowest link, whichever is less. `None` if neither is bounded.
 fn together(run: &Run, paths: &Paths, group: &weir_plan::Group) -> Option<Rate> {
     let rate = |link: &usize| fastest(&run.network.links[*link]);
     let mut common: Option<Vec<usize>> = None;
@@ -178,15 +178,17 @@ fn together(run: &Run, paths: &Paths, group: &weir_plan::Group) -> Option<Rate> 
     common.into_iter().chain(apart.map(Rate::from_bits_per_sec)).min()
 }
 
-/// The greatest rate that a link ever has; none where a recording says how fast it is, whose bursts no rate bounds.
+/// The greatest rate that a link ever has. `None` if the link has no rate, or if a recording gives it: no rate bounds the
+/// bursts of a recording.
 fn fastest(link: &weir_plan::Link) -> Option<Rate> {
     let changed = link.schedule.iter().filter_map(|change| change.rate);
     let traced = link.traces().next().is_some();
     link.rate.filter(|_| !traced).map(|rate| changed.fold(rate, Rate::max))
 }
 
-/// The measured link that the run's own queue metrics are about: the slowest one that a group's data crosses, the first of
-/// several equals. Where only a part of a group's pairs cross a link, others stand beside it, and all are taken together.
+/// The instrumented link that the run's own queue metrics describe: the slowest that a group's data crosses, the first of
+/// several equals. If only some of a group's pairs cross a link, parallel links carry the others: the link then counts with
+/// its rate times the number of all pairs over the number of pairs that cross it.
 fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
     let mut slowness: BTreeMap<usize, (bool, u128)> = BTreeMap::new();
     for group in &run.groups {
@@ -196,7 +198,7 @@ fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
         }
         for (link, crossing) in crossing {
             let beside = |rate: Rate| u128::from(rate.bits_per_sec()) * group.pairs.len() as u128 / crossing;
-            // A link without a rate has no queue to speak of: any other is slower.
+            // A link without a rate builds no queue: any other is slower.
             let rate = run.network.links[link].rate;
             let slow = (rate.is_none(), rate.map_or(0, beside));
             slowness.entry(link).and_modify(|known| *known = slow.min(*known)).or_insert(slow);

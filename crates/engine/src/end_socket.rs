@@ -1,4 +1,4 @@
-//! An end of a connection as its application's socket: in the simulator, and live where the transport is weir's own.
+//! An end of a connection as its application's socket: in the simulator, and in live runs of weir's own transports.
 
 use weir_base::{Bytes, Time};
 use weir_transport::{End, Endpoint, Message, Stream};
@@ -11,12 +11,12 @@ const STREAM: Stream = Stream(0);
 pub struct EndSocket {
     /// The end.
     pub end: End,
-    /// Length in bytes of a datagram's IP and UDP headers, which a datagram's length counts and the end does not.
+    /// Length in bytes of a datagram's IP and UDP headers: the application's length counts them, the end's does not.
     headers: u64,
 }
 
 impl EndSocket {
-    /// That of an end whose datagrams have IP and UDP headers of so many bytes.
+    /// The socket of an end; `headers` is the length in bytes of a datagram's IP and UDP headers.
     pub fn new(end: End, headers: u64) -> EndSocket {
         EndSocket { end, headers }
     }

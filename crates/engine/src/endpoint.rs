@@ -1,18 +1,18 @@
-//! What an endpoint tells of its sending side, for the records: the same for simulated endpoints and for those over sockets.
+//! Records of an endpoint's sending side: the same for simulated endpoints and for those over sockets.
 
 use weir_base::Time;
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
 use weir_transport::{Counts, Endpoint};
 
-/// Controllers' internal states are recorded for the first so many flows: beyond that nobody looks at single ones, and the
-/// records would dwarf all others.
+/// Controllers' internal states are recorded for this many flows, the first of the run: nobody looks at single controllers
+/// among more, and their records would be larger than all others.
 const FLOWS_WITH_STATE: usize = 64;
 
-/// A threshold of more segments than this stands for none (Linux `TCP_INFINITE_SSTHRESH`).
+/// A slow-start threshold of this many segments or more means that there is none (Linux `TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// Writes down the state of a flow's sending side, if the connection is open. `drawn` says that the flow is one of many, whose
-/// controllers nobody looks at.
+/// Records the state of a flow's sending side, if the connection is open. `drawn` says that the flow is one of many with
+/// random arrivals: its controller's internal state is not recorded.
 pub fn record_endpoint(
     recorder: &mut dyn Recorder,
     flow: usize,
@@ -44,7 +44,7 @@ pub fn record_endpoint(
     }
 }
 
-/// Writes down timeouts, recoveries and undone reductions that were not told yet.
+/// Records an event for timeouts, recoveries and undone reductions, each if `counts` has more of them than `told`.
 pub fn record_counts(recorder: &mut dyn Recorder, flow: usize, told: Counts, counts: Counts, now: Time) {
     for (kind, more) in [
         (FlowEventKind::Timeout, counts.timeouts > told.timeouts),

@@ -9,12 +9,12 @@ use weir_record::RecordError;
 /// Why a result folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// It holds something that must not be mixed with what is to be run.
+    /// It holds files or results that must not be mixed with the new runs.
     #[error("{folder} {what}")]
     InTheWay {
         /// The folder.
         folder: String,
-        /// What stands in the way.
+        /// What it holds, as the rest of a sentence about the folder.
         what: String,
     },
     /// Another process writes into it.
@@ -22,15 +22,15 @@ pub enum FolderError {
     Held {
         /// The folder.
         folder: String,
-        /// Who writes.
+        /// The process that writes.
         holder: Holder,
     },
     /// Reading or writing failed.
     #[error("{path}: {error}")]
     Io {
-        /// Where.
+        /// The file or folder.
         path: String,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
     /// Records cannot be read or written.
@@ -61,10 +61,10 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FolderError + '_ {
     move |error| FolderError::Io { path: path.display().to_string(), error }
 }
 
-/// Who holds a lock.
+/// The process that holds a lock; each part is `None` if it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
-    /// Its process.
+    /// Its process id.
     pub process: Option<u32>,
     /// Its command line.
     pub command: Option<String>,

@@ -1,11 +1,11 @@
 //! The result folder: `lab.toml` as run, `runs/<id>/` with `run.json` and Parquet, then `summary.json` and the report.
 //!
-//! Labs of many short runs have a folder a shard instead (see [`Place`]).
+//! Labs of many short runs have one folder for each shard of runs instead (see [`Place`]).
 //!
-//! A run's folder appears whole or not at all: it is written under another name and renamed when it is done. Finished runs
-//! of the same lab by the same build are kept, which is how an interrupted tree resumes; anything else in the way is refused
-//! with the way out. `--rerun` writes a new set beside the old one (see [`crate::rerun`]). One process at a time writes (see
-//! [`Lock`]); whoever only reads needs no leave.
+//! A run's folder appears whole or not at all: it is written under another name and renamed when it is complete. Finished
+//! runs of the same lab by the same build are kept, so that an interrupted tree resumes. A folder with any other contents is
+//! refused, with advice. `--rerun` writes a new set beside the old one (see [`crate::rerun`]). One process at a time writes
+//! (see [`Lock`]); readers need no lock.
 
 use crate::Outcome;
 use crate::below::{OURS, remove_all, write_below};
@@ -20,17 +20,17 @@ use std::path::{Path, PathBuf};
 use weir_plan::Run;
 use weir_record::{seal, to_json};
 
-/// A folder that takes results, and the right to write into it.
+/// A folder for results, and the lock that permits to write into it.
 #[derive(Debug)]
 pub struct ResultFolder {
     /// The folder that was asked for.
     home: PathBuf,
-    /// Where the set that is written stands: in the folder itself, or beside an older set until it is complete.
+    /// The folder of the set that is written: `home` itself, or the staging folder of a rerun.
     path: PathBuf,
     build: String,
-    /// The runs that were there when it was opened.
+    /// The runs that were there when the folder was opened.
     found: Found,
-    /// What a person should know of the folder.
+    /// Notes for the user about the folder.
     notes: Vec<String>,
     _lock: Lock,
 }
@@ -45,7 +45,7 @@ impl ResultFolder {
         let (lock, _) = enter(path)?;
         if let Some(before) = older_lab(path).filter(|before| before != lab) {
             match weir_plan::changes(&before, lab) {
-                // Nothing but its comments or the order of its keys: each run is still held against the one that is asked for.
+                // Only comments or the order of keys differ. `holds` compares each run with the requested one.
                 Some(changes) if changes.is_empty() => {}
                 changes => return Err(in_the_way(path, &changed(&changes.unwrap_or_default()))),
             }
@@ -60,9 +60,9 @@ impl ResultFolder {
         Ok(folder)
     }
 
-    /// Opens the folder for a rerun: for a new set of results, which takes the place of what is there when it is complete
-    /// ([`ResultFolder::complete`]). What an earlier session of the same rerun has finished is kept; of an older set of the
-    /// same lab and build those runs that are not `asked_for`.
+    /// Opens the folder for a rerun: a new set of results, which replaces the older set when it is complete
+    /// ([`ResultFolder::complete`]). Runs that an earlier session of the same rerun finished are kept, and so are runs of an
+    /// older set of the same lab and build that are not `asked_for`.
     ///
     /// # Errors
     /// As [`ResultFolder::open`]; a rerun of a part of the tree refuses an older set of another lab or build.
@@ -77,7 +77,7 @@ impl ResultFolder {
         let older = older_lab(path);
         let request = Request { build: build.into(), asked: asked.clone() };
         if settled.is_some_and(|settled| settled == request) && older.as_deref() == Some(lab) {
-            // This command was killed as it put its results in place, which has been done now.
+            // An earlier session of this command was killed while it put its results in place; `enter` has finished that.
             return ResultFolder::at(path, path.into(), lab, build, lock);
         }
         let kept = match &older {
@@ -121,7 +121,7 @@ impl ResultFolder {
         Ok(ResultFolder { home, path, build, found, notes: vec![], _lock: lock })
     }
 
-    /// Keeps the files that the lab names beside it: each place relative to the folder, and what it holds.
+    /// Writes copies of the files that the lab names: each with its path relative to the folder, and its bytes.
     ///
     /// # Errors
     /// Writing failed.
@@ -136,12 +136,12 @@ impl ResultFolder {
         Ok(())
     }
 
-    /// Where its results are: until a rerun is complete, in a folder within the one that was asked for.
+    /// Where its results are: the folder itself, or its staging folder until a rerun is complete.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What a person should know of it.
+    /// Notes for the user about the folder.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -162,17 +162,17 @@ impl ResultFolder {
         Ok(true)
     }
 
-    /// Where the records of a run are that was here when the folder was opened.
+    /// Where the records of a run are. `None` if the run was not in the folder when it was opened.
     pub(crate) fn place(&self, engine: &str, run: &Run) -> Option<&Place> {
         self.found.runs.get(&cell_id(engine, &run.id)).map(|(_, place)| place)
     }
 
-    /// The runs that were there when it was opened.
+    /// The runs that were there when the folder was opened.
     pub(crate) fn found(&self) -> &Found {
         &self.found
     }
 
-    /// What is known of a run that has just ended.
+    /// The description of a run that has just ended, for `run.json`.
     pub fn describe(&self, engine: &str, run: &Run, outcome: Outcome) -> RunFile {
         let (id, build) = (cell_id(engine, &run.id), self.build.clone());
         RunFile { id, engine: engine.into(), build, outcome, run: run.clone() }
@@ -192,7 +192,7 @@ impl ResultFolder {
         Ok(draft)
     }
 
-    /// Completes a run whose records are finished: writes `run.json` under their checksums and gives the folder its name.
+    /// Completes a run whose records are finished: writes `run.json` with a checksum, and gives the folder its name.
     ///
     /// # Errors
     /// Writing or renaming failed.
@@ -205,16 +205,16 @@ impl ResultFolder {
         Ok(path)
     }
 
-    /// Throws an unfinished run away.
+    /// Removes the folder of an unfinished run.
     pub fn abandon(&self, engine: &str, run: &Run) {
         let _ = fs::remove_dir_all(place::draft(&self.folder_of(engine, run)));
     }
 
-    /// All that was asked for is done: the new set of a rerun takes the place of the older one. Gives the folder that was
-    /// asked for, where the results now are.
+    /// Ends the session when all its runs are finished: the new set of a rerun replaces the older one. Returns the folder
+    /// that was asked for, where the results now are.
     ///
     /// # Errors
-    /// Moving or removing failed. What is complete counts nevertheless, and the next command that writes goes on with it.
+    /// Moving or removing failed. Readers take the new set nevertheless, and the next command that writes goes on.
     pub fn complete(self) -> Result<PathBuf, FolderError> {
         if self.path != self.home {
             rerun::publish(&self.home).map_err(at(&self.home))?;
@@ -223,11 +223,11 @@ impl ResultFolder {
     }
 }
 
-/// The right to write into a result folder, which is made if it is not there. What an interrupted session left half done is
-/// brought to its end; where that was a rerun, what it had asked for is given too.
+/// Takes the lock of a result folder, which is made if it does not exist, and finishes what an interrupted session left
+/// half done. If that was the publication of a rerun, its request is returned too.
 ///
 /// # Errors
-/// It is something else, another process writes into it, or it cannot be written.
+/// It is no result folder, another process writes into it, or it cannot be written.
 pub(crate) fn enter(path: &Path) -> Result<(Lock, Option<Request>), FolderError> {
     if path.is_symlink() && !path.exists() {
         return Err(in_the_way(path, "is a symbolic link that leads nowhere"));
@@ -248,7 +248,7 @@ pub(crate) fn enter(path: &Path) -> Result<(Lock, Option<Request>), FolderError>
     Ok((lock, settled))
 }
 
-/// The runs of an older set of the same lab that a rerun leaves as they are.
+/// The places of the runs that a rerun keeps from an older set of the same lab, one for each run.
 fn kept(
     path: &Path,
     build: &str,
@@ -257,12 +257,12 @@ fn kept(
 ) -> Result<Vec<Place>, FolderError> {
     let runs = path.join("runs");
     let part = !asked.only.is_empty();
-    // Of what is all run again the ids say enough.
+    // If all older runs are run again, none is kept: their ids tell that, without their records.
     if !part && place::ids(&runs).is_some_and(|ids| ids.iter().all(|id| asked_for(id))) {
         return Ok(vec![]);
     }
     let found = place::find(&runs).map_err(at(&runs))?;
-    // What is run again need not be readable, and a whole rerun is the way out where nothing is.
+    // Runs that are run again need not be readable. A rerun of the whole tree ignores all faults: it repairs a damaged set.
     if let (true, Some((_, error))) = (part, found.faults.into_iter().find(|(name, _)| !asked_for(name))) {
         return Err(error.into());
     }
@@ -274,7 +274,7 @@ fn kept(
     }
 }
 
-/// What stands in the way of a lab whose keys differ from those of the lab that a folder has results of.
+/// The refusal of a folder whose results are of a lab with other keys; `changes` lists the differences.
 fn changed(changes: &[String]) -> String {
     const MOST_TOLD: usize = 12;
     let mut what = "holds results of another lab, or of this one before it was changed".to_owned();
@@ -296,7 +296,7 @@ fn in_the_way(folder: &Path, what: &str) -> FolderError {
     FolderError::InTheWay { folder: folder.display().to_string(), what: what.into() }
 }
 
-/// The lab of the set of results in a folder, if there is one.
+/// Text of the lab of the results in a folder. `None` if the folder holds no results.
 fn older_lab(path: &Path) -> Option<String> {
     is_results(path).then(|| fs::read_to_string(path.join("lab.toml")).unwrap_or_default())
 }
@@ -306,7 +306,7 @@ pub(crate) fn is_results(path: &Path) -> bool {
     rerun::current(path, "lab.toml").is_file() && rerun::current(path, "runs").is_dir()
 }
 
-/// Whether there is anything in a folder beside what weir leaves when it is killed before its first run: files of its own
+/// Whether a folder holds anything but what weir leaves when it is killed before its first run: temporary files of its own,
 /// and an empty `runs`.
 fn is_occupied(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
@@ -320,7 +320,7 @@ fn is_occupied(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Where an interrupted rerun is that is the only thing in a folder.
+/// The staging folder of an interrupted rerun. `None` if there is none, or if the folder holds older results too.
 pub(crate) fn only_staged(path: &Path) -> Option<PathBuf> {
     (!is_results(path)).then(|| path.join(STAGING)).filter(|staging| is_results(staging))
 }

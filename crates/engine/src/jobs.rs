@@ -1,5 +1,5 @@
-//! Runs of a lab side by side: as many at once as there are jobs; live ones alone, unless told otherwise. A run that fails
-//! or panics is tried again, then reported, and harms no other.
+//! Runs of a lab side by side: simulated runs on as many threads as asked for, live runs one at a time by default. A run
+//! that fails or panics is tried again, then reported; the other runs go on.
 
 use crate::capture::Capture;
 use crate::cores::helper;
@@ -21,70 +21,70 @@ use weir_record::{Gathered, ParquetRecorder, Recorder, Records};
 /// A run on an engine.
 #[derive(Clone, Copy)]
 pub struct Cell<'a> {
-    /// Who runs it.
+    /// The engine.
     pub engine: &'a dyn Engine,
-    /// What is run.
+    /// The run.
     pub run: &'a Run,
-    /// The run's place in the lab's tree.
+    /// The run's index in the lab's tree.
     pub number: usize,
-    /// Whether it is to be run now; otherwise it is left as it is.
+    /// Whether this session is to run it; otherwise its results stay as they are.
     pub wanted: bool,
 }
 
-/// How the cells are run.
+/// Settings of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Jobs<'a> {
-    /// Simulated runs side by side.
+    /// Number of simulated runs side by side.
     pub threads: usize,
-    /// Live runs side by side: more than one only where links are so slow that they hardly use the machine.
+    /// Number of live runs side by side: more than one only if their links are so slow that they hardly load the machine.
     pub live: usize,
     /// Capture the packets of the link of this name, in `<link>.pcap` beside the records.
     pub capture: Option<&'a str>,
-    /// How often a run that failed is tried again; one that [`EngineError::Command`] failed never is.
+    /// How often a failed run is tried again; a run that failed with [`EngineError::Command`] never is.
     pub retries: u32,
 }
 
 impl Default for Jobs<'_> {
-    /// One after the other, each tried twice.
+    /// One run after the other; a failed run is tried once more.
     fn default() -> Self {
         Jobs { threads: 1, live: 1, capture: None, retries: 1 }
     }
 }
 
-/// What has come of a tree of runs.
+/// The outcome of a session.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The runs done now, as they ended.
+    /// The runs that this session finished, in the order in which they ended.
     pub finished: Vec<FinishedRun>,
-    /// Runs that were there already.
+    /// Number of runs that the folder held already.
     pub kept: usize,
-    /// Runs that failed at first and were done when tried again.
+    /// Number of runs that failed at first and succeeded when they were tried again.
     pub retried: usize,
     /// Runs that failed: id and reason.
     pub failed: Vec<(String, String)>,
-    /// Whether it was told to stop.
+    /// Whether the session was cancelled.
     pub cancelled: bool,
 }
 
-/// Told about the runs as they go; called from several threads.
+/// Receives the progress of a session's runs, from several threads. `cell` is an index in the session's list of cells.
 pub trait Progress: Sync {
-    /// A share in `[0, 1]` of the run of this place in the list is done.
+    /// A share in `[0, 1]` of this cell's run is done.
     fn share(&self, cell: usize, share: f64);
-    /// The run of this place is there already, or is not wanted.
+    /// This cell's run is in the folder already, or is not wanted.
     fn kept(&self, _cell: usize) {}
-    /// The run of this place has ended, well or not.
+    /// This cell's run has ended: its outcome, or the reason of its failure.
     fn ended(&self, cell: usize, outcome: Result<&Outcome, &str>);
-    /// A run of a sharded lab is finished, and its records are at hand.
+    /// A run is finished, and its records are still in memory.
     fn recorded(&self, _run: &FinishedRun, _records: &Records) {}
-    /// Some time has passed, and no run is under way that must have the machine for itself.
+    /// Called now and then, while no run that must have the machine for itself is under way.
     fn tick(&self) {}
 }
 
-/// How often [`Progress::tick`] is called and shards that wait are looked at.
+/// Period of [`Progress::tick`], and of writing shards that hold unsaved runs.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Runs all cells that are wanted and not in the folder yet. Live cells run after the simulated ones, one at a time unless told
-/// otherwise. The runs of large labs are kept in shards, those of others in a folder each.
+/// Runs all cells that are wanted and not in the folder yet. Live cells run after the simulated ones, `jobs.live` at a time.
+/// The runs of large labs are kept in shards; each run of another lab has a folder of its own.
 ///
 /// # Errors
 /// The folder holds runs that must not be mixed with these, or a shard cannot be written.
@@ -106,7 +106,7 @@ pub fn run_all(
             progress.kept(place);
         }
     }
-    // A capture is a file of its own, and so is a command's output: their runs have folders.
+    // Captures and the output of commands are files beside a run's records: these runs need folders of their own.
     let commands = |cell: &Cell<'_>| cell.run.groups.iter().any(|group| group.workload.command().is_some());
     let size = shards::size(cells).filter(|_| jobs.capture.is_none() && !cells.iter().any(commands));
     let shards = size.map(|size| Shards::new(cells, size, folder, &waiting));
@@ -136,7 +136,7 @@ pub fn run_all(
     Ok(tally)
 }
 
-/// Everything that the threads share.
+/// What the threads of a session share.
 struct Session<'a> {
     cells: &'a [Cell<'a>],
     folder: &'a ResultFolder,
@@ -145,17 +145,17 @@ struct Session<'a> {
     cancel: &'a AtomicBool,
     progress: &'a dyn Progress,
     tally: Mutex<Tally>,
-    /// Why results can no longer be written.
+    /// The first error of writing results, which ends the session.
     broken: Mutex<Option<FolderError>>,
 }
 
 impl Session<'_> {
-    /// Runs the cells at these places on so many threads.
+    /// Runs the cells at these places of the list on this many threads.
     fn run(&self, places: &[usize], threads: usize) {
         let threads = threads.clamp(1, places.len().max(1));
         let next = AtomicUsize::new(0);
         let watched = places.len() > 1 && !places.iter().any(|&place| self.cells[place].engine.runs_alone());
-        // Whether a thread of its own looks after shards and progress, as far as the system grants one.
+        // Whether a separate thread saves shards and reports progress. If the system grants none, the workers do.
         let attended = AtomicBool::new(true);
         let look = || {
             if let Some(shards) = &self.shards {
@@ -202,7 +202,7 @@ impl Session<'_> {
         });
     }
 
-    /// Runs one cell, again where it fails, and tells of it. A thread's runs are gathered in `room`, one after the other.
+    /// Runs one cell, again if it fails, and reports its end. `room` is the thread's buffer for the records of one run.
     fn cell(&self, place: usize, room: &mut Records) {
         let mut attempt = 0;
         let result = loop {
@@ -288,7 +288,7 @@ impl Session<'_> {
         Ok(finished)
     }
 
-    /// What is known of the run of a cell that has just ended.
+    /// The description of a cell's run that has just ended.
     fn describe(&self, place: usize, outcome: Outcome) -> Arc<RunFile> {
         let Cell { engine, run, .. } = self.cells[place];
         Arc::new(self.folder.describe(engine.name(), run, outcome))
@@ -317,7 +317,7 @@ impl Session<'_> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the first reason why results cannot be written.
+    /// Keeps the first error of writing results.
     fn noted(&self, result: Result<(), FolderError>) {
         if let Err(error) = result {
             self.broken().get_or_insert(error);
@@ -329,7 +329,7 @@ fn failed(error: impl std::fmt::Display) -> EngineError {
     EngineError::Failed(error.to_string())
 }
 
-/// A panic of the engine ends its run alone.
+/// Turns a panic of the engine into a failure of its run.
 fn guarded(run: impl FnOnce() -> Result<Outcome, EngineError>) -> Result<Outcome, EngineError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let said =

@@ -1,4 +1,4 @@
-//! What the two engines share: the trait, building a fabric from a run, the result folder, jobs and progress.
+//! Parts common to both engines: the trait, building a fabric from a run, the result folder, jobs and progress.
 #![forbid(unsafe_code)]
 
 mod below;
@@ -58,25 +58,25 @@ pub trait Engine: Sync {
     /// Whether this engine can do this run here, before anything starts.
     ///
     /// # Errors
-    /// What is missing, and what can be done about it.
+    /// The engine cannot do this run here; the error says what is missing and gives advice.
     fn check(&self, run: &Run) -> Result<(), EngineError>;
 
-    /// Runs it, writing records as it goes. Stops early, with [`EngineError::Cancelled`], when `watch.cancel` is set.
+    /// Runs `run` and writes its records. Stops early, with [`EngineError::Cancelled`], when `watch.cancel` is set.
     ///
     /// # Errors
-    /// Why the run failed.
+    /// The run failed.
     fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError>;
 }
 
-/// How the caller watches over a run.
+/// The caller's means to follow and stop a run.
 pub struct Watch<'a> {
     /// Set when the run is to stop.
     pub cancel: &'a AtomicBool,
-    /// Told the share of the run that is done, in `[0, 1]`, now and then.
+    /// Called now and then with the share of the run that is done, in `[0, 1]`.
     pub progress: &'a (dyn Fn(f64) + Sync),
-    /// A packet capture of a link, where one was asked for.
+    /// A packet capture of a link, if one was asked for.
     pub capture: Option<Capture>,
-    /// The run's folder, where whatever a run leaves beside its records is kept; none keeps nothing.
+    /// The run's folder, for files beside its records. `None` if such files are not kept.
     pub folder: Option<&'a std::path::Path>,
 }
 
@@ -94,11 +94,11 @@ pub enum EngineError {
         /// What to do about it.
         help: String,
     },
-    /// Something went wrong on the way. The run is tried again.
+    /// The run failed for a reason that may be temporary. It is tried again.
     #[error("{0}")]
     Failed(String),
-    /// A command of the lab failed. The run is not tried again: nobody knows what the command has done outside the lab, and
-    /// a second try would do it twice.
+    /// A command of the lab failed. The run is not tried again: the command may have had effects outside the lab, and a second
+    /// try would repeat them.
     #[error("{0}")]
     Command(String),
 }
@@ -106,23 +106,23 @@ pub enum EngineError {
 /// How a run ended, beside its records.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Whether the packets add up.
+    /// Counts of the run's packets, which must balance.
     pub audit: Audit,
     /// Why the run's numbers should not be trusted; empty when they can be.
     pub invalid: Vec<String>,
     /// What a reader should know.
     pub warnings: Vec<String>,
-    /// What the engine measured of itself: lateness, stalls, foreign load, effective settings (live only).
+    /// The engine's measurements of itself and its machine: lateness, stalls, foreign load, effective settings (live only).
     pub environment: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Every packet has gone somewhere:
+/// Where all packets of a run ended. The counts balance if
 /// `sent + duplicated + made = delivered + corrupted + dropped + lost + discarded + held + in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Audit {
     /// Packets that hosts sent into the fabric.
     pub sent: u64,
-    /// Packets that links made of others.
+    /// Duplicates that links made.
     #[serde(default, skip_serializing_if = "none")]
     pub duplicated: u64,
     /// Packets that stations made.
@@ -130,7 +130,7 @@ pub struct Audit {
     pub made: u64,
     /// Packets that reached a host undamaged.
     pub delivered: u64,
-    /// Packets that reached a host damaged, and were thrown away there.
+    /// Packets that reached a host damaged; the host discarded them.
     #[serde(default, skip_serializing_if = "none")]
     pub corrupted: u64,
     /// Dropped by queues.
@@ -143,14 +143,14 @@ pub struct Audit {
     /// Held by stations at the end.
     #[serde(default, skip_serializing_if = "none")]
     pub held: u64,
-    /// Still in queues or on the way at the end.
+    /// Packets in queues or on links at the end.
     pub in_flight: u64,
-    /// Lost where nothing should be lost: rings, sockets, backlogs (live only).
+    /// Packets lost outside the emulated network: in rings, sockets and backlogs (live only).
     pub leaked: u64,
 }
 
 impl Audit {
-    /// That of a fabric, and of what leaked around it.
+    /// The audit of a fabric's totals, with the number of packets that leaked outside it.
     pub fn new(totals: &Totals, leaked: u64) -> Audit {
         Audit {
             sent: totals.sent,
@@ -167,7 +167,7 @@ impl Audit {
         }
     }
 
-    /// Whether the sum comes out and nothing leaked.
+    /// Whether the counts balance and no packet leaked.
     pub fn balances(&self) -> bool {
         let by_stations = self.discarded + self.held;
         let gone = self.delivered + self.corrupted + self.dropped + self.lost + by_stations + self.in_flight;
@@ -175,7 +175,7 @@ impl Audit {
     }
 }
 
-/// Whether there are none: what no link or station of a run does is not told of it.
+/// Whether a count is 0: such counts are left out of `run.json`.
 fn none(count: &u64) -> bool {
     *count == 0
 }

@@ -1,6 +1,6 @@
-//! One writer at a time: whoever writes into a folder holds a lock on a file in it (flock(2)). The kernel gives the lock
-//! back when its process ends, however it ends, so a lock is never stale. The file says who holds it, and is empty when
-//! nobody does.
+//! One writer at a time: a process that writes into a folder holds a lock on a file in it (flock(2)). The kernel releases
+//! the lock when the process ends, however it ends, so a lock is never stale. The file names the holder; it is empty when
+//! nobody holds the lock.
 
 use crate::error::{FolderError, Holder, at};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The file that is locked.
 const FILE: &str = ".weir-lock";
-/// So much of it is read, in bytes, and shown of a command, in characters.
+/// Most bytes of the file that are read, and most characters of a command that are shown.
 const MOST_READ: u64 = 4096;
 const MOST_SHOWN: usize = 120;
 
@@ -20,7 +20,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a folder that is there.
+    /// Takes the lock of an existing folder.
     ///
     /// # Errors
     /// Another process holds it, or its file cannot be written.
@@ -51,12 +51,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A name that stays is only less tidy: the lock itself goes with the file.
+        // A holder's name that stays in the file does no harm: the lock itself ends when the file is closed.
         let _ = self.file.set_len(0);
     }
 }
 
-/// Who has written itself into the file; what cannot be read is left out.
+/// The holder that the file names; parts that cannot be read are `None`.
 fn holder(file: &mut File) -> Holder {
     let held = file.metadata().and_then(|about| about.modified()).ok().and_then(|since| since.elapsed().ok());
     let mut text = String::new();
@@ -69,7 +69,7 @@ fn holder(file: &mut File) -> Holder {
     }
 }
 
-/// A command line as it may be shown: in one line, without control characters, not too long.
+/// A command line made fit to be shown: one line, no control characters, at most [`MOST_SHOWN`] characters.
 fn shown(command: &str) -> String {
     let plain: String =
         command.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();

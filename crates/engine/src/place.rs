@@ -1,6 +1,6 @@
-//! What `runs/` holds: a folder a run, with `run.json` beside its records; or, of labs of many short runs, a folder a shard,
-//! with `runs.json` beside the records of its runs. Readers take both, and refuse what they cannot read: a run that is left
-//! out in silence would be a wrong mean. Folders without any of these files are not weir's and are left alone.
+//! The folders in `runs/`: one for each run, with `run.json` beside its records; or, in labs of many short runs, one for each
+//! shard, with `runs.json` beside the records of its runs. Readers take both, and refuse folders that they cannot read: a
+//! run that is silently left out would make a mean wrong. Folders without any of these files are not weir's and are ignored.
 
 use crate::below::{DRAFT, OURS, remove_all, sync};
 use crate::cores::{cores, helper};
@@ -18,11 +18,11 @@ use weir_record::{
     Gathered, RecordError, Records, Sealed, read_sealed, read_shard_sealed, seal, write_shard,
 };
 
-/// What is known of the run of a folder.
+/// The description of the run in a folder.
 pub(crate) const DESCRIPTION: &str = "run.json";
-/// The list of a shard's runs: an array of what `run.json` holds, a line a run.
+/// The list of a shard's runs: an array of their descriptions, one run on each line.
 const LIST: &str = "runs.json";
-/// What the name of a folder begins with that makes room for a newer one.
+/// Prefix of the name of a folder that is being replaced by a newer one.
 const OLD: &str = ".weir-old.";
 
 /// Where a finished run's records are.
@@ -44,21 +44,21 @@ impl Place {
     }
 }
 
-/// What is in a folder of runs.
+/// The contents of a folder of runs.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// The finished runs, by id.
     pub(crate) runs: HashMap<String, (Arc<RunFile>, Place)>,
-    /// The folders that cannot be read, and why, by name.
+    /// The folders that cannot be read: name and reason.
     pub(crate) faults: Vec<(String, RecordError)>,
-    /// How many runs are described by files without a checksum: those of an older weir.
+    /// Number of runs whose descriptions have no checksum: an older weir wrote them.
     pub(crate) unchecked: usize,
 }
 
-/// Looks through a folder of runs; one that is not there holds none.
+/// Finds the runs in a folder of runs; a folder that does not exist holds none.
 pub(crate) fn find(runs: &Path) -> io::Result<Found> {
     let folders = folders(runs)?;
-    // Those of a large tree are some megabytes of JSON: they are read on all cores.
+    // The descriptions of a large tree are some megabytes of JSON: all cores read them.
     let share = folders.len().div_ceil(cores()).max(1);
     let read = |folders: &[(String, PathBuf)]| {
         folders.iter().map(|(name, path)| (name.clone(), runs_in(name, path))).collect::<Vec<_>>()
@@ -95,7 +95,7 @@ pub(crate) fn find(runs: &Path) -> io::Result<Found> {
     Ok(found)
 }
 
-/// The ids of the runs in a folder of runs, without what else is known of them; none where one cannot be read.
+/// Only the ids of the runs in a folder of runs. `None` if one cannot be read.
 pub(crate) fn ids(runs: &Path) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Id {
@@ -118,7 +118,8 @@ pub(crate) fn ids(runs: &Path) -> Option<Vec<String>> {
     Some(ids)
 }
 
-/// The folders that may hold runs, by name. Drafts are none; what was making room when its session was killed still counts.
+/// The folders that may hold runs, sorted by name. Drafts are left out. A folder that was being replaced when its session
+/// was killed counts, under its first name, if the newer one did not appear.
 fn folders(runs: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let entries = match fs::read_dir(runs) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
@@ -139,8 +140,8 @@ fn folders(runs: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(folders)
 }
 
-/// The finished runs in a folder of this name: one, those of a shard, or none; and whether a checksum says that their
-/// descriptions are as they were written.
+/// The finished runs in a folder of this name: one, those of a shard, or none; and whether a checksum covers their
+/// descriptions.
 fn runs_in(name: &str, folder: &Path) -> Result<(Vec<(RunFile, Place)>, bool), RecordError> {
     let there = |file: &str| folder.join(file).symlink_metadata().is_ok();
     if there(LIST) {
@@ -189,12 +190,12 @@ pub(crate) struct ShardRun {
     pub(crate) records: Gathered,
 }
 
-/// How often a shard that is replaced while it is read is read again, and after how long.
+/// How often a shard that was replaced while it was read is read again, and the pause before each attempt.
 const TRIES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads the runs of a shard. A session that is under way replaces its shards as their runs end: what is read is all of one
-/// writing, however often that takes.
+/// Reads the runs of a shard, with all files from the same writing: a running session replaces its shards as their runs end,
+/// so the shard is read again if it was replaced meanwhile.
 pub(crate) fn read_shard(folder: &Path) -> Result<Vec<ShardRun>, RecordError> {
     let mut tries = 0;
     loop {
@@ -218,12 +219,12 @@ pub(crate) fn read_shard(folder: &Path) -> Result<Vec<ShardRun>, RecordError> {
     }
 }
 
-/// When a folder was last changed; none when it is not there.
+/// When a folder was last changed. `None` if it does not exist.
 fn written(folder: &Path) -> Option<SystemTime> {
     fs::metadata(folder).and_then(|about| about.modified()).ok()
 }
 
-/// Whether a folder still describes this run as it did when it was found.
+/// Fails unless a folder still holds the description of this run that was read before.
 pub(crate) fn still_describes(folder: &Path, file: &RunFile) -> Result<(), RecordError> {
     let path = folder.join(DESCRIPTION);
     match parsed::<RunFile>(&path, &read_sealed(folder, DESCRIPTION)?.bytes)? == *file {
@@ -234,7 +235,7 @@ pub(crate) fn still_describes(folder: &Path, file: &RunFile) -> Result<(), Recor
     }
 }
 
-/// Writes a shard in the place of what its folder held before. It is there whole or as it was.
+/// Writes a shard, replacing the earlier contents of its folder. A reader sees the old contents or the new ones, never a part.
 pub(crate) fn replace_shard(folder: &Path, runs: &[(&RunFile, &Gathered)]) -> Result<(), FolderError> {
     let draft = draft(folder);
     remove_all(&draft).map_err(at(&draft))?;
@@ -253,8 +254,8 @@ pub(crate) fn replace_shard(folder: &Path, runs: &[(&RunFile, &Gathered)]) -> Re
     replace(&draft, folder)
 }
 
-/// Gives a folder that is complete its name, in the place of an earlier one. That one goes when the new one is on disk. (A
-/// run that has no predecessor is not waited for: when the machine fails, it is run again.)
+/// Gives a complete folder its name, replacing an earlier one, which is removed when the new one is on disk. (A run without
+/// an earlier one is not synced: if the machine fails, the run is run again.)
 pub(crate) fn replace(draft: &Path, folder: &Path) -> Result<(), FolderError> {
     let old = beside(folder, OLD);
     if folder.exists() {
@@ -266,18 +267,18 @@ pub(crate) fn replace(draft: &Path, folder: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// Where a folder is written before it is complete.
+/// Path at which a folder is written until it is complete.
 pub(crate) fn draft(folder: &Path) -> PathBuf {
     beside(folder, DRAFT)
 }
 
-/// A name with another beginning, beside `path`.
+/// The path beside `path` whose name has this prefix.
 fn beside(path: &Path, beginning: &str) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!("{beginning}{name}"))
 }
 
-/// Removes what an interrupted session left, and puts back what it was about to replace.
+/// Removes the temporary folders of an interrupted session, and puts back those that it was about to replace.
 pub(crate) fn remove_unfinished(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)? {
         let entry = entry?;

@@ -1,11 +1,11 @@
-//! `--rerun`: a new set of results grows beside the older one, in a folder of ours within the result folder, and takes its
-//! place when it is complete.
+//! `--rerun`: a new set of results grows in a staging folder within the result folder, and replaces the older set when it is
+//! complete.
 //!
-//! The new set is a result folder in itself: `.weir-rerun/` with `lab.toml`, `runs/` and, at the end, the report. The same
-//! command goes on with it after an interruption. What a rerun does not ask for (a part of the tree, another engine) is
-//! carried over from the older set as hard links. A set is complete from the moment in which `complete.json` appears: from
-//! then on readers take each part from where it is, and whoever writes next puts the rest in place ([`settle`]). Of the
-//! older set only files that weir wrote are removed; everything else goes to the same place beside the new ones.
+//! The new set is a result folder in itself: `.weir-rerun/` with `lab.toml`, `runs/` and, at the end, the report. After an
+//! interruption the same command continues it. Runs that a rerun does not ask for (another part of the tree, another engine)
+//! are carried over from the older set as hard links. A set is complete when `complete.json` appears: from then on readers
+//! take each part from where it is, and the next writer puts the remaining parts in place ([`settle`]). Only files that weir
+//! wrote are removed with the older set; all others are moved to the same path in the new one.
 
 use crate::below::{DRAFT, OURS, remove_all, remove_if_there, sync, sync_folder, write_below};
 use crate::error::{FolderError, at};
@@ -16,34 +16,34 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the new set grows.
+/// The staging folder: the new set, until it is in place.
 pub(crate) const STAGING: &str = ".weir-rerun";
-/// What was asked for, in the staging folder.
+/// File in the staging folder with the request: what the rerun is to run.
 const ASKED: &str = "asked.json";
-/// The parts of a complete set, in the staging folder.
+/// File in the staging folder that lists the parts of a complete set.
 const COMPLETE: &str = "complete.json";
-/// Where the older set goes, in the staging folder.
+/// Folder in the staging folder for the older set.
 const BEFORE: &str = "before";
-/// What a set of results consists of, in the order in which it is put in place.
+/// The parts of a set of results, in the order in which they are put in place.
 const SET: [&str; 6] = ["runs", "traces", "lab.toml", "summary.json", "report", "index.html"];
 
-/// What a rerun is to run: a rerun goes on only with one that asked for the same.
+/// What a rerun is to run. A rerun continues an interrupted one only if both ask for the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Names of the engines.
     pub engines: Vec<String>,
-    /// What of the tree, as `LEVEL=LABEL`; everything if empty.
+    /// The parts of the tree to run, as `LEVEL=LABEL`; the whole tree if empty.
     pub only: Vec<String>,
 }
 
-/// What stands in `asked.json`: by which build, too.
+/// The contents of `asked.json`: the build of weir, and what it is to run.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) build: String,
     pub(crate) asked: Asked,
 }
 
-/// Where a part of the set that counts is: in its place, or still in the staging folder of a complete rerun.
+/// Path of a part of the current results: in its place, or still in the staging folder of a complete rerun.
 pub(crate) fn current(folder: &Path, part: &str) -> PathBuf {
     let staging = folder.join(STAGING);
     let staged = staging.join(part);
@@ -51,14 +51,14 @@ pub(crate) fn current(folder: &Path, part: &str) -> PathBuf {
     if counts { staged } else { folder.join(part) }
 }
 
-/// The staging folder, where a rerun is not complete yet.
+/// The staging folder of an interrupted rerun. `None` if there is no such rerun, or if it is complete.
 pub(crate) fn unfinished(folder: &Path) -> Option<PathBuf> {
     let staging = folder.join(STAGING);
     (staging.join(ASKED).is_file() && !staging.join(COMPLETE).exists()).then_some(staging)
 }
 
-/// The staging folder for a rerun of this lab: as an earlier session of the same command left it, or empty. And whether
-/// the runs of another command had to make room.
+/// The staging folder for a rerun of this lab, as an earlier session of the same command left it, or without runs; and
+/// whether runs of another command were removed for it.
 pub(crate) fn stage(folder: &Path, lab: &str, request: &Request) -> io::Result<(PathBuf, bool)> {
     let staging = folder.join(STAGING);
     let read = |name: &str| fs::read(staging.join(name)).ok();
@@ -70,13 +70,14 @@ pub(crate) fn stage(folder: &Path, lab: &str, request: &Request) -> io::Result<(
         remove_all(&staging)?;
         fs::create_dir_all(staging.join("runs"))?;
         write_below(&staging, "lab.toml", lab.as_bytes())?;
-        // Last: without it the folder is begun anew.
+        // The request is written last: a staging folder without one is begun anew.
         write_below(&staging, ASKED, &serde_json::to_vec(request)?)?;
     }
     Ok((staging, dropped))
 }
 
-/// Brings runs of the older set into the staging folder, but for shards and runs that are there already.
+/// Brings kept runs of the older set into `runs`, the staged one; runs and shards that are there already stay as they are.
+/// `ids` tells which runs to keep from a shard of which some are run again.
 pub(crate) fn carry_over(
     kept: Vec<Place>,
     ids: &dyn Fn(&str) -> bool,
@@ -105,12 +106,13 @@ pub(crate) fn carry_over(
     Ok(())
 }
 
-/// The folder of the same name in another folder.
+/// Path in `runs` of a folder with the name of `from`.
 fn in_folder(runs: &Path, from: &Path) -> PathBuf {
     runs.join(from.file_name().unwrap_or_default())
 }
 
-/// Gives what weir wrote into a run's folder a second name in another folder; a copy, where there can be no links.
+/// Links the files that weir wrote into a run's folder into a folder of the same name in `runs`; copies them if the file
+/// system allows no hard links.
 fn link(from: &Path, runs: &Path) -> Result<(), FolderError> {
     let to = in_folder(runs, from);
     if to.exists() {
@@ -133,10 +135,10 @@ fn link(from: &Path, runs: &Path) -> Result<(), FolderError> {
     linked().map_err(at(from))
 }
 
-/// The staged set is complete: puts it in place of the older one.
+/// Marks the staged set as complete, and replaces the older set with it.
 pub(crate) fn publish(folder: &Path) -> io::Result<()> {
     let staging = folder.join(STAGING);
-    // What replaces an older set must be on disk before that one goes, whatever happens to the machine.
+    // The new set must be on disk before the older one is removed, in case the machine fails.
     sync(&staging)?;
     let parts: Vec<&str> = SET.into_iter().filter(|part| there(&staging.join(part))).collect();
     let draft = staging.join(format!("{DRAFT}{COMPLETE}"));
@@ -147,12 +149,12 @@ pub(crate) fn publish(folder: &Path) -> io::Result<()> {
     settle(folder).map(drop)
 }
 
-/// Puts in place what is left of a complete rerun in the staging folder, if there is one. May be interrupted at any time
-/// and called again. Gives what that rerun had asked for.
+/// Puts the parts of a complete rerun that are still in the staging folder in place, if there are any. May be interrupted at
+/// any time and called again. Returns that rerun's request.
 pub(crate) fn settle(folder: &Path) -> io::Result<Option<Request>> {
     let staging = folder.join(STAGING);
     let Ok(text) = fs::read(staging.join(COMPLETE)) else {
-        // Without a request it was only about to be, or is nearly gone.
+        // A staging folder without a request was not filled yet, or is almost removed.
         let is_rerun = staging.join(ASKED).exists();
         return if is_rerun { Ok(None) } else { remove_all(&staging).map(|()| None) };
     };
@@ -176,18 +178,19 @@ pub(crate) fn settle(folder: &Path) -> io::Result<Option<Request>> {
         retire(&before, folder, "")?;
     }
     let request = fs::read(staging.join(ASKED)).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    // What is left is ours. Without its request the folder is no rerun that could go on, so that goes first.
+    // Only weir's own files are left. The request goes first: without it no command continues this rerun.
     remove_if_there(&staging.join(ASKED))?;
     remove_all(&staging)?;
     Ok(request)
 }
 
-/// Whether something has this name, if only a link to nowhere.
+/// Whether a file, folder or link of this name exists; a broken link counts.
 fn there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Removes what weir wrote of an older set, and gives everything else back: `name` is the path of `old` in its set.
+/// Removes weir's own files of an older set, and moves all others back into the result folder. `name` is the path of `old`
+/// in its set.
 fn retire(old: &Path, folder: &Path, name: &str) -> io::Result<()> {
     for entry in fs::read_dir(old)? {
         let entry = entry?;
@@ -206,7 +209,7 @@ fn retire(old: &Path, folder: &Path, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves what somebody put into a result folder to its place, or beside what has that name now.
+/// Moves a file that a user put into a result folder to its place; if the name is taken, with `.before` appended.
 fn give_back(path: &Path, place: &Path) -> io::Result<()> {
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent)?;
@@ -220,18 +223,18 @@ fn give_back(path: &Path, place: &Path) -> io::Result<()> {
     fs::rename(path, free)
 }
 
-/// Whose a file or folder of a result folder is.
+/// Owner of a file or folder in a result folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// Weir wrote it, with all that is in it.
     Weir,
-    /// A folder that weir made, and others may have put something into.
+    /// Weir made the folder; others may have put files into it.
     Mixed,
     /// Somebody else put it there.
     Other,
 }
 
-/// Whose this part of a set is, by its path.
+/// The owner of a part of a set, by its path.
 fn is_ours(name: &str) -> Owner {
     let parts: Vec<&str> = name.split('/').collect();
     let ours = |yes: bool| if yes { Owner::Weir } else { Owner::Other };
@@ -252,8 +255,8 @@ fn is_ours(name: &str) -> Owner {
     }
 }
 
-/// Whether weir writes files of this name into a run's folder: records and what describes them, captures, what commands
-/// printed.
+/// Whether weir writes files of this name into a run's folder: records, their descriptions, captures, the output of
+/// commands.
 fn is_of_a_run(file: &str) -> bool {
     let described = ["run.json", "runs.json", "records.json"].contains(&file);
     let command = file.starts_with("command-") && file.ends_with(".txt");
@@ -318,7 +321,7 @@ mod tests {
         place
     }
 
-    /// All files below a folder, with what they say.
+    /// All files below a folder, with their text.
     fn files(folder: &Path, name: &str) -> Vec<String> {
         let mut found = vec![];
         for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -350,7 +353,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_publication_goes_on_from_wherever_it_stopped() {
-        // The steps of a publication are renames; killed before each of them, the next writer ends with the same.
+        // The steps of a publication are renames. Wherever a writer is killed between them, the next one gets the same result.
         let steps: [(&str, &str); 4] = [
             ("runs", ".weir-rerun/before/runs"),
             (".weir-rerun/runs", "runs"),
@@ -365,7 +368,7 @@ mod tests {
             for (from, to) in &steps[..done] {
                 fs::rename(at(from), at(to)).unwrap();
             }
-            // A reader sees the new set whole, wherever its parts are.
+            // A reader sees the whole new set, wherever its parts are.
             assert_eq!(fs::read(current(place.path(), "lab.toml")).unwrap(), b"new", "after {done} steps");
             assert!(!current(place.path(), "runs").join("sim-r2/run.json").exists(), "after {done} steps");
             settle(place.path()).unwrap();

@@ -27,16 +27,16 @@ pub struct Results {
     pub lab: Lab,
     /// The finished runs, in the order of the tree, the engines of a run side by side.
     pub runs: Vec<FinishedRun>,
-    /// How many of them are described by files that no checksum covers: those of an older weir.
+    /// Number of runs whose descriptions have no checksum: an older weir wrote them.
     pub unchecked: usize,
 }
 
-/// How many of a tree's runs there are.
+/// Number of a tree's runs that are finished, and of all that it plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// Runs that are finished.
+    /// Number of finished runs.
     pub there: usize,
-    /// Runs that the tree has, on each engine that has finished any.
+    /// Number of the tree's runs, for each engine that has finished any.
     pub planned: usize,
 }
 
@@ -61,11 +61,11 @@ impl fmt::Display for Count {
 /// A finished run.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// Its place in the lab's tree of runs; both engines' runs of one cell and repeat have the same.
+    /// Its index in the lab's tree of runs; both engines' runs of one cell and repeat have the same.
     pub number: usize,
     /// Where its records are.
     pub place: Place,
-    /// What `run.json` says.
+    /// Its description, from `run.json`.
     pub file: Arc<RunFile>,
     /// The run, described for metrics.
     pub info: RunInfo,
@@ -84,10 +84,10 @@ pub enum ResultsError {
     Staged {
         /// The folder.
         folder: String,
-        /// Where the rerun is.
+        /// The rerun's staging folder.
         staging: String,
     },
-    /// It holds a run that is not of its lab.
+    /// It holds a run that its lab does not have.
     #[error("{folder}: the run {id} is none of the lab in lab.toml")]
     Stranger {
         /// The folder of the run.
@@ -103,7 +103,7 @@ pub enum ResultsError {
     Records {
         /// The run.
         id: String,
-        /// Why.
+        /// The error of reading.
         error: RecordError,
     },
     /// Writing failed.
@@ -115,14 +115,14 @@ impl Results {
     /// Reads a folder: the lab, and which of its runs are finished. Records are read later, run by run.
     ///
     /// # Errors
-    /// It is not a result folder, or what is known of a run cannot be read.
+    /// It is not a result folder, or the description of a run cannot be read.
     pub fn open(path: &Path) -> Result<Results, ResultsError> {
         require_results(path)?;
         let lab = Lab::load(&current(path, "lab.toml"), &[]).map_err(ResultsError::Lab)?;
         Results::of_lab(path, lab)
     }
 
-    /// The right to write into a result folder. What an interrupted session left half done is brought to its end first.
+    /// Takes the lock of a result folder, after finishing what an interrupted session left half done.
     ///
     /// # Errors
     /// It is not a result folder, another process writes into it, or it cannot be written.
@@ -131,10 +131,10 @@ impl Results {
         Ok(enter(path)?.0)
     }
 
-    /// The same as [`Results::open`], of a folder whose lab is at hand.
+    /// Reads a folder as [`Results::open`] does, with a lab that the caller has read already.
     ///
     /// # Errors
-    /// It is not a result folder, or what is known of a run cannot be read.
+    /// It is not a result folder, or the description of a run cannot be read.
     pub fn of_lab(path: &Path, lab: Lab) -> Result<Results, ResultsError> {
         require_results(path)?;
         let place = current(path, "runs");
@@ -145,10 +145,11 @@ impl Results {
         Results::of_runs(path, lab, &found, vec![])
     }
 
-    /// The results of a session of this lab: the runs that it has finished, and those that were in the folder before. Nothing is read.
+    /// The results of a session of this lab: the runs that it has finished, and those that were in the folder before. No file
+    /// is read.
     ///
     /// # Errors
-    /// A run was there that is not of the lab.
+    /// The folder held a run that the lab does not have.
     pub fn of_session(
         folder: &ResultFolder,
         lab: Lab,
@@ -157,7 +158,7 @@ impl Results {
         Results::of_runs(folder.path(), lab, folder.found(), finished)
     }
 
-    /// Puts runs in the order of the tree: those that were found in a folder, and those that were finished since.
+    /// Merges the runs that were found in a folder with those that were finished since, in the order of the tree.
     fn of_runs(
         path: &Path,
         lab: Lab,
@@ -184,23 +185,23 @@ impl Results {
         Ok(Results { path: path.to_owned(), lab, runs, unchecked: found.unchecked })
     }
 
-    /// How many of the tree's runs there are.
+    /// Number of the tree's runs that are finished, and of all that it plans.
     pub fn count(&self) -> Count {
         let engines = ENGINES.iter().filter(|engine| self.runs.iter().any(|run| run.file.engine == **engine));
         let planned = self.lab.tree().runs() as usize * engines.count().max(1);
         Count { there: self.runs.len(), planned }
     }
 
-    /// Where an interrupted rerun is whose results do not count yet.
+    /// The staging folder of an interrupted rerun, if there is one; its results do not count yet.
     pub fn unfinished_rerun(&self) -> Option<PathBuf> {
         unfinished(&self.path)
     }
 
-    /// Puts the levels of the tree in another order: those named come first, the others follow as they were. Runs, their
-    /// parameters and all that is made from them follow.
+    /// Puts the levels of the tree in another order: the named ones first, then the others in their old order. The runs and
+    /// their parameters are sorted accordingly.
     ///
     /// # Errors
-    /// The name of what is no level, or stands twice.
+    /// The name that is no level, or that was given twice.
     pub fn reorder(&mut self, order: &[String]) -> Result<(), String> {
         let levels = self.lab.tree().levels;
         let mut places: Vec<usize> = Vec::new();
@@ -226,7 +227,7 @@ impl Results {
         Ok(())
     }
 
-    /// Computes the summary of all runs from their records, after their own warm-up or another.
+    /// Computes the summary of all runs from their records, after this warm-up; `None` means each run's own.
     ///
     /// # Errors
     /// Records that cannot be read.
@@ -237,7 +238,7 @@ impl Results {
         Ok(self.gather(self.each(|_| true, summarise)?))
     }
 
-    /// The same after the runs' own warm-up, where some have been summarised when they ended, by id.
+    /// The summary of all runs after their own warm-up. `known` holds the summaries, by id, that were computed when runs ended.
     ///
     /// # Errors
     /// As [`Results::summary`].
@@ -256,11 +257,11 @@ impl Results {
         Summary { lab, weir_version, planned_runs: self.count().planned, runs }
     }
 
-    /// Reads the records of all runs, each shard once, on all cores, and gives what `each` makes of them, in the order of the
-    /// runs. `each` is given a run's place in [`Results::runs`]; runs that are not `wanted` are left out.
+    /// Reads the records of all `wanted` runs, each shard once, on all cores, and returns the results of `each` in the order of
+    /// the runs. Both closures get a run's index in [`Results::runs`].
     ///
     /// # Errors
-    /// Records that cannot be read, or what `each` answered: of the first run of which something went wrong.
+    /// The error of the first run, in order, whose records cannot be read or for which `each` failed.
     pub fn each<T: Send, E: From<ResultsError> + Send>(
         &self,
         wanted: impl Fn(usize) -> bool,
@@ -278,7 +279,7 @@ impl Results {
         })
     }
 
-    /// Writes all runs' tables as CSV and JSON, each run's into a folder of its id below `to`.
+    /// Writes the tables of all runs as CSV and JSON, those of each run into a folder below `to` with the run's id.
     ///
     /// # Errors
     /// Records that cannot be read, files that cannot be written.
@@ -298,7 +299,7 @@ impl Results {
         .map(|_: Vec<()>| ())
     }
 
-    /// Calls `each` for every run, with its records where they come out of a shard.
+    /// Calls `each` for every wanted run, with its records if they are in a shard, or with `None`.
     fn each_unit<T: Send, E: From<ResultsError> + Send>(
         &self,
         wanted: impl Fn(usize) -> bool,
@@ -332,7 +333,7 @@ impl Results {
             }
         };
         on_all_cores(units.len(), &work);
-        // What was not made comes after what went wrong in the same shard.
+        // A run without a result is in a shard that could not be read; an earlier run of that shard has the error.
         made.into_iter().filter_map(|made| made.into_inner().unwrap_or_else(|p| p.into_inner())).collect()
     }
 
@@ -354,7 +355,7 @@ impl Results {
         }
     }
 
-    /// What is read at once: a run that has a folder, or a shard with the places of its runs here and there.
+    /// The wanted runs, grouped by what is read at once.
     fn units(&self, wanted: impl Fn(usize) -> bool) -> Vec<Unit<'_>> {
         let mut units = vec![];
         let mut shards: BTreeMap<&Path, usize> = BTreeMap::new();
@@ -386,7 +387,7 @@ impl Results {
     }
 }
 
-/// Refuses a folder without results, and says where they may be.
+/// Refuses a folder without results. The error names the staging folder if an interrupted rerun is all that there is.
 fn require_results(path: &Path) -> Result<(), ResultsError> {
     let folder = || path.display().to_string();
     match (is_results(path), only_staged(path)) {
@@ -402,7 +403,7 @@ fn require_results(path: &Path) -> Result<(), ResultsError> {
 enum Unit<'a> {
     /// A run that has a folder of its own.
     Folder(usize),
-    /// A shard: its folder, and the places of its runs among the results.
+    /// A shard: its folder, and the indices of its runs in [`Results::runs`].
     Shard(&'a Path, Vec<usize>),
 }
 
@@ -416,7 +417,7 @@ impl FinishedRun {
         ResultsError::Records { id: self.file.id.clone(), error }
     }
 
-    /// Reads the run's records. Of many runs, [`Results::each`] reads a shard once for all.
+    /// Reads the run's records. For many runs use [`Results::each`], which reads each shard once.
     ///
     /// # Errors
     /// A file that is missing or damaged.
@@ -432,12 +433,12 @@ impl FinishedRun {
         read.map_err(|error| self.unread(error))
     }
 
-    /// The run's metrics, from its records.
+    /// The run's metrics, from its records, after this warm-up; `None` means the run's own.
     pub fn summarise(&self, records: &Records, warmup: Option<Span>) -> RunSummary {
         self.summary(&View::after(warmup.unwrap_or(self.info.warmup), &self.info, records), records)
     }
 
-    /// The same where the run's records are added up already.
+    /// The run's metrics, from an existing view of its records.
     pub fn summary(&self, view: &View<'_>, records: &Records) -> RunSummary {
         let mut summary = RunSummary::of(view, records);
         summary.warnings.clone_from(&self.file.outcome.warnings);

@@ -1,26 +1,26 @@
-//! What `run.json` holds: everything that is known of a run beside its records.
+//! The contents of `run.json`: the description of a run, without its records.
 
 use crate::{ENGINES, Outcome};
 use serde::{Deserialize, Serialize};
 use weir_plan::Run;
 
-/// What `run.json` holds: everything that is known of a run beside its records.
+/// The contents of `run.json`: the description of a run, without its records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFile {
     /// Name of its folder, and its id in `summary.json`.
     pub id: String,
-    /// Which engine ran it.
+    /// Name of the engine that ran it.
     pub engine: String,
-    /// Which build of weir ran it.
+    /// The build of weir that ran it.
     pub build: String,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What was run.
+    /// The run.
     pub run: Run,
 }
 
 impl RunFile {
-    /// Checks one that was read: its names become names of files.
+    /// Checks a description that was read from a file: its names become names of files.
     pub(crate) fn check(&self) -> Result<(), String> {
         if !ENGINES.contains(&self.engine.as_str()) {
             return Err(format!("names an engine {:?}; there are {}", self.engine, ENGINES.join(" and ")));
@@ -34,7 +34,7 @@ impl RunFile {
     }
 }
 
-/// The id on an engine of the run that has this id in its lab: name of its folder, and unique in a summary.
+/// The id of a run on an engine, from the run's id in its lab. It names the run's folder and is unique in a summary.
 pub fn cell_id(engine: &str, run: &str) -> String {
     format!("{engine}-{run}")
 }

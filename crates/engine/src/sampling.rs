@@ -1,4 +1,4 @@
-//! From the fabric's counters to records, once each sample period. Both engines use it, so that one definition serves both.
+//! Turns the fabric's counters into records once each sample period, for both engines.
 
 use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use weir_record::{
 };
 use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 
-/// Takes the fabric's counters down at the end of each period.
+/// Records the fabric's counters at the end of each period.
 pub struct Sampler {
     /// Links with records of their own.
     links: Vec<usize>,
@@ -27,8 +27,8 @@ impl Sampler {
         Sampler { links, flows: run.flows.len(), groups: run.groups.len(), stations: run.stations.len() }
     }
 
-    /// Writes the period that ends `now` down. A flow to which nothing happened in it has no record of it: of thousands of flows
-    /// most are idle in most periods. `read` tells how many bytes the receiving application of a flow has read since it was last asked.
+    /// Records the period that ends `now`. A flow that was idle in it gets no record: most of thousands of flows are idle in
+    /// most periods. `read` returns the bytes that the receiving application of a flow has read since the last call.
     pub fn sample<P: Wire>(
         &self,
         fabric: &mut Fabric<P>,
@@ -50,7 +50,7 @@ impl Sampler {
         for group in 0..self.groups {
             let rtts = fabric.group_rtts(group);
             if rtts.count() > 0 {
-                // It is lent to the sample: it has thousands of buckets.
+                // The histogram is moved into the sample and back, not copied: it has thousands of buckets.
                 let sample = RttSample { at: now, group: group as u32, rtt: std::mem::take(rtts) };
                 recorder.rtt(&sample);
                 *rtts = sample.rtt;
@@ -63,7 +63,7 @@ impl Sampler {
     }
 }
 
-/// What a station did, as part of its state: its counters run from the start, as its own do.
+/// Records a station's counters and its own state as state samples. The counters count from the start of the run.
 fn sample_station<P: Wire>(fabric: &Fabric<P>, number: usize, now: Time, recorder: &mut dyn Recorder) {
     let of = Component::Station(number as u32);
     let mut report = |name: &str, value| recorder.state(&StateSample { at: now, of, name, value });
@@ -97,7 +97,7 @@ fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder
     });
 }
 
-/// Writes down what has happened to a flow.
+/// Records an event or a message of a flow.
 pub fn record_notice(recorder: &mut dyn Recorder, flow: usize, notice: &Notice, now: Time) {
     let number = flow as u32;
     let mut event = |kind| recorder.event(&FlowEvent { at: now, flow: number, kind });
@@ -142,7 +142,7 @@ pub fn record_notice(recorder: &mut dyn Recorder, flow: usize, notice: &Notice, 
     }
 }
 
-/// The record of a frame whose fate is known now.
+/// The record of a frame whose fate has become known.
 fn frame_message(flow: u32, frame: FrameRecord, now: Time) -> Message {
     let (fate, took) = match frame.fate {
         FrameFate::OnTime(took) => (MessageFate::Done, Some(took)),
@@ -152,12 +152,12 @@ fn frame_message(flow: u32, frame: FrameRecord, now: Time) -> Message {
     Message { at: now, flow, kind: MessageKind::Frame, number: frame.number.into(), fate, took }
 }
 
-/// Packets at the links, kept until they are taken down, for runs that ask for every one.
+/// Packet events at the links, kept until the next sample, for runs that record every packet.
 #[derive(Clone, Default)]
 pub struct PacketLog(Arc<Mutex<Vec<PacketRecord>>>);
 
 impl PacketLog {
-    /// Hands everything seen since the last call to the recorder.
+    /// Hands all packet events since the last call to the recorder.
     pub fn drain(&self, recorder: &mut dyn Recorder) {
         let mut packets = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         packets.drain(..).for_each(|packet| recorder.packet(&packet));
@@ -180,7 +180,7 @@ impl<P: Wire> Observer<P> for PacketLog {
     }
 }
 
-/// What watches a run's packets: the log of a run that records each, a capture, both, or none.
+/// The observer of a run's packets: the packet log, the capture, or both. `None` if there is neither.
 pub fn observer<P: Wire>(
     log: Option<PacketLog>,
     capture: Option<Capture>,

@@ -1,7 +1,7 @@
-//! The shards of a lab of many runs while it runs. Which runs make a shard depends on the tree alone, and a shard holds them
-//! in the order of the tree, so that the same lab makes the same files however many runs go side by side. A shard is
-//! written when all its runs have ended; until then what it holds is written each second, so that a session that is killed
-//! loses a second of finished runs at most, and one that is interrupted none.
+//! The shards of a lab of many runs while it runs. The tree alone determines the runs of a shard, and a shard holds them in
+//! the order of the tree: the same lab makes the same files, however many runs go side by side. A shard is written when all
+//! its runs have ended. Until then its finished runs are written each second: a killed session loses at most a second of
+//! finished runs, and an interrupted one none.
 
 use crate::Cell;
 use crate::error::FolderError;
@@ -19,13 +19,13 @@ use weir_record::Gathered;
 pub const MOST_FOLDERS: usize = 200;
 /// Most runs of a shard.
 const MOST_RUNS: u64 = 64;
-/// About so many rows may a shard have in memory: some 50 MB.
+/// Approximate limit of a shard's rows in memory (about 50 MB).
 const MOST_ROWS: u64 = 400_000;
-/// How long a finished run may wait for its shard.
+/// How long a finished run may wait to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many runs make a shard of these cells; none where each run has a folder of its own: in small labs, in those whose
-/// runs are so large that they are better written as they go, and where packets are recorded.
+/// Number of runs in a shard of these cells. `None` if each run has a folder of its own: if the lab is small, if its runs are
+/// so large that they are better written as they go, or if packets are recorded.
 pub(crate) fn size(cells: &[Cell<'_>]) -> Option<usize> {
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|cell| *runs.entry(cell.engine.name()).or_default() += 1);
@@ -38,11 +38,11 @@ pub(crate) fn size(cells: &[Cell<'_>]) -> Option<usize> {
     (size > 1).then_some(size as usize)
 }
 
-/// About how many rows a run's tables have together: some for each link and each flow in each sample period.
+/// Approximate number of rows in all of a run's tables: a few for each link and each flow in each sample period.
 fn rows(run: &Run) -> u64 {
-    /// Counters, sojourn times of two classes, and the states of a queue.
+    /// Rows of a link: counters, sojourn times of two classes, and the states of a queue.
     const OF_A_LINK: u64 = 7;
-    /// Counters, the transport's state, and the controller's.
+    /// Rows of a flow: counters, the transport's state, and the controller's.
     const OF_A_FLOW: u64 = 6;
     let periods = run.duration.as_nanos().div_ceil(run.sample.as_nanos().max(1));
     let links = run.instrumented_links().count() as u64;
@@ -53,28 +53,28 @@ fn rows(run: &Run) -> u64 {
 /// All shards of a session.
 pub(crate) struct Shards {
     shards: Vec<Mutex<Shard>>,
-    /// For each cell, its shard.
+    /// For each cell, the index of its shard.
     of: Vec<usize>,
 }
 
 struct Shard {
     folder: Arc<Path>,
-    /// Runs that are still to end.
+    /// Number of runs that have not ended yet.
     waiting: usize,
-    /// The finished runs, by the place of their cells.
+    /// The finished runs, by the indices of their cells.
     runs: BTreeMap<usize, (Arc<RunFile>, Gathered)>,
-    /// What is on disk and was not read yet: the places of its runs' cells, by id.
+    /// The runs of earlier sessions that are on disk and were not read yet: the indices of their cells, by id.
     before: HashMap<String, usize>,
-    /// Since when a finished run waits to be written.
+    /// Since when a finished run has waited to be written; `None` if all are written.
     unsaved: Option<Instant>,
 }
 
 impl Shards {
-    /// The shards of these cells, of which those at `waiting` are still to be run.
+    /// The shards of these cells; `waiting` holds the indices of the cells that are still to be run.
     pub(crate) fn new(cells: &[Cell<'_>], size: usize, folder: &ResultFolder, waiting: &[usize]) -> Shards {
         let mut shards: Vec<Mutex<Shard>> = Vec::new();
         let mut of = Vec::with_capacity(cells.len());
-        // For each engine: how many of its cells came before, and the shard that the next one joins.
+        // For each engine: the number of its cells so far, and the shard that the next one joins.
         let mut engines: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for cell in cells {
             let engine = cell.engine.name();
@@ -99,14 +99,14 @@ impl Shards {
         new
     }
 
-    /// How many runs each shard waits for.
+    /// Counts the runs that each shard waits for.
     fn count(&self, waiting: &[usize]) {
         for &place in waiting {
             self.shard(place).waiting += 1;
         }
     }
 
-    /// Notes what earlier sessions have left in the shards.
+    /// Notes the runs of earlier sessions in the shards.
     fn look_back(&self, cells: &[Cell<'_>], folder: &ResultFolder) {
         for (place, cell) in cells.iter().enumerate() {
             let Some(Place::Shard(path)) = folder.place(cell.engine.name(), cell.run) else { continue };
@@ -121,12 +121,12 @@ impl Shards {
         self.shards[self.of[place]].lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Where the records of a run are that is finished.
+    /// Where the records of a finished run are.
     pub(crate) fn place_of(&self, place: usize) -> Place {
         Place::Shard(Arc::clone(&self.shard(place).folder))
     }
 
-    /// A run is finished: its shard takes it, and is written if it was the last.
+    /// Adds a finished run to its shard, which is written if the run was its last.
     pub(crate) fn finished(
         &self,
         place: usize,
@@ -140,12 +140,12 @@ impl Shards {
         shard.ended()
     }
 
-    /// A run has failed, or was cancelled.
+    /// Notes that a run has failed or was cancelled.
     pub(crate) fn given_up(&self, place: usize) -> Result<(), FolderError> {
         self.shard(place).ended()
     }
 
-    /// Writes the shards whose runs have waited long enough; all that wait, with `all`.
+    /// Writes the shards whose finished runs have waited for [`PATIENCE`], or all that hold unwritten runs if `all` is set.
     pub(crate) fn save(&self, all: bool) -> Result<(), FolderError> {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -158,7 +158,7 @@ impl Shards {
 }
 
 impl Shard {
-    /// Reads what an earlier session has left of it.
+    /// Reads the runs of earlier sessions.
     fn look_back(&mut self) -> Result<(), FolderError> {
         let before = std::mem::take(&mut self.before);
         if before.is_empty() {
@@ -172,7 +172,7 @@ impl Shard {
         Ok(())
     }
 
-    /// One run less to wait for.
+    /// Counts one run as ended; writes the shard after the last.
     fn ended(&mut self) -> Result<(), FolderError> {
         self.waiting = self.waiting.saturating_sub(1);
         if self.waiting > 0 {

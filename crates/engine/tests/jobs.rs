@@ -1,4 +1,5 @@
-//! A tree of runs on a made-up engine: what is kept, in which files, and what a failure, a panic or an interruption leaves.
+//! A tree of runs on a made-up engine: the runs that are kept, their files, and the state after a failure, a panic or an
+//! interruption.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod made_up;
@@ -137,7 +138,7 @@ fn a_run_that_fails_is_tried_again_and_then_told_and_harms_no_other() {
         assert_eq!(engine.begun.load(Ordering::Relaxed), runs + 3);
         let without_r3 = (1..=runs as u32).filter(|repeat| *repeat != 3);
         assert_eq!(used(place.path()), expected(without_r3));
-        // The same again runs what is missing.
+        // The same command again runs the missing runs.
         let tally = run(&engine, &lab(runs), place.path(), &Jobs::default(), everything);
         assert_eq!((tally.kept, tally.finished.len()), (runs - 1, 1));
     }
@@ -180,7 +181,7 @@ fn records_of_shards_come_back_run_by_run_and_all_at_once() {
     assert_eq!(some, [(8, 100_000), (108, 100_000)]);
     assert!(results.runs[70].place.folder().ends_with("sim-0001"), "the seventh of the second shard");
     assert_eq!(busy(&results.runs[70].records().unwrap()), 12_500 * 71);
-    // What is damaged is told by the first run that needs it.
+    // The first run that needs the damaged file reports it.
     std::fs::write(results.runs[70].place.folder().join("links.parquet"), "torn").unwrap();
     let error = results.each(|_| true, each).unwrap_err().to_string();
     assert!(error.contains("sim-r65") && error.contains("links.parquet"), "{error}");

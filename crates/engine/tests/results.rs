@@ -1,4 +1,4 @@
-//! The life of a result folder on a made-up engine: reruns, two writers, and what a reader makes of damage.
+//! Result folders of a made-up engine: reruns, two writers, and damaged files.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod made_up;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use weir_engine::{Asked, FolderError, Jobs, Lock, ResultFolder, Results, ResultsError};
 
-/// Utilisation of each run where those of these repeats were run again on links that are seven points busier.
+/// Utilisation of each run, after these repeats were run again on links that are seven points busier.
 fn busier(runs: usize, again: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
     expected(1..=runs as u32)
         .into_iter()
@@ -148,7 +148,7 @@ fn a_second_writer_is_refused_and_touches_nothing() {
     assert!(ResultFolder::open(place.path(), lab.source(), "build").is_ok());
 }
 
-/// The error of reading a folder, which must be one.
+/// The error of reading a folder; panics if there is none.
 fn told(out: &Path) -> String {
     match Results::open(out).and_then(|results| results.summary(None)) {
         Ok(summary) => panic!("{} runs were read", summary.runs.len()),
@@ -179,7 +179,7 @@ fn a_description_that_was_emptied_changed_or_removed_is_refused_by_name() {
     }
 }
 
-/// Changes what `records.json` says of a run's files, for descriptions that are forged with their checksum.
+/// Removes the checksums from `records.json`, as an older weir wrote it.
 fn without_checksum(folder: &Path) {
     let path = folder.join("records.json");
     let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();

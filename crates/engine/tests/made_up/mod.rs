@@ -1,4 +1,4 @@
-//! An engine that makes records up, and the runs of a lab on it.
+//! A made-up engine that invents its records, and functions that run labs on it.
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
 use std::collections::BTreeMap;
@@ -22,15 +22,15 @@ pub(crate) struct MadeUp {
     pub(crate) commands: Vec<String>,
     /// Ids of runs that panic, once.
     pub(crate) panics: Mutex<Vec<String>>,
-    /// How many runs were begun.
+    /// Number of runs that have begun.
     pub(crate) begun: AtomicUsize,
-    /// Cancels the session in the middle of this one, counted from 1.
+    /// Cancels the session in the middle of this run, counted from 1.
     pub(crate) cancel_at: usize,
-    /// How much busier the link is than its repeat says.
+    /// Percent that is added to the link's utilisation.
     pub(crate) more: u32,
-    /// Wants the machine for itself.
+    /// Whether its runs must have the machine for themselves.
     pub(crate) alone: bool,
-    /// Runs that are under way, and the most that were at once; each waits a little for this many.
+    /// Number of runs under way, and the most that were at once; each run waits a little until `waits_for` were.
     pub(crate) under_way: Mutex<[usize; 2]>,
     pub(crate) joined: Condvar,
     pub(crate) waits_for: usize,
@@ -98,7 +98,7 @@ impl Engine for MadeUp {
     }
 }
 
-/// The one answer of the run of this repeat.
+/// The only answered request of the run with this repeat.
 pub(crate) fn message(repeat: u32) -> Message {
     let (at, took) = (Time::from_nanos(1_000_000_000), Some(Span::from_millis(repeat.into())));
     Message {
@@ -117,7 +117,7 @@ impl Progress for Quiet {
     fn ended(&self, _: usize, _: Result<&Outcome, &str>) {}
 }
 
-/// A lab of so many runs of a second.
+/// A lab of this many runs, one second each.
 pub(crate) fn lab(runs: usize) -> Lab {
     let text = format!(
         "format = 1\nname = 'tree'\n[run]\nduration = '1 s'\nwarmup = '0 s'\nrepeats = {runs}\n\
