@@ -1,22 +1,22 @@
-//! The clock of a host, as the timestamps of its segments show it (RFC 7323): how far it is ahead, how fast it runs and how fine
-//! it counts. What a host measures for itself, such as an RTT, is not touched by it.
+//! The clock of a host, as the timestamps of its segments show it (RFC 7323): its offset, its skew and the length of its tick. The
+//! host's own measurements, such as the RTT, do not use this clock.
 
 use crate::{Random, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A clock that counts in ticks. It shows 1 at the start of the run, unless it is ahead: 0 would be the stamp that echoes nothing.
+/// A clock that counts in ticks. It shows 1 at the start of the run if its offset is 0, since a timestamp of 0 echoes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clock {
-    /// What it shows at the start of the run. Drawn for each connection if none, as Linux gives each an offset of its own (4.10 and
-    /// later, `net.ipv4.tcp_timestamps` = 1); nothing where nobody draws.
+    /// The clock's value at the start of the run. By default it is drawn for each connection, as Linux gives each connection an offset
+    /// of its own (4.10 and later, `net.ipv4.tcp_timestamps` = 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<Span>,
-    /// By how many millionths it runs fast; negative: slow (-100000 to 100000).
+    /// Skew in millionths: positive if the clock runs fast, negative if it runs slow (-100000 to 100000).
     #[schemars(range(min = -100_000, max = 100_000))]
     pub skew_ppm: i32,
-    /// Length of a tick (1 us to 1 s): 1 ms is Linux since 4.13, 4 ms before that with HZ = 250, 1 us a route with
+    /// Length of a tick (1 us to 1 s). Linux has 1 ms since 4.13, had 4 ms before with HZ = 250, and has 1 us on a route with
     /// `tcp_usec_ts` (6.7).
     pub tick: Span,
 }
@@ -30,17 +30,17 @@ impl Default for Clock {
 const MILLISECOND: Span = Span::from_millis(1);
 
 impl Clock {
-    /// With an offset: what the lab gave, or one drawn out of all that a timestamp can show.
+    /// The clock with an offset: the lab's, or one drawn from all values of a timestamp.
     pub fn started(self, random: &mut Random) -> Clock {
         let drawn = self.tick * random.below(1 << 32);
         Clock { offset: Some(self.offset.unwrap_or(drawn)), ..self }
     }
 
-    /// What it shows, in ticks, counted on over the end of 32 bits.
+    /// The clock's value in ticks, which wraps at 32 bits.
     #[inline]
     pub fn ticks(&self, now: Time) -> u32 {
         let offset = self.offset.unwrap_or_default();
-        // Nearly every clock is such a one, and division by a constant is quick.
+        // Nearly every clock has these values, and division by a constant is fast.
         if self.skew_ppm == 0 && self.tick == MILLISECOND {
             return ((now.as_nanos() + offset.as_nanos()) / MILLISECOND.as_nanos() + 1) as u32;
         }
@@ -49,7 +49,7 @@ impl Clock {
         (shown / i128::from(self.tick.as_nanos().max(1)) + 1) as u32
     }
 
-    /// The time since it showed this, by its own count; `None` if that is yet to come.
+    /// The time since the clock showed `shown`, by its own count; `None` if that is in the future.
     pub fn since(&self, shown: u32, now: Time) -> Option<Span> {
         let ticks = self.ticks(now).wrapping_sub(shown);
         ((ticks as i32) >= 0).then(|| self.tick * u64::from(ticks))
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_clock_is_ahead_runs_fast_and_counts_coarsely() {
         let clock = Clock { offset: Some(Span::from_secs(10)), skew_ppm: 100, tick: Span::from_millis(4) };
-        // 10 s are 2500 ticks. After 400 s it has gained 40 ms: ten ticks.
+        // 10 s are 2500 ticks. After 400 s the clock has gained 40 ms: ten ticks.
         assert_eq!(clock.ticks(at(0)), 2_501);
         assert_eq!(clock.ticks(at(3)), 2_501);
         assert_eq!(clock.ticks(at(400_000)), 2_501 + 100_000 + 10);

@@ -1,4 +1,4 @@
-//! ECN codepoints as they stand in the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
+//! ECN codepoints of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Ecn {
-    /// The sender does not understand ECN: congestion is told by dropping.
+    /// Not ECN-capable: a drop is the only congestion signal.
     #[default]
     #[serde(alias = "off")]
     NotEct = 0,
@@ -30,11 +30,11 @@ pub enum Ecn {
     /// ECN-capable, classic.
     #[serde(alias = "ect(0)")]
     Ect0 = 2,
-    /// Congestion experienced: the mark itself.
+    /// Congestion experienced: the packet is marked.
     Ce = 3,
 }
 
-/// All codepoints, in the order of their bits: index `c as usize` holds `c`.
+/// All codepoints in the order of their bits: the element at `c as usize` is `c`.
 pub const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
 impl Ecn {

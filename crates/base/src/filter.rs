@@ -2,7 +2,7 @@
 
 use crate::{Span, Time};
 
-/// Exponentially weighted moving average: `mean += weight * (sample - mean)`; the first sample is taken whole.
+/// Exponentially weighted moving average: `mean += weight * (sample - mean)`; the first sample is the initial mean.
 #[derive(Debug, Clone, Copy)]
 pub struct Ewma {
     weight: f64,
@@ -20,7 +20,7 @@ impl Ewma {
         self.mean = Some(mean);
         mean
     }
-    /// The mean so far, if there was any sample.
+    /// The mean so far; `None` before the first sample.
     pub fn value(&self) -> Option<f64> {
         self.mean
     }
@@ -58,7 +58,7 @@ impl<T: Copy> Windowed<T> {
         }
         let age = at.since(best[0].at);
         if age > window {
-            // The best one has aged out; so may the second.
+            // The best value is too old; the second one may be too.
             best[0] = best[1];
             best[1] = best[2];
             best[2] = new;
@@ -83,19 +83,19 @@ macro_rules! windowed {
         pub struct $name<T>(Windowed<T>);
 
         impl<T: Copy + PartialOrd> $name<T> {
-            /// A filter that has seen nothing.
+            /// A filter without values.
             pub fn new() -> Self {
                 Self(Windowed { best: None })
             }
-            /// Takes a value seen at `at`, forgets those older than `window` and returns the best left.
+            /// Takes a value of the time `at`, drops values older than `window` and returns the best of the rest.
             pub fn update(&mut self, window: Span, at: Time, value: T) -> T {
                 self.0.update(window, at, value, $better)
             }
-            /// The best value so far.
+            /// The best value at the last update; `None` before the first.
             pub fn value(&self) -> Option<T> {
                 self.0.best.as_ref().map(|best| best[0].value)
             }
-            /// When the best value was seen.
+            /// The time of the best value; `None` before the first update.
             pub fn seen_at(&self) -> Option<Time> {
                 self.0.best.as_ref().map(|best| best[0].at)
             }

@@ -1,12 +1,12 @@
-//! A log-linear histogram of times: exact count, sum, smallest and largest; each bucket is at most 1/64 of its value
-//! wide, so a percentile is read to within 0.8 %. Small, mergeable, and quick enough to be fed by every packet.
+//! A log-linear histogram of times. Count, sum, minimum and maximum are exact; each bucket is at most 1/64 of its value wide, so the
+//! error of a percentile is at most 0.8 %. The histogram is small, can be merged, and is fast enough to record every packet.
 
 use crate::Span;
 
-/// Buckets a power of two is divided into: 2^6.
+/// Binary logarithm of the number of buckets in a power of two, 64.
 const SUB_BITS: u32 = 6;
 
-/// How many spans fell into each bucket.
+/// The number of spans in each bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u32>,
@@ -16,7 +16,7 @@ pub struct Histogram {
     max: Span,
 }
 
-/// Each octave has as many buckets as its leading bits have values; what is below the first octave is a bucket of its own.
+/// The bucket of a span. Each octave has 64 buckets; below the first octave, each value has a bucket of its own.
 #[inline]
 fn bucket_of(span: Span) -> usize {
     let value = span.as_nanos();
@@ -37,7 +37,7 @@ fn bounds_of(bucket: usize) -> (u64, u64) {
 }
 
 impl Histogram {
-    /// Every bucket's number is below this: the one of the longest span and its predecessors.
+    /// Number of buckets up to that of the longest span; every bucket's number is below this.
     pub const BUCKETS: u32 = (u64::BITS - SUB_BITS + 1) << SUB_BITS;
 
     /// An empty histogram.
@@ -61,14 +61,14 @@ impl Histogram {
         self.sum += u128::from(span.as_nanos());
     }
 
-    /// Counts one span in a bucket that there was no room for yet.
+    /// Counts one span in a bucket that is not allocated yet.
     #[cold]
     fn grow(&mut self, bucket: usize) {
         self.counts.resize(bucket + 1, 0);
         self.counts[bucket] = 1;
     }
 
-    /// The buckets between the smallest and the largest span: clearing and writing touch only those.
+    /// The buckets from the smallest to the largest span; clearing and writing use only those.
     fn used(&self) -> std::ops::Range<usize> {
         if self.count == 0 {
             return 0..0;
@@ -95,35 +95,35 @@ impl Histogram {
         self.sum += other.sum;
     }
 
-    /// Forgets everything; the buckets stay allocated.
+    /// Removes all spans; the buckets stay allocated.
     pub fn clear(&mut self) {
         let used = self.used();
         self.counts[used].fill(0);
         (self.count, self.sum, self.min, self.max) = (0, 0, Span::ZERO, Span::ZERO);
     }
 
-    /// How many spans were counted.
+    /// The number of spans.
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// The exact sum of all spans.
+    /// The exact sum of all spans, in nanoseconds.
     pub fn sum(&self) -> u128 {
         self.sum
     }
-    /// The smallest span, if any was counted.
+    /// The smallest span; `None` if the histogram is empty.
     pub fn min(&self) -> Option<Span> {
         (self.count > 0).then_some(self.min)
     }
-    /// The largest span, if any was counted.
+    /// The largest span; `None` if the histogram is empty.
     pub fn max(&self) -> Option<Span> {
         (self.count > 0).then_some(self.max)
     }
-    /// The exact mean, if any was counted.
+    /// The exact mean, rounded down to nanoseconds; `None` if the histogram is empty.
     pub fn mean(&self) -> Option<Span> {
         (self.count > 0).then(|| Span::from_nanos((self.sum / u128::from(self.count)) as u64))
     }
 
-    /// The standard deviation, each span standing in the middle of its bucket; none when nothing was counted.
+    /// The standard deviation, with each span at the middle of its bucket; `None` if the histogram is empty.
     pub fn deviation(&self) -> Option<Span> {
         let mean = (self.count > 0).then(|| self.sum as f64 / self.count as f64)?;
         let square = |bucket: usize| {
@@ -134,7 +134,7 @@ impl Histogram {
         Some(Span::from_nanos(libm::round(libm::sqrt(squares / self.count as f64)) as u64))
     }
 
-    /// The middle of a bucket, but nothing that is outside what was seen.
+    /// The middle of a bucket, limited to the range from the smallest to the largest span.
     fn middle(&self, bucket: usize) -> Span {
         Histogram::middle_of(bucket as u32).clamp(self.min, self.max)
     }
@@ -145,13 +145,13 @@ impl Histogram {
         Span::from_nanos(start + width / 2)
     }
 
-    /// Which of so many spans in ascending order, from 1, stands for a share `p` in `[0, 1]` of them: the nearest rank.
+    /// The nearest rank of the share `p` in `[0, 1]` among `count` spans in ascending order, counted from 1.
     pub fn rank(p: f64, count: u64) -> u64 {
         (libm::ceil(p * count as f64) as u64).clamp(1, count.max(1))
     }
 
-    /// The value below or at which a share `p` in `[0, 1]` of the spans lies (nearest rank, middle of its bucket,
-    /// never outside what was seen); none when nothing was counted.
+    /// The value at or below which a share `p` in `[0, 1]` of the spans lies (nearest rank, middle of its bucket, within the range of
+    /// the spans); `None` if the histogram is empty.
     pub fn percentile(&self, p: f64) -> Option<Span> {
         if self.count == 0 {
             return None;
@@ -167,7 +167,7 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// [`percentile`](Histogram::percentile) at several shares, ascending, in one pass; empty when nothing was counted.
+    /// [`percentile`](Histogram::percentile) at several ascending shares, in one pass; empty if the histogram is empty.
     pub fn percentiles(&self, shares: &[f64]) -> Vec<Span> {
         let mut values = Vec::with_capacity(shares.len());
         let mut ranks = shares.iter().map(|share| Histogram::rank(*share, self.count)).peekable();
@@ -178,19 +178,19 @@ impl Histogram {
                 values.push(self.middle(bucket));
             }
         }
-        // Buckets that were full count less than all.
+        // A bucket whose count was limited to 32 bits makes the sum smaller than the count.
         values.resize(if self.count == 0 { 0 } else { shares.len() }, self.max);
         values
     }
 
-    /// The buckets that hold something: (bucket number, count), ascending. With the exact sum, smallest and largest they
-    /// are all of it: see [`Histogram::from_parts`].
+    /// The buckets with spans as (bucket number, count), ascending. With sum, minimum and maximum they are the whole histogram: see
+    /// [`Histogram::from_parts`].
     pub fn buckets(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.used().filter(|&b| self.counts[b] > 0).map(|b| (b as u32, self.counts[b]))
     }
 
-    /// Puts a histogram together again from what [`Histogram::buckets`], [`Histogram::sum`], [`Histogram::min`] and
-    /// [`Histogram::max`] gave.
+    /// Rebuilds a histogram from the results of [`Histogram::buckets`], [`Histogram::sum`], [`Histogram::min`] and
+    /// [`Histogram::max`].
     pub fn from_parts(
         buckets: impl IntoIterator<Item = (u32, u32)>,
         sum: u128,
@@ -202,7 +202,7 @@ impl Histogram {
         histogram
     }
 
-    /// Adds what another histogram was taken apart into, without building it first.
+    /// Adds the parts of another histogram, without rebuilding it first.
     pub fn merge_parts(
         &mut self,
         buckets: impl IntoIterator<Item = (u32, u32)>,

@@ -1,5 +1,5 @@
-//! The words that every other room uses: time, rates and sizes with their units, ECN codepoints, the packet
-//! trait, filters, seeded random streams and the few transcendental functions that must not differ between machines.
+//! The basic types that every other room uses: time, rates and sizes with their units, ECN codepoints, the packet trait, filters,
+//! seeded random streams, and the few transcendental functions that must give the same result on every machine.
 //!
 //! Nothing here reads a clock, the environment or the network.
 #![forbid(unsafe_code)]
@@ -29,7 +29,7 @@ pub use random::Random;
 pub use time::{Span, Time};
 pub use units::{Bytes, Rate, UnitError};
 
-/// What the [`registry!`] macro needs of other crates, so that its users need not name them.
+/// Re-exports for the [`registry!`] macro, so that its users need not depend on these crates.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::registry::registry_schema;

@@ -1,8 +1,8 @@
-//! What a person can do about a limit of the system.
+//! Errors that say what to do about a limit of the system.
 
 use std::io::{Error, ErrorKind};
 
-/// The error of starting a thread or a process; where a limit is its cause (EAGAIN of clone(2)), with what to do about it.
+/// The error of starting a thread or a process; if a limit is its cause (EAGAIN of clone(2)), the message says what to do.
 pub fn not_started(error: Error) -> Error {
     if error.kind() != ErrorKind::WouldBlock {
         return error;

@@ -1,8 +1,8 @@
-//! What a queue may know about a packet. One discipline serves simulated packets and real ones through this trait.
+//! The properties of a packet that queues and links use. Through this trait one discipline handles simulated and real packets.
 
 use crate::{Ecn, Time};
 
-/// A flow's number within a run, as the plan counts them.
+/// A flow's number within a run, as the plan numbers the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FlowId(pub u32);
 
@@ -11,18 +11,18 @@ pub struct FlowId(pub u32);
 /// A link stamps each packet with [`Packet::arrive`] when it reaches its queue; the stamp is what sojourn times and
 /// per-class counts are computed from, so a discipline never measures them itself.
 pub trait Packet {
-    /// Length of the IP packet in bytes, headers included, link overhead not.
+    /// Length of the IP packet in bytes, with its headers, without link overhead.
     fn wire_length(&self) -> u32;
-    /// The flow that it belongs to. Real packets that belong to no known flow share one number.
+    /// The packet's flow. Real packets of unknown flows share one number.
     fn flow(&self) -> FlowId;
-    /// The codepoint that it carries now.
+    /// The packet's current codepoint.
     fn ecn(&self) -> Ecn;
     /// Sets the codepoint to CE. On a real packet this repairs the header checksum.
     fn mark_ce(&mut self);
-    /// Stamps the arrival at a queue: the time, and the codepoint of this moment as the packet's class.
+    /// Stamps the arrival at a queue: the time, and the current codepoint as the packet's class.
     fn arrive(&mut self, now: Time);
-    /// When it arrived at the queue that holds it.
+    /// When the packet arrived at its queue.
     fn arrived(&self) -> Time;
-    /// The codepoint with which it arrived at the queue that holds it.
+    /// The packet's codepoint when it arrived at its queue.
     fn class(&self) -> Ecn;
 }

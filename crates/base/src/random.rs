@@ -1,5 +1,5 @@
-//! Seeded random streams. Every component draws from a stream of its own, named after it, so that adding one
-//! component never changes what another one draws.
+//! Seeded random streams. Every component draws from a stream of its own, named after it, so that a new component never changes the
+//! numbers of another one.
 
 use crate::Span;
 use rand_core::{Rng, SeedableRng};
@@ -15,7 +15,7 @@ impl Random {
         Random::stream_of(seed, name, 0)
     }
 
-    /// The stream of the `index`-th component of that name (flow 7 of "start", say).
+    /// The stream of the `index`-th component of that name, for example flow 7 of "start".
     pub fn stream_of(seed: u64, name: &str, index: u64) -> Random {
         // FNV-1a over the name, then two rounds of SplitMix64 over all three: short, portable and well mixed.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
@@ -49,7 +49,7 @@ impl Random {
         Span::from_nanos(self.below(span.as_nanos()))
     }
 
-    /// True with this probability; a probability of 1 or more is always true.
+    /// True with this probability; always true if it is 1 or more.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

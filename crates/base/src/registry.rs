@@ -1,11 +1,11 @@
-//! How a room lists its members: one line each. From that line come the names in lab files, `weir list` and
-//! `weir describe`, the JSON schema and the diagnostics.
+//! The registry of a room's members, one line each. That line gives the names in lab files, `weir list`, `weir describe`, the JSON
+//! schema and the diagnostics.
 
-/// Declares a registry's `Config` enum: one variant for each member, holding its parameters.
+/// Declares a registry's `Config` enum: one variant for each member, with its parameters.
 ///
 /// In a lab file a member is written as its name (`"cubic"`, all defaults) or as a table (`{ kind = "cubic", beta = 0.7 }`).
-/// Written out again, every parameter is spelled out. Each member's `Config` is a serde struct with `Default`, a JSON
-/// schema and `deny_unknown_fields`.
+/// The serialized form has every parameter. Each member's `Config` is a serde struct with `Default`, a JSON schema and
+/// `deny_unknown_fields`.
 ///
 /// ```
 /// mod reno {
@@ -39,7 +39,7 @@ macro_rules! registry {
         }
 
         impl $Config {
-            /// What this registry lists, in one word.
+            /// The kind of this registry's members, in one word.
             pub const WHAT: &'static str = $what;
 
             /// Every member's name and its aliases.
@@ -50,8 +50,8 @@ macro_rules! registry {
                 match self { $($Config::$Variant(_) => $name,)+ }
             }
 
-            /// How the member of this name is written in text, by the literature's spelling; its name where that is the same. `None`
-            /// for what is no name or alias of the registry.
+            /// The literature's spelling of the member with this name or alias, which may be the name itself; `None` if the registry
+            /// has no such member.
             pub fn title_of(name: &str) -> Option<&'static str> {
                 match name {
                     $($name $(| $alias)* => {
@@ -76,7 +76,7 @@ macro_rules! registry {
             /// The member of this name with the parameters in `parameters` (an object without `kind`) over its defaults.
             ///
             /// # Errors
-            /// An unknown name, an unknown parameter or a value that does not fit; the text names it.
+            /// An unknown name, an unknown parameter or an invalid value; the message names it.
             pub fn with_parameters(
                 name: &str,
                 parameters: $crate::__private::serde_json::Value,
@@ -144,8 +144,8 @@ macro_rules! registry {
     };
 }
 
-/// The schema of a registry: a name, or a table with `kind` and that member's parameters. Each part is moved to its place, not
-/// copied: every run of the program makes these schemas.
+/// The schema of a registry: a name, or a table with `kind` and that member's parameters. Its parts are moved, not copied, since
+/// every run of the program builds these schemas.
 pub fn registry_schema(what: &str, members: Vec<crate::Named>) -> schemars::Schema {
     use serde_json::{Map, Value, json};
     let names: Vec<&str> =

@@ -1,8 +1,8 @@
 //! Text from outside (labs, results, file names, the output of commands) made safe to print on a terminal.
 //!
-//! A terminal obeys control characters: an escape sequence may move the cursor, recolour or hide what weir itself says, or set
-//! the window's title. Here they become visible escapes (`\u{1b}`). The marks that turn the direction of writing (Unicode
-//! Standard Annex #9, section 2) can make a text read as something else, and are treated likewise.
+//! A terminal interprets control characters: an escape sequence may move the cursor, recolour or hide weir's own output, or set the
+//! window's title. Here they become visible escapes (`\u{1b}`). The characters that change the direction of text (Unicode Standard
+//! Annex #9, section 2) can make a text read as another one, and are escaped too.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,12 +12,12 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n' || c == '\t')
 }
 
-/// A text that stands in a line or a cell of a table: line feeds and tabs are escaped too.
+/// A text within a line or a cell of a table: line feeds and tabs are escaped too.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// Whether a terminal may obey this character instead of showing it.
+/// Whether a terminal may interpret this character instead of showing it.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')

@@ -1,6 +1,6 @@
-//! Rates, sizes and times as people write them: `"10 Mbit/s"`, `"64 KiB"`, `"25 ms"`. Reading accepts one number and one
-//! unit, with or without a space, and the spellings of `tc(8)` for rates (`10mbit`); printing chooses the unit that shows the
-//! value exactly and shortest, so that what is printed reads back the same.
+//! Rates, sizes and times as people write them: `"10 Mbit/s"`, `"64 KiB"`, `"25 ms"`. Reading accepts one number and one unit, with
+//! or without a space, and the spellings of `tc(8)` for rates (`10mbit`). Printing chooses the unit with the shortest exact text, so
+//! that the printed text reads back to the same value.
 
 use crate::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -11,7 +11,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// A rate in bits per second. Counts IP bytes plus whatever overhead a link adds to each packet.
+/// A rate in bits per second. It counts IP bytes plus the overhead that a link adds to each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
@@ -36,7 +36,7 @@ impl Rate {
     pub fn mbit_per_sec(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// How long this rate needs to send so many bytes, rounded to the nearest nanosecond; forever at rate zero.
+    /// The time to send `bytes` at this rate, rounded to the nearest nanosecond; [`Span::MAX`] at rate zero.
     #[inline]
     pub fn time_to_send(self, bytes: Bytes) -> Span {
         if self.0 == 0 {
@@ -52,19 +52,19 @@ impl Rate {
             ),
         }
     }
-    /// How long this rate needs to send so many packets of a length, rounded down once; forever at rate zero.
+    /// The time to send `packets` packets of the length `packet` at this rate, with the sum rounded down; [`Span::MAX`] at rate zero.
     pub fn time_to_send_all(self, packet: Bytes, packets: u64) -> Span {
         let bits = u128::from(packets) * u128::from(packet.0) * 8_000_000_000;
         Span::from_nanos(
             bits.checked_div(self.0.into()).and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX),
         )
     }
-    /// How many whole bytes this rate sends in a span.
+    /// The whole bytes that this rate sends in a span.
     pub fn bytes_in(self, span: Span) -> Bytes {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
-    /// The rate that sends so many bytes in a span; the largest rate when the span is zero.
+    /// The rate that sends `bytes` in a span, rounded down; the largest rate if the span is zero.
     pub fn from_bytes_in(bytes: Bytes, span: Span) -> Rate {
         if span.is_zero() {
             return Rate(u64::MAX);
@@ -75,7 +75,7 @@ impl Rate {
 }
 
 impl Bytes {
-    /// None.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
     /// A number of bytes.
     pub const fn new(bytes: u64) -> Bytes {
@@ -85,7 +85,7 @@ impl Bytes {
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// The difference, or none when `other` is more.
+    /// The difference, or zero if `other` is more.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
@@ -117,9 +117,9 @@ impl Sum for Bytes {
 /// Why a text is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
-    /// What was wrong, as a sentence without a full stop.
+    /// What is wrong, as a sentence without a full stop.
     pub message: String,
-    /// What would have been right, as an example.
+    /// What to write instead, as an example.
     pub help: String,
 }
 
@@ -135,7 +135,7 @@ struct Kind {
     what: &'static str,
     example: &'static str,
     units: &'static [(&'static str, u64)],
-    /// Other spellings that are understood but never printed.
+    /// Other spellings that are read but never printed.
     also: &'static [(&'static str, u64)],
 }
 
@@ -193,14 +193,14 @@ impl Kind {
         }
     }
 
-    /// The unit that was probably meant: another case, or bits a second as `bps`, which `tc(8)` reads as bytes.
+    /// The unit that was probably meant, if the text has another case, or `bps` for bits per second, which `tc(8)` reads as bytes.
     fn meant(&self, unit: &str) -> Option<&'static str> {
         let spelled = unit.to_ascii_lowercase();
         let spelled = spelled.strip_suffix("bps").map_or(spelled.clone(), |prefix| format!("{prefix}bit/s"));
         self.units.iter().map(|(name, _)| *name).find(|name| name.eq_ignore_ascii_case(&spelled))
     }
 
-    /// Reads `number unit` into the base unit.
+    /// Reads a number and a unit; the value is in the base unit.
     fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let text = text.trim();
         let end = text
@@ -237,7 +237,7 @@ impl Kind {
             scale *= 10;
         }
         value += (part * u128::from(*size) + scale / 2) / scale;
-        // Half the range is kept free so that sums of checked values cannot overflow.
+        // Half of the range stays free, so that the sum of two checked values cannot overflow.
         u64::try_from(value).ok().filter(|v| *v <= u64::MAX / 2).ok_or_else(too_large)
     }
 
@@ -249,7 +249,7 @@ impl Kind {
         }
         let mut shortest = Written { whole: value, thousandths: 0, unit: base };
         for (unit, size) in self.units {
-            // No unit is so large that a thousand times a part of it overflows.
+            // No unit is so large that a thousand times the remainder overflows.
             let (whole, thousandths) = (value / size, value % size * 1000);
             if whole == 0 || thousandths % size != 0 {
                 continue;
@@ -264,7 +264,7 @@ impl Kind {
     }
 }
 
-/// A value in one of its units, not written yet.
+/// A value in one of its units, to be written.
 struct Written {
     whole: u64,
     thousandths: u32,
@@ -272,7 +272,7 @@ struct Written {
 }
 
 impl Written {
-    /// How many decimals it needs, at most three.
+    /// Number of decimals, at most three.
     fn decimals(&self) -> usize {
         match self.thousandths {
             0 => 0,
@@ -282,7 +282,7 @@ impl Written {
         }
     }
 
-    /// How many characters it is long, without the space.
+    /// Length of the text in characters, without the space.
     fn length(&self) -> usize {
         let digits = self.whole.checked_ilog10().map_or(1, |digits| digits as usize + 1);
         let decimals = self.decimals();

@@ -1,5 +1,5 @@
-//! No file of a room imports one that leads back to it: a reader can begin with the file that imports nothing and go on from there.
-//! A file and those in the folder of its name are one thing, whose parts may know each other.
+//! No circular imports between the files of a room: a reader can begin with a file that imports nothing and continue from there. A
+//! file and those in the folder of its name count as one; they may import each other.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files that each file of a room imports, by their places below `src`, without `.rs`.
+/// The files that each file of a room imports, by their paths below `src` without `.rs`.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
@@ -82,7 +82,7 @@ fn imports(files: BTreeMap<String, String>) -> Imports {
     files.iter().map(|(name, text)| (name.clone(), imported(name, text))).collect()
 }
 
-/// The paths in a text that begin with `crate` or so many times `super`.
+/// The paths in a text that begin with `crate` or `super`: the number of `super` (`None` for `crate`), and the parts after it.
 fn paths(code: &str) -> Vec<(Option<usize>, Vec<String>)> {
     let mut found = vec![];
     for (at, beginning) in code.match_indices("crate::").chain(code.match_indices("super::")) {
@@ -103,7 +103,7 @@ fn paths(code: &str) -> Vec<(Option<usize>, Vec<String>)> {
     found
 }
 
-/// Takes one path, or a group of them in braces, off the beginning of `rest`.
+/// Takes one path, or a group of paths in braces, from the beginning of `rest`.
 fn tree(rest: &mut &str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     *rest = rest.trim_start();
     if let Some(inside) = rest.strip_prefix('{') {
@@ -126,7 +126,7 @@ fn tree(rest: &mut &str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>)
         }
         None => {
             found.push(before.clone());
-            // What stands before the next comma or brace says nothing of files: `as` and its name, a `*`, arguments.
+            // The text up to the next comma or brace names no file: `as` and its name, a `*`, arguments.
             let end = rest.find([',', '}', ';', '\n']).unwrap_or(rest.len());
             *rest = &rest[end..];
         }

@@ -1,42 +1,42 @@
-//! The runner: it drives a workload over sockets, one for both engines. An application has one flow or several; of each flow it
-//! plays both ends: the one that the workload drives, and its peer, which reads, or reads requests and answers them.
+//! The runner: it drives a workload over sockets, for both engines. An application has one or several flows and handles both ends of
+//! each: the end that the workload drives, and its peer, which reads data, or reads requests and answers them.
 //!
-//! The engine calls [`Application::on_timer`] at the time that [`Application::wake`] names, [`Application::on_socket`] when a
-//! socket has moved, and [`Application::on_end`] when everything has been read and what the socket itself had to send has been sent.
+//! The engine calls [`Application::on_timer`] at the time that [`Application::wake`] returns, [`Application::on_socket`] when a
+//! socket's state has changed, and [`Application::on_end`] when all data has been read and the socket has sent all of its own.
 
 use crate::lane::{Lane, Plan, Waiting};
 use crate::socket::{End, Received, Socket, Sockets, Trouble};
 use crate::{Action, EchoRecord, EnsembleLog, EnsembleRecord, Event, FrameRecord, Log, Part, Role, Workload};
 use weir_base::{Span, Time};
 
-/// What has happened to a flow, for the records.
+/// An event of a flow, for the records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// Its application has started.
+    /// The flow's application has started.
     Started,
-    /// Its connection is established.
+    /// The flow's connection is established.
     Opened,
-    /// A request was answered: its number, from 0, and how long that took.
+    /// A request was answered: its number, from 0, and the time that the answer took.
     Answered(u64, Span),
     /// The fate of a frame is known.
     Frame(FrameRecord),
     /// The fate of an echo request is known.
     Echo(EchoRecord),
-    /// Something became known of an ensemble. When all of it has arrived, the flow is the one that came last.
+    /// An event of an ensemble. If the ensemble is complete, the flow is the one whose frame was last.
     Ensemble(EnsembleRecord),
     /// The receiving application has read everything.
     Completed,
-    /// It goes no further.
+    /// The flow has failed and ends.
     Failed(Trouble),
 }
 
-/// An application at work.
+/// An application with its flows.
 pub struct Application {
     workload: Box<dyn Workload>,
     first: Lane,
-    /// The flows after the first: most applications have none.
+    /// The flows after the first; empty in most applications.
     others: Vec<Lane>,
-    /// What the flows carry together, where they do.
+    /// The log of the ensembles that the flows carry together; `None` if the workload has none.
     ensembles: Option<Box<EnsembleLog>>,
 }
 
@@ -46,7 +46,7 @@ impl Application {
         Application { workload, first: Lane::new(plan, log), others: Vec::new(), ensembles: None }
     }
 
-    /// The same with an account of the ensembles that its flows carry together.
+    /// The application with a log of the ensembles that its flows carry together.
     pub fn with_ensembles(self, log: Option<EnsembleLog>) -> Application {
         Application { ensembles: log.map(Box::new), ..self }
     }
@@ -70,7 +70,7 @@ impl Application {
         if flow == 0 { &mut self.first } else { &mut self.others[flow - 1] }
     }
 
-    /// When [`Application::on_timer`] is due for this flow; [`Time::NEVER`] when it is not.
+    /// When [`Application::on_timer`] is due for this flow; [`Time::NEVER`] if it is not due.
     #[inline]
     pub fn wake(&self, flow: usize) -> Time {
         self.lane(flow).wake
@@ -82,13 +82,13 @@ impl Application {
         self.lane(flow).waiting == Waiting::Start
     }
 
-    /// Whether it keeps account of messages, so that [`Application::settle`] has something to tell.
+    /// Whether the application has a log of messages, on which [`Application::settle`] may report.
     pub fn has_log(&self) -> bool {
         self.first.log.is_some()
     }
 
-    /// Whether [`Application::on_socket`] may do anything at this end: an application that waits for nothing there need not be called.
-    /// One that does nothing but read a stream may as well read when [`Application::read`] is asked for.
+    /// Whether [`Application::on_socket`] may do anything at this end. If not, it need not be called: the application waits for nothing
+    /// there, or only reads a stream, which it can also do when [`Application::read`] is needed.
     #[inline]
     pub fn cares(&self, flow: usize, end: End) -> bool {
         let lane = self.lane(flow);
@@ -99,7 +99,7 @@ impl Application {
         }
     }
 
-    /// Reads the stream of a flow whose receiving application does nothing else.
+    /// Reads the stream of a flow whose receiving application only reads.
     pub fn read_stream<S: Sockets>(
         &mut self,
         flow: usize,
@@ -117,7 +117,7 @@ impl Application {
         }
     }
 
-    /// Bytes that the receiving application of this flow has read: see [`Application::read_stream`].
+    /// Bytes that the receiving application of this flow has read; see [`Application::read_stream`].
     #[inline]
     pub fn read(&self, flow: usize) -> u64 {
         self.lane(flow).read
@@ -129,7 +129,7 @@ impl Application {
         self.lane(flow).completed
     }
 
-    /// Whether the application wants to be called when there is room in this socket, or when it opens.
+    /// Whether the application needs a call when there is room in this socket, or when it opens.
     pub fn wants_room(&self, flow: usize, end: End) -> bool {
         let lane = self.lane(flow);
         let active = end == lane.active();
@@ -140,7 +140,7 @@ impl Application {
         }
     }
 
-    /// The time has come that [`Application::wake`] names: the flow's start, a time that the workload waits for, or the flow's stop.
+    /// The time that [`Application::wake`] returned has come: the flow's start, a time that the workload waits for, or the flow's stop.
     pub fn on_timer<S: Sockets>(
         &mut self,
         flow: usize,
@@ -166,11 +166,11 @@ impl Application {
         }
     }
 
-    /// The flow's time is over: its application writes no more.
+    /// The flow's stop time has come: its application writes no more.
     fn stop<S: Sockets>(&mut self, flow: usize, now: Time, sockets: &mut S) {
         let lane = self.lane_mut(flow);
         lane.wake = Time::NEVER;
-        // A connection that opens later is closed then, and an answer that is under way still counts.
+        // A connection that opens later is closed then, and an answer in progress still counts.
         if !matches!(lane.waiting, Waiting::Open | Waiting::Answer) {
             lane.waiting = Waiting::Nothing;
         }
@@ -184,7 +184,7 @@ impl Application {
         }
     }
 
-    /// A socket has moved: packets have arrived or were acknowledged. Cheap when the application waits for nothing there.
+    /// A socket's state has changed: packets have arrived or were acknowledged. Cheap if the application waits for nothing there.
     #[inline]
     pub fn on_socket<S: Sockets>(
         &mut self,
@@ -272,14 +272,14 @@ impl Application {
             return;
         };
         match read {
-            // What comes back to the sender is counted by its peer.
+            // Echoed bytes are counted at the peer, not at the sender.
             Ok(received) if end == End::Receiver => lane.read += received.bytes,
             Ok(_) => {}
             Err(trouble) => self.fail(flow, trouble, now, sockets, tell),
         }
     }
 
-    /// The receiving end sends each datagram back.
+    /// Sends each datagram back at the receiving end.
     fn echo<S: Sockets>(
         &mut self,
         flow: usize,
@@ -298,7 +298,7 @@ impl Application {
         }
     }
 
-    /// The end that the workload drives has moved; a client there has read so many bytes more.
+    /// The socket that the workload drives has changed; a client there has read `read` more bytes.
     fn active_moved<S: Sockets>(
         &mut self,
         flow: usize,
@@ -333,7 +333,7 @@ impl Application {
         }
     }
 
-    /// The server at the sending end: it reads what was asked, and answers when it has read it all.
+    /// The server at the sending end: reads the request, and answers when it has read all of it.
     fn serve<S: Sockets>(
         &mut self,
         flow: usize,
@@ -348,7 +348,7 @@ impl Application {
         }
     }
 
-    /// Tells the workload what has happened, and does what it says until it has to wait.
+    /// Gives the workload an event, and does its actions until it waits.
     fn act<S: Sockets>(
         &mut self,
         flow: usize,
@@ -405,8 +405,8 @@ impl Application {
         }
     }
 
-    /// What the socket at this end had to send is sent, and the application looks whether its peer has closed. Answers whether
-    /// it closes its own end for that, so that there is more to send.
+    /// Called after a socket's state has changed; `finished` says whether its peer has closed and all data was read. Returns whether
+    /// the application closes its own end in response, so that there is more to send.
     #[inline]
     pub fn on_end<S: Sockets>(
         &mut self,
@@ -450,7 +450,7 @@ impl Application {
         }
     }
 
-    /// Tells of the messages that are given up by now.
+    /// Reports the messages that count as lost by now.
     pub fn settle(&mut self, now: Time, tell: &mut dyn FnMut(usize, Notice)) {
         for (flow, lane) in std::iter::once(&mut self.first).chain(&mut self.others).enumerate() {
             match lane.log.as_deref_mut() {

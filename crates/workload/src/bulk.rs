@@ -1,9 +1,9 @@
 //! Bulk: a connection whose sending application always has data, until the flow stops.
 //!
 //! A blocking writer sleeps while the socket's buffer is full, and is woken only when a third of it is free (Linux
-//! `sk_stream_write_space`): where the buffer bounds the window, it writes in bursts, and the window saws between two thirds of the
-//! buffer and all of it. A greedy one keeps the buffer full, as the generator of that name in "Destruction Testing: Ultra-Low
-//! Delay using Dual Queue Coupled AQM" (University of Oslo, 2017), section 7.1.
+//! `sk_stream_write_space`). If the buffer limits the window, it writes in bursts, and the window oscillates between two thirds of
+//! the buffer and all of it. A greedy writer keeps the buffer full, as the generator of that name in "Destruction Testing:
+//! Ultra-Low Delay using Dual Queue Coupled AQM" (University of Oslo, 2017), section 7.1.
 
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Time, Workload};
 use schemars::JsonSchema;
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How the application writes: `blocking` sleeps until a third of the socket's buffer is free, `greedy` tops it up all the
-    /// time, so that nothing is sent in bursts.
+    /// How the application writes. `blocking` sleeps until a third of the socket's buffer is free; `greedy` always keeps it full, so
+    /// that there are no bursts.
     pub writes: Writes,
 }
 
@@ -23,10 +23,10 @@ pub struct Config {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum Writes {
-    /// As soon as the kernel says that there is room.
+    /// When the kernel wakes the writer, once a third of the buffer is free.
     #[default]
     Blocking,
-    /// Whenever any of the buffer is free.
+    /// Whenever any part of the buffer is free.
     Greedy,
 }
 

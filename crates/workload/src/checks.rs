@@ -1,24 +1,24 @@
-//! What the parameters of several workloads have in common: bounds, and how a value beyond them is told.
+//! Checks of parameters that several workloads share: bounds, and the errors for values beyond them.
 
 use weir_base::{Bytes, Rate, Span};
 
-/// IPv4 and UDP headers (RFC 791, RFC 768).
+/// Length of the IPv4 and UDP headers (RFC 791, RFC 768).
 pub(crate) const UDP_HEADERS: Bytes = Bytes::new(28);
-/// The fastest that anything here sends.
+/// The largest rate of a workload.
 const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);
-/// The most bytes that one flow sends or asks for.
+/// The largest number of bytes that one flow sends or requests.
 const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
-/// The longest that an application waits.
+/// The longest time that an application waits.
 const LONGEST: Span = Span::from_secs(3600);
 
-/// Something wrong with a parameter beyond its type.
+/// An error in a parameter whose type is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The parameter.
     pub key: &'static str,
     /// What is wrong with it.
     pub message: String,
-    /// What would be right.
+    /// What to write instead.
     pub help: String,
 }
 
@@ -28,7 +28,7 @@ impl Fault {
     }
 }
 
-/// A rate above nothing and within what any link has.
+/// Checks a rate: above zero, and at most `FASTEST`.
 pub(crate) fn rate(key: &'static str, rate: Rate) -> Option<Fault> {
     if rate.bits_per_sec() == 0 {
         Some(Fault::new(key, "a rate of nothing sends nothing", "write a rate above 0 bit/s"))
@@ -39,7 +39,7 @@ pub(crate) fn rate(key: &'static str, rate: Rate) -> Option<Fault> {
     }
 }
 
-/// The length of an IP packet with UDP and `more` bytes of payload at least.
+/// Checks the length of an IP packet: room for UDP and `more` bytes of payload, and at most `mtu`.
 pub(crate) fn packet(key: &'static str, packet: Bytes, more: Bytes, mtu: Bytes) -> Option<Fault> {
     let least = UDP_HEADERS + more;
     (packet < least || packet > mtu).then(|| {
@@ -48,21 +48,21 @@ pub(crate) fn packet(key: &'static str, packet: Bytes, more: Bytes, mtu: Bytes) 
     })
 }
 
-/// A size above nothing and below all measure.
+/// Checks a size: above zero, and at most `LARGEST`.
 pub(crate) fn size(key: &'static str, what: &str, size: Bytes) -> Option<Fault> {
     (size == Bytes::ZERO || size > LARGEST).then(|| {
         Fault::new(key, format!("{what} cannot be {size} long"), format!("write from 1 B to {LARGEST}"))
     })
 }
 
-/// A time of so much at least.
+/// Checks a time: at least `least`, and at most `LONGEST`.
 pub(crate) fn span(key: &'static str, what: &str, span: Span, least: Span) -> Option<Fault> {
     (span < least || span > LONGEST).then(|| {
         Fault::new(key, format!("{what} cannot last {span}"), format!("write from {least} to {LONGEST}"))
     })
 }
 
-/// A number of things a second.
+/// Checks a number per second: above 0, and at most `most`.
 pub(crate) fn per_second(key: &'static str, what: &str, number: f64, most: f64) -> Option<Fault> {
     (!(number > 0.0 && number <= most)).then(|| {
         let message = format!("{number} {what} a second are not possible");

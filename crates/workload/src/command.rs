@@ -1,6 +1,6 @@
-//! Any command, run by a shell inside a host: real programs as traffic. Only the live engine can; the simulator refuses it.
-//! The command runs as the user who runs weir, in the host's network namespace and in a PID namespace of its own, so that
-//! nothing of it survives the run.
+//! Any command, run by a shell inside a host: real programs as traffic. Only the live engine can run it; the simulator refuses it.
+//! The command runs as the user who runs weir, in the host's network namespace and in a PID namespace of its own, so that none of
+//! its processes survives the run.
 
 use crate::checks::Fault;
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Time, Workload};
@@ -8,25 +8,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What stands for something else in a command, in braces.
+/// The names of the placeholders in a command, which stand in braces.
 pub const PLACEHOLDERS: [&str; 6] = ["sender", "receiver", "port", "flow", "seed", "duration"];
 
 /// Parameters of a command.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The command, as one types it into a shell. `{sender}` and `{receiver}` stand for the hosts' addresses, `{port}` for a
-    /// port that no other flow uses, `{flow}` for the flow's name, `{seed}` for the run's seed and `{duration}` for the
-    /// seconds that are left of the run at its start.
+    /// The command, as typed into a shell. Placeholders: `{sender}` and `{receiver}` are the hosts' addresses, `{port}` a port that no
+    /// other flow uses, `{flow}` the flow's name, `{seed}` the run's seed, and `{duration}` the seconds from the command's start to
+    /// the end of the run.
     pub run: String,
-    /// The host that it runs in.
+    /// The host in which the command runs.
     pub host: Host,
-    /// A command for the other host, started just before and ended with the run: a server, say. How it ends is not judged.
+    /// A command for the other host, for example a server. It starts just before and is ended with the run; its exit status is
+    /// ignored.
     pub peer: Option<String>,
-    /// Environment variables for both, beside those that weir itself has.
+    /// Environment variables for both commands, in addition to those of weir.
     pub environment: BTreeMap<String, String>,
-    /// Whether the command may end with a status other than 0 without failing the run. A run that a command fails is not
-    /// tried again by itself, whatever `--retries` says: what the command did outside the lab would be done twice.
+    /// Whether the run is valid if the command ends with a status other than 0. A run that fails because of a command is not retried,
+    /// whatever `--retries` says, since the command's effects outside the lab would occur twice.
     pub may_fail: bool,
 }
 
@@ -35,10 +36,10 @@ pub struct Config {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum Host {
-    /// The one that the group's data leaves.
+    /// The host that sends the group's data.
     #[default]
     Sender,
-    /// The one that it goes to.
+    /// The host that receives it.
     Receiver,
 }
 
@@ -61,7 +62,7 @@ impl Parameters for Config {
                 faults.push(Fault::new(key, "a command cannot hold a NUL character", "take it out"));
             }
             for word in braced(text).filter(|word| !PLACEHOLDERS.contains(word)) {
-                // A shell has braces of its own; only what looks like a slip of the pen is refused.
+                // A shell has braces of its own; only a probable misspelling of a placeholder is refused.
                 if let Some(meant) = PLACEHOLDERS.into_iter().find(|known| one_slip_apart(word, known)) {
                     let message = format!("nothing is called {{{word}}}");
                     faults.push(Fault::new(key, message, format!("did you mean {{{meant}}}?")));
@@ -83,7 +84,7 @@ impl Parameters for Config {
     }
 }
 
-/// What stands in braces, where it is one word of small letters.
+/// The texts in braces that are one word of lower-case letters.
 fn braced(text: &str) -> impl Iterator<Item = &str> {
     let inside = |part: &'_ str| -> Option<usize> { part.find('}') };
     text.split('{').skip(1).filter_map(move |part| {
@@ -92,7 +93,7 @@ fn braced(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether one letter more, less or other, or two in the other order, makes one word of the other.
+/// Whether two words differ by one added, missing or changed letter, or by two adjacent letters in the other order.
 fn one_slip_apart(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let same = short.bytes().zip(long.bytes()).take_while(|(a, b)| a == b).count();
@@ -107,7 +108,7 @@ fn one_slip_apart(a: &str, b: &str) -> bool {
     }
 }
 
-/// The command with each placeholder replaced; other braces stay as they are.
+/// The command with each placeholder replaced by its value; other braces are unchanged.
 pub fn fill_in(command: &str, values: &[(&str, String)]) -> String {
     let mut text = command.to_string();
     for (name, value) in values {
@@ -116,7 +117,7 @@ pub fn fill_in(command: &str, values: &[(&str, String)]) -> String {
     text
 }
 
-/// A command drives itself: no engine asks this for anything.
+/// The workload of a command, which no engine drives.
 #[derive(Debug)]
 struct Command;
 

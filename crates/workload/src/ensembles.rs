@@ -1,9 +1,9 @@
-//! Ensembles: frames of several flows that were captured at one instant and belong together, as of cameras around a scene (the
-//! coordination dissertation, sections 6.1 and 6.8). A trigger has every flow write its frame; a flow is ready when its write
-//! returns, that is when the frame is in its send buffer; when all are ready, the next ensemble is captured. Nothing is
-//! dropped, so the network's rate is what decides how many ensembles there are in a second.
+//! Ensembles: frames of several flows that were captured at one instant and belong together, for example from cameras around a scene
+//! (the coordination dissertation, sections 6.1 and 6.8). At a trigger every flow writes its frame. A flow is ready when its write
+//! returns, that is when the frame is in its send buffer. When all flows are ready, the next ensemble is captured. No frame is
+//! dropped, so the network's rate determines the number of ensembles per second.
 //!
-//! The source's trigger host is a host of its own, a fraction of a millisecond away; here triggers take no time.
+//! In the dissertation the trigger comes from a host of its own, a fraction of a millisecond away; here triggers take no time.
 
 mod log;
 
@@ -20,13 +20,14 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Mean size of a frame.
     pub size: Bytes,
-    /// Which flows have large frames and which small ones, `M` and `m`, over and over: "MMmmmm". By default all are alike.
+    /// The size of each flow's frames, `M` for large and `m` for small, repeated over the flows: "MMmmmm". By default all frames have
+    /// the same size.
     pub pattern: String,
-    /// How much smaller than the mean small frames are, as a part of it, 0 up to but not including 1. Large ones are larger by as
-    /// much as keeps the mean.
+    /// How much smaller small frames are, as a share of the mean; 0 up to but not including 1. Large frames are larger so that the
+    /// mean is kept.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub dispersion: f64,
-    /// After so many ensembles the pattern moves on by as many flows as have large frames in it; 0 is never.
+    /// Number of ensembles after which the pattern is shifted by as many flows as it has large frames; 0 means never.
     pub swap: u32,
 }
 
@@ -39,7 +40,7 @@ impl Default for Config {
 /// The sizes of frames in bytes.
 #[derive(Debug, Clone, PartialEq)]
 struct FrameSizes {
-    /// For each place of the pattern, whether its frame is large.
+    /// Whether the frame is large, for each place of the pattern.
     pattern: Vec<bool>,
     small: u64,
     large: u64,
@@ -117,11 +118,11 @@ impl Parameters for Config {
 struct Ensembles {
     sizes: FrameSizes,
     flows: usize,
-    /// Flows that have opened or written their frame, and wait for the others.
+    /// Number of flows that have opened or written their frame, and wait for the others.
     ready: usize,
-    /// The ensemble that is written next.
+    /// Number of the ensemble that is written next.
     ensemble: u64,
-    /// Flows that are yet to be told that it goes on.
+    /// Flows that have not been released yet.
     released: Vec<usize>,
 }
 
@@ -137,7 +138,7 @@ impl Workload for Ensembles {
     fn next_for(&mut self, flow: usize, event: Event, _: Time) -> Action {
         match event {
             Event::Start => Action::Open,
-            // All flows were ready, and the ensemble's number has moved on.
+            // All flows were ready, and `ensemble` has already been increased.
             Event::Released => Action::Write(Bytes::new(self.sizes.of(flow, self.ensemble - 1))),
             _ => {
                 self.ready += 1;
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_pattern_keeps_the_ensembles_size() {
-        // Section 6.8: at a mean of 25 KiB and f = 0.3 small frames have 17,920 bytes and large ones as the table says.
+        // Section 6.8: with a mean of 25 KiB and f = 0.3 small frames have 17,920 bytes, and large ones those of its table.
         for (pattern, large) in [
             ("Mmmmmm", 64_000),
             ("MMmmmm", 40_960),

@@ -1,4 +1,4 @@
-//! A request and its answer: what of both has not got on yet, and moving it on as far as both sockets allow.
+//! A request and its answer: the bytes of both that are not written or read yet, and how they proceed as far as the sockets allow.
 
 use crate::socket::{Socket, Trouble};
 use weir_base::{Span, Time};
@@ -8,25 +8,25 @@ use weir_base::{Span, Time};
 pub(crate) struct Exchange {
     since: Time,
     number: u64,
-    /// The number of the request that was answered last, and how long that took.
+    /// The number of the last answered request, and the time that the answer took; `None` before the first.
     pub(crate) last: Option<(u64, Span)>,
-    /// Of the request: not yet taken by the client's socket, and not yet read by the server.
+    /// Bytes of the request that the client's socket has not taken yet, and that the server has not read yet.
     unasked: u64,
     unheard: u64,
-    /// Of the answer: not yet taken by the server's socket, and not yet read by the client.
+    /// Bytes of the answer that the server's socket has not taken yet, and that the client has not read yet.
     unanswered: u64,
     unread: u64,
-    /// What request and answer begin with, and how much of each was written.
+    /// The first bytes of request and answer, and the number of bytes written of each.
     heads: [String; 2],
     written: [u64; 2],
-    /// Whether the client has all that it wanted, and has closed.
+    /// Whether the client is finished and has closed.
     pub(crate) over: bool,
-    /// Whether the server has.
+    /// Whether the server has closed.
     server_closed: bool,
 }
 
 impl Exchange {
-    /// A request begins.
+    /// Begins a request.
     pub(crate) fn begin(&mut self, request: u64, response: u64, heads: [String; 2], now: Time) {
         *self = Exchange {
             since: now,
@@ -40,22 +40,22 @@ impl Exchange {
         };
     }
 
-    /// The client writes no more: the rest of its request is never written.
+    /// Stops the client: the rest of its request is never written.
     pub(crate) fn stop(&mut self) {
         self.unasked = 0;
     }
 
-    /// Whether more is to be written at the client's end, or else at the server's.
+    /// Whether there is more to write at the client's end if `client`, or else at the server's.
     pub(crate) fn wants_room(&self, client: bool) -> bool {
         if client { self.unasked > 0 } else { self.unheard == 0 && self.unanswered > 0 }
     }
 
-    /// The client writes what is left of its request.
+    /// Writes the rest of the client's request, as far as there is room.
     pub(crate) fn ask(&mut self, socket: &mut impl Socket, now: Time) -> Result<(), Trouble> {
         write(&mut self.unasked, &mut self.written[0], &self.heads[0], socket, now)
     }
 
-    /// The client has read so many bytes of the answer. Answers whether it is whole.
+    /// The client has read `read` more bytes of the answer. Returns whether the answer is complete.
     pub(crate) fn is_answered(&mut self, read: u64, now: Time) -> bool {
         self.unread -= read.min(self.unread);
         if self.unread > 0 {
@@ -66,7 +66,7 @@ impl Exchange {
         true
     }
 
-    /// The server reads what is there, answers when it has read the whole request, and closes when the client has.
+    /// Reads at the server, answers once the whole request has been read, and closes after the client has closed.
     pub(crate) fn serve(&mut self, socket: &mut impl Socket, now: Time) -> Result<(), Trouble> {
         let received = socket.read(&mut |_, _| {})?;
         self.unheard -= received.bytes.min(self.unheard);
@@ -81,7 +81,7 @@ impl Exchange {
     }
 }
 
-/// Writes what is left, as far as there is room: first what is not yet written of the head.
+/// Writes up to `left` bytes, as far as there is room, beginning with the unwritten part of the head.
 fn write(
     left: &mut u64,
     written: &mut u64,

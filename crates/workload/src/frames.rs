@@ -1,10 +1,9 @@
-//! Media frames over UDP: at a steady frame rate, each frame as several packets, sent at once or spread over a while. The
-//! frames' sizes are all alike, follow a pattern (as a group of pictures does), vary at random, or both. A frame is on time
-//! when all its packets have reached the receiving application within the deadline after the time it was due to leave; one
-//! that never gets there is lost.
+//! Media frames over UDP at a constant frame rate. Each frame consists of several packets, sent at once or spread over a time. The
+//! sizes of frames are equal, follow a pattern (as in a group of pictures), vary at random, or both. A frame is on time if the
+//! receiving application has all its packets within the deadline after its due time; a frame that never completes is lost.
 //!
-//! Every packet begins with a header of twelve bytes, as long as RTP's (RFC 3550, section 5.1): the frame's number, the
-//! packet's place in the frame and the frame's packets. It is this program's own and no RTP.
+//! Every packet begins with a header of twelve bytes, as long as RTP's (RFC 3550, section 5.1): the frame's number, the packet's place
+//! in the frame and the frame's number of packets. The format is weir's own, not RTP.
 
 mod log;
 
@@ -18,35 +17,35 @@ use serde::{Deserialize, Serialize};
 
 /// Length of the header before a packet's part of the frame.
 pub const PART_HEADER: usize = 12;
-/// What stands before a packet's part of a frame over IPv4.
+/// Length of all headers before a packet's part of a frame over IPv4.
 const HEADERS: Bytes = Bytes::new(UDP_HEADERS.get() + PART_HEADER as u64);
-/// The most frames a second.
+/// Largest number of frames per second.
 const MOST: f64 = 10_000.0;
-/// The most packets of one frame.
+/// Largest number of packets in a frame.
 const MOST_PARTS: u64 = 10_000;
 
 /// Parameters of media frames.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Frames a second.
+    /// Frames per second.
     pub fps: f64,
     /// Mean size of a frame, without headers.
     pub size: Bytes,
-    /// Sizes of successive frames relative to each other, over and over: `[4, 1, 1, 1]` makes every fourth frame four times
-    /// as large as the others, with the mean as it is. By default all are alike.
+    /// Sizes of successive frames relative to each other, repeated: `[4, 1, 1, 1]` makes every fourth frame four times as large as
+    /// the others, with the same mean. By default all frames have the same size.
     pub pattern: Vec<f64>,
-    /// How far a frame's size may be from that, drawn evenly: 0.2 is up to a fifth more or less.
+    /// Largest relative deviation of a frame's size, drawn uniformly: 0.2 means up to a fifth more or less.
     pub spread: f64,
-    /// How long after its due time a frame's last packet may be read for the frame to be on time.
+    /// A frame is on time if its last packet is read within this time after the frame was due to leave.
     pub deadline: Span,
-    /// Over how long the packets of a frame are sent, evenly; 0 s sends them all at once.
+    /// Time over which the packets of a frame are spread evenly; 0 s sends them all at once.
     pub pace: Span,
     /// Length of a full IP packet, headers included.
     pub packet: Bytes,
-    /// The ECN codepoint that each packet carries.
+    /// ECN codepoint of each packet.
     pub ecn: Ecn,
-    /// Who sends: `fabric` injects at exact times, `socket` sends as an application would.
+    /// What sends the packets: `fabric` injects them at exact times, `socket` sends them as an application does.
     pub source: Source,
 }
 
@@ -73,12 +72,12 @@ pub struct Part {
     pub frame: u32,
     /// The packet's place in the frame, from 0.
     pub index: u16,
-    /// How many packets the frame has.
+    /// Number of packets of the frame.
     pub parts: u16,
 }
 
 impl Part {
-    /// The header that stands for it.
+    /// The part's header.
     pub fn header(&self) -> [u8; PART_HEADER] {
         let mut header = [0; PART_HEADER];
         header[..4].copy_from_slice(&self.frame.to_be_bytes());
@@ -87,7 +86,7 @@ impl Part {
         header
     }
 
-    /// Reads a datagram's payload; none when it is no part of a frame.
+    /// Reads a datagram's payload; `None` if it is no part of a frame.
     pub fn read(payload: &[u8]) -> Option<Part> {
         let header: &[u8; PART_HEADER] = payload.first_chunk()?;
         let [a, b, c, d, e, f, g, h, ..] = *header;
@@ -100,24 +99,24 @@ impl Part {
     }
 }
 
-/// When frame `number` is due to leave, from the first: computed from there, so that rounding does not add up.
+/// The time from the first frame's due time to that of frame `number`; computed from the first, so that rounding does not accumulate.
 fn due(fps: f64, number: u32) -> Span {
     Span::from_nanos((f64::from(number) * 1e9 / fps + 0.5) as u64)
 }
 
 impl Config {
-    /// What a full packet carries of a frame after so much of headers.
+    /// Bytes of a frame in a full packet with `headers` bytes of headers.
     fn room(&self, headers: Bytes) -> u64 {
         self.packet.saturating_sub(headers).get().max(1)
     }
 
-    /// The factor of each frame of the pattern, with a mean of 1.
+    /// The size of each frame of the pattern relative to the mean.
     fn factors(&self) -> Vec<f64> {
         let mean = self.pattern.iter().sum::<f64>() / self.pattern.len().max(1) as f64;
         self.pattern.iter().map(|part| part / mean).collect()
     }
 
-    /// The largest that a frame can be, in bytes.
+    /// The largest possible frame, in bytes.
     fn largest(&self) -> f64 {
         let peak = self.factors().into_iter().fold(0.0, f64::max);
         self.size.get() as f64 * if self.pattern.is_empty() { 1.0 } else { peak } * (1.0 + self.spread)
@@ -195,19 +194,19 @@ impl Parameters for Config {
 struct Frames {
     config: Config,
     factors: Vec<f64>,
-    /// All that stands before a packet's part of a frame, and how much of one a full packet holds.
+    /// Length of all headers before a packet's part of a frame, and bytes of a frame in a full packet.
     headers: Bytes,
     room: u64,
     random: Random,
     start: Time,
-    /// The packet that is to leave next.
+    /// The packet that is sent next.
     part: Part,
-    /// Bytes of the frame that have not left.
+    /// Bytes of the frame that have not been sent.
     left: u64,
 }
 
 impl Frames {
-    /// Draws the frame of this number.
+    /// Begins the frame with this number and draws its size.
     fn begin(&mut self, frame: u32) {
         let factor = match self.factors.len() {
             0 => 1.0,
@@ -220,12 +219,12 @@ impl Frames {
         self.part = Part { frame, index: 0, parts: parts as u16 };
     }
 
-    /// The packet that leaves now.
+    /// The action that sends the next packet.
     fn send(&self) -> Action {
         Action::Send(self.headers + Bytes::new(self.left.min(self.room)), Some(self.part))
     }
 
-    /// When the next packet is due: the next of this frame, or the first of the next one.
+    /// When the packet `part` is due.
     fn due(&self) -> Time {
         let Part { frame, index, parts } = self.part;
         let within = self.config.pace.as_nanos() * u64::from(index) / u64::from(parts.max(1));
@@ -259,12 +258,12 @@ impl Workload for Frames {
 mod tests {
     use super::*;
 
-    /// The first packets: when each leaves, its IP length and which part it is.
+    /// The first packets: when each leaves, its IP length and its part.
     fn packets(config: &Config, count: usize) -> Vec<(Span, u64, Part)> {
         packets_after(UDP_HEADERS, config, count)
     }
 
-    /// The same, with so much of IP and UDP headers.
+    /// The first packets with `headers` bytes of IP and UDP headers.
     fn packets_after(headers: Bytes, config: &Config, count: usize) -> Vec<(Span, u64, Part)> {
         let mut frames = config.build(None, headers, Random::stream(1, "test"));
         let (mut now, mut sent) = (Time::ZERO, vec![]);
@@ -287,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_cut_into_packets_that_leave_at_once() {
-        // 3000 bytes: 1460, 1460 and 80, each with 40 bytes before it; 50 frames a second.
+        // 3000 bytes are 1460, 1460 and 80, each with 40 bytes of headers; 50 frames per second.
         let config = Config { fps: 50.0, size: Bytes::new(3000), ..Config::default() };
         let sent = packets(&config, 4);
         let part = |frame, index| Part { frame, index, parts: 3 };
@@ -314,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_pattern_keeps_the_mean() {
-        // Mean 1000 with 3:1: 1500 and 500 bytes.
+        // A mean of 1000 with a ratio of 3:1: 1500 and 500 bytes.
         let config = Config { size: Bytes::new(1000), pattern: vec![3.0, 1.0], ..Config::default() };
         let lengths: Vec<u64> = packets(&config, 6).iter().map(|(_, length, _)| *length).collect();
         assert_eq!(lengths, [1500, 80, 540, 1500, 80, 540]);

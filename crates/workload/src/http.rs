@@ -1,17 +1,17 @@
-//! HTTP: a client at the receiving host opens a connection and asks for one resource, the server at the sending host answers,
-//! and the client closes when it has read it whole (HTTP/1.1, RFC 9112). On real sockets request and answer are what a browser and
-//! a web server would say; what they carry is zeros. Its completion time runs from opening to the end of the stream.
+//! HTTP: a client at the receiving host opens a connection and requests one resource, the server at the sending host answers, and
+//! the client closes when it has read the whole answer (HTTP/1.1, RFC 9112). On real sockets request and answer have real HTTP
+//! headers; the content is zeros. The completion time is from opening to the end of the stream.
 
 use crate::checks::{self, Fault};
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of a resource that is fetched.
+/// Parameters of the fetch of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How long the content of the answer is; its header comes on top.
+    /// Length of the answer's content, without its header.
     pub size: Bytes,
 }
 

@@ -1,28 +1,28 @@
-//! One flow of an application: what it waits for, and what it does at the socket that its workload drives.
+//! One flow of an application: what it waits for, and its actions at the socket that the workload drives.
 
 use crate::exchange::Exchange;
 use crate::socket::{End, Socket, Trouble};
 use crate::{Action, EchoLog, Event, Log, Part, Role, Workload, Writes};
 use weir_base::{Bytes, Span, Time};
 
-/// How long an application that keeps its socket full by hand waits before it tops it up again: at 100 Mbit/s eight packets leave in
-/// that time, where Linux wakes a writer when a third of the buffer is free.
+/// How often a greedy application refills its socket's buffer, if the socket does not keep itself full. At 100 Mbit/s eight packets
+/// leave in this time; Linux wakes a blocking writer when a third of the buffer is free.
 const TOP_UP: Span = Span::from_millis(1);
 
 /// What an application waits for at a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// Its start.
+    /// The flow's start.
     Start,
-    /// The connection.
+    /// The opening of the connection.
     Open,
-    /// Room for this many more bytes; `u64::MAX` is without end.
+    /// Room for this many more bytes; `u64::MAX` means without end.
     Room(u64),
     /// The answer to a request.
     Answer,
     /// A time.
     Time,
-    /// Another of the application's flows.
+    /// Its release by another of the application's flows.
     Release,
     /// Nothing: the application has ended, or the socket keeps itself full.
     Nothing,
@@ -31,13 +31,13 @@ pub(crate) enum Waiting {
 /// When a flow's application works, and in which role.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// What its ends do.
+    /// The role of the flow's ends.
     pub role: Role,
     /// Length of the IP and UDP headers before a datagram's payload.
     pub headers: Bytes,
-    /// When it starts.
+    /// When the application starts.
     pub start: Time,
-    /// When it stops sending.
+    /// When the application stops sending.
     pub stop: Time,
 }
 
@@ -46,16 +46,17 @@ pub struct Plan {
 pub(crate) struct Lane {
     pub(crate) plan: Plan,
     pub(crate) waiting: Waiting,
-    /// When the application is to be called next.
+    /// When the application is called next.
     pub(crate) wake: Time,
-    /// The time that the workload asked for last; it is told that one and not the driver's, so that delays do not add up.
+    /// The last time that the workload has asked for. Its next event has this time, not the driver's, so that delays do not
+    /// accumulate.
     pub(crate) due: Time,
-    /// Whether a full socket is topped up all the time.
+    /// Whether the application keeps refilling the socket's buffer.
     pub(crate) greedy: bool,
     pub(crate) stopped: bool,
     pub(crate) completed: bool,
     pub(crate) failed: bool,
-    /// The request under way; boxed, since few flows have one.
+    /// The current request and its answer; boxed, since few flows have them.
     pub(crate) exchange: Option<Box<Exchange>>,
     pub(crate) log: Option<Box<Log>>,
     /// Bytes that the receiving application has read.
@@ -84,7 +85,7 @@ impl Lane {
         if self.plan.role == Role::RequestResponse { End::Receiver } else { End::Sender }
     }
 
-    /// Does what a workload says at a socket. Answers what has happened if it is done at once.
+    /// Does a workload's action at a socket. Returns the event if the action is done at once, or else `None`.
     pub(crate) fn do_now(
         &mut self,
         action: Action,
@@ -129,13 +130,13 @@ impl Lane {
                 (self.stopped, self.wake) = (true, Time::NEVER);
                 socket.close(now);
             }
-            // The caller does these: they concern no socket.
+            // The caller does these, which concern no socket.
             Action::WaitUntil(_) | Action::Await => {}
         }
         Ok(None)
     }
 
-    /// Writes what is left, as far as there is room.
+    /// Writes up to `left` bytes, as far as there is room. Returns [`Event::Written`] if all are written.
     pub(crate) fn write(
         &mut self,
         left: u64,
@@ -154,20 +155,20 @@ impl Lane {
         Ok(None)
     }
 
-    /// Looks whether the connection is there.
+    /// Returns [`Event::Opened`] if the connection is established.
     pub(crate) fn opened(&mut self, socket: &mut impl Socket, now: Time) -> Result<Option<Event>, Trouble> {
         if !socket.is_open()? {
             return Ok(None);
         }
         self.waiting = Waiting::Nothing;
         if self.stopped {
-            // The flow's time was over before its connection opened.
+            // The flow's stop time was before its connection opened.
             socket.close(now);
         }
         Ok(Some(Event::Opened))
     }
 
-    /// Moves the client's request on, of whose answer it has read so many bytes more.
+    /// Continues the client's request; `read` more bytes of its answer were read. Returns [`Event::Answered`] if the answer is complete.
     pub(crate) fn exchange_on(
         &mut self,
         read: u64,
@@ -183,11 +184,11 @@ impl Lane {
         Ok(Some(Event::Answered))
     }
 
-    /// Sends each datagram back that has arrived. Answers how many bytes that were.
+    /// Sends each arrived datagram back. Returns the number of bytes that have arrived.
     pub(crate) fn echo(&mut self, socket: &mut impl Socket, now: Time) -> Result<u64, Trouble> {
         let Some(Log::Echoes(EchoLog { back, .. })) = self.log.as_deref_mut() else { return Ok(0) };
         let received = socket.read(&mut |head, length| {
-            // Beyond what a request begins with there are zeros.
+            // After its first bytes a request contains zeros.
             back.push((head.first_chunk().copied().unwrap_or_default(), length));
         })?;
         for (head, length) in back.drain(..) {

@@ -1,8 +1,8 @@
-//! What applications do. Each workload is one file and one line in the registry below; both engines drive them.
+//! The workloads of applications. Each is one file and one line in the registry below; both engines drive them.
 //!
-//! A workload is a pure state machine: it is told what has happened and asked for the next action, and never touches a socket or a
-//! clock. [`Application`] drives it over the [`Socket`]s of either engine. Workloads that write streams open, write and close;
-//! those of datagrams send.
+//! A workload is a pure state machine: events go in, the next action comes out, and it never uses a socket or a clock.
+//! [`Application`] drives it over the [`Socket`]s of either engine. Workloads of streams open, write and close; workloads of
+//! datagrams send.
 #![forbid(unsafe_code)]
 
 mod application;
@@ -37,115 +37,113 @@ pub use times::Times;
 
 use weir_base::{Bytes, Ecn, Random, Span, Time};
 
-/// A workload at work for one flow.
+/// The state of a workload for one flow, or for several.
 pub trait Workload: Send {
-    /// What to do next. Called once at the flow's start with [`Event::Start`], then with each event that the last action
-    /// waited for, at the time it happened.
+    /// The next action. Called once at the flow's start with [`Event::Start`], then with each event for which the last action
+    /// waited, at the event's time.
     fn next(&mut self, event: Event, now: Time) -> Action;
 
-    /// The same, for a workload that drives several flows: which of them the event is about, and the action for it, by number
-    /// from 0.
+    /// The next action of a flow, numbered from 0, for a workload that drives several flows.
     fn next_for(&mut self, flow: usize, event: Event, now: Time) -> Action {
         let _ = flow;
         self.next(event, now)
     }
 
-    /// The workload drives another flow; its number follows that of the last one. Called before the first event.
+    /// Adds a flow, whose number follows that of the last one. Called before the first event.
     fn add_flow(&mut self) {}
 
-    /// A flow that waits since [`Action::Await`] and may go on now: it gets [`Event::Released`]. Asked after each event, again and
-    /// again until it answers `None`.
+    /// A flow that waits after [`Action::Await`] and may now continue: it gets [`Event::Released`]. Called after each event, repeatedly
+    /// until it returns `None`.
     fn released(&mut self) -> Option<usize> {
         None
     }
 
-    /// What the request and the answer of an [`Action::Exchange`] begin with on real sockets; the rest is zeros.
+    /// The first bytes of request and answer of an [`Action::Exchange`] on real sockets; the rest is zeros.
     fn heads(&self) -> [String; 2] {
         Default::default()
     }
 }
 
-/// What has happened since the last action.
+/// An event that ends a wait of the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The flow's start time has come.
     Start,
     /// The connection is established.
     Opened,
-    /// All that the last [`Action::Write`] asked for has been accepted by the socket.
+    /// The socket has accepted all bytes of the last [`Action::Write`].
     Written,
-    /// The time asked for with [`Action::WaitUntil`] has come.
+    /// The time of the last [`Action::WaitUntil`] has come.
     Woken,
     /// The datagram of the last [`Action::Send`] has left.
     Sent,
-    /// The answer to the last [`Action::Exchange`] has been read whole.
+    /// The whole answer of the last [`Action::Exchange`] has been read.
     Answered,
-    /// What happened at another flow of the application has ended an [`Action::Await`].
+    /// An event of another flow of the application has ended an [`Action::Await`].
     Released,
 }
 
-/// What the application does.
+/// An action of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Opens the connection; answered by [`Event::Opened`].
+    /// Opens the connection; [`Event::Opened`] follows.
     Open,
-    /// Writes so many bytes as room allows; answered by [`Event::Written`] when the last is in the socket.
+    /// Writes this many bytes as room allows; [`Event::Written`] follows when the last byte is in the socket.
     Write(Bytes),
-    /// Keeps the socket's buffer full until the flow's stop time; never answered.
+    /// Keeps the socket's buffer full until the flow's stop time; no event follows.
     WriteForever(Writes),
-    /// Does nothing until then; answered by [`Event::Woken`].
+    /// Waits until this time; [`Event::Woken`] follows.
     WaitUntil(Time),
-    /// Sends a request of so many bytes, which the other end answers with so many when it has read all of it; answered by
-    /// [`Event::Answered`].
+    /// Sends a request, which the other end answers when it has read all of it; [`Event::Answered`] follows.
     Exchange {
         /// Length of the request.
         request: Bytes,
         /// Length of the answer.
         response: Bytes,
     },
-    /// Sends one datagram whose IP packet has this many bytes, with a part of a frame, whose header begins its payload, or
-    /// without; answered by [`Event::Sent`].
+    /// Sends one datagram whose IP packet has this many bytes; [`Event::Sent`] follows. With a part of a frame, the payload begins with
+    /// that part's header.
     Send(Bytes, Option<Part>),
-    /// Does nothing until the workload names this flow in [`Workload::released`].
+    /// Waits until [`Workload::released`] returns this flow.
     Await,
-    /// Closes the sending side, of requests and answers the client's; the flow is complete when the receiver has read everything.
-    /// Last action.
+    /// Closes the sending side, or the client's side of requests and answers; the last action. The flow is complete when the receiver
+    /// has read everything.
     Close,
 }
 
-/// What the two ends of a workload's flows do. A transport carries one or the other kind of data.
+/// The role of the two ends of a workload's flows. A transport carries either streams or datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The sending host opens a stream and writes; the receiving host reads.
     OneWay,
-    /// The receiving host opens a stream and asks; the sending host answers.
+    /// The receiving host opens a stream and sends requests; the sending host answers.
     RequestResponse,
     /// The sending host sends datagrams; the receiving host reads them.
     Datagrams(Datagrams),
     /// The sending host sends datagrams; the receiving host, or a station, sends each back.
     Echo(Datagrams),
-    /// Whatever the command does that runs inside a host.
+    /// A command runs inside a host and creates its own traffic.
     Command,
 }
 
 /// How a workload's datagrams are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagrams {
-    /// The codepoint that each carries.
+    /// Codepoint of each datagram.
     pub ecn: Ecn,
-    /// Whether the network itself sends them at the very times asked for, instead of a socket of the host.
+    /// Whether the network itself sends them at the exact times, instead of a socket of the host.
     pub exact: bool,
 }
 
 impl Role {
-    /// Whether it is a stream of weir's own.
+    /// Whether the workload's flows are streams of weir's own.
     pub fn is_stream(self) -> bool {
         matches!(self, Role::OneWay | Role::RequestResponse)
     }
 }
 
 impl Role {
-    /// How its datagrams are sent; `None` for streams and commands.
+    /// How the datagrams are sent; `None` for streams and commands.
     pub fn datagrams(self) -> Option<Datagrams> {
         match self {
             Role::Datagrams(datagrams) | Role::Echo(datagrams) => Some(datagrams),
@@ -154,7 +152,7 @@ impl Role {
     }
 }
 
-/// What keeps account of the messages of a flow whose fate is not known yet.
+/// The log of a flow's messages, which determines the fate of each.
 #[derive(Debug, Clone)]
 pub enum Log {
     /// Media frames, at the receiver.
@@ -163,56 +161,56 @@ pub enum Log {
     Echoes(EchoLog),
 }
 
-/// A flow that was drawn.
+/// A flow whose beginning and size were drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it begins, from the start of the run.
+    /// When the flow begins, from the start of the run.
     pub at: Span,
-    /// How much it sends.
+    /// The bytes that the flow sends.
     pub size: Bytes,
 }
 
-/// What a workload's parameters tell of it. All need the first two.
+/// Properties of a workload that follow from its parameters. Every workload implements the first two methods.
 trait Parameters {
-    /// What the two ends of its flows do.
+    /// The role of the two ends of its flows.
     fn role(&self) -> Role;
-    /// The workload of one flow: of this size, where flows are drawn with one, with so many bytes of IP and UDP headers
-    /// before a datagram's payload, and with a random stream of its own.
+    /// The workload of one flow: with this size if the flow was drawn with one, with `headers` bytes of IP and UDP headers before a
+    /// datagram's payload, and with a random stream of its own.
     fn build(&self, size: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload>;
-    /// What is wrong with the parameters beyond their types, where packets are `mtu` long at most.
+    /// What is wrong with the parameters beyond their types, for packets of at most `mtu` bytes.
     fn faults(&self, mtu: Bytes) -> Vec<Fault> {
         let _ = mtu;
         Vec::new()
     }
-    /// About how much a flow (or all that are drawn) sends in a time; none is as much as the network carries.
+    /// About how much a flow (or all drawn flows) sends in a time; `None` for as much as the network carries.
     fn wanted(&self, time: Span) -> Option<Bytes> {
         let _ = time;
         None
     }
-    /// How many flows are to be expected of all sources in a time, where they are drawn.
+    /// The expected number of flows of all sources in a time; `None` if flows are not drawn.
     fn expected_arrivals(&self, time: Span) -> Option<u64> {
         let _ = time;
         None
     }
-    /// Draws the flows of one of so many sources that begin in a time, by their beginnings.
+    /// Draws the flows of one of `sources` sources that begin between `from` and `to`, in the order of their beginnings.
     fn arrivals(&self, from: Span, to: Span, sources: u64, random: &mut Random) -> Vec<Arrival> {
         let _ = (from, to, sources, random);
         Vec::new()
     }
-    /// What keeps account of its messages, for a flow of these times in a run that ends then.
+    /// The log of a flow's messages, for a flow from `start` to `stop` in a run that ends at `end`; `None` without messages.
     fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {
         let _ = (start, stop, end);
         None
     }
-    /// By when its messages are to be there, where it says.
+    /// The deadline of the messages; `None` without one.
     fn deadline(&self) -> Option<Span> {
         None
     }
-    /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
+    /// The length of the datagrams' IP packets, and the smallest payload that each needs; `None` for streams.
     fn datagram(&self) -> Option<(Bytes, Bytes)> {
         None
     }
-    /// What keeps account of the ensembles of all flows of an application.
+    /// The log of the ensembles of all flows of an application; `None` without ensembles.
     fn ensemble_log(&self) -> Option<EnsembleLog> {
         None
     }
@@ -220,13 +218,13 @@ trait Parameters {
     fn is_shared(&self) -> bool {
         false
     }
-    /// The command that it is.
+    /// The parameters of the command; `None` for other workloads.
     fn command(&self) -> Option<&command::Config> {
         None
     }
 }
 
-/// Declares the registry: the configuration enum, and what every workload's parameters tell.
+/// Declares the registry: the configuration enum, and the access to every workload's parameters.
 macro_rules! workloads {
     ($($Variant:ident($module:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
@@ -261,48 +259,48 @@ workloads! {
 }
 
 impl Config {
-    /// Builds the workload of one flow: of this size, where flows are drawn with one, with so many bytes of IP and UDP
-    /// headers before a datagram's payload, and with a random stream of its own.
+    /// Builds the workload of one flow: with this size if the flow was drawn with one, with `headers` bytes of IP and UDP headers
+    /// before a datagram's payload, and with a random stream of its own.
     pub fn build(&self, size: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload> {
         self.parameters().build(size, headers, random)
     }
-    /// What the two ends of its flows do.
+    /// The role of the two ends of its flows.
     pub fn role(&self) -> Role {
         self.parameters().role()
     }
-    /// What is wrong with the parameters beyond their types, where packets are `mtu` long at most.
+    /// What is wrong with the parameters beyond their types, for packets of at most `mtu` bytes.
     pub fn faults(&self, mtu: Bytes) -> Vec<Fault> {
         self.parameters().faults(mtu)
     }
-    /// About how much a flow (or all that are drawn) sends in a time; none is as much as the network carries.
+    /// About how much a flow (or all drawn flows) sends in a time; `None` for as much as the network carries.
     pub fn wanted(&self, time: Span) -> Option<Bytes> {
         self.parameters().wanted(time)
     }
-    /// How many flows are to be expected in a time; none when flows are not drawn but counted in the lab.
+    /// The expected number of flows of all sources in a time; `None` if flows are not drawn but listed in the lab.
     pub fn expected_arrivals(&self, time: Span) -> Option<u64> {
         self.parameters().expected_arrivals(time)
     }
-    /// Whether its flows are drawn: many short ones, of which nobody looks at single ones.
+    /// Whether the flows are drawn: many short ones, which are reported only together.
     pub fn has_random_arrivals(&self) -> bool {
         self.expected_arrivals(Span::ZERO).is_some()
     }
-    /// Draws the flows of one of so many sources that begin in a time, by their beginnings.
+    /// Draws the flows of one of `sources` sources that begin between `from` and `to`, in the order of their beginnings.
     pub fn arrivals(&self, from: Span, to: Span, sources: u64, random: &mut Random) -> Vec<Arrival> {
         self.parameters().arrivals(from, to, sources, random)
     }
-    /// What keeps account of its messages, for a flow of these times in a run that ends then.
+    /// The log of a flow's messages, for a flow from `start` to `stop` in a run that ends at `end`; `None` without messages.
     pub fn log(&self, start: Time, stop: Time, end: Time) -> Option<Log> {
         self.parameters().log(start, stop, end)
     }
-    /// By when its messages are to be there, where it says.
+    /// The deadline of the messages; `None` without one.
     pub fn deadline(&self) -> Option<Span> {
         self.parameters().deadline()
     }
-    /// The length of its datagrams' IP packets, and what each needs beside the IP and UDP headers; none for streams.
+    /// The length of the datagrams' IP packets, and the smallest payload that each needs; `None` for streams.
     pub fn datagram(&self) -> Option<(Bytes, Bytes)> {
         self.parameters().datagram()
     }
-    /// What keeps account of the ensembles of all flows of an application.
+    /// The log of the ensembles of all flows of an application; `None` without ensembles.
     pub fn ensemble_log(&self) -> Option<EnsembleLog> {
         self.parameters().ensemble_log()
     }
@@ -310,7 +308,7 @@ impl Config {
     pub fn is_shared(&self) -> bool {
         self.parameters().is_shared()
     }
-    /// The command that it is.
+    /// The parameters of the command; `None` for other workloads.
     pub fn command(&self) -> Option<&command::Config> {
         self.parameters().command()
     }

@@ -1,8 +1,8 @@
-//! On and off: UDP at a constant rate for a while, then silence for a while, over and over; the times are fixed or
-//! exponential. The first packet leaves at the start, which is the beginning of a time that is on.
+//! On/off traffic: UDP at a constant rate during on-times, and silence during off-times; their lengths are fixed or exponential. The
+//! first packet leaves at the start, where an on-time begins.
 //!
-//! Packets keep their spacing in time that is on: what is left of a gap when an on-time ends is waited for in the next one.
-//! So the mean rate is exactly the rate times on / (on + off), however short the times are.
+//! Packets keep their spacing in on-time: the rest of a gap at the end of an on-time passes in the next one. So the mean rate is
+//! exactly the rate times on / (on + off), also for short times.
 
 use crate::checks::{self, Fault};
 use crate::udp::Source;
@@ -15,19 +15,19 @@ use weir_base::Rate;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Rate while it is on, in IP bytes.
+    /// Rate during on-times, in IP bytes.
     pub rate: Rate,
-    /// How long it is on, on average; 1 ms at least.
+    /// Mean length of an on-time; at least 1 ms.
     pub on: Span,
-    /// How long it is off, on average.
+    /// Mean length of an off-time.
     pub off: Span,
-    /// Whether the times are all alike, or drawn: `fixed` or `exponential`.
+    /// Distribution of these times: `fixed` or `exponential`.
     pub times: Times,
     /// Length of each IP packet, headers included: 28 bytes or more.
     pub packet: Bytes,
-    /// The ECN codepoint that each packet carries.
+    /// ECN codepoint of each packet.
     pub ecn: Ecn,
-    /// Who sends: `fabric` injects at exact times, `socket` sends as an application would.
+    /// What sends the packets: `fabric` injects them at exact times, `socket` sends them as an application does.
     pub source: Source,
 }
 
@@ -88,20 +88,20 @@ struct OnOff {
     random: Random,
     start: Time,
     sent: u64,
-    /// Up to when the current on-time lasts, in time that is on since the start.
+    /// End of the current on-time, as the sum of on-times since the start.
     on_until: Span,
-    /// All times that were off so far.
+    /// Sum of the off-times so far.
     off: Span,
-    /// Whether it waits to look for the on-time of the next packet, not for that packet.
+    /// Whether the current wait is to search further for the on-time of the next packet, not for that packet.
     looking: bool,
 }
 
-/// Most on-times that are looked through at once for the one in which the next packet is due. At a low rate there may be
-/// millions of them before it.
+/// Largest number of on-times that are searched at once for the one in which the next packet is due. At a low rate there may be
+/// millions before it.
 const LOOK_AHEAD: usize = 1000;
 
 impl OnOff {
-    /// Waits until the next packet is due, or until the end of the last on-time that was looked at before it.
+    /// Waits until the next packet is due, or until the end of the last on-time that was searched.
     fn wait(&mut self) -> Action {
         let Config { rate, on, off, times, packet, .. } = self.config;
         let on_time = rate.time_to_send_all(packet, self.sent);
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::checks::UDP_HEADERS;
 
-    /// When the first packets leave.
+    /// The times at which the first packets leave.
     fn departures(config: &Config, count: usize) -> Vec<Span> {
         let mut onoff = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
         let start = Time::from_nanos(5);
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn fixed_times_send_in_bursts_and_keep_what_is_left_of_a_gap() {
-        // 1500 bytes at 1.2 Mbit/s are 10 ms; on for 25 ms: packets at 0, 10 and 20 ms, then 25 ms of silence; the rest of
-        // the gap, 5 ms, is waited for in the next on-time.
+        // 1500 bytes at 1.2 Mbit/s take 10 ms. In an on-time of 25 ms packets leave at 0, 10 and 20 ms; 25 ms of silence follow. The
+        // rest of the gap, 5 ms, passes in the next on-time.
         let config = Config {
             rate: Rate::from_bits_per_sec(1_200_000),
             on: Span::from_millis(25),
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_packet_a_long_time_away_is_waited_for_in_steps() {
-        // 12,000 bits at 1 bit/s are 12,000 s; on for 1 ms and off for 1 ms: 12 million on-times and as many pauses.
+        // 12,000 bits at 1 bit/s take 12,000 s: 12 million on-times of 1 ms and as many off-times.
         let config = Config {
             rate: Rate::from_bits_per_sec(1),
             on: Span::from_millis(1),

@@ -1,5 +1,5 @@
-//! Echo requests over UDP, evenly spaced: the receiving host, or an echo station, sends each back, and the sending host takes the
-//! time that this needs. A request that is not answered within its timeout is lost.
+//! Echo requests over UDP, evenly spaced: the receiving host, or an echo station, sends each back, and the sending host measures the
+//! time until then. A request that is not answered within its timeout is lost.
 
 use crate::checks::{self, Fault};
 use crate::frames::PART_HEADER;
@@ -19,11 +19,11 @@ const SHORTEST: Span = Span::from_micros(10);
 pub struct Config {
     /// Time from one request to the next.
     pub interval: Span,
-    /// Length of each IP packet, headers included: 40 bytes or more. By default as long as the usual ping's.
+    /// Length of each IP packet, headers included: 40 bytes or more. The default is that of ping(8).
     pub packet: Bytes,
-    /// How long an answer is waited for.
+    /// Time after which a request without an answer is lost.
     pub timeout: Span,
-    /// The ECN codepoint that each packet carries.
+    /// ECN codepoint of each packet.
     pub ecn: Ecn,
 }
 
@@ -89,30 +89,30 @@ impl Workload for Ping {
 /// An echo request whose fate is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EchoRecord {
-    /// Its number, from 0.
+    /// Number of the request, from 0.
     pub number: u32,
-    /// How long the answer took; `None` when there was none in time.
+    /// The time that the answer took; `None` if there was no answer within the timeout.
     pub took: Option<Span>,
 }
 
-/// The requests of one flow that are not answered yet, at the sender, and on their way back, at the receiver.
+/// The requests of one flow: those not answered yet, at the sender, and those to be sent back, at the receiver.
 #[derive(Debug, Clone)]
 pub struct EchoLog {
     timeout: Span,
     end: Time,
-    /// Number and time of each, in the order in which they were sent; no time once it is answered.
+    /// Number and sending time of each request, in the order of sending; the time is `None` once the request is answered.
     waiting: VecDeque<(u32, Option<Time>)>,
     /// Requests that the receiving end sends back: the first bytes of each, and the length of its payload.
     pub(crate) back: Vec<([u8; PART_HEADER], u64)>,
 }
 
 impl EchoLog {
-    /// A request leaves.
+    /// A request was sent.
     pub(crate) fn sent(&mut self, number: u32, now: Time) {
         self.waiting.push_back((number, Some(now)));
     }
 
-    /// An answer has arrived. An answer to nothing, to what is given up, or for the second time, tells nothing.
+    /// An answer has arrived. Returns the request's record; `None` if the number is unknown, or the request is already answered or lost.
     pub(crate) fn answered(&mut self, number: u32, now: Time) -> Option<EchoRecord> {
         let (first, _) = *self.waiting.front()?;
         let (_, sent) = self.waiting.get_mut(number.wrapping_sub(first) as usize)?;
@@ -121,14 +121,14 @@ impl EchoLog {
         Some(EchoRecord { number, took: (took <= self.timeout).then_some(took) })
     }
 
-    /// Forgets the oldest requests as far as they are answered.
+    /// Removes the oldest requests up to the first unanswered one.
     fn forget(&mut self) {
         while self.waiting.front().is_some_and(|(_, sent)| sent.is_none()) {
             self.waiting.pop_front();
         }
     }
 
-    /// Tells of the requests that are given up by now. What the run does not wait for long enough is not told.
+    /// Reports the requests that count as lost by now. A request whose timeout is after the end of the run is not reported.
     pub(crate) fn settle(&mut self, now: Time, mut tell: impl FnMut(EchoRecord)) {
         let now = now.min(self.end);
         while let Some(&(number, sent)) = self.waiting.front() {

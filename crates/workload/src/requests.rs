@@ -1,7 +1,7 @@
-//! Requests: a client at the receiving host opens a connection and asks for something over and over, thinking in between;
-//! the server at the sending host answers each request when it has read it whole. The next request waits for the answer
-//! (a closed loop). A request's time runs from the client's first written byte to the last byte of the answer being read;
-//! the handshake is before the first.
+//! Requests: a client at the receiving host opens a connection and sends requests repeatedly, with think times in between; the
+//! server at the sending host answers each request when it has read all of it. The next request waits for the answer (a closed
+//! loop). A request's time is from the client's write of the first byte to its read of the answer's last byte; the handshake is not
+//! included.
 
 use crate::checks::{self, Fault};
 use crate::sizes::Drawer;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How long a request is: a size, a Pareto distribution or a list, as `web` has them.
+    /// Length of a request: a size, a Pareto distribution or a list, as in `web`.
     pub request: Sizes,
-    /// How long an answer is, likewise.
+    /// Length of an answer: a size, a Pareto distribution or a list, as in `web`.
     pub response: Sizes,
-    /// How long the client thinks between an answer and its next request, on average.
+    /// Mean think time between an answer and the client's next request.
     pub think: Span,
-    /// Whether these times are all alike, or drawn: `fixed` or `exponential`.
+    /// Distribution of the think times: `fixed` or `exponential`.
     pub think_times: Times,
 }
 
@@ -54,7 +54,7 @@ impl Parameters for Config {
         faults
     }
     fn wanted(&self, time: Span) -> Option<Bytes> {
-        // At most one answer each time of thinking.
+        // At most one answer for each think time.
         let answers = time.as_secs_f64() / self.think.as_secs_f64();
         answers.is_finite().then(|| Bytes::new((answers * self.response.mean()) as u64))
     }

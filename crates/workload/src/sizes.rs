@@ -1,4 +1,4 @@
-//! Sizes of what is sent: one for all, drawn from a Pareto distribution with a cap, or from a list with weights.
+//! Sizes of flows, requests and answers: fixed, drawn from a Pareto distribution with a cap, or drawn from a list with weights.
 
 use crate::checks::{self, Fault};
 use crate::{Bytes, Random};
@@ -13,11 +13,11 @@ use weir_base::math::pow;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Sizes {
-    /// All alike.
+    /// One size for all.
     Fixed(Bytes),
-    /// Pareto, cut off at a cap.
+    /// A Pareto distribution with a cap.
     Pareto(Pareto),
-    /// Each of some sizes as often as its weight says.
+    /// Sizes with weights, drawn in proportion to them.
     Listed(Vec<Listed>),
 }
 
@@ -25,27 +25,27 @@ pub enum Sizes {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pareto {
-    /// The shape: the smaller, the heavier the tail. Web objects are said to have 1.1 to 1.3 (Crovella and Bestavros 1997).
+    /// The shape: a smaller one means a heavier tail. Web objects have 1.1 to 1.3 (Crovella and Bestavros 1997).
     pub shape: f64,
-    /// The mean, the cap counted in.
+    /// The mean size, with the cap's effect included.
     pub mean: Bytes,
     /// The largest size.
     pub cap: Bytes,
 }
 
-/// A size and how often it comes.
+/// A size and its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listed {
     /// The size.
     pub size: Bytes,
-    /// How often it comes beside the others.
+    /// Frequency of the size relative to the others.
     pub weight: f64,
 }
 
 impl Pareto {
-    /// The mean of a Pareto distribution with this scale (its smallest value), cut off at the cap: the scale, and the area
-    /// below the tail from there to the cap.
+    /// The mean of a Pareto distribution with this scale (its smallest value) and the cap: the scale plus the integral of the tail
+    /// probability from the scale to the cap.
     fn mean_with(&self, scale: f64) -> f64 {
         let (shape, cap) = (self.shape, self.cap.get() as f64);
         if shape == 1.0 {
@@ -54,7 +54,7 @@ impl Pareto {
         scale * (shape - pow(scale / cap, shape - 1.0)) / (shape - 1.0)
     }
 
-    /// The scale that gives the mean. The mean grows with it, so halving finds it.
+    /// The scale that gives the mean, by bisection, since the mean grows with the scale.
     fn scale(&self) -> f64 {
         let (mut low, mut high) = (1e-3, self.mean.get() as f64);
         for _ in 0..80 {
@@ -78,7 +78,7 @@ impl Sizes {
         }
     }
 
-    /// What draws them.
+    /// The drawer of these sizes.
     pub(crate) fn drawer(&self) -> Drawer {
         match self {
             Sizes::Fixed(size) => Drawer::Fixed(*size),
@@ -98,7 +98,7 @@ impl Sizes {
         }
     }
 
-    /// What is wrong with them.
+    /// What is wrong with the sizes.
     pub(crate) fn faults(&self, key: &'static str, what: &str) -> Vec<Fault> {
         match self {
             Sizes::Fixed(size) => checks::size(key, what, *size).into_iter().collect(),
@@ -141,12 +141,12 @@ pub(crate) enum Drawer {
         power: f64,
         cap: f64,
     },
-    /// Sums of the weights so far, with each size.
+    /// Each size with the sum of the weights up to it.
     Listed(Vec<(f64, Bytes)>),
 }
 
 impl Drawer {
-    /// The next size: one byte at least. Of fixed ones nothing is drawn.
+    /// The next size, at least one byte. A fixed size uses no random number.
     pub(crate) fn draw(&self, random: &mut Random) -> Bytes {
         match self {
             Drawer::Fixed(size) => *size,
@@ -227,7 +227,7 @@ mod tests {
         let mean = drawn.iter().sum::<u64>() as f64 / 200_000.0;
         assert!((mean - 30_000.0).abs() < 600.0, "{mean}");
         assert_eq!(drawn.iter().max(), Some(&300_000));
-        // Scale s with s (3 - 2 (s / cap)^0.5) = mean: 12,000 x (3 - 2 x 0.2) is 31,200, so a little less.
+        // The scale s satisfies s (3 - 2 (s / cap)^0.5) = mean: 12,000 x (3 - 2 x 0.2) is 31,200, so s is a little smaller.
         let least = *drawn.iter().min().unwrap();
         assert!((11_300..12_000).contains(&least), "{least}");
     }

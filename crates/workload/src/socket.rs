@@ -1,5 +1,5 @@
-//! A socket as an application sees it. The simulator's sockets are endpoints of its own transports, the live engine's are the
-//! kernel's; the application is the same.
+//! A socket as an application sees it. The simulator's sockets are endpoints of weir's own transports; most of the live engine's are
+//! the kernel's. The application is the same.
 
 use crate::Writes;
 use weir_base::{Bytes, Time};
@@ -7,23 +7,23 @@ use weir_base::{Bytes, Time};
 /// One of a flow's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum End {
-    /// At the host that the flow's data leaves.
+    /// The end at the host that sends the flow's data.
     Sender,
-    /// At the host that it goes to.
+    /// The end at the host that receives it.
     Receiver,
 }
 
-/// What a socket refuses to do, or fails at.
+/// An operation that a socket refuses, or that fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What was to be done, after "cannot": "connect".
+    /// The operation, as it follows "cannot": "connect".
     pub what: &'static str,
-    /// Why it was not.
+    /// The reason.
     pub why: String,
 }
 
 impl Trouble {
-    /// A socket cannot do this at all.
+    /// An operation that the socket's transport does not support.
     pub fn unsupported(what: &'static str) -> Trouble {
         Trouble { what, why: "its transport does not know how".into() }
     }
@@ -35,68 +35,68 @@ impl std::fmt::Display for Trouble {
     }
 }
 
-/// What a read has brought.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Received {
     /// Bytes read.
     pub bytes: u64,
-    /// Whether the peer has closed and everything that it sent was read.
+    /// Whether the peer has closed and all of its data has been read.
     pub ended: bool,
 }
 
-/// A socket. No call waits; each carries the time at which the application makes it.
+/// A socket. No call blocks; `now` is the time of the call.
 pub trait Socket {
     /// Begins to open the connection.
     ///
     /// # Errors
-    /// The socket's.
+    /// An error of the socket.
     fn open(&mut self, now: Time) -> Result<(), Trouble>;
 
     /// Whether the connection is established.
     ///
     /// # Errors
-    /// Why it will never be.
+    /// The connection has failed.
     fn is_open(&mut self) -> Result<bool, Trouble>;
 
-    /// Writes up to `bytes` bytes to a stream: what is left of `head`, then zeros. Answers how many there was room for.
+    /// Writes up to `bytes` bytes to a stream: `head` first, then zeros. Returns the number of bytes for which there was room.
     ///
     /// # Errors
-    /// The socket's.
+    /// An error of the socket.
     fn write(&mut self, bytes: u64, head: &[u8], now: Time) -> Result<u64, Trouble>;
 
-    /// From now on the application always has data. Answers whether the socket keeps itself full; otherwise the application
-    /// writes whenever there is room.
+    /// The application always has data from now on. Returns whether the socket keeps its buffer full by itself; if not, the
+    /// application writes whenever there is room.
     ///
     /// # Errors
-    /// The socket's.
+    /// An error of the socket.
     fn keep_full(&mut self, writes: Writes) -> Result<bool, Trouble>;
 
-    /// Sends a datagram whose IP packet is `length` bytes long, and whose payload begins with `head`. The application was to send it at
-    /// `due`.
+    /// Sends a datagram whose IP packet has `length` bytes, and whose payload begins with `head`. `due` is the time at which the
+    /// application intended to send it.
     ///
     /// # Errors
-    /// The socket's; a datagram that the host has no room for is lost there, and no error.
+    /// An error of the socket. A datagram for which the host has no room is lost; that is no error.
     fn send(&mut self, length: Bytes, head: &[u8], due: Time) -> Result<(), Trouble>;
 
-    /// Reads what has arrived. Of datagrams, each is handed to `datagram`: its first bytes, and the length of its payload.
+    /// Reads all that has arrived. For each datagram it calls `datagram` with the first bytes and the length of the payload.
     ///
     /// # Errors
-    /// The socket's.
+    /// An error of the socket.
     fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble>;
 
-    /// The application writes no more: what it has written goes out, then the end of the stream.
+    /// Ends the application's writing: the data written so far is sent, then the end of the stream.
     fn close(&mut self, now: Time);
 }
 
-/// The sockets that an application works with: one pair of ends for each of its flows.
+/// The sockets of an application: a pair of ends for each of its flows.
 pub trait Sockets {
-    /// What a socket is.
+    /// The type of a socket.
     type Socket<'a>: Socket
     where
         Self: 'a;
 
-    /// The socket at this end of the application's flow of this number, from 0. `None` where there is none: a server has none
-    /// before a client has reached it, and the network itself may stand in for an end.
+    /// The socket at this end of a flow, numbered from 0. `None` if there is no socket: a server has none before a client has
+    /// connected, and the network itself may replace an end.
     fn at(&mut self, flow: usize, end: End) -> Option<Self::Socket<'_>>;
 }
 

@@ -1,22 +1,22 @@
-//! Times that are all alike, or drawn.
+//! Fixed or random times.
 
 use crate::{Random, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the times between an application's doings are spread around their mean.
+/// The distribution of times around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum Times {
-    /// All alike.
+    /// All times equal the mean.
     Fixed,
-    /// Exponentially: memoryless.
+    /// Exponential: memoryless.
     Exponential,
 }
 
 impl Times {
-    /// The next time of this mean. Of fixed ones nothing is drawn.
+    /// The next time, with this mean. A fixed time uses no random number.
     pub(crate) fn draw(self, mean: Span, random: &mut Random) -> Span {
         match self {
             Times::Fixed => mean,
@@ -25,7 +25,7 @@ impl Times {
     }
 }
 
-/// An exponentially distributed time of this mean, by inversion; at most 37 times the mean, as a draw has 53 bits.
+/// An exponentially distributed time with this mean, by inversion; at most 37 times the mean, since a draw has 53 bits.
 pub(crate) fn exponential(mean: Span, random: &mut Random) -> Span {
     let factor = -weir_base::math::ln(1.0 - random.unit());
     Span::from_nanos((mean.as_nanos() as f64 * factor + 0.5) as u64)

@@ -1,5 +1,5 @@
-//! Transfer: opens a connection, sends a given number of bytes and closes. Its completion time runs from opening to the
-//! moment when the receiving application has read the last byte.
+//! Transfer: opens a connection, sends a given number of bytes and closes. Its completion time is from opening to the time at which
+//! the receiving application has read the last byte.
 
 use crate::checks::{self, Fault};
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much is sent.
+    /// Number of bytes to send.
     pub size: Bytes,
 }
 

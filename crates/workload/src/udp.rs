@@ -1,6 +1,5 @@
-//! UDP at a constant rate: packets of one size, evenly spaced, whatever the network does with them. By default the fabric
-//! injects them at the exact times, so that a live run's load is what the lab says; sent by a socket they report their own
-//! gap error.
+//! UDP at a constant rate: packets of one size, evenly spaced, without congestion control. By default the fabric injects them at the
+//! exact times, so that a live run has the lab's load; with a socket as the source, the error of the gaps is reported.
 
 use crate::checks::{self, Fault};
 use crate::{Action, Bytes, Datagrams, Ecn, Event, Parameters, Random, Role, Span, Time, Workload};
@@ -16,13 +15,14 @@ pub struct Config {
     pub rate: Rate,
     /// Length of each IP packet, headers included: 28 bytes or more.
     pub packet: Bytes,
-    /// The ECN codepoint that each packet carries.
+    /// ECN codepoint of each packet.
     pub ecn: Ecn,
-    /// Who sends: `fabric` injects at exact times (live runs then have no sender noise), `socket` sends as an application would.
+    /// What sends the packets: `fabric` injects them at exact times (live runs then have no sender noise), `socket` sends them as an
+    /// application does.
     pub source: Source,
 }
 
-/// Who sends the datagrams.
+/// What sends the datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -71,7 +71,7 @@ struct Udp {
 }
 
 impl Udp {
-    /// When the n-th packet is due: computed from the start, so that rounding does not add up.
+    /// When the next packet is due; computed from the start, so that rounding does not accumulate.
     fn due(&self) -> Time {
         self.start + self.rate.time_to_send_all(self.packet, self.sent)
     }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn packets_leave_evenly_and_rounding_does_not_add_up() {
-        // 1500 bytes at 7 Mbit/s: 1.714285... ms each; the 7000th is due after exactly 12 s.
+        // 1500 bytes at 7 Mbit/s take 1.714285... ms; the packet after 7000 is due after exactly 12 s.
         let config = Config { rate: Rate::from_mbit_per_sec(7), ..Config::default() };
         let mut udp = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
         let start = Time::from_nanos(5);

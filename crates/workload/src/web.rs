@@ -1,6 +1,6 @@
-//! Web-like traffic: short flows that arrive at random, each a TCP connection of its own that sends its bytes and closes.
-//! Arrivals are a Poisson process, sizes fixed, Pareto or listed. All are drawn when the run is planned, from its seed, so
-//! both engines see the same flows at the same times.
+//! Web-like traffic: short flows that arrive at random, each a TCP connection of its own that sends its bytes and closes. Arrivals
+//! are a Poisson process; sizes are fixed, Pareto or from a list. The plan draws all of them from the run's seed, so both engines
+//! have the same flows at the same times.
 
 use crate::checks::{self, Fault};
 use crate::sizes::Pareto;
@@ -10,21 +10,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::Rate;
 
-/// New flows a second when neither `rate` nor `load` says.
+/// New flows per second if neither `rate` nor `load` is given.
 const DEFAULT_RATE: f64 = 10.0;
-/// The most new flows a second.
+/// Largest number of new flows per second.
 const MOST: f64 = 1e6;
 
 /// Parameters of web-like traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many flows of the group begin each second, on average; 10 unless this or `load` is given.
+    /// Mean number of flows of the group that begin each second; 10 unless this or `load` is given.
     pub rate: Option<f64>,
-    /// What the flows of the group want to send together, on average, instead of `rate`: it follows from the mean size.
+    /// Mean offered load of all flows of the group, instead of `rate`, which then follows from the mean size.
     pub load: Option<Rate>,
-    /// How much a flow sends: a size (`"30 kB"`), Pareto (`{ shape = 1.2, mean = "30 kB", cap = "3 MB" }`), or a list with
-    /// weights (`[{ size = "1 kB", weight = 9 }, { size = "1 MB", weight = 1 }]`).
+    /// Size of a flow: fixed (`"30 kB"`), Pareto (`{ shape = 1.2, mean = "30 kB", cap = "3 MB" }`), or a list with weights
+    /// (`[{ size = "1 kB", weight = 9 }, { size = "1 MB", weight = 1 }]`).
     pub size: Sizes,
 }
 
@@ -36,7 +36,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// New flows a second.
+    /// New flows per second.
     fn per_second(&self) -> f64 {
         match (self.rate, self.load) {
             (None, Some(load)) => load.bits_per_sec() as f64 / (8.0 * self.size.mean()),
@@ -50,7 +50,7 @@ impl Parameters for Config {
         Role::OneWay
     }
     fn build(&self, size: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
-        // Planned flows have a size; without a plan it is the mean.
+        // Planned flows have a size; other flows have the mean size.
         Box::new(transfer::Transfer::of(size.unwrap_or(Bytes::new(self.size.mean() as u64))))
     }
     fn faults(&self, _: Bytes) -> Vec<Fault> {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn flows_arrive_at_their_rate_within_their_time_and_bring_the_load() {
-        // 30 kB each, 6 Mbit/s: 25 flows a second.
+        // 6 Mbit/s in flows of 30 kB are 25 flows per second.
         let config = Config {
             load: Some(Rate::from_mbit_per_sec(6)),
             size: Sizes::Fixed(Bytes::new(30_000)),
@@ -107,7 +107,7 @@ mod tests {
         assert!(arrivals.is_sorted_by_key(|arrival| arrival.at));
         assert_eq!(config.wanted(Span::from_secs(8)), Some(Bytes::new(6_000_000)));
         assert_eq!(config.expected_arrivals(Span::from_secs(8)), Some(200));
-        // Each of four sources brings a quarter: 2,500 with a deviation of 50.
+        // Each of four sources has a quarter: 2,500 with a standard deviation of 50.
         let quarter = config.arrivals(from, to, 4, &mut Random::stream(1, "test")).len();
         assert!((2_300..2_700).contains(&quarter), "{quarter}");
     }

@@ -3,7 +3,7 @@ use crate::socket::{Received, Sockets};
 use crate::{Action, Bytes, Config, Event, Role, Workload, Writes};
 use weir_base::Random;
 
-/// A socket in memory: what it was asked, and what it is to answer.
+/// A socket in memory: the calls that it received, and the results that it returns.
 #[derive(Default)]
 struct Fake {
     open: bool,
@@ -42,7 +42,7 @@ impl Socket for Fake {
     }
 }
 
-/// The sockets of an application: for each flow the sending end and the receiving one.
+/// The sockets of an application: the sending and the receiving end of each flow.
 #[derive(Default)]
 struct Fakes(Vec<[Fake; 2]>);
 
@@ -61,7 +61,7 @@ fn plan(role: Role) -> Plan {
     Plan { role, headers: Bytes::new(28), start: at(10), stop: at(1000) }
 }
 
-/// An application with the workload of this name, and its sockets.
+/// An application with the workload of this name, with its sockets.
 fn application(workload: &str) -> (Application, Fakes) {
     let config: Config = workload.parse().unwrap();
     let workload = config.build(None, Bytes::new(28), Random::stream(1, "test"));
@@ -139,7 +139,7 @@ fn what_a_socket_cannot_do_is_told_and_ends_the_flow() {
     assert_eq!(bulk.wake(0), Time::NEVER);
 }
 
-/// Both flows send one packet; neither sends its second before the other has woken from a pause of its own.
+/// Both flows send one packet, pause, and send the second packet once both have woken from their pauses.
 struct Barrier {
     arrived: usize,
     waiting: Vec<usize>,

@@ -1,34 +1,34 @@
-//! What the receivers know of the ensembles (section 6.6.2): when each frame began to arrive and was whole, and when all of an
-//! ensemble were. Frames have known sizes, so the bytes that a flow has read tell which frame it is in.
+//! The log of the ensembles at the receivers (section 6.6.2): when each frame began to arrive and was complete, and when all frames
+//! of an ensemble were. The sizes of frames are known, so the number of bytes read identifies a flow's current frame.
 
 use super::FrameSizes;
 use crate::{Span, Time};
 use std::collections::VecDeque;
 
-/// Something that became known of an ensemble.
+/// An event of an ensemble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnsembleRecord {
-    /// A flow's frame is whole: the ensemble's number, and how long ago its write returned.
+    /// A flow's frame is complete: the ensemble's number, and the time since the frame's write returned.
     Frame(u64, Span),
-    /// A flow's frame has begun to arrive: its number, and how long after the end of the frame before.
+    /// A flow's frame has begun to arrive: the ensemble's number, and the time since the end of the flow's last frame.
     Stall(u64, Span),
-    /// All frames of an ensemble are whole: its number, and how long after the first of them the last one was.
+    /// All frames of an ensemble are complete: its number, and the time from the first complete frame to the last.
     Whole(u64, Span),
 }
 
 /// One flow.
 #[derive(Debug, Clone, Default)]
 struct Stream {
-    /// The frame that is arriving, and how much of it was read.
+    /// The frame that is arriving, and the bytes of it that were read.
     ensemble: u64,
     read: u64,
-    /// When the frame before it was whole.
+    /// When the frame before it was complete; `None` for the first frame.
     ended: Option<Time>,
-    /// When the writes of frames returned that are not whole, from the one that is arriving on.
+    /// When the writes of the incomplete frames returned, beginning with the one that is arriving.
     written: VecDeque<Time>,
 }
 
-/// An ensemble of which frames have arrived, but not all.
+/// An ensemble of which some frames are complete, but not all.
 #[derive(Debug, Clone, Copy)]
 struct Partial {
     whole: usize,
@@ -40,7 +40,7 @@ struct Partial {
 pub struct EnsembleLog {
     sizes: FrameSizes,
     streams: Vec<Stream>,
-    /// Ensembles from the first one on that is not whole, and its number.
+    /// Ensembles from the first incomplete one on, and the number of that one.
     partial: VecDeque<Option<Partial>>,
     first: u64,
 }
@@ -50,7 +50,7 @@ impl EnsembleLog {
         EnsembleLog { sizes, streams: vec![Stream::default()], partial: VecDeque::new(), first: 0 }
     }
 
-    /// Another flow of the application.
+    /// Adds a flow of the application.
     pub(crate) fn add_flow(&mut self) {
         self.streams.push(Stream::default());
     }
@@ -60,7 +60,7 @@ impl EnsembleLog {
         self.streams[flow].written.push_back(now);
     }
 
-    /// A flow's receiver has read so many bytes more.
+    /// A flow's receiver has read `bytes` more bytes.
     pub(crate) fn read(
         &mut self,
         flow: usize,
@@ -83,14 +83,14 @@ impl EnsembleLog {
             }
             let number = stream.ensemble;
             (stream.ensemble, stream.read, stream.ended) = (number + 1, 0, Some(now));
-            // A frame may be whole before its write returns only if the last of it was written and read at one instant.
+            // A frame is complete before its write returns only if its last byte was written and read at one instant.
             let written = stream.written.pop_front().unwrap_or(now);
             tell(EnsembleRecord::Frame(number, now.since(written)));
             self.whole(number, now, &mut tell);
         }
     }
 
-    /// A frame of the ensemble of this number is whole.
+    /// A frame of the ensemble with this number is complete.
     fn whole(&mut self, number: u64, now: Time, tell: &mut impl FnMut(EnsembleRecord)) {
         let at = (number - self.first) as usize;
         if self.partial.len() <= at {
@@ -98,7 +98,7 @@ impl EnsembleLog {
         }
         let partial = self.partial[at].get_or_insert(Partial { whole: 0, first: now });
         partial.whole += 1;
-        // Frames of one flow arrive in order, so ensembles do.
+        // The frames of a flow arrive in order, so ensembles are completed in order.
         if partial.whole == self.streams.len() {
             tell(EnsembleRecord::Whole(number, now.since(partial.first)));
             self.partial.pop_front();
@@ -130,7 +130,7 @@ mod tests {
         read(0, 600, 30);
         read(1, 999, 31);
         read(0, 400, 40);
-        // The rest of the first frame and part of the second at once, seven milliseconds after the other flow.
+        // The rest of the first frame and part of the second arrive at once, seven milliseconds after the other flow's frame.
         read(1, 2, 47);
         read(0, 1000, 50);
         read(1, 999, 61);

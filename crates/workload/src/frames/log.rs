@@ -1,42 +1,42 @@
-//! What the receiving application knows of the frames: which are whole, since when, and which never will be.
+//! The log of the frames at the receiving application: complete frames with the time that they took, and lost frames.
 //!
-//! Frames are counted by their due time, which both ends know from the lab. One that is still not whole some time after its
-//! deadline is given up as lost. Frames whose deadline lies after the end of the run are not counted: whether they would
-//! have been on time, nobody knows.
+//! Frames are counted by their due time, which both ends know from the lab. A frame that is incomplete some time after its deadline
+//! counts as lost. Frames whose deadline is after the end of the run are not counted, since it is unknown whether they would have
+//! been on time.
 
 use super::{Part, due};
 use crate::{Span, Time};
 use std::collections::VecDeque;
 
-/// How long after its deadline a frame is still waited for: long enough to know by how much late ones are late.
+/// How long after its deadline a frame may still be completed: long enough to measure how late late frames are.
 const PATIENCE: Span = Span::from_secs(1);
-/// Frames ahead of the oldest one that is waited for, beyond which a number is no frame's of this flow.
+/// Largest distance of a valid frame number from the oldest frame in the log.
 const FARTHEST: u32 = 1_000_000;
 
-/// What has come of a frame.
+/// The fate of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameFate {
-    /// All its packets were read by its deadline, so long after it was due to leave.
+    /// All its packets were read by its deadline, the last one this long after the frame was due to leave.
     OnTime(Span),
-    /// All were read, but later.
+    /// All packets were read, the last one after the deadline and this long after the frame was due to leave.
     Late(Span),
-    /// Not all were read.
+    /// Not all packets were read.
     Lost,
 }
 
-/// A frame and what has come of it.
+/// A frame and its fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRecord {
-    /// Its number, from 0.
+    /// Number of the frame, from 0.
     pub number: u32,
-    /// What has come of it.
+    /// The frame's fate.
     pub fate: FrameFate,
 }
 
-/// A frame that is waited for.
+/// A frame in the log.
 #[derive(Debug, Clone, Default)]
 struct Slot {
-    /// Which packets have come, a bit each.
+    /// A bit for each packet, set if it has been read.
     seen: Vec<u64>,
     received: u16,
     whole: bool,
@@ -48,7 +48,7 @@ pub struct FrameLog {
     fps: f64,
     deadline: Span,
     start: Time,
-    /// No frame is due from then on.
+    /// No frame is due from this time on.
     stop: Time,
     end: Time,
     /// Number of the oldest frame in `slots`.
@@ -65,13 +65,13 @@ impl FrameLog {
         self.start + due(self.fps, number)
     }
 
-    /// Whether a frame is sent at all, and its deadline is within the run.
+    /// Whether the frame is due before the stop, and its deadline is within the run.
     fn counts(&self, number: u32) -> bool {
         let due = self.due(number);
         due < self.stop && due + self.deadline <= self.end
     }
 
-    /// A packet was read. Tells of its frame when that is whole now; a packet that comes twice counts once.
+    /// A packet was read. Returns the record of its frame if that is complete now, or else `None`. A duplicate counts once.
     pub fn read(&mut self, part: Part, now: Time) -> Option<FrameRecord> {
         let place = part.frame.checked_sub(self.first).filter(|place| *place < FARTHEST)? as usize;
         if !self.counts(part.frame) {
@@ -99,7 +99,7 @@ impl FrameLog {
         Some(FrameRecord { number: part.frame, fate })
     }
 
-    /// Tells of the frames that are given up by now; at the end of the run of all whose deadline is past.
+    /// Reports the frames that count as lost by now; at the end of the run, all incomplete ones whose deadline has passed.
     pub fn settle(&mut self, now: Time, mut tell: impl FnMut(FrameRecord)) {
         let patience = if now >= self.end { Span::ZERO } else { PATIENCE };
         while self.counts(self.first) && self.due(self.first) + self.deadline + patience <= now {
@@ -119,7 +119,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Ten frames a second from 1 s on, to be there within 50 ms; the run ends at 3 s.
+    /// Ten frames per second from 1 s on, with a deadline of 50 ms; the run ends at 3 s.
     fn log(stop: u64) -> FrameLog {
         FrameLog::new(10.0, Span::from_millis(50), at(1000), at(stop), at(3000))
     }
@@ -164,11 +164,11 @@ mod tests {
 
     #[test]
     fn at_the_end_all_count_whose_deadline_is_past_and_no_others() {
-        // Frames 0 to 19 are due before 3 s; the last deadlines are at 2.95 s (frame 19) and, of one after it, 3.05 s.
+        // Frames 0 to 19 are due before 3 s. The deadline of frame 19 is at 2.95 s, that of the next frame at 3.05 s.
         let mut whole = log(9000);
         assert_eq!(lost(&mut whole, 3000), (0..20).collect::<Vec<_>>());
         assert_eq!(whole.read(Part { frame: 20, index: 0, parts: 1 }, at(3000)), None);
-        // Stopped at 1.25 s: frames 0, 1 and 2.
+        // With a stop at 1.25 s there are frames 0, 1 and 2.
         assert_eq!(lost(&mut log(1250), 3000), [0, 1, 2]);
     }
 
@@ -176,7 +176,7 @@ mod tests {
     fn whatever_is_lost_delayed_or_doubled_every_frame_has_one_fate() {
         let mut random = crate::Random::stream(1, "test");
         for case in 0..200 {
-            // Twenty frames of up to 130 packets; each packet comes once, twice or never, within two seconds.
+            // Twenty frames of up to 130 packets; each packet arrives once, twice or never, within two seconds.
             let mut log = log(9000);
             let mut arrivals = vec![];
             for frame in 0..20u32 {
