@@ -23,7 +23,7 @@ pub struct Config {
     pub rate: Option<f64>,
     /// Mean offered load of all flows of the group, instead of `rate`, which then follows from the mean size.
     pub load: Option<Rate>,
-    /// Size of a flow: fixed (`"30 kB"`), Pareto (`{ shape = 1.2, mean = "30 kB", cap = "3 MB" }`), or a list with weights
+    /// Size of each flow: a fixed size (`"30 kB"`), Pareto (`{ shape = 1.2, mean = "30 kB", cap = "3 MB" }`), or a list with weights
     /// (`[{ size = "1 kB", weight = 9 }, { size = "1 MB", weight = 1 }]`).
     pub size: Sizes,
 }
