@@ -1,13 +1,12 @@
-//! What a packet costs in an aggregation point: `cargo bench -p weir-coord`.
+//! Cost of a packet in an aggregation point: `cargo bench -p weir-coord`.
 //!
 //! - `normal`: one application of 24 flows that watch four cells of NET and FLOW.
 //! - `worst`: 32 applications of 128 flows; each packet writes four cells and each flow's reports are four aggregates, going
 //!   through all 250 general-purpose addresses (section 5.3).
 //! - `sealed`: as `normal`, with version 2 of the header and keys on both legs.
 //!
-//! Every second packet is from an endpoint, every other one from the path. With `--packets N CASE` it runs one case without
-//! the benchmark around it: under `valgrind --tool=callgrind`, the difference between two numbers of packets is what a packet
-//! costs in instructions.
+//! Packets come from an endpoint and from the path in turn. With `--packets N CASE` it runs one case without the benchmark
+//! around it: under `valgrind --tool=callgrind`, two runs with different N give the instructions of a packet.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be built fails")]
 
 use core::net::{IpAddr, Ipv4Addr};
@@ -18,7 +17,7 @@ use weir_coord::header::{self, Echo, Flags, LONGEST, Operation, Pointer, Prefix,
 use weir_coord::seal::{Key, Leg};
 use weir_coord::{Config, FiveTuple, Function, Packet, Point, Side, Statistic, Ticks, Verdict};
 
-/// One case: how many applications and flows, and what a packet asks for.
+/// One case: the numbers of applications and flows, and the operations of a packet.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -39,7 +38,7 @@ fn tuple(application: u8, flow: u8) -> FiveTuple {
     FiveTuple { source: address(1), source_port: 9000, destination: address(2), destination_port: 9000 }
 }
 
-/// Packets that pass a point, made so that making one costs little beside handling it.
+/// Packets for an aggregation point, generated at little cost compared with their handling.
 struct Bench {
     case: Case,
     point: Point,
@@ -67,8 +66,8 @@ impl Bench {
 
     fn operations(&self, flow: u8) -> [Operation; 4] {
         if self.case.aggregates {
-            // In turn four values, and four pointers to aggregates of the addresses that are written next: each report is
-            // then of an address that has just been written.
+            // Four values and four pointers in turn; the pointers select aggregates of the addresses that are written next, so
+            // each report is of an address that has just been written.
             let round = self.sent / 2 / u64::from(self.case.applications) / u64::from(self.case.flows);
             let address = |j: u64| ((round.div_ceil(2) * 4 + j) % 250) as u8;
             std::array::from_fn(|j| {
@@ -114,7 +113,7 @@ impl Bench {
                 (Side::Local, tuple(application, flow))
             } else {
                 let sequence = &mut self.sequences[usize::from(application)];
-                // One in a hundred is lost.
+                // One packet in a hundred is lost.
                 *sequence += if sequence.is_multiple_of(100) { 2 } else { 1 };
                 let timestamp = Ticks::at(self.now);
                 let echo =
@@ -153,7 +152,7 @@ fn main() {
     group.throughput(Throughput::Elements(PACKETS)).sample_size(20);
     for case in CASES {
         let mut bench = Bench::new(case);
-        // Every flow is there, and every pointer set.
+        // After this, every flow is active and every pointer set.
         assert_eq!(bench.drive(200_000), 200_000);
         group.bench_function(case.name, |bencher| bencher.iter(|| bench.drive(PACKETS)));
     }

@@ -7,10 +7,10 @@ use weir_base::math;
 /// Set in a stored cell that has been written ("assigned"); the value is in the low 24 bits.
 pub(crate) const ASSIGNED: u32 = 1 << 31;
 
-/// The cells of one address, one a flow: [`ASSIGNED`] and the value, or zero.
+/// The cells of one address, one for each flow: [`ASSIGNED`] and the value, or zero.
 pub(crate) type Cells = [u32; FLOWS];
 
-/// An aggregate function. Over no assigned cell at all, each is zero.
+/// An aggregate function. Its result is zero if no cell is assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Function {
@@ -20,7 +20,7 @@ pub enum Function {
     Min,
     /// Largest value.
     Max,
-    /// Largest less smallest.
+    /// Largest value minus smallest value.
     Range,
     /// Mean, rounded to the nearest integer.
     Mean,
@@ -32,17 +32,17 @@ pub enum Function {
     Or,
     /// Bitwise XOR.
     Xor,
-    /// Flow that has the smallest value; the lowest id of several.
+    /// Flow with the smallest value; the lowest id if there are several.
     MinFlow,
-    /// Flow that has the largest value; the lowest id of several.
+    /// Flow with the largest value; the lowest id if there are several.
     MaxFlow,
-    /// How many cells are assigned.
+    /// Number of assigned cells.
     Assigned,
-    /// Flow that was assigned last.
+    /// Flow that wrote its cell last.
     Latest,
 }
 
-/// How many functions there are.
+/// Number of functions.
 pub(crate) const FUNCTIONS: usize = Function::ALL.len();
 
 impl Function {
@@ -68,12 +68,12 @@ impl Function {
         Function::ALL.get(usize::from(offset.checked_sub(Function::Sum as u8)?)).copied()
     }
 
-    /// Where its result and its dirty bit are.
+    /// Index of its result and of its bit in the row.
     pub(crate) fn index(self) -> usize {
         usize::from(self as u8 - Function::Sum as u8)
     }
 
-    /// The result over the cells; `latest` is the flow that was assigned last.
+    /// The result over the cells; `latest` is the flow that wrote last.
     pub(crate) fn over(self, cells: &Cells, latest: u8) -> u32 {
         let count = || count(cells);
         let extreme = |flow: bool, (value, at): (u32, u32)| if flow { at } else { value };
@@ -86,7 +86,7 @@ impl Function {
             Function::Range => max(cells).0 - min(cells).0,
             Function::Mean => ((sum(cells) + u64::from(count()) / 2) / u64::from(count())) as u32,
             Function::Deviation => deviation(cells, count()),
-            // An unassigned cell is all ones here.
+            // An unassigned cell counts as all ones.
             Function::And => cells.iter().fold(VALUE_MAX, |all, c| all & (c | (c >> 31).wrapping_sub(1))),
             Function::Or => cells.iter().fold(0, |all, c| all | c) & VALUE_MAX,
             Function::Xor => cells.iter().fold(0, |all, c| all ^ c) & VALUE_MAX,

@@ -1,5 +1,5 @@
-//! One application at an AP: its table, its flows and its path. All of it is soft state: a flow that has sent nothing for its
-//! lifetime is forgotten with all that it wrote, and an application that is silent for longer starts anew.
+//! One application at an AP: its table, its flows and its path. All of this is soft state: a flow that is silent for its
+//! lifetime is forgotten with its cells, and an application that is silent for its own lifetime starts anew.
 
 use crate::cell::{Cell, FLOW, FLOW_THROUGHPUT, Family};
 use crate::config;
@@ -13,20 +13,20 @@ use weir_base::{Random, Span, Time};
 
 /// How often rates are sampled and lifetimes checked.
 pub(crate) const TICK: Span = Span::from_millis(100);
-/// Reflections that may come at once, as a part of those of a second.
+/// Largest burst of reflections, as a fraction of `reflections_per_second`.
 const REFLECTION_BURST: f64 = 0.1;
 
 /// One flow.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
-    /// The five-tuple that owns the id, seen from this site: local addresses are its source.
+    /// The five-tuple that owns the id, seen from this site: its source is the local endpoint.
     owner: Option<FiveTuple>,
     last: Time,
     /// Bytes since the last tick.
     bytes: u64,
     /// KiB/s in the last tick.
     throughput: u32,
-    /// Numbers that the endpoint has used. It outlives the flow, so that an old packet does not bring it back.
+    /// Sequence numbers of the endpoint. The window outlives the flow, so an old packet cannot revive the flow.
     window: ReplayWindow<4>,
 }
 
@@ -50,17 +50,17 @@ pub struct Application {
     path: Path,
     traffic: Traffic,
     last_tick: Time,
-    /// When the next tick is due; never while there is nothing to age.
+    /// When the next tick is due; [`Time::NEVER`] while there is no state to age.
     next_tick: Time,
     last_packet: Time,
-    /// Reflections that may come now, and since when they were counted.
+    /// Reflections allowed now (a token bucket), and the time of its last update.
     reflections: f64,
     reflections_at: Time,
-    /// Numbers that the other AP has used.
+    /// Sequence numbers of the other AP.
     pub(crate) window: ReplayWindow<64>,
 }
 
-/// What of the configuration all applications share.
+/// The settings that all applications share.
 #[derive(Debug, Clone, Copy)]
 struct Lifetimes {
     flow: Span,
@@ -108,7 +108,7 @@ impl Application {
         &self.config.name
     }
 
-    /// The key that it shares with its endpoints.
+    /// The key shared with its endpoints; `None` if their headers are not sealed.
     pub(crate) fn key(&self) -> Option<&Key> {
         self.config.key.as_ref()
     }
@@ -118,7 +118,7 @@ impl Application {
         &self.path
     }
 
-    /// One of its flows, if the id fits the header.
+    /// The flow with this id; `None` if the id is above 127.
     pub fn flow(&self, flow: u8) -> Option<&Flow> {
         self.flows.get(usize::from(flow))
     }
@@ -128,7 +128,7 @@ impl Application {
         self.active
     }
 
-    /// Whether a five-tuple, seen from this site, is one of the configuration's.
+    /// Whether the configuration permits a five-tuple, seen from this site.
     pub(crate) fn permits(&self, tuple: &FiveTuple) -> bool {
         let config::Application { local, local_ports, remote, remote_ports, .. } = &self.config;
         local_ports.contains(tuple.source_port)
@@ -137,7 +137,7 @@ impl Application {
             && remote.iter().any(|prefix| prefix.contains(tuple.destination))
     }
 
-    /// Whether the flow id may be used at all.
+    /// Whether the flow id is below the application's number of flows.
     pub(crate) fn has_flow(&self, flow: u8) -> bool {
         flow < self.config.flows
     }
@@ -148,12 +148,12 @@ impl Application {
         self.flows[usize::from(flow)].owner.as_ref()
     }
 
-    /// Whether the endpoint's number is new.
+    /// Whether the endpoint's sequence number is new.
     pub(crate) fn admit(&mut self, flow: u8, sequence: u64) -> bool {
         self.flows[usize::from(flow)].window.admit(sequence)
     }
 
-    /// Whether a packet may be reflected now. If so, it counts.
+    /// Whether a packet may be reflected now. If so, it counts against the limit.
     pub(crate) fn may_reflect(&mut self, now: Time) -> bool {
         let rate = self.lifetimes.reflections_per_second;
         let burst = (rate * REFLECTION_BURST).max(1.0);
@@ -164,7 +164,7 @@ impl Application {
         may
     }
 
-    /// An endpoint's packet: the flow lives on, its operations are carried out.
+    /// Takes an endpoint's packet: renews the flow's lifetime and carries out the operations.
     #[inline]
     pub(crate) fn operate(&mut self, flow: u8, tuple: &FiveTuple, words: [u32; WORDS], now: Time) {
         let state = &mut self.flows[usize::from(flow)];
@@ -179,7 +179,7 @@ impl Application {
         }
     }
 
-    /// A packet of `length` bytes leaves for the other AP; the probe that it carries.
+    /// Counts a packet of `length` bytes that leaves for the other AP, and returns its probe.
     #[inline]
     pub(crate) fn leave(&mut self, flow: u8, length: u32, now: Time) -> Probe {
         self.flows[usize::from(flow)].bytes += u64::from(length);
@@ -187,7 +187,7 @@ impl Application {
         self.path.probe(now)
     }
 
-    /// A packet of `length` bytes has come from the other AP.
+    /// Takes a packet of `length` bytes from the other AP.
     #[inline]
     pub(crate) fn arrive(&mut self, probe: &Probe, version: Version, length: u32, now: Time) {
         self.alive(now);
@@ -204,7 +204,7 @@ impl Application {
         })
     }
 
-    /// The value of any cell.
+    /// The value of any cell; zero if it has none.
     pub fn read(&mut self, cell: Cell) -> u32 {
         if cell.address < crate::cell::NET {
             return self.table.read(cell);
@@ -232,7 +232,7 @@ impl Application {
         }
     }
 
-    /// When [`Application::tick`] is due next; never while the application is silent and forgotten.
+    /// When [`Application::tick`] is due next; [`Time::NEVER`] while the application is silent and its state forgotten.
     pub(crate) fn next_tick(&self) -> Time {
         self.next_tick
     }
@@ -244,7 +244,7 @@ impl Application {
         }
     }
 
-    /// Samples rates and forgets what is too old.
+    /// Samples rates and forgets silent flows and a silent application.
     pub(crate) fn tick(&mut self, now: Time) {
         let since = now.since(self.last_tick);
         (self.last_tick, self.next_tick) = (now, now + TICK);
@@ -272,7 +272,7 @@ impl Application {
         }
     }
 
-    /// Internal state, name and value each, for the records.
+    /// Internal state as names and values, for the records.
     pub fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("flows", self.active.into());
         report("outbound_mbps", f64::from(self.traffic.throughput.value(Statistic::Latest)) * 8.192e-3);

@@ -7,7 +7,7 @@
 //! | 254: NET | measurements of the path: [`Family`] and [`crate::Statistic`] | as before |
 //! | 255: FLOW | measurements of the application's flows | throughput of each flow |
 //!
-//! The numeric codes are ours; the source's figure has the same order. A cell that nobody has written reads as zero.
+//! The numeric codes are ours; the source's figure has the same order. A cell that was never written reads as zero.
 
 use crate::Statistic;
 
@@ -15,13 +15,13 @@ use crate::Statistic;
 pub const GENERAL: usize = 250;
 /// The address of the first report pointer, R1.
 pub const R1: u8 = 250;
-/// The address of what is measured of the path.
+/// The address of the path's measurements.
 pub const NET: u8 = 254;
-/// The address of what is measured of the application's flows.
+/// The address of the flows' measurements.
 pub const FLOW: u8 = 255;
 /// Offset at [`FLOW`] of the throughput of flow 0; flow `f` is at `FLOW_THROUGHPUT + f`. In KiB/s.
 pub const FLOW_THROUGHPUT: u8 = 128;
-/// Offsets from one family to the next.
+/// Number of offsets of a family.
 pub(crate) const FAMILY_SIZE: u8 = 0x10;
 
 /// A cell's name.
@@ -33,7 +33,7 @@ pub struct Cell {
     pub offset: u8,
 }
 
-/// What is measured, each with a [`Statistic`] for each offset of its family.
+/// A measured quantity. Its family has one offset for each [`Statistic`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// NET: round trip time between the APs, in microseconds (up to 16.8 s).
@@ -46,7 +46,7 @@ pub enum Family {
     InboundLoss,
     /// NET: rate of one flowshare for inbound packets, in KiB/s. Not in the source.
     InboundBandwidth,
-    /// FLOW: number of flows that sent within their lifetime.
+    /// FLOW: number of flows that sent a packet within their lifetime.
     Flows,
     /// FLOW: throughput of all flows together, outbound, in KiB/s.
     Throughput,
@@ -67,7 +67,7 @@ impl Family {
         Family::PacketSize,
     ];
 
-    /// The cell of one of its statistics.
+    /// The cell of one statistic of this quantity.
     pub const fn cell(self, statistic: Statistic) -> Cell {
         let (address, place) = match self {
             Family::Rtt => (NET, 0),
@@ -82,7 +82,7 @@ impl Family {
         Cell { address, offset: place * FAMILY_SIZE + statistic as u8 }
     }
 
-    /// The family and statistic of a cell, if there is one.
+    /// The family and statistic of a cell; `None` if the cell holds no measurement of a family.
     pub const fn of(cell: Cell) -> Option<(Family, Statistic)> {
         let family = match (cell.address, cell.offset / FAMILY_SIZE) {
             (NET, 0) => Family::Rtt,
@@ -102,7 +102,7 @@ impl Family {
     }
 }
 
-/// The cell of a flow, or an aggregate, at general-purpose address `GP<k>`, `k` from 1 to 250; none for another `k`.
+/// The cell at an offset of the general-purpose address `GP<k>`, `k` from 1 to 250; `None` for any other `k`.
 pub const fn general(k: u8, offset: u8) -> Option<Cell> {
     match k {
         1..=250 => Some(Cell { address: k - 1, offset }),

@@ -1,8 +1,8 @@
-//! Incremental repair of the UDP checksum (section 5.2; RFC 1624, equation 3). The CP header is in the payload, so it is the
-//! UDP checksum that changes, although the source's prose says IP.
+//! Incremental repair of the UDP checksum (section 5.2; RFC 1624, equation 3). The CP header is in the payload, so the UDP
+//! checksum changes, although the source's prose says IP.
 
 /// The checksum after `old` became `new`; both begin at an even offset of the datagram and have the same even length.
-/// A checksum of zero says that there is none (RFC 768) and stays zero; a result of zero is sent as all ones.
+/// A checksum of zero means no checksum (RFC 768) and stays zero; a result of zero is sent as all ones.
 pub fn repaired(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     debug_assert!(old.len() == new.len() && old.len().is_multiple_of(2));
     if checksum == 0 {
@@ -11,7 +11,7 @@ pub fn repaired(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     let words = |bytes: &[u8]| -> u32 {
         bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
     };
-    // HC' = ~(~HC + ~m + m'), summed over all words: the complement of n words is n times 0xffff less their sum.
+    // HC' = ~(~HC + ~m + m'), summed over all words: the complement of n words is n times 0xffff minus their sum.
     let complement = (old.len() / 2) as u32 * 0xffff - words(old);
     let mut sum = u32::from(!checksum) + complement + words(new);
     while sum > 0xffff {

@@ -1,5 +1,5 @@
-//! What an administrator says of an aggregation point: which applications may use it, from where to where and on which
-//! ports. Whoever is not named is denied.
+//! The configuration of an aggregation point: the applications that may use it, with their addresses and ports. Packets of
+//! other applications pass the aggregation point without coordination.
 //!
 //! ```
 //! let text = r#"
@@ -24,23 +24,24 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 use weir_base::Span;
 
-/// An aggregation point's configuration. `A` is an application: a lab knows where its endpoints are without being told.
+/// An aggregation point's configuration. `A` is the type of an application: in a lab it has no addresses, since the lab knows
+/// its endpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, bound(deserialize = "A: Deserialize<'de>"))]
 pub struct Config<A = Application> {
-    /// The applications that may use it; others pass untouched.
+    /// The applications that may use the aggregation point. Packets of other applications pass unchanged.
     pub application: Vec<A>,
-    /// Key that is shared with the other AP, 32 hexadecimal digits. With it, every header is of version 2 and sealed.
+    /// Key shared with the other AP, 32 hexadecimal digits. With a key, every header is of version 2 and sealed.
     #[schemars(with = "Option<String>")]
     pub peer_key: Option<Key>,
-    /// How long a flow and what it wrote are kept after its last packet. `FLOW.num` counts flows until then. The source
+    /// Time for which a flow and its cells are kept after its last packet. `FLOW.num` counts the flow until then. The source
     /// gives no value.
     pub flow_lifetime: Span,
-    /// How long what was measured for an application is kept after its last packet.
+    /// Time for which the measurements of an application are kept after its last packet.
     pub application_lifetime: Span,
-    /// Over how long a loss fraction is taken. The source gives no value.
+    /// Length of the intervals over which loss fractions are computed. The source gives no value.
     pub loss_interval: Span,
-    /// Packets a second that each application may have reflected.
+    /// Most packets a second that the aggregation point reflects for each application.
     pub reflections_per_second: u32,
 }
 
@@ -61,37 +62,37 @@ impl<A> Default for Config<A> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
-    /// Its number in the header (cid), 0 to 31.
+    /// The application's number in the header (cid), 0 to 31.
     #[serde(deserialize_with = "within::<0, 31, _>")]
     #[schemars(range(max = 31))]
     pub id: u8,
-    /// Its name in counters and reports.
+    /// The application's name in counters and reports.
     pub name: String,
-    /// Addresses of its endpoints at this site, as prefixes.
+    /// Addresses of the application's endpoints at this site, as prefixes.
     pub local: Vec<Prefix>,
-    /// UDP ports of its endpoints at this site.
+    /// UDP ports of the application's endpoints at this site.
     pub local_ports: Ports,
-    /// Addresses of its endpoints at the other site, as prefixes.
+    /// Addresses of the application's endpoints at the other site, as prefixes.
     pub remote: Vec<Prefix>,
-    /// UDP ports of its endpoints at the other site.
+    /// UDP ports of the application's endpoints at the other site.
     pub remote_ports: Ports,
-    /// How many flows it may have, 1 to 128; their ids are below that.
+    /// Most flows of the application, 1 to 128. Flow ids are below this number.
     #[serde(default = "all_flows", deserialize_with = "within::<1, 128, _>")]
     #[schemars(range(min = 1, max = 128))]
     pub flows: u8,
-    /// Key that is shared with its endpoints, 32 hexadecimal digits. With it, every header is of version 2 and sealed.
+    /// Key shared with the application's endpoints, 32 hexadecimal digits. With a key, every header is of version 2 and sealed.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub key: Option<Key>,
-    /// How the rate of a flowshare is estimated.
+    /// Estimator of the rate of one flowshare.
     #[serde(default = "tfrc")]
     pub estimator: estimator::Config,
-    /// How the estimator's packets are chosen.
+    /// Filter that chooses the packets for the estimator.
     #[serde(default)]
     pub filter: filter::Config,
 }
 
-/// How an application's path is measured.
+/// Estimator and filter of an application's path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// The estimator of a flowshare.
@@ -125,11 +126,11 @@ fn within<'de, const LOW: u8, const HIGH: u8, D: Deserializer<'de>>(deserializer
 /// What is wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Line and column, from 1, where the text says it.
+    /// Line and column of the error in the text, from 1; `None` if it has no single place.
     pub place: Option<(usize, usize)>,
     /// What is wrong.
     pub message: String,
-    /// What would be right, where that can be said.
+    /// A correct value or name; `None` if there is no suggestion.
     pub help: Option<String>,
 }
 
@@ -152,7 +153,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl<A> Config<A> {
-    /// The same for other applications.
+    /// The same configuration with other applications.
     pub fn with<B>(&self, application: Vec<B>) -> Config<B> {
         let Config {
             application: _,
@@ -177,7 +178,7 @@ impl Config {
     /// Reads a configuration in TOML.
     ///
     /// # Errors
-    /// What is wrong and where, with what would be right.
+    /// [`ConfigError`] with the place, the mistake and a suggestion.
     pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
         let config: Config = toml::from_str(text).map_err(|error| {
             let place = error.span().map(|span| {
@@ -192,10 +193,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Sees to it that values fit each other and their ranges.
+    /// Checks that values are within their ranges and consistent with each other.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first value that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
         let applications = &self.application;
         for (n, application) in applications.iter().enumerate() {
@@ -257,7 +258,7 @@ impl Application {
         };
         let averaging = ("filter.averaging_rtts", self.filter.averaging_rtts, 0.01, 100.0);
         for (name, value, least, most) in ranges.into_iter().chain([averaging]) {
-            // Not a number is in no range.
+            // NaN is in no range.
             if !(least..=most).contains(&value) {
                 return wrong(format!("`{name}` is {value}"), &format!("write {least} to {most}"));
             }
@@ -265,13 +266,14 @@ impl Application {
         Ok(())
     }
 
-    /// How its path is measured.
+    /// Estimator and filter of its path.
     pub fn measurement(&self) -> Measurement {
         Measurement { estimator: self.estimator.clone(), filter: self.filter.clone() }
     }
 }
 
-/// The name nearest to the unknown one in an error of serde's (`unknown field `x`, expected one of `a`, `b``).
+/// The expected name nearest to the unknown one in an error of serde (`unknown field `x`, expected one of `a`, `b``); `None`
+/// if no name is within three edits.
 fn nearest(message: &str) -> Option<String> {
     let mut names = message.split('`').skip(1).step_by(2);
     let wrong = message.starts_with("unknown").then(|| names.next())??;
@@ -361,7 +363,7 @@ filter = { enabled = false }
     }
 
     proptest! {
-        /// Damaged somewhere, a good text is either refused or makes an aggregation point.
+        /// A good text damaged at one place is either refused or makes an aggregation point.
         #[test]
         fn what_is_read_makes_a_point(
             at in 0..GOOD.len(), cut in 0usize..12, put in r#"[-0-9a-z."\[\]{}=, \n]{0,12}"#,

@@ -1,10 +1,10 @@
-//! The CP layer of an endpoint (section 3.3.1): what it writes into the headers of the packets that it sends, and what it
-//! learns from those that it receives.
+//! The CP layer of an endpoint (section 3.3.1): it writes the headers of outgoing packets and reads the headers of arriving
+//! ones.
 //!
-//! Headers are lost as their packets are, and what an AP keeps is soft. So an endpoint says again and again what it has to say:
-//! first what has changed and pointers that have not reported yet, then all its cells and pointers in turn, four in a packet. It may watch more cells than the four
-//! that a packet reports: it moves its pointers to the next four once the present ones were reported. The token of a pointer
-//! names the cell for as long as the cell is watched, so no value is ever taken for another cell's.
+//! A header is lost with its packet, and an AP keeps soft state only. An endpoint therefore repeats its operations, four in a
+//! packet: first changed cells and pointers without a report, then all its cells and pointers in turn. It may watch more cells
+//! than the four that a packet reports: once the present four were reported, it moves its pointers to the next four. The token
+//! of a pointer names the cell for as long as the cell is watched, so no value is ever assigned to another cell.
 
 use crate::cell::{Cell, R1};
 use crate::header::{self, Flags, HeaderError, Operation, Pointer, Prefix, Report, Version, WORDS};
@@ -14,9 +14,9 @@ use crate::seal::{self, Key, Leg, ReplayWindow};
 #[derive(Debug, Clone, Copy)]
 struct Watched {
     cell: Cell,
-    /// The last value that was reported.
+    /// The last reported value; `None` before the first report.
     value: Option<u32>,
-    /// Whether it was reported since its pointer was set.
+    /// Whether the cell was reported since its pointer was set.
     fresh: bool,
 }
 
@@ -28,27 +28,27 @@ struct Written {
     said: bool,
 }
 
-/// Who an endpoint is.
+/// Identity of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity {
     /// The application's id, 0 to 31.
     pub application: u8,
     /// The flow's id, 0 to 127.
     pub flow: u8,
-    /// The CP transport's number; APs do not look at it.
+    /// The CP transport's number; APs ignore it.
     pub protocol: u8,
-    /// The key that is shared with the AP.
+    /// The key shared with the AP; `None` if headers are not sealed.
     pub key: Option<Key>,
     /// A number that grows with each restart of the endpoint.
     pub epoch: u32,
 }
 
-/// Why a header that arrived was not taken.
+/// Why an arriving header was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// No whole CP header.
     Header(HeaderError),
-    /// Of another application or flow.
+    /// The header of another application or flow.
     Foreign,
     /// Not sealed, or with a wrong tag.
     Tag,
@@ -68,13 +68,13 @@ pub struct Endpoint {
     /// The first watched cell that the pointers select now.
     selected: usize,
     written: Vec<Written>,
-    /// Where the round through pointers and written cells continues.
+    /// Index at which the round through pointers and written cells continues.
     turn: usize,
 }
 
 impl Endpoint {
     /// An endpoint that has written nothing and watches these cells, at most 255. Without a key it begins with `version` and
-    /// goes on with what its peer speaks; with one it speaks version 2.
+    /// then uses the version of the last header that arrived; with a key it uses version 2.
     pub fn new(identity: Identity, version: Version, watched: &[Cell]) -> Endpoint {
         let version = if identity.key.is_some() { Version::Two } else { version };
         let watch = |cell: &Cell| Watched { cell: *cell, value: None, fresh: false };
@@ -106,12 +106,12 @@ impl Endpoint {
         }
     }
 
-    /// The last reported value of a watched cell; none before the first report.
+    /// The last reported value of a watched cell; `None` before the first report.
     pub fn value(&self, cell: Cell) -> Option<u32> {
         self.watched.iter().find(|watched| watched.cell == cell)?.value
     }
 
-    /// Whether a packet with nothing but its header would say something new (a change that no packet has carried).
+    /// Whether there is a change that no packet has carried yet, so that a packet without data is worth sending.
     pub fn has_news(&self) -> bool {
         self.written.iter().any(|written| !written.said)
     }
@@ -134,7 +134,7 @@ impl Endpoint {
     /// header's length.
     ///
     /// # Errors
-    /// Why the packet is not for this endpoint or not to be believed.
+    /// [`Refused`] if the packet is not for this endpoint or not authentic.
     pub fn open(&mut self, packet: &[u8], mut changed: impl FnMut(Cell, u32)) -> Result<usize, Refused> {
         let prefix = Prefix::read(packet).map_err(Refused::Header)?;
         if (prefix.application, prefix.flow) != (self.identity.application, self.identity.flow) {
@@ -144,7 +144,7 @@ impl Endpoint {
             if prefix.version == Version::One || !key.verify(Leg::In, packet) {
                 return Err(Refused::Tag);
             }
-            // A reflected packet has our own number, another one that of the other AP.
+            // A reflected packet carries this endpoint's sequence number, any other packet the other AP's.
             let reflected = prefix.flags.has(Flags::REFLECT);
             let window = if reflected { &mut self.reflected } else { &mut self.window };
             if !seal::is_new(window, packet) {
@@ -154,7 +154,7 @@ impl Endpoint {
         self.version = prefix.version;
         for word in header::words(prefix.version, packet) {
             let Report { id, value } = Report::from_word(word);
-            // Token `n` is the n-th watched cell; zero is what a pointer that was never set reports.
+            // Token `n` is the n-th watched cell, from 1; a pointer that was never set reports token zero.
             let Some(watched) = usize::from(id).checked_sub(1).and_then(|n| self.watched.get_mut(n)) else {
                 continue;
             };
@@ -167,7 +167,7 @@ impl Endpoint {
         Ok(prefix.version.length())
     }
 
-    /// Moves the pointers on once all that they select were reported.
+    /// Moves the pointers to the next cells once all selected cells were reported.
     fn select_next(&mut self) {
         let end = (self.selected + WORDS).min(self.watched.len());
         if self.watched.len() > WORDS && self.watched[self.selected..end].iter().all(|watched| watched.fresh)
@@ -187,7 +187,7 @@ impl Endpoint {
             filled += 1;
         }
         let pointers = (self.watched.len() - self.selected).min(WORDS);
-        // Pointers that have not reported yet come next, but one place is left for the round, which nothing may stop.
+        // Pointers without a report come next, but one word is left for the round, which must always continue.
         for n in 0..pointers {
             if filled + 1 < WORDS && !self.watched[self.selected + n].fresh {
                 operations[filled] = self.pointer(n);

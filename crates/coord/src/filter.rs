@@ -1,8 +1,8 @@
 //! Bandwidth-filtered loss detection (section 4.4.3). An estimator built for one flow is wrong for an aggregate that is
-//! denser than one flow: more packets fall into the round trip that one loss event spans. So it is fed a thinned stream, as
-//! dense as the one flow that it believes in: an event of the real stream, arrival or loss, becomes an event of the virtual
-//! stream with probability `F = min(1, available / arriving)`. With `k` flowshares in use, `F` is about `1 / k`, without anyone
-//! saying `k`.
+//! denser than one flow: more packets fall into the round trip that one loss event spans. The estimator therefore receives a
+//! thinned stream, as dense as one flow: an event of the real stream, arrival or loss, becomes an event of the virtual stream
+//! with probability `F = min(1, available / arriving)`. With `k` flowshares in use, `F` is about `1 / k`, and no one needs to
+//! know `k`.
 
 use crate::lag::Lag;
 use serde::{Deserialize, Serialize};
@@ -12,16 +12,16 @@ use weir_base::{Random, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Whether the stream is thinned; without it the estimator sees every packet, as in section 4.4.1.
+    /// Whether the filter thins the stream. If not, the estimator receives every packet, as in section 4.4.1.
     pub enabled: bool,
-    /// Time constant of the average of the arriving rate, in round trips. The source does not give its weight.
+    /// Time constant of the average of the arriving rate, in round trips. The source does not give it.
     #[schemars(range(min = 0.01, max = 100.0))]
     pub averaging_rtts: f64,
-    /// Whether `available` is taken as it was when the senders sent what arrives now: a round trip ago, averaged like the arriving
-    /// rate. In the source it is the newest, which runs ahead of what arrives while it rises.
+    /// Whether the filter compares the arriving rate with the flowshare rate of a round trip ago, which the senders followed, averaged
+    /// like the arriving rate. In the source it uses the newest flowshare rate, which is ahead of the arriving rate while it rises.
     pub aligned: bool,
-    /// Whether the estimator learns of a loss when three later packets of the thinned stream have arrived, as a real flow of its protocol
-    /// does. In the source it learns when three later packets of the application have, which is sooner.
+    /// Whether the estimator learns of a loss when three later packets of the thinned stream have arrived, as one flow of its protocol
+    /// does. In the source it learns of a loss when three later packets of the application have arrived, which is earlier.
     pub own_detection: bool,
 }
 
@@ -31,16 +31,16 @@ impl Default for Config {
     }
 }
 
-/// Time constant of the average before there is a round trip time, and at least.
+/// Smallest time constant of the average, in seconds; also its value before the first round trip time.
 const LEAST_AVERAGING: f64 = 0.01;
 
 /// The filter of one application in one direction.
 #[derive(Debug, Clone)]
 pub struct Filter {
     config: Config,
-    /// Average rate of what arrives and what was lost, in bytes a second.
+    /// Average rate of arriving and lost packets, in bytes a second.
     arriving: f64,
-    /// The rate of one flowshare that the arriving rate is compared with; none before there is one.
+    /// The rate of one flowshare that the arriving rate is compared with, in bytes a second; `None` before the first estimate.
     available: Option<f64>,
     lag: Lag,
     last: Option<Time>,
@@ -48,14 +48,14 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// A filter that has seen nothing and draws from this stream.
+    /// A filter without traffic, which takes its random numbers from this stream.
     pub fn new(config: Config, random: Random) -> Filter {
         Filter { config, arriving: 0.0, available: None, lag: Lag::default(), last: None, random }
     }
 
     /// Takes `count` packets of the real stream, `bytes` long together, that arrived or should have arrived at `at`, and
     /// returns how many of them are in the virtual stream. `available` is the rate of one flowshare in bytes a second;
-    /// without one, all of them are.
+    /// if it is `None`, all packets pass.
     #[inline]
     pub fn thin(
         &mut self,
@@ -67,8 +67,8 @@ impl Filter {
     ) -> u64 {
         let averaging =
             rtt.map_or(0.0, |rtt| rtt.as_secs_f64() * self.config.averaging_rtts).max(LEAST_AVERAGING);
-        // First-order low pass, stepped implicitly: exact for a steady stream whatever the step. A loss is declared after
-        // later arrivals; its step has no length.
+        // First-order low pass with implicit steps: exact for a steady stream with any step. A loss is declared after later
+        // arrivals; its step has length zero.
         let step = self.last.map_or(averaging, |last| at.since(last).as_secs_f64());
         self.arriving = (self.arriving * averaging + bytes) / (averaging + step);
         self.available = match (available, rtt) {
@@ -86,7 +86,7 @@ impl Filter {
         }
     }
 
-    /// The probability `F` that an event passes.
+    /// The probability `F` that an event passes, 0 to 1.
     pub fn fraction(&self) -> f64 {
         match self.available {
             Some(available) if self.config.enabled && available < self.arriving => available / self.arriving,
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn with_four_flowshares_a_quarter_passes_and_the_loss_fraction_stays() {
         let (arrivals, losses) = feed(&mut filter(), Some(0.25e6), 100_000);
-        // 25,000 of 100,000; three standard deviations are 411, and of 2,500 losses 145.
+        // 25,000 of 100,000 events pass, with three standard deviations of 411; for the 2,500 losses, 145.
         assert!((arrivals + losses).abs_diff(25_000) < 411, "{arrivals} + {losses}");
         assert!(losses.abs_diff(2_500) < 145, "{losses}");
     }
@@ -154,13 +154,13 @@ mod tests {
         let mut filter = filter();
         feed(&mut filter, Some(0.25e6), 1000);
         let passed = filter.thin(1000, 1e6, Time::from_nanos(3_000_000_000), Some(0.25e6), RTT);
-        // A second of outage counts as traffic: a megabyte in 1.001 s, then thinned by 0.25 or a little less.
+        // A second of outage counts as traffic: a megabyte in 1.001 s, of which a fraction of 0.25 or a little less passes.
         assert!((230..=270).contains(&passed), "{passed}");
     }
 
     #[test]
     fn an_aligned_filter_passes_a_quarter_while_four_flowshares_rise() {
-        // The flowshare grows by 2.5 kB/s in each millisecond; four of it arrive a round trip later.
+        // The flowshare grows by 2.5 kB/s each millisecond; four flowshares arrive a round trip later.
         let passed = |aligned| {
             let config = Config { aligned, ..Config::default() };
             let mut filter = Filter::new(config, Random::stream(1, "filter"));

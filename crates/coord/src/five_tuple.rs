@@ -1,4 +1,4 @@
-//! The ends of a UDP flow.
+//! The two ends of a UDP flow.
 
 use core::net::IpAddr;
 
@@ -16,7 +16,7 @@ pub struct FiveTuple {
 }
 
 impl FiveTuple {
-    /// The five-tuple of the answer.
+    /// The five-tuple of a packet in the other direction.
     pub const fn reversed(&self) -> FiveTuple {
         FiveTuple {
             source: self.destination,

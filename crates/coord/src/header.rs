@@ -1,8 +1,8 @@
-//! The CP header: the first bytes of the UDP payload (section 3.1.2, appendix A). It has one length on all three legs, so
-//! an AP rewrites it in place.
+//! The CP header: the first bytes of the UDP payload (section 3.1.2, appendix A). Its length is the same on all three legs,
+//! so an AP rewrites it in place.
 //!
 //! Version 1 is the published one, 20 bytes: a prefix word and four words. Version 2 is our own, 36 bytes: the prefix, a
-//! sequence number of 64 bits (an epoch of 32 bits, which grows with every restart, and 32 bits that count), the four words
+//! sequence number of 64 bits (an epoch of 32 bits, which grows with every restart, and a counter of 32 bits), the four words
 //! and a tag of 64 bits ([`crate::seal`]).
 //!
 //! | bytes | version 1 | version 2 |
@@ -12,8 +12,8 @@
 //! | 12 to 19 | words 3 and 4 | words 1 and 2 |
 //! | 20 to 35 | - | words 3 and 4, tag |
 //!
-//! Numbers are big-endian. The source does not give bit positions of flags and probe fields, the code of NOOP nor those of
-//! addresses; the choices here are ours, in the order of its appendix A.
+//! Numbers are big-endian. The source does not give the bit positions of flags and probe fields, the code of NOOP or the codes
+//! of addresses; the choices here are ours, in the order of its appendix A.
 
 use crate::Ticks;
 
@@ -28,10 +28,10 @@ pub const WORDS: usize = 4;
 /// Length of the longest header in bytes.
 pub const LONGEST: usize = Version::Two.length();
 
-/// Which header.
+/// Version of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// As published: 20 bytes, a sequence number of 16 bits, nothing authenticated.
+    /// As published: 20 bytes, a sequence number of 16 bits, no authentication.
     One,
     /// 36 bytes, with epoch, sequence number of 32 bits and tag.
     Two,
@@ -45,7 +45,7 @@ impl Version {
             Version::Two => 36,
         }
     }
-    /// Where the four words begin.
+    /// Offset of the four words in bytes.
     const fn words(self) -> usize {
         match self {
             Version::One => 4,
@@ -63,7 +63,7 @@ impl Version {
 /// Why bytes are not a CP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderError {
-    /// Fewer bytes than its version needs.
+    /// Fewer bytes than a header of its version.
     Short,
     /// A version that is neither 1 nor 2.
     Version(u8),
@@ -76,20 +76,20 @@ pub struct Flags(pub u8);
 impl Flags {
     /// The packet is between two APs; its words are a probe.
     pub const DATAPATH: Flags = Flags(0x80);
-    /// The local AP takes the operations and ends the packet.
+    /// The local AP carries out the operations and drops the packet.
     pub const LSCOPE: Flags = Flags(0x40);
-    /// The local AP takes the operations and returns the packet with reports.
+    /// The local AP carries out the operations and returns the packet with reports.
     pub const REFLECT: Flags = Flags(0x20);
 
-    /// Whether all of `other` are set.
+    /// Whether all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// With `other` set.
+    /// These flags with `other` set.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
-    /// With `other` cleared.
+    /// These flags with `other` cleared.
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
@@ -104,17 +104,17 @@ pub struct Prefix {
     pub application: u8,
     /// Flow id (fid) within the application, 0 to 127.
     pub flow: u8,
-    /// Which CP transport the packet is of; APs do not look at it.
+    /// Number of the packet's CP transport; APs ignore it.
     pub protocol: u8,
     /// Flags.
     pub flags: Flags,
 }
 
 impl Prefix {
-    /// Reads the prefix and sees to it that the whole header is there.
+    /// Reads the prefix and checks that the whole header is there.
     ///
     /// # Errors
-    /// [`HeaderError`] when the bytes are no CP header.
+    /// [`HeaderError`] if the bytes are no CP header.
     #[inline]
     pub fn read(bytes: &[u8]) -> Result<Prefix, HeaderError> {
         let [first, second, protocol, flags, ..] = *bytes else { return Err(HeaderError::Short) };
@@ -176,10 +176,10 @@ fn write_u32(bytes: &mut [u8], at: usize, word: u32) {
     bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
 }
 
-/// An operation: the cell (address, own flow id) becomes the value.
+/// An operation: it sets the cell at (address, own flow id) to the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Address written; see [`crate::cell`].
+    /// Address of the cell; see [`crate::cell`].
     pub address: u8,
     /// Value, 24 bits.
     pub value: u32,
@@ -199,14 +199,14 @@ impl Operation {
     }
 }
 
-/// What a report pointer selects: the value of a cell at one of the addresses R1 to R4.
+/// A report pointer: the value of a cell at one of the addresses R1 to R4. It selects the cell to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pointer {
     /// Address of the cell to report.
     pub address: u8,
     /// Offset of the cell to report.
     pub offset: u8,
-    /// Validation token, which comes back with the value. APs attach no meaning to it.
+    /// Validation token, which the report returns with the value. APs attach no meaning to it.
     pub id: u8,
 }
 
@@ -221,7 +221,7 @@ impl Pointer {
     }
 }
 
-/// A report: what a pointer's cell held when the packet passed the AP.
+/// A report: the value of a pointer's cell when the packet passed the AP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
     /// The pointer's token.
@@ -241,29 +241,29 @@ impl Report {
     }
 }
 
-/// What an AP says to the other one with every packet (128 bits in version 1; in version 2 the sequence number is in words
-/// of its own and the loss fraction has 32 bits).
+/// The fields that an AP sends to the other AP with every packet (128 bits in version 1; in version 2 the sequence number
+/// has words of its own and the loss fraction has 32 bits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Probe {
-    /// When the packet left, by the sender's clock.
+    /// Departure time of the packet by the sending AP's clock.
     pub timestamp: Ticks,
-    /// The last timestamp that arrived from the other AP and how long ago that was; none before the first one. On the wire
-    /// both fields are then zero, so no AP sends a timestamp of zero.
+    /// The last timestamp from the other AP and the delay since its arrival; `None` before the first one. On the wire both
+    /// fields are then zero, so no AP sends a timestamp of zero.
     pub echo: Option<Echo>,
-    /// Rate of one flowshare in the other direction, KiB/s, 24 bits; zero before there is an estimate.
+    /// Rate of one flowshare in the other direction, KiB/s, 24 bits; zero before the first estimate.
     pub bandwidth: u32,
     /// Fraction of the other direction's packets that were lost, in units of 2^-32.
     pub loss: u32,
-    /// The sender's count of packets. Version 1 carries its low 16 bits.
+    /// Packet counter of the sending AP. Version 1 carries its low 16 bits.
     pub sequence: u64,
 }
 
-/// A timestamp that comes back.
+/// A timestamp that returns to its AP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
     /// The timestamp as it arrived.
     pub timestamp: Ticks,
-    /// How long after its arrival the echoing packet left.
+    /// Time from its arrival to the departure of the echoing packet.
     pub delay: Ticks,
 }
 

@@ -1,22 +1,23 @@
-//! A value as it was a round trip ago, to an eighth of a round trip: what senders followed when they sent what arrives now.
+//! The value of a quantity one round trip ago, with a resolution of an eighth of a round trip: the value that the senders
+//! followed when they sent the packets that arrive now.
 
 use weir_base::{Span, Time};
 
-/// Values that are kept, one for each part of a round trip.
+/// Number of values kept, one for each part of a round trip.
 const PARTS: u64 = 8;
 
 /// A delay line of one round trip.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lag {
     values: [f64; PARTS as usize],
-    /// How many there are, and where the oldest of a full line is.
+    /// Number of values, and the index of the oldest one once the line is full.
     count: usize,
     oldest: usize,
     next: Time,
 }
 
 impl Lag {
-    /// Takes the value of now and returns the one of a round trip ago, or the oldest that there is.
+    /// Takes the present value and returns the value of a round trip ago, or the oldest one if the line is not full yet.
     #[inline]
     pub(crate) fn update(&mut self, value: f64, rtt: Span, now: Time) -> f64 {
         if now >= self.next {
@@ -43,7 +44,7 @@ mod tests {
         let of = |ms: u64, lag: &mut Lag| lag.update(ms as f64, rtt, Time::from_nanos(ms * 1_000_000));
         assert_eq!([0, 10, 40, 70].map(|ms| of(ms, &mut lag)), [0.0; 4], "the oldest that there is");
         let later: Vec<f64> = (71..400).map(|ms| ms as f64 - of(ms, &mut lag)).collect();
-        // Eight values, one each 10 ms: between 70 and 80 ms old, once the line is full of them.
+        // Eight values, one each 10 ms: between 70 and 80 ms old, once the line is full.
         assert!(later[80..].iter().all(|age| (69.0..=81.0).contains(age)), "{later:?}");
     }
 }

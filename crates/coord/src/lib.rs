@@ -1,8 +1,8 @@
 //! The Coordination Protocol (CP): many flows between two sites share one path as one application.
 //!
 //! Source: the coordination dissertation (D. E. Ott, UNC Chapel Hill, 2005); section numbers in this crate are its own.
-//! An *aggregation point* (AP) stands at the edge of each site. Every packet of an application carries a CP header whose
-//! words mean something else on each of three legs:
+//! An *aggregation point* (AP) stands at the edge of each site. Every packet of an application carries a CP header. The
+//! meaning of its words depends on the leg:
 //!
 //! | leg | words 1 to 4 | what happens there |
 //! |---|---|---|
@@ -10,9 +10,9 @@
 //! | AP to AP | a probe | the receiving AP measures round trip time, loss and the rate of one flowshare |
 //! | AP to endpoint | four reports | the endpoint reads the cells that its report pointers select |
 //!
-//! The AP informs; it does not delay, queue or shape. An application of `m` flows may send `m` flowshares in total and
-//! splits them as a [`scheme`] says. Everything here is a pure state machine: packets and times go in, rewritten headers,
-//! verdicts and the next time come out.
+//! The AP informs; it does not delay, queue or shape. An application of `m` flows may send `m` flowshares in total; a
+//! [`scheme`] splits them among the flows. Everything here is a pure state machine: its input is packets and times, its
+//! output is rewritten headers, verdicts and the time of the next timer.
 #![forbid(unsafe_code)]
 
 mod aggregate;

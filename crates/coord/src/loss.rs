@@ -1,27 +1,27 @@
-//! Loss detection between two APs (section 4.1.2): a number that is missing is lost once three later packets have arrived, at a
-//! time interpolated between its neighbours (equation 2.5), as in [`weir_control::tfrc::Gaps`].
+//! Loss detection between two APs (section 4.1.2): a missing number is lost once three later packets have arrived. Its time of
+//! loss is interpolated between its neighbours (equation 2.5), as in [`weir_control::tfrc::Gaps`].
 //!
-//! The source is silent on restarts. A restart of the other AP is no loss. Version 2 says so by its epoch. In version 1 a jump
-//! of more than 3,000 forwards or 100 backwards is believed when the next packet continues it (the rule of RFC 3550, appendix
-//! A.1), and the path tells of a peer that has stopped echoing ([`Detector::restart`]). An outage of version 1 that is longer
-//! than 3,000 packets is therefore not counted as loss.
+//! The source is silent on restarts. A restart of the other AP is no loss. In version 2 a new epoch shows it. In version 1 a
+//! jump of more than 3,000 forwards or 100 backwards counts as a restart if the next packet continues it (the rule of RFC 3550,
+//! appendix A.1), and the path calls [`Detector::restart`] when a peer stops echoing. An outage of version 1 that is longer than
+//! 3,000 packets is therefore not counted as loss.
 
 use crate::header::Version;
 use weir_base::Time;
 use weir_control::tfrc::{Gaps, Losses};
 
-/// What an arrival was.
+/// Kind of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The first with its number.
+    /// The first packet with its number.
     New,
-    /// Seen before or declared lost before, or far from the others: it says nothing of the path.
+    /// The number was seen or declared lost before, or is far from the others: the packet is no evidence of the path.
     Stale,
     /// The first packet, or the first after a restart of the other AP.
     Restart,
 }
 
-/// How far numbers may jump before a jump is a restart.
+/// Largest jumps of the numbers that are no restart.
 struct Limits {
     forward: u64,
     backward: u64,
@@ -32,7 +32,7 @@ impl Limits {
         match version {
             // RFC 3550, appendix A.1: MAX_DROPOUT and MAX_MISORDER.
             Version::One => Limits { forward: 3_000, backward: 100 },
-            // Three seconds of outage at 300,000 packets a second. The epoch tells restarts.
+            // Three seconds of outage at 300,000 packets a second. Restarts are recognized by the epoch.
             Version::Two => Limits { forward: 1 << 20, backward: 1 << 16 },
         }
     }
@@ -50,8 +50,8 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Takes the number of a packet that arrived and hands out the losses that this makes certain. Of version 1 the low 16
-    /// bits count.
+    /// Takes the number of a packet that arrived and calls `lost` for each run of losses that it reveals. In version 1 only
+    /// the low 16 bits of the number count.
     #[inline]
     pub fn arrived(&mut self, number: u64, version: Version, now: Time, lost: impl FnMut(Losses)) -> Outcome {
         let Some(highest) = self.gaps.highest() else { return self.begin(number, version, now) };
@@ -88,7 +88,7 @@ impl Detector {
     fn begin(&mut self, number: u64, version: Version, now: Time) -> Outcome {
         self.restart();
         let first = match version {
-            // Numbers below the first one have room.
+            // Leaves room for numbers below the first one.
             Version::One => UNWRAPPED_FROM | number & 0xffff,
             Version::Two => number,
         };

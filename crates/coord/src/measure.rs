@@ -1,11 +1,11 @@
-//! What an AP counts of an application's own packets on their way out: their length, their throughput, and how many flows
-//! there are (the FLOW address, section 3.2.4).
+//! An AP's measurements of an application's outbound packets: packet length, throughput and number of flows (the FLOW
+//! address, section 3.2.4).
 
 use crate::Series;
 use crate::path::{KIB, WEIGHT};
 use weir_base::Span;
 
-/// Counts of one application.
+/// The measurements of one application.
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
     pub(crate) flows: Series,
@@ -32,7 +32,7 @@ impl Traffic {
         self.bytes += u64::from(length);
     }
 
-    /// A tick: `since` the last one this was sent, by so many flows.
+    /// Takes a sample of throughput and flows. `since` is the time since the last tick, `flows` the number of active flows.
     pub(crate) fn tick(&mut self, since: Span, flows: u32) {
         self.flows.add(flows.into());
         self.throughput.add(per_second(self.bytes, since));

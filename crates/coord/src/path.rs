@@ -1,7 +1,7 @@
-//! What an AP measures of the way between the two APs for one application, and what it tells the other AP.
+//! An AP's measurements of the path between the two APs for one application, and its reports to the other AP.
 //!
-//! The AP that receives a direction's packets finds its losses and estimates its rate, because the loss history is there
-//! (section 4.2), and returns both with the packets of the other direction.
+//! The AP that receives a direction's packets detects its losses and estimates its rate, because the loss history is there
+//! (section 4.2), and reports both with the packets of the other direction.
 
 use crate::config::Measurement;
 use crate::header::{Probe, Version};
@@ -10,9 +10,9 @@ use crate::share::Share;
 use crate::{Rtt, Series};
 use weir_base::{Random, Span, Time};
 
-/// Weight of a new sample in the smoothed values of loss and bandwidth, and in other averages that the source leaves open.
+/// Weight of a new sample in the smoothed values of loss and bandwidth, and in other averages whose weight the source omits.
 pub(crate) const WEIGHT: f64 = 0.1;
-/// Packets of a path that may have restarted which echo nothing, so that a peer of version 1 hears of it though two of them are lost.
+/// Packets without an echo after a possible restart: a peer of version 1 learns of the restart even if two of them are lost.
 const UNECHOED: u8 = 3;
 /// Bytes in the unit of bandwidth on the wire and in cells.
 pub(crate) const KIB: f64 = 1024.0;
@@ -25,13 +25,13 @@ pub struct Path {
     share: Share,
     /// Number of the next packet that leaves.
     next: u64,
-    /// Packets that are still to leave without an echo.
+    /// Packets that have yet to leave without an echo.
     unechoed: u8,
     /// Whether the last packet of the other AP echoed a timestamp.
     echoing: bool,
     loss_interval: Span,
     interval_ends: Time,
-    /// Inbound packets of this interval, and how many were found lost.
+    /// Inbound packets of this interval that arrived, and those found lost.
     arrived: u64,
     lost: u64,
     /// Fraction lost in the last interval, in units of 2^-32.
@@ -39,18 +39,18 @@ pub struct Path {
     total_arrived: u64,
     total_lost: u64,
     restarts: u64,
-    /// What the other AP says of the outbound direction: loss in 2^-16, bandwidth in KiB/s.
+    /// The other AP's reports on the outbound direction: loss in units of 2^-16, bandwidth in KiB/s.
     pub(crate) loss: Series,
     pub(crate) bandwidth: Series,
-    /// The same of the inbound direction, as measured here.
+    /// The same quantities of the inbound direction, as measured here.
     pub(crate) inbound_loss: Series,
     pub(crate) inbound_bandwidth: Series,
 }
 
 impl Path {
-    /// A path on which nothing has passed. `first` is the number of the first packet that leaves; with every restart it is
-    /// to be larger in its upper 32 bits. Where these are not zero the path may have restarted, and tells a peer of version 1 by
-    /// first packets that echo nothing.
+    /// A path without traffic. `first` is the number of the first packet that leaves; its upper 32 bits must grow with every
+    /// restart. If they are not zero, the path may have restarted: its first packets echo nothing, which tells a peer of
+    /// version 1.
     pub fn new(measurement: &Measurement, loss_interval: Span, first: u64, random: Random) -> Path {
         let series = || Series::new(WEIGHT);
         Path {
@@ -94,7 +94,7 @@ impl Path {
     /// Takes the probe of a packet of `length` bytes that arrived.
     #[inline]
     pub fn arrived(&mut self, probe: &Probe, version: Version, length: u32, now: Time) -> Outcome {
-        // A peer that no longer echoes has restarted; its numbers begin anew. Version 2 has an epoch for it.
+        // A peer that no longer echoes has restarted; its numbers begin anew. In version 2 the epoch shows a restart.
         if version == Version::One && self.echoing && probe.echo.is_none() {
             self.detector.restart();
         }
@@ -123,7 +123,7 @@ impl Path {
         outcome
     }
 
-    /// Runs what is due at regular times: the loss fraction of an interval.
+    /// Samples the inbound bandwidth, and computes the loss fraction at the end of each interval.
     pub fn tick(&mut self, now: Time) {
         if let Some(available) = self.available() {
             self.inbound_bandwidth.add(available / KIB);
@@ -141,7 +141,7 @@ impl Path {
         }
     }
 
-    /// The rate of one flowshare for inbound packets, in bytes a second; none before there is a round trip time.
+    /// The rate of one flowshare for inbound packets, in bytes a second; `None` before the first round trip time.
     pub fn available(&self) -> Option<f64> {
         self.share.available()
     }
@@ -156,7 +156,7 @@ impl Path {
         self.next
     }
 
-    /// Internal state, name and value each, for the records.
+    /// Internal state as names and values, for the records.
     pub fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("rtt_ms", self.rtt.smoothed().map_or(0.0, Span::as_millis_f64));
         report("flowshare_mbps", self.available().unwrap_or(0.0) * 8.0 / 1e6);
@@ -170,7 +170,7 @@ impl Path {
     }
 }
 
-/// A rate in bytes a second as the wire and cells have it: KiB/s, at least one if there is any.
+/// A rate in bytes a second in the unit of the wire and the cells: KiB/s, from 1 to 2^24 - 1.
 fn in_kib(bytes_per_second: f64) -> u32 {
     ((bytes_per_second / KIB + 0.5) as u32).clamp(1, crate::header::VALUE_MAX)
 }
@@ -183,8 +183,8 @@ mod tests {
         Path::new(&Measurement::default(), Span::from_secs(1), 1 << 32, Random::stream(1, "path"))
     }
 
-    /// Two paths that face each other over 25 ms each way. `a` sends one packet of 1,000 bytes each `gap` microseconds for
-    /// so long, of which `lost` says which are lost; `b` answers each tenth with 40 bytes.
+    /// Two paths that face each other over 25 ms each way. `a` sends `packets` packets of 1,000 bytes, one each `gap`
+    /// microseconds, and `lost` says which of them are lost; `b` answers each tenth with 40 bytes.
     fn exchange(a: &mut Path, b: &mut Path, from: Time, packets: u64, gap: u64, lost: impl Fn(u64) -> bool) {
         let delay = Span::from_millis(25);
         let mut back = std::collections::VecDeque::new();
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn the_sender_learns_round_trip_loss_and_flowshare_from_the_receiver() {
         let (mut a, mut b) = (path(), path());
-        // 1,000 packets a second, each hundredth lost: at p = 0.01 and 50 ms a flowshare of 1,000 bytes is 224,664 B/s.
+        // 1,000 packets a second, each hundredth lost: at p = 0.01 and 50 ms, a flowshare with packets of 1,000 bytes is 224,664 B/s.
         exchange(&mut a, &mut b, Time::ZERO, 20_000, 1000, |n| n % 100 == 99);
         let rtt = a.rtt().smoothed().unwrap();
         assert!(rtt.as_nanos().abs_diff(50_000_000) < 20_000, "{rtt}");
@@ -242,14 +242,14 @@ mod tests {
         let anew = |epoch: u64| {
             Path::new(&Measurement::default(), Span::from_secs(1), epoch << 32, Random::stream(2, "path"))
         };
-        // The one at the senders is told again by the first packets that come back: ten round trips of 50 ms are 500 packets.
+        // The AP at the senders learns the bandwidth from the first packets that return: ten round trips of 50 ms are 500 packets.
         let mut senders = anew(7);
         exchange(&mut senders, &mut b, Time::from_nanos(21_000_000_000), 500, 1000, lost);
         let again = senders.bandwidth.value(crate::Statistic::Latest);
         assert!(again > told / 2, "{again} after {told}");
-        // The last loss before the restart and the last one of all are not certain.
+        // The last loss before the restart and the very last loss are not yet detected.
         assert_eq!(b.total_lost, 199 + 4);
-        // The one at the receivers begins with what arrives, and comes down to the share from above.
+        // The AP at the receivers begins with the arriving rate and approaches the share from above.
         let mut receivers = anew(8);
         exchange(&mut senders, &mut receivers, Time::from_nanos(22_000_000_000), 500, 1000, lost);
         assert!(receivers.available().unwrap() > 0.9 * share, "{:?} after {share}", receivers.available());
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_restart_that_heard_its_version_1_peer_first_is_no_loss() {
-        // The numbers of the one that died end at 65,500; those of the next begin at 65,536, which without a word would be 36 losses.
+        // The numbers before the restart end at 65,500, those after it begin at 65,536: without the missing echoes, 36 losses.
         let from =
             |first| Path::new(&Measurement::default(), Span::from_secs(1), first, Random::stream(1, "path"));
         let (mut a, mut b) = (from(65_400), path());

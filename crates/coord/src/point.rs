@@ -1,12 +1,12 @@
-//! The aggregation point: what it does with each packet that passes (sections 3.1, 3.2 and 5.1).
+//! The aggregation point: how it handles each packet that passes (sections 3.1, 3.2 and 5.1).
 //!
-//! The driver hands in the head of each UDP payload with the packet's addresses and the side from which it came, and does
-//! what the [`Verdict`] says. Packets of no configured application pass untouched. The point holds no packet.
+//! The driver passes in the head of each UDP payload with the packet's addresses and the side from which it came, and carries
+//! out the [`Verdict`]. Packets of no configured application pass unchanged. The point holds no packet.
 //!
-//! What the source leaves open is read so: LSCOPE and REFLECT packets refresh state but are not counted as throughput, since
-//! they do not cross the path; with both set, LSCOPE holds. Both directions of a connection have one flow id, whose owner is
-//! the five-tuple that used it first at this site, from outbound packets alone: what comes from the path creates no state.
-//! `FLOW.num` therefore counts endpoints that send anything, acknowledgements too.
+//! Where the source is silent, this holds: LSCOPE and REFLECT packets refresh state but are not counted as throughput, since
+//! they do not cross the path; with both set, LSCOPE applies. Both directions of a connection have one flow id. Its owner is
+//! the first five-tuple that uses it in an outbound packet of this site; packets from the path create no flow. `FLOW.num`
+//! therefore counts endpoints that send any packet, acknowledgements included.
 
 use crate::application::Application;
 use crate::checksum;
@@ -16,7 +16,7 @@ use crate::header::{self, APPLICATIONS, Flags, HeaderError, Prefix, Probe, Versi
 use crate::seal::{self, Key, Leg};
 use weir_base::{Random, Time};
 
-/// Where a packet comes from.
+/// The side from which a packet comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// From the endpoints of this site.
@@ -28,30 +28,30 @@ pub enum Side {
 /// A UDP packet that passes.
 #[derive(Debug)]
 pub struct Packet<'a> {
-    /// Where it comes from.
+    /// The side from which it comes.
     pub side: Side,
     /// Its addresses and ports.
     pub tuple: FiveTuple,
     /// Length of the IP packet in bytes.
     pub length: u32,
-    /// The UDP payload or its head, of which at most [`header::LONGEST`] bytes are read and rewritten.
+    /// The UDP payload or its head; at most its first [`header::LONGEST`] bytes are read and rewritten.
     pub payload: &'a mut [u8],
-    /// The UDP checksum, if the packet has one to repair.
+    /// The UDP checksum to repair; `None` if there is none.
     pub checksum: Option<&'a mut u16>,
 }
 
-/// What the driver does with a packet.
+/// What the driver must do with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Not of any application here: forward it as it was.
+    /// The packet belongs to no configured application: forward it unchanged.
     Pass,
     /// Forward it with its header rewritten.
     Forward,
     /// Send it back to its source: swap its addresses and its ports. Neither changes the checksum.
     Return,
-    /// It has done its work here: drop it.
+    /// Its operations are carried out: drop it.
     Absorb,
-    /// Drop it.
+    /// Drop it because of an error.
     Refuse(Refusal),
 }
 
@@ -59,7 +59,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Refusal {
-    /// Its addresses and ports are an application's, but it has no whole CP header.
+    /// Its addresses and ports belong to an application, but it has no complete CP header.
     NoHeader,
     /// Its header names an application that is not configured, or not for these addresses and ports.
     Foreign,
@@ -69,9 +69,9 @@ pub enum Refusal {
     Unsealed,
     /// The tag is wrong.
     Tag,
-    /// Its number was seen before or is too old.
+    /// Its sequence number was seen before or is too old.
     Replay,
-    /// A flow id above the application's number of flows.
+    /// The flow id is not below the application's number of flows.
     FlowId,
     /// The flow id belongs to another five-tuple.
     Owner,
@@ -94,10 +94,10 @@ impl Refusal {
     ];
 }
 
-/// Packets by what became of them.
+/// Numbers of packets by verdict and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Not of any application.
+    /// Packets of no application.
     pub passed: u64,
     /// From an endpoint to the path.
     pub outbound: u64,
@@ -105,7 +105,7 @@ pub struct Counters {
     pub inbound: u64,
     /// Reflected.
     pub returned: u64,
-    /// Ended here (LSCOPE).
+    /// Absorbed (LSCOPE).
     pub absorbed: u64,
     /// Refused, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
@@ -120,8 +120,8 @@ pub struct Point {
 }
 
 impl Point {
-    /// An aggregation point of this configuration. `seed` seeds the filter's draws. `epoch` is a number that grows with each
-    /// restart (seconds since 1970 will do), so that the other AP takes a restart for what it is.
+    /// An aggregation point of this configuration. `seed` seeds the filters' random numbers. `epoch` is a number that grows
+    /// with each restart (for example seconds since 1970), so that the other AP recognizes a restart.
     ///
     /// # Errors
     /// What is wrong with the configuration.
@@ -137,7 +137,7 @@ impl Point {
         Ok(Point { applications, peer_key: config.peer_key, counters: Counters::default() })
     }
 
-    /// Takes a packet that passes at `now`, rewrites its header and says what becomes of it. Times never go back.
+    /// Takes a packet that passes at `now`, rewrites its header and returns the verdict. `now` never decreases.
     #[inline]
     pub fn handle(&mut self, packet: Packet<'_>, now: Time) -> Verdict {
         let verdict = match packet.side {
@@ -150,19 +150,19 @@ impl Point {
             Verdict::Return => self.counters.returned += 1,
             Verdict::Absorb => self.counters.absorbed += 1,
             Verdict::Refuse(refusal) => self.counters.refused[refusal as usize] += 1,
-            // Counted where the direction is known.
+            // Counted in `outbound` and `inbound`.
             Verdict::Forward => {}
         }
         verdict
     }
 
-    /// When [`Point::on_timer`] is due next; none while every application is silent.
+    /// When [`Point::on_timer`] is due next; `None` while every application is silent.
     pub fn next_timer(&self) -> Option<Time> {
         let next = self.applications.iter().flatten().map(|application| application.next_tick()).min();
         next.filter(|next| *next != Time::NEVER)
     }
 
-    /// Does what is due: rates are sampled, and what is too old is forgotten.
+    /// Samples the rates that are due and forgets state whose lifetime has ended.
     pub fn on_timer(&mut self, now: Time) {
         for application in self.applications.iter_mut().flatten() {
             if application.next_tick() <= now {
@@ -171,7 +171,7 @@ impl Point {
         }
     }
 
-    /// The application with this id, if it is configured.
+    /// The application with this id; `None` if it is not configured.
     pub fn application(&mut self, id: u8) -> Option<&mut Application> {
         self.applications.get_mut(usize::from(id))?.as_deref_mut()
     }
@@ -181,18 +181,18 @@ impl Point {
         (0u8..).zip(&self.applications).filter_map(|(id, application)| Some((id, application.as_deref()?)))
     }
 
-    /// Packets by what became of them.
+    /// Numbers of packets by verdict and direction.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Reads the header and finds its application. `tuple` is seen from this site.
+    /// Reads the header and finds its application; `None` if the packet belongs to none. `tuple` is seen from this site.
     #[inline]
     fn classify(&mut self, payload: &[u8], tuple: &FiveTuple) -> Result<Option<Prefix>, Refusal> {
         let prefix = Prefix::read(payload);
         if let Ok(prefix) = prefix
             && let Some(application) = &self.applications[usize::from(prefix.application)]
-            // A flow's owner was looked up when it became the owner.
+            // The owner of a flow was checked when it became the owner.
             && (application.owner(prefix.flow) == Some(tuple) || application.permits(tuple))
         {
             return Ok(Some(prefix));
@@ -276,7 +276,7 @@ impl Point {
         }
         let probe = Probe::read(version, payload);
         application.arrive(&probe, version, length, now);
-        // The reports are the owner's; another five-tuple reads nothing.
+        // Only the owner of the flow receives its reports; any other five-tuple receives zeros.
         let reports = match application.owner(flow) {
             Some(owner) if *owner == local => application.reports(flow),
             _ => [0; header::WORDS],
@@ -297,8 +297,8 @@ impl Point {
     }
 }
 
-/// Whether the header is sealed as the key of this leg asks. Where either leg has a key, version 1 is refused: a header has one
-/// length on all legs, and a peer that once spoke version 2 must not be talked down.
+/// Checks that the header is sealed if this leg has a key. If either leg has a key, version 1 is refused: a header has one
+/// length on all legs, and nobody may downgrade a sealed application to version 1.
 fn checked(
     version: Version,
     key: Option<Key>,

@@ -1,4 +1,4 @@
-//! Prefixes of addresses and ranges of ports, as a configuration writes them.
+//! Address prefixes and port ranges in a configuration.
 
 use core::net::IpAddr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// A prefix of addresses, in text `10.1.0.0/16`, `2001:db8::/32` or one address.
+/// An address prefix, in text `10.1.0.0/16`, `2001:db8::/32` or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
     length: u8,
 }
 
-/// The bits of an address, first bit of the address first, and how many there are.
+/// The bits of an address, left-aligned in 128 bits, and their number (32 or 128).
 fn bits(address: IpAddr) -> (u128, u8) {
     match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
@@ -29,14 +29,14 @@ impl Prefix {
         width == other_width && (self.length == 0 || (own ^ other) >> (128 - self.length) == 0)
     }
 
-    /// Whether every address with the other prefix has this one too.
+    /// Whether every address with the other prefix also has this prefix.
     pub fn covers(&self, other: &Prefix) -> bool {
         self.length <= other.length && self.contains(other.address)
     }
 }
 
 impl From<IpAddr> for Prefix {
-    /// The address alone.
+    /// The prefix that contains this address only.
     fn from(address: IpAddr) -> Prefix {
         Prefix { address, length: bits(address).1 }
     }
@@ -86,12 +86,12 @@ impl Ports {
     /// Every port.
     pub const ALL: Ports = Ports { first: 0, last: u16::MAX };
 
-    /// The ports from `first` to `last`; none where that is no range.
+    /// The ports from `first` to `last`; `None` if `first` is above `last`.
     pub const fn new(first: u16, last: u16) -> Option<Ports> {
         if first <= last { Some(Ports { first, last }) } else { None }
     }
 
-    /// Whether a port is one of them.
+    /// Whether a port is in the range.
     pub fn contains(&self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }

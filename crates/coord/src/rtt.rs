@@ -1,6 +1,6 @@
-//! Round trip time between two APs (section 4.1.1): every packet carries a timestamp, and brings back the last timestamp
-//! that came from the other side with how long ago that was. Packets are not paired: one timestamp may be echoed often, with
-//! growing delay, or not at all. No clocks are compared, so none need agree.
+//! Round trip time between two APs (section 4.1.1): every packet carries a timestamp, and echoes the last timestamp of the
+//! other AP with the delay since its arrival. Packets are not paired: one timestamp may be echoed several times, with growing
+//! delay, or not at all. The clocks of the two APs are never compared, so they need not agree.
 
 use crate::header::{Echo, Probe};
 use crate::{Series, Ticks};
@@ -9,7 +9,7 @@ use weir_base::{Span, Time};
 /// Weight of a new sample in the smoothed round trip time (equation 2.3).
 const WEIGHT: f64 = 0.1;
 
-/// Ticks that rounding may take from a sample: one at each AP.
+/// Largest error of a sample by rounding, in ticks: one at each AP.
 const ROUNDING: u32 = 2;
 
 /// One AP's half of the measurement.
@@ -27,33 +27,33 @@ impl Default for Rtt {
 }
 
 impl Rtt {
-    /// Takes a probe that arrived and returns the sample that it makes. A sample is at least one tick; echoes older than
-    /// 128 s make none.
+    /// Takes a probe that arrived and returns its sample of the round trip time, at least one tick. `None` if the probe
+    /// echoes nothing or the sample is 128 s or more.
     #[inline]
     pub fn arrived(&mut self, probe: &Probe, now: Time) -> Option<Span> {
         self.heard = Some((probe.timestamp, now));
         let echo = probe.echo?;
         let sample = Ticks::at(now).minus(echo.timestamp).minus(echo.delay);
-        // Rounding can make the shortest ones zero or negative by a tick or two.
+        // Rounding can make the shortest samples zero, or negative by one or two ticks.
         let rounded = sample.get() == 0 || Ticks::new(0).minus(sample).get() <= ROUNDING;
         let span = if rounded { Ticks::new(1).span()? } else { sample.span()? };
         self.samples.add(span.as_nanos() as f64 / 1e3);
         Some(span)
     }
 
-    /// The timestamp of a packet that leaves now. Zero is kept for "none" and sent as one.
+    /// The timestamp of a packet that leaves now. Zero means "no timestamp" on the wire, so a clock of zero is sent as one.
     pub fn timestamp(now: Time) -> Ticks {
         Ticks::new(Ticks::at(now).get().max(1))
     }
 
-    /// What a packet that leaves now echoes; none before the other AP was heard, and none 128 s after it was heard last.
+    /// The echo of a packet that leaves now; `None` before the other AP's first packet, and from 128 s after its last one.
     #[inline]
     pub fn echo(&self, now: Time) -> Option<Echo> {
         let (timestamp, arrived) = self.heard?;
         Some(Echo { timestamp, delay: Ticks::of(now.since(arrived))? })
     }
 
-    /// The smoothed round trip time, once there is a sample.
+    /// The smoothed round trip time; `None` before the first sample.
     pub fn smoothed(&self) -> Option<Span> {
         Some(Span::from_secs_f64(self.samples.smoothed()? / 1e6))
     }
@@ -87,9 +87,9 @@ mod tests {
     fn the_reference_trace_has_round_trips_of_190_210_190_and_180() {
         // Section 4.1.1, figures 4.2 and 4.3. AP 1 sends B, C (lost), D and F; AP 2 sends A and E.
         let (mut one, mut two) = (Rtt::default(), Rtt::default());
-        // A arrives at AP 1 at 870 and makes 870 - 620 - 40.
+        // A arrives at AP 1 at 870; its sample is 870 - 620 - 40.
         assert_eq!(in_ticks(one.arrived(&probe(60, 620, 40), tick(870))), 210);
-        // B leaves AP 1 at 900, with what A brought.
+        // B leaves AP 1 at 900 and echoes A's timestamp.
         assert_eq!(Rtt::timestamp(tick(900)).get(), 900);
         assert_eq!(one.echo(tick(900)), probe(0, 60, 30).echo);
         assert_eq!(one.echo(tick(950)), probe(0, 60, 80).echo);

@@ -1,9 +1,9 @@
-//! What version 2 of the header adds against forgery: a 64-bit tag on each leg, and a window that lets each sequence number
-//! through once.
+//! Protection of version 2 of the header against forgery and replay: a 64-bit tag on each leg, and a window that passes each
+//! sequence number once.
 //!
-//! The tag is SipHash-2-4 (Aumasson and Bernstein 2012) over the leg and the header before it. Endpoints and their AP share
-//! the application's key, the two APs share the peers' key. A header of one leg does not pass on another. The payload is not
-//! covered: the application protects its own data.
+//! The tag is SipHash-2-4 (Aumasson and Bernstein 2012) over the 28 bytes of the header before the tag, and the leg. Endpoints
+//! and their AP share the application's key, the two APs share the peers' key. A header sealed for one leg is refused on
+//! another. The payload is not covered: the application protects its own data.
 
 use crate::header::{self, Version};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -12,10 +12,10 @@ use std::fmt;
 use std::hash::Hasher;
 use std::str::FromStr;
 
-/// Where the tag begins in a version 2 header.
+/// Offset of the tag in a version 2 header, in bytes.
 const TAG_AT: usize = 28;
 
-/// The leg of a packet's way that a header is for.
+/// The leg for which a header is sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leg {
     /// From an endpoint to its AP.
@@ -51,13 +51,13 @@ impl Key {
 
     /// Whether the tag of a version 2 header is right.
     pub fn verify(&self, leg: Leg, header: &[u8]) -> bool {
-        // Every byte is compared, so the time does not tell how many were right.
+        // Every byte is compared, so the time of the comparison does not reveal the number of correct bytes.
         let tag = self.tag(leg, header);
         tag.iter().zip(&header[TAG_AT..]).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
     }
 }
 
-/// Seals a header if there is a key; without one the tag is zero. Headers of version 1 have none.
+/// Seals a header of version 2; the tag is zero if `key` is `None`. Headers of version 1 have no tag.
 pub(crate) fn seal(key: Option<&Key>, leg: Leg, version: Version, header: &mut [u8]) {
     if version == Version::Two {
         match key {
@@ -92,13 +92,13 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 impl Serialize for Key {
-    /// A key is not written out: what is printed or recorded says that there is one.
+    /// A key is never written out: prints and records only show that there is a key.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("(a key)")
     }
 }
 
-/// A window over 64-bit sequence numbers that lets each number through once (as RFC 6479's, for one sender).
+/// A window over 64-bit sequence numbers that passes each number once (as in RFC 6479, for one sender).
 #[derive(Debug, Clone, Copy)]
 pub struct ReplayWindow<const BLOCKS: usize> {
     /// The number after the highest that passed; zero before the first.
@@ -114,10 +114,10 @@ impl<const BLOCKS: usize> Default for ReplayWindow<BLOCKS> {
 }
 
 impl<const BLOCKS: usize> ReplayWindow<BLOCKS> {
-    /// How many blocks of 64 numbers lie behind the newest one's. The newest block is partly in the future.
+    /// Blocks of 64 numbers that the window keeps behind the newest block, part of which lies in the future.
     const BEHIND: u64 = BLOCKS as u64 - 1;
 
-    /// Whether a number is new. If it is, it is not new again. Numbers that are too old for the window are not new.
+    /// Whether a number is new; if so, it is marked as seen. Numbers too old for the window are not new.
     pub fn admit(&mut self, sequence: u64) -> bool {
         let (block, highest) = (sequence / 64, self.next.saturating_sub(1) / 64);
         if sequence >= self.next {
@@ -137,7 +137,7 @@ impl<const BLOCKS: usize> ReplayWindow<BLOCKS> {
     }
 }
 
-/// The sequence number of a version 2 header that the window admits; false for one that was seen or is too old.
+/// Whether the window admits the sequence number of a version 2 header; `false` if it was seen before or is too old.
 pub(crate) fn is_new<const BLOCKS: usize>(window: &mut ReplayWindow<BLOCKS>, header: &[u8]) -> bool {
     window.admit(header::sequence(header))
 }
@@ -178,7 +178,7 @@ mod tests {
         let mut window = ReplayWindow::<2>::default();
         assert!(window.admit(0) && !window.admit(0));
         assert!(window.admit(100) && window.admit(70) && !window.admit(70) && !window.admit(100));
-        // 200 is in block 3, so block 2 (128 to 191) is the last that is kept.
+        // 200 is in block 3, so block 2 (128 to 191) is the oldest that is kept.
         assert!(window.admit(200) && window.admit(128) && !window.admit(127));
         assert!(window.admit(u64::MAX) && !window.admit(u64::MAX));
     }

@@ -1,4 +1,5 @@
-//! The family of values that an AP keeps of each thing that it measures (section 3.2.3): the latest, averages and extremes.
+//! The family of statistics that an AP keeps for each measured quantity (section 3.2.3): the latest value, averages and
+//! extremes.
 
 use crate::header::VALUE_MAX;
 use weir_base::math;
@@ -7,8 +8,8 @@ use weir_base::math;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Statistic {
-    /// The latest sample. The source does not say whether the plain name (`NET.rtt`) is this or the smoothed one; here it
-    /// is the latest, and the smoothed one has its own cell.
+    /// The latest sample. The source does not say whether the plain name (`NET.rtt`) is the latest or the smoothed value;
+    /// here it is the latest one, and the smoothed one has its own cell.
     Latest = 0,
     /// Exponentially weighted average.
     Smoothed,
@@ -16,7 +17,7 @@ pub enum Statistic {
     Mean,
     /// Median of the last 31 samples.
     Median,
-    /// Standard deviation of all samples. The source has the variance, which does not fit 24 bits.
+    /// Standard deviation of all samples. The source uses the variance, which does not fit 24 bits.
     Deviation,
     /// Smallest sample.
     Min,
@@ -64,7 +65,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series without samples; a new one has this weight, in (0, 1], in the smoothed average.
+    /// A series without samples. `weight`, in (0, 1], is the weight of a new sample in the smoothed average.
     pub fn new(weight: f64) -> Series {
         Series {
             weight,
@@ -93,7 +94,7 @@ impl Series {
         self.most = self.most.max(sample);
     }
 
-    /// The smoothed average, once there is a sample.
+    /// The smoothed average; `None` before the first sample.
     pub fn smoothed(&self) -> Option<f64> {
         (self.count > 0).then_some(self.smoothed)
     }

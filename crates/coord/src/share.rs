@@ -1,5 +1,5 @@
-//! The estimate of one flowshare for the inbound direction. The estimator sees a thinned stream of the application's packets and losses
-//! ([`Filter`]), as dense as the one flow that it believes in: a virtual flow.
+//! The estimate of one flowshare for the inbound direction. The estimator receives a thinned stream of the application's
+//! packets and losses ([`Filter`]), as dense as one flow: the virtual flow.
 
 use crate::Filter;
 use crate::config::Measurement;
@@ -10,11 +10,11 @@ use weir_control::tfrc::Losses;
 
 /// Weight of a packet in the long-term mean packet length.
 const SIZE_WEIGHT: f64 = 0.01;
-/// A run of losses is handed to the filter in at most this many pieces, so that the work for a packet has a bound.
+/// A run of losses passes the filter in at most this many pieces, so the work for a packet has a bound.
 const PIECES: u64 = 64;
-/// Later packets of the virtual flow after which it knows of a loss (RFC 5348, section 5.1, `NDUPACK`).
+/// Later packets of the virtual flow after which a loss is detected (RFC 5348, section 5.1, `NDUPACK`).
 const LATER: u8 = 3;
-/// Losses that may wait for them; beyond, the virtual flow knows of the oldest at once.
+/// Losses that may wait for later packets. If there are more, the oldest is declared at once.
 const WAITING: usize = 64;
 
 /// The estimate of one flowshare.
@@ -25,17 +25,17 @@ pub(crate) struct Share {
     own_detection: bool,
     /// Number of the next event of the virtual stream.
     next: u64,
-    /// Losses that the virtual flow does not know of yet, and how many of its packets have arrived since each.
+    /// Losses that the virtual flow has not detected yet, each with the number of its packets that arrived later.
     waiting: VecDeque<(Event, u8)>,
     size: Ewma,
     /// Packets of the virtual stream that were lost.
     lost: u64,
-    /// Bytes a second; none before there is a round trip time.
+    /// The rate of one flowshare in bytes a second; `None` before the first round trip time.
     available: Option<f64>,
 }
 
 impl Share {
-    /// A share of which nothing is known.
+    /// A share without history.
     pub(crate) fn new(measurement: &Measurement, random: Random) -> Share {
         let own_detection = measurement.filter.own_detection;
         Share {
@@ -50,12 +50,12 @@ impl Share {
         }
     }
 
-    /// The rate of one flowshare in bytes a second; none before there is a round trip time.
+    /// The rate of one flowshare in bytes a second; `None` before the first round trip time.
     pub(crate) fn available(&self) -> Option<f64> {
         self.available
     }
 
-    /// Packets of the application were lost, as is known now.
+    /// Packets of the application were lost; the loss is detected at `now`.
     pub(crate) fn lost(&mut self, losses: &Losses, rtt: Option<Span>, now: Time) {
         let piece = losses.count.div_ceil(PIECES);
         let mut from = 0;
@@ -94,13 +94,13 @@ impl Share {
         self.size.value().unwrap_or(0.0)
     }
 
-    /// What the estimator may know; none before there is a round trip time.
+    /// The state of the path for the estimator; `None` before the first round trip time.
     fn conditions(&self, rtt: Option<Span>, latest: Span) -> Option<Conditions> {
         let (size, receiving) = (self.size(), self.filter.virtual_rate());
         Some(Conditions { rtt: rtt?, latest_rtt: latest, size, receiving })
     }
 
-    /// The virtual event of `count` packets, if the filter lets any of them through.
+    /// The virtual event of `count` packets; `None` if the filter passes none of them.
     fn thin(&mut self, count: u64, at: Time, rtt: Option<Span>, bytes: f64) -> Option<Event> {
         let count = self.filter.thin(count, bytes, at, self.available, rtt);
         let event = Event { sequence: self.next, count, at };
@@ -121,7 +121,7 @@ impl Share {
         self.waiting.push_back((event, 0));
     }
 
-    /// One more packet of the virtual flow arrives: hands the estimator the losses that it knows of now.
+    /// Counts one more packet of the virtual flow, and passes the losses detected by it to the estimator.
     fn count_later(&mut self, conditions: &Conditions, now: Time) {
         for (_, later) in &mut self.waiting {
             *later += 1;
@@ -141,7 +141,8 @@ mod tests {
 
     const RTT: Span = Span::from_millis(100);
 
-    /// A share of RAP, without thinning, to which ten packets of 1,000 bytes have come, one each 50 ms: a flowshare of several packets a round trip.
+    /// A share of RAP without thinning, after ten packets of 1,000 bytes, one each 50 ms: a flowshare of several packets a
+    /// round trip.
     fn share(own_detection: bool) -> Share {
         let filter = crate::filter::Config { own_detection, enabled: false, ..Default::default() };
         let measurement = Measurement { estimator: estimator::Config::Rap(Default::default()), filter };
@@ -160,7 +161,7 @@ mod tests {
         share.arrived(at(n), Some(RTT), RTT, 1000.0);
     }
 
-    /// Number 1 of four numbers, lost.
+    /// The loss of number 1, detected when 0, 2, 3 and 4 have arrived.
     fn loss() -> Losses {
         let (mut gaps, mut lost) = (Gaps::default(), None);
         for n in [0, 2, 3, 4] {

@@ -1,9 +1,8 @@
 //! The cells that flows write: general-purpose addresses with their aggregates, and report pointers (sections 3.2, 5.2.5).
 //!
 //! A flow writes its own offset and no other. Aggregates are computed when they are read and kept until a cell of their
-//! address is written again; whether a result is still good is kept for each function, so that reading the sum does not
-//! hide that the minimum is old. The whole takes less than the source's 256 KiB, since offsets that no function has are
-//! not stored.
+//! address is written again. Each function has its own valid bit, so that reading the sum does not hide that the minimum is
+//! out of date. The table takes less than the source's 256 KiB, since offsets without a function are not stored.
 
 use crate::aggregate::{ASSIGNED, Cells, FUNCTIONS, Function};
 use crate::cell::{Cell, GENERAL, R1};
@@ -14,7 +13,7 @@ use crate::header::{FLOWS, Operation, Pointer, VALUE_MAX, WORDS};
 struct Row {
     cells: Cells,
     results: [u32; FUNCTIONS],
-    /// Bit `f` is set while `results[f]` holds for the cells.
+    /// Bit `f` is set while `results[f]` is valid for the cells.
     clean: u16,
     /// The flow that wrote last.
     latest: u8,
@@ -37,7 +36,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Bytes that it takes.
+    /// Size of a table in bytes.
     pub const SIZE: usize =
         size_of::<Table>() + GENERAL * size_of::<Row>() + FLOWS * size_of::<[u32; WORDS]>();
 
@@ -58,13 +57,13 @@ impl Table {
         }
     }
 
-    /// The report pointers of a flow, none where it has set none.
+    /// The report pointers of a flow; `None` for each pointer that it has not set.
     pub fn pointers(&self, flow: u8) -> [Option<Pointer>; WORDS] {
         let pointers = self.pointers.get(usize::from(flow)).copied().unwrap_or_default();
         pointers.map(|value| (value & ASSIGNED != 0).then(|| Pointer::from_value(value)))
     }
 
-    /// The value of a cell at a general-purpose address or a report pointer's; zero where nothing was written.
+    /// The value of a cell at a general-purpose or report pointer address; zero if nothing was written there.
     #[inline]
     pub fn read(&mut self, cell: Cell) -> u32 {
         let (address, offset) = (usize::from(cell.address), usize::from(cell.offset));
@@ -132,7 +131,7 @@ mod tests {
         let mut table = Table::default();
         table.write(1, Operation { address: 4, value: 50 });
         table.read(aggregate(Function::Sum));
-        // What is kept is read, not computed: a result that was tampered with shows.
+        // The stored result is read, not computed: a result changed by hand is returned.
         table.rows[4].results[0] = 1234;
         assert_eq!(table.read(aggregate(Function::Sum)), 1234);
         table.write(1, Operation { address: 5, value: 1 });

@@ -1,8 +1,8 @@
 //! The 24-bit clock of the probe fields (section 3.2, figure of the time format). A tick is 2^-16 s (15.26 us) and the
 //! clock wraps every 256 s.
 //!
-//! The source describes the low byte of the UNIX seconds and the upper 16 of 32 bits of microseconds. Read literally, that
-//! has a resolution of 65 ms. This is a binary fraction of a second instead, so that differences are taken modulo 2^24.
+//! The source describes the low byte of the UNIX seconds and the upper 16 of 32 bits of microseconds. Read literally, this
+//! format has a resolution of 65 ms. Here the 16 bits are a binary fraction of a second, so differences are taken modulo 2^24.
 
 use weir_base::{Span, Time};
 
@@ -31,18 +31,18 @@ impl Ticks {
         let (seconds, nanos) = (now.as_nanos() / NANOS_PER_SECOND, now.as_nanos() % NANOS_PER_SECOND);
         Ticks::new((seconds * TICKS_PER_SECOND + nanos * TICKS_PER_SECOND / NANOS_PER_SECOND) as u32)
     }
-    /// The length of a span, rounded to the nearest tick; none above 128 s, which a difference cannot carry.
+    /// The length of a span, rounded to the nearest tick; `None` from 128 s on, which is the limit of a difference.
     pub fn of(span: Span) -> Option<Ticks> {
         let (seconds, nanos) = (span.as_nanos() / NANOS_PER_SECOND, span.as_nanos() % NANOS_PER_SECOND);
         let ticks = seconds.checked_mul(TICKS_PER_SECOND)?
             + (nanos * TICKS_PER_SECOND + NANOS_PER_SECOND / 2) / NANOS_PER_SECOND;
         (ticks < HALF.into()).then_some(Ticks(ticks as u32))
     }
-    /// This instant or difference less another one, modulo 2^24.
+    /// This instant or difference minus another one, modulo 2^24.
     pub const fn minus(self, other: Ticks) -> Ticks {
         Ticks::new(self.0.wrapping_sub(other.0))
     }
-    /// The span of this difference; none when it is negative (128 s or more).
+    /// The span of this difference; `None` if it is negative (128 s or more).
     pub fn span(self) -> Option<Span> {
         let nanos = (u64::from(self.0) * NANOS_PER_SECOND) >> 16;
         (self.0 < HALF).then(|| Span::from_nanos(nanos))

@@ -1,4 +1,4 @@
-//! What the fuzzer's inputs must not do, checked without the fuzzer.
+//! The checks of the fuzzer with the inputs of its corpus, without the fuzzer.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "../../../fuzz/checks/coordination_cells.rs"]

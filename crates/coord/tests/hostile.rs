@@ -1,4 +1,4 @@
-//! What endpoints and strangers must not be able to do.
+//! Actions that endpoints and strangers must not be able to perform.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -59,7 +59,7 @@ fn one_application_neither_reads_nor_moves_anothers_table() {
     let mut bytes = packet(Version::One, 2, PLAIN, &[write]);
     assert_eq!(pass(&mut ap, Side::Local, tuple(1, 2), &mut bytes, ms(0)), Verdict::Forward);
 
-    // An endpoint of application 2 uses application 1's id: refused. It uses its own: another table.
+    // An endpoint of application 2 uses application 1's id: refused. It uses its own id: another table.
     let two = FiveTuple { source_port: 8000, destination_port: 8000, ..tuple(1, 9) };
     let pointer = Pointer { address: secret.address, offset: secret.offset, id: 1 };
     let look = Operation { address: R1, value: pointer.value() };
@@ -134,7 +134,7 @@ fn reflections_are_as_long_as_what_came_and_limited_in_rate() {
     limited.reflections_per_second = 100;
     let mut ap = Point::new(&limited, 1, 1).unwrap();
     let mut returned = 0;
-    // 10,000 a second for 2 s: a burst of ten, then 100 a second.
+    // 10,000 packets a second for 2 s: a burst of ten is reflected, then 100 a second.
     for n in 0..20_000u64 {
         let mut bytes = packet(Version::One, 2, Flags::REFLECT, &[]);
         let length = bytes.len();
@@ -174,13 +174,13 @@ fn sealed_packets_pass_both_aps_once() {
     assert_eq!(pass(&mut far, Side::Path, tuple(1, 2), &mut bytes, ms(25)), Verdict::Forward);
     assert_eq!(there.open(&bytes, |_, _| {}), Ok(36));
 
-    // Each leg again: neither AP nor endpoint takes it.
+    // A replay on each leg: neither AP nor endpoint accepts it.
     assert_eq!(there.open(&bytes, |_, _| {}), Err(Refused::Replay));
     let mut again = crossing.clone();
     assert_eq!(pass(&mut far, Side::Path, tuple(1, 2), &mut again, ms(26)), refused(Refusal::Replay));
     let mut again = sent.clone();
     assert_eq!(pass(&mut near, Side::Local, tuple(1, 2), &mut again, ms(1)), refused(Refusal::Replay));
-    // A packet of one leg on another one.
+    // A packet of one leg on another leg.
     let mut wrong = sent;
     Prefix { flags: Flags::DATAPATH, ..Prefix::read(&wrong).unwrap() }.write(&mut wrong);
     assert_eq!(pass(&mut far, Side::Path, tuple(1, 2), &mut wrong, ms(27)), refused(Refusal::Tag));
@@ -198,7 +198,7 @@ fn a_keyed_ap_is_not_talked_down_and_counts_no_forged_probe() {
     Key::new([9; 16]).seal(Leg::Path, &mut forged);
     assert_eq!(pass(&mut far, Side::Path, tuple(1, 2), &mut forged, ms(0)), refused(Refusal::Tag));
     assert_eq!(far.application(1).unwrap().path().rtt().echo(ms(1)), None);
-    // An application without a key of its own still gets no version 1 where the peers have one.
+    // Version 1 is refused for an application without a key too, if the two APs share a key.
     let mut half = config(1, "");
     half.peer_key = Some(PEER.parse().unwrap());
     let mut half = Point::new(&half, 1, 1).unwrap();
@@ -234,7 +234,7 @@ proptest! {
         let mut now = Time::ZERO;
         for (mut bytes, local, flow, gap) in packets {
             now += weir_base::Span::from_nanos(gap);
-            // Half of the bits random, but the application's id right: most reach the inside.
+            // The bytes are random, but version and application id are valid, so most packets get past the first checks.
             if bytes.len() > 1 {
                 (bytes[0], bytes[1]) = (0x10 | (bytes[0] & 0x20), 0x80 | flow);
                 bytes[0] = if bytes[0] & 0x20 != 0 { 0x20 } else { 0x10 };

@@ -1,4 +1,4 @@
-//! The source's worked examples through a whole aggregation point, and what its sections promise of reports and checksums.
+//! The source's worked examples through a whole aggregation point, and its statements on reports and checksums.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -44,7 +44,7 @@ fn the_life_of_reports_is_that_of_figure_3_5() {
     let sent = Probe::read(Version::One, &a);
     assert_eq!((sent.timestamp, sent.echo, sent.bandwidth), (Ticks::at(ms(1000)), None, 0));
 
-    // B comes back with A's timestamp after 17.2 ms and a flowshare of 872 KiB/s.
+    // B returns with A's timestamp after 17.2 ms and a flowshare of 872 KiB/s.
     let echo = |timestamp, delay| Some(Echo { timestamp, delay: Ticks::new(delay) });
     let arrival = ms(1000) + Span::from_micros(17_200);
     let probe = Probe {
@@ -115,7 +115,7 @@ fn what_a_silent_flow_wrote_is_forgotten_and_others_keep_theirs() {
     assert_eq!((one.read(Cell { offset: 1, ..gp1 }), one.read(Cell { offset: 2, ..gp1 })), (0, 102));
     assert_eq!(one.read(Cell { offset: Function::Assigned as u8, ..gp1 }), 1);
     assert!(one.flow(1).unwrap().owner().is_none() && one.flow(2).unwrap().owner().is_some());
-    // After a minute of silence nothing is left to be done.
+    // After a minute of silence no timer is left.
     let mut last = Time::ZERO;
     while let Some(next) = ap.next_timer() {
         ap.on_timer(next);

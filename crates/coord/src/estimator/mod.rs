@@ -1,9 +1,9 @@
-//! Estimators of the rate of one flowshare (section 4.2): what one flow of a protocol would get on this path. The AP that
-//! receives a direction's packets estimates for it and tells the other AP the result.
+//! Estimators of the rate of one flowshare (section 4.2): the rate that one flow of a protocol would have on this path. The
+//! AP that receives a direction's packets estimates the rate of that direction and reports it to the other AP.
 //!
-//! An estimator sees a stream of events that is as dense as one flow ([`crate::Filter`]) and knows the round trip time, the
+//! An estimator receives a stream of events that is as dense as one flow ([`crate::Filter`]) and knows the round trip time, the
 //! mean packet length and the rate of that stream. All rates are in bytes of IP packets a second. The source does not say
-//! whether packet sizes include headers; here they do, everywhere.
+//! whether packet sizes include headers; here they always do.
 
 mod rap;
 mod tfrc;
@@ -26,13 +26,13 @@ weir_base::registry! {
 pub struct Event {
     /// Number of the (first) packet in the virtual stream, which has no gaps.
     pub sequence: u64,
-    /// How many packets: one that arrived, or one or more that were lost.
+    /// Number of packets: one that arrived, or one or more that were lost.
     pub count: u64,
-    /// When it arrived, or when a lost one would have.
+    /// Arrival time of the packet; for a lost packet, its estimated arrival time.
     pub at: Time,
 }
 
-/// What an estimator knows of the path.
+/// The state of the path that an estimator uses.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions {
     /// Smoothed round trip time.
@@ -72,7 +72,7 @@ impl Estimator {
         }
     }
 
-    /// Packets of the virtual stream were lost, as is known now.
+    /// Packets of the virtual stream were lost; the loss is detected at `now`.
     pub fn lost(&mut self, event: &Event, conditions: &Conditions, now: Time) {
         match self {
             Estimator::Tfrc(tfrc) => tfrc.lost(event, conditions),
@@ -89,7 +89,7 @@ impl Estimator {
         }
     }
 
-    /// The estimator's internal state, name and value each, for the records.
+    /// The estimator's internal state as names and values, for the records.
     pub fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         match self {
             Estimator::Tfrc(tfrc) => tfrc.state(report),

@@ -1,11 +1,11 @@
 //! RAP's estimate (Rejaie, Handley and Estrin 1999; sections 2.3.3 and 4.2.2), on rates instead of gaps between packets.
 //! A step lasts one smoothed round trip; a step without loss adds one packet a round trip. A loss halves the rate at once.
-//! Losses of one cluster halve it once: consecutive ones, and those within a round trip of the back-off, which is when the loss is
-//! declared. The fine-grain
-//! signal divides the rate by the ratio of a fast to a slow average of the round trip time; the source gives no weights,
-//! those here are of ns-2's implementation (`kfrtt_`, `kxrtt_`), where it is off by default.
+//! The losses of one cluster halve it once: consecutive losses, and losses within a round trip of the back-off, which is the
+//! time at which the loss is declared. The fine-grain signal divides the rate by the ratio of a fast to a slow average of the
+//! round trip time. The source gives no weights; those here are from ns-2's implementation (`kfrtt_`, `kxrtt_`), where the
+//! signal is off by default.
 //!
-//! A step in which nothing arrived adds nothing: the source bounds the rate by nothing while senders are idle.
+//! A step without arrivals adds nothing to the rate: the source gives no bound on the rate while senders are idle.
 
 use super::{Conditions, Event};
 use serde::{Deserialize, Serialize};
@@ -15,15 +15,15 @@ use weir_base::{Ewma, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What a loss leaves of the rate.
+    /// Factor by which a loss multiplies the rate.
     #[schemars(range(min = 0.1, max = 0.9))]
     pub decrease: f64,
-    /// Whether the fine-grain signal is used.
+    /// Whether the fine-grain signal adapts the rate to the round trip time.
     pub fine_grain: bool,
-    /// Weight of a new sample in its fast average of the round trip time.
+    /// Weight of a new sample in the fine-grain signal's fast average of the round trip time.
     #[schemars(range(min = 0.001, max = 1.0))]
     pub fast_weight: f64,
-    /// Weight of a new sample in its slow average of the round trip time.
+    /// Weight of a new sample in the fine-grain signal's slow average of the round trip time.
     #[schemars(range(min = 0.001, max = 1.0))]
     pub slow_weight: f64,
 }
@@ -34,25 +34,25 @@ impl Default for Config {
     }
 }
 
-/// Packets a round trip, at least: a rate that is halved again and again stays one from which it can rise.
+/// Smallest rate in packets a round trip: repeated losses do not halve the rate to zero.
 const LEAST_PACKETS: f64 = 1.0 / 64.0;
 
 /// The estimator.
 #[derive(Debug, Clone)]
 pub struct Rap {
     config: Config,
-    /// Bytes a second, before the fine-grain signal; none before the first event.
+    /// The rate in bytes a second, before the fine-grain signal; `None` before the first event.
     rate: Option<f64>,
     step_ends: Time,
     backed_off: Option<Time>,
-    /// The number that would continue the last cluster of losses.
+    /// The sequence number that would continue the last cluster of losses.
     cluster: u64,
     fast: Ewma,
     slow: Ewma,
 }
 
 impl Rap {
-    /// An estimator that has seen nothing.
+    /// An estimator without history.
     pub fn new(config: Config) -> Rap {
         let (fast, slow) = (Ewma::new(config.fast_weight), Ewma::new(config.slow_weight));
         Rap { config, rate: None, step_ends: Time::ZERO, backed_off: None, cluster: u64::MAX, fast, slow }
@@ -77,7 +77,7 @@ impl Rap {
         }
     }
 
-    /// Packets were lost, as is known now.
+    /// Packets were lost; the loss is detected at `now`.
     pub fn lost(&mut self, event: &Event, conditions: &Conditions, now: Time) {
         let continued = event.sequence == self.cluster;
         self.cluster = event.sequence + event.count;
@@ -88,7 +88,7 @@ impl Rap {
         let step = step(conditions);
         let rate = self.rate.unwrap_or(step) * self.config.decrease;
         self.rate = Some(rate.max(step * LEAST_PACKETS));
-        // What left before the sender hears of it belongs to the same cluster: a round trip from now, and not from the loss.
+        // Packets sent before the sender learns of the loss belong to the same cluster: a round trip from now, not from the loss.
         self.backed_off = Some(now);
         self.step_ends = now + conditions.rtt;
     }
@@ -133,7 +133,7 @@ mod tests {
         Event { sequence, count: 1, at: ms(at) }
     }
 
-    /// Ten packets, one each 50 ms: at 100, 200, 300 and 400 ms a step ends.
+    /// An estimator after nine packets, one each 50 ms: a step ends at 100, 200, 300 and 400 ms.
     fn grown() -> Rap {
         let mut rap = Rap::new(Config::default());
         for n in 0..9 {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_back_off_is_damped_from_when_the_loss_is_known() {
         let mut rap = grown();
-        // The loss of 400 ms is declared at 440 ms; what would have arrived until 540 ms had left before the sender heard of it.
+        // The loss at 400 ms is declared at 440 ms. Packets due until 540 ms had left before the sender learned of the loss.
         rap.lost(&event(9, 400), &conditions(100), ms(440));
         rap.lost(&event(12, 530), &conditions(100), ms(560));
         assert_eq!(rap.rate(&conditions(100)), 25_000.0);

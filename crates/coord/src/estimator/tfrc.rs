@@ -1,10 +1,10 @@
 //! TFRC's estimate (RFC 5348; sections 2.3 and 4.2.1): the throughput equation over the loss event rate, which is the
 //! inverse of a weighted mean of the last eight loss intervals and the open one, with history discounting.
 //!
-//! Two variants differ where the equation has no answer or no bound. `rfc5348`: before the first loss the rate is twice what
-//! arrives, from an initial window a round trip, and later never above twice what arrives (sections 4.2 and 4.3 there).
-//! `dissertation`: before the first loss the rate is `default_rate`, and there is no bound by what arrives; the text does not
-//! give the default rate and calls it once a minimum (6.7.5) and once a maximum (6.10.1).
+//! Two variants differ where the equation has no answer or no bound. `rfc5348`: before the first loss the rate is twice the
+//! arriving rate, at least an initial window a round trip, and later at most twice the arriving rate (sections 4.2 and 4.3 of
+//! the RFC). `dissertation`: before the first loss the rate is `default_rate`, and the arriving rate is no bound; the text does
+//! not give the default rate and calls it a minimum in 6.7.5 and a maximum in 6.10.1.
 
 use super::{Conditions, Event};
 use serde::{Deserialize, Serialize};
@@ -13,27 +13,27 @@ use weir_control::tfrc::{
     LONGEST_GAP, LossIntervals, initial_window, loss_event_rate_of, recent_throughput, throughput,
 };
 
-/// Which reading of the estimator.
+/// The text that the estimator follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// As RFC 5348 has it.
+    /// RFC 5348.
     Rfc5348,
-    /// As the coordination dissertation has it.
+    /// The coordination dissertation.
     Dissertation,
 }
 
-/// The TCP of which the equation gives the throughput.
+/// The TCP whose throughput the equation gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tcp {
-    /// Reno, which waits for a timeout where fewer than three later packets follow a lost one (RFC 5348, section 3.1).
+    /// Reno, which waits for a timeout if fewer than three later packets follow a lost one (RFC 5348, section 3.1).
     Reno,
-    /// With SACK and RACK, which wait for one only where a whole recovery is lost (RFC 8985).
+    /// TCP with SACK and RACK, which waits for a timeout only if a whole recovery is lost (RFC 8985).
     Rack,
 }
 
-/// What RFC 5348, section 3.1, recommends: `b` = 1 and `t_RTO` = 4 R.
+/// Values recommended by RFC 5348, section 3.1: `b` = 1 and `t_RTO` = 4 R.
 const PACKETS_ACKED: u32 = 1;
 const TIMEOUT_RTTS: f64 = 4.0;
 
@@ -41,9 +41,9 @@ const TIMEOUT_RTTS: f64 = 4.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which reading of the estimator.
+    /// The text that the estimator follows: RFC 5348 or the coordination dissertation.
     pub variant: Variant,
-    /// The TCP of which the equation gives the throughput.
+    /// The TCP whose throughput the equation gives.
     pub tcp: Tcp,
     /// Packets that one acknowledgement of Reno in the equation covers (`b`); 1 by default.
     #[schemars(range(min = 1, max = 2))]
@@ -51,9 +51,9 @@ pub struct Config {
     /// Retransmission timeout of Reno in the equation, in round trips (`t_RTO / R`); 4 by default.
     #[schemars(range(min = 1.0, max = 100.0))]
     pub timeout_rtts: Option<f64>,
-    /// Whether old intervals lose weight while the open one is long (RFC 5348, section 5.5).
+    /// Whether old loss intervals lose weight while the open interval is long (RFC 5348, section 5.5).
     pub discounting: bool,
-    /// The rate before the first loss of the variant `dissertation`.
+    /// The rate before the first loss in the variant `dissertation`.
     pub default_rate: Rate,
 }
 
@@ -71,7 +71,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Bytes a second at this loss event rate.
+    /// The throughput of the equation in bytes a second at loss event rate `p`.
     fn throughput(&self, conditions: &Conditions, p: f64) -> f64 {
         let Conditions { size, rtt, .. } = *conditions;
         match self.tcp {
@@ -92,7 +92,7 @@ pub struct Tfrc {
 }
 
 impl Tfrc {
-    /// An estimator that has seen no loss.
+    /// An estimator without losses.
     pub fn new(config: Config) -> Tfrc {
         let history = LossIntervals::new(config.discounting);
         Tfrc { config, history }
@@ -106,7 +106,7 @@ impl Tfrc {
 
     /// Packets were lost.
     pub fn lost(&mut self, event: &Event, conditions: &Conditions) {
-        // The interval before the first loss is the one that explains the rate until then (RFC 5348, section 6.3.1).
+        // The interval before the first loss is the one at which the equation gives the rate so far (RFC 5348, section 6.3.1).
         let config = &self.config;
         let first = || 1.0 / loss_event_rate_of(conditions.receiving, |p| config.throughput(conditions, p));
         self.history.lost(event.sequence, event.count, event.at, conditions.rtt, first);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_first_interval_explains_the_rate_before_the_loss() {
-        // 328,010 B/s at 50 ms is p = 0.01.
+        // 328,010 B/s at 50 ms corresponds to p = 0.01.
         let tfrc = after(Config::default(), &[500], 328_010.0);
         let p = tfrc.history.loss_event_rate().unwrap();
         assert!((p / 0.01 - 1.0).abs() < 0.002, "{p}");

@@ -1,7 +1,7 @@
-//! Least asynchrony for frames that must arrive together: each flow gets a part of the total in proportion to what it has left
-//! of its frame, so that all frames of an ensemble end at the same moment, whatever has been lost or begun late. A floor lets
-//! a flow that has nothing left begin its next frame. The source has equation 6.1, by size; this follows the frame as it is
-//! sent.
+//! Least asynchrony for frames that must arrive together: each flow gets a part of the total in proportion to the remaining
+//! bytes of its frame, so that all frames of an ensemble end at the same moment, even after losses or a late start. A floor
+//! lets a flow with nothing left begin its next frame. The source's equation 6.1 uses the frame's size; this scheme uses the
+//! bytes left.
 
 use super::{Own, Scheme, Shares};
 use crate::header::VALUE_MAX;
@@ -12,7 +12,7 @@ use weir_base::Rate;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What every flow keeps of its flowshare, 0 to 1; the rest is split by what is left.
+    /// Fraction of its flowshare that every flow keeps, 0 to 1; the rest is split in proportion to the bytes left.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub floor: f64,
 }
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_lags_behind_catches_up() {
-        // Three flows of 1 Mbit/s with 30, 10 and 0 kB left: a floor of 0.1 each, 2.7 Mbit/s split 3 : 1 : 0.
+        // Three flowshares of 1 Mbit/s; 30, 10 and 0 kB left: a floor of 0.1 each, 2.7 Mbit/s split 3 : 1 : 0.
         let rate = |own| {
             let shares = Shares { flowshare: Rate::from_mbit_per_sec(1), flows: 3, own, sum: 40_000 };
             Config::default().rate(&shares).bits_per_sec()

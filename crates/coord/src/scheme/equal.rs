@@ -1,6 +1,6 @@
-//! One flowshare for each flow (section 6.5, equal frames), or an equal part of so many flowshares as the application says
-//! (sections 4.3 and 4.4.1: `B / m` of one flowshare, `k B / m` of several). Where the application wants no more than a cap in
-//! total, each flow sends at most its equal part of that (section 3.3.2, example 1).
+//! One flowshare for each flow (section 6.5, equal frames), or an equal part of a number of flowshares that the application
+//! chooses (sections 4.3 and 4.4.1: `B / m` of one flowshare, `k B / m` of `k`). If the application has a cap on its total rate,
+//! each flow sends at most its equal part of the cap (section 3.3.2, example 1).
 
 use super::{Own, Scheme, Shares};
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ use weir_base::Rate;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The most that all flows together send.
+    /// Maximum total rate of all flows; unlimited by default.
     pub cap: Option<Rate>,
-    /// How many flowshares the application takes, at most one for each flow; by default as many as there are flows.
+    /// Number of flowshares that the application takes, at most one for each flow; by default one for each flow.
     #[schemars(range(min = 1, max = 128))]
     pub flowshares: Option<u32>,
 }
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn flows_share_a_cap_of_3_mbit_or_take_a_flowshare_each() {
         let scheme = Config { cap: Some(Rate::from_mbit_per_sec(3)), ..Config::default() };
-        // Flows A, B and C, then D and E with them.
+        // Flows A, B and C; then also D and E.
         assert_eq!(rate(&scheme, 2000, 3), 1_000_000);
         assert_eq!(rate(&scheme, 2000, 5), 600_000);
         assert_eq!(rate(&scheme, 400, 5), 400_000);

@@ -1,4 +1,4 @@
-//! Each flow gets a part of the total in proportion to the size of the frame that it sends (equation 6.1), so that frames of
+//! Each flow gets a part of the total in proportion to the size of its present frame (equation 6.1), so that frames of
 //! different sizes take the same time.
 
 use super::{Own, Scheme, Shares};
@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn frames_of_51200_and_12800_bytes_take_the_same_time() {
         // Two large frames and four small ones (pattern MMmmmm, dispersion 0.5): 153,600 bytes in all. Six flowshares of
-        // 2.56 Mbit/s are 15.36 Mbit/s, which send that in 80 ms.
+        // 2.56 Mbit/s are 15.36 Mbit/s, which send them in 80 ms.
         let flowshare = Rate::from_bits_per_sec(2_560_000);
         for frame in [51_200u64, 12_800] {
             let own = Own { frame: Bytes::new(frame), ..Own::default() };

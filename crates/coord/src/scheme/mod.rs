@@ -1,9 +1,9 @@
-//! Coordination schemes (sections 3.3.2 and 6.5): how the flows of an application split what the application may send.
+//! Coordination schemes (sections 3.3.2 and 6.5): how the flows of an application split the application's total rate.
 //!
-//! The application may send one flowshare for each of its flows. A scheme has no centre: each flow writes one number about
-//! itself to an agreed general-purpose address and reads four cells back, which is what one packet reports: the rate of a
-//! flowshare, the number of flows, its own number and the sum of all. It uses the reported number and not the one that it has
-//! just written, so that both are of the same moment. With the same reports at every flow, the rates add up to
+//! The application may send one flowshare for each of its flows. A scheme is decentralized: each flow writes one number about
+//! itself to an agreed general-purpose address and reads the four cells of one packet's reports: the rate of a flowshare, the
+//! number of flows, its own number and the sum of all numbers. It uses its reported number and not the one that it has just
+//! written, so that number and sum belong to the same moment. If every flow has the same reports, the rates add up to
 //! `flowshare * flows` at most.
 
 mod ensemble;
@@ -28,18 +28,18 @@ weir_base::registry! {
     }
 }
 
-/// What a flow says of itself.
+/// The state of a flow from which its number is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Own {
-    /// Size of the frame that it sends.
+    /// Size of the present frame.
     pub frame: Bytes,
-    /// What is left of that frame: not sent, or sent and not acknowledged.
+    /// Bytes of the present frame that are not sent, or sent and not acknowledged.
     pub left: Bytes,
-    /// Whether it is urgent now.
+    /// Whether the flow is urgent now.
     pub urgent: bool,
 }
 
-/// What was reported to a flow.
+/// The reports to a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
     /// The rate of one flowshare.
@@ -53,13 +53,13 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// What the application may send in total.
+    /// The application's total rate: one flowshare for each flow.
     pub fn total(&self) -> Rate {
         Rate::from_bits_per_sec(self.flowshare.bits_per_sec().saturating_mul(self.flows.max(1).into()))
     }
 
-    /// The part of `rate` that this flow's number is of the sum; one flow's equal part while nobody has written a number.
-    /// A sum that does not yet contain the own number does not make the part larger than the whole.
+    /// The part of `rate` in proportion to this flow's number; an equal part while no flow has written a number. If the sum
+    /// does not contain the flow's own number yet, the part is still at most the whole.
     pub(crate) fn part_of(&self, rate: Rate) -> Rate {
         let (part, whole) =
             if self.sum == 0 { (1, self.flows.max(1)) } else { (self.own, self.sum.max(self.own)) };
@@ -70,10 +70,10 @@ impl Shares {
 
 /// A scheme that splits the total.
 pub trait Scheme {
-    /// The number that a flow writes of itself, 24 bits; none where the scheme needs no numbers.
+    /// The number that a flow writes, 24 bits; `None` if the scheme uses no numbers.
     fn number(&self, own: &Own) -> Option<u32>;
 
-    /// The rate at which the flow is to send.
+    /// The rate at which the flow must send.
     fn rate(&self, shares: &Shares) -> Rate;
 }
 
@@ -109,8 +109,8 @@ pub fn watched(flow: u8, address: u8) -> [Cell; 4] {
     ]
 }
 
-/// How much of a flow's data may wait or be unacknowledged (equation 6.2): 1.5 times what it sends in a round trip. The half
-/// is for data to be retransmitted. The source writes the rate of a flowshare even where the flow's own rate is another.
+/// Most data of a flow that may wait or be unacknowledged (equation 6.2): the data of 1.5 round trips at `rate`. The half is
+/// for retransmissions. The source uses the rate of a flowshare even if the flow's own rate is different.
 pub fn send_buffer(rate: Rate, rtt: Span) -> Bytes {
     rate.bytes_in(rtt.scale(1.5))
 }

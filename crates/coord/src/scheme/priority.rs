@@ -1,5 +1,5 @@
-//! Urgent flows get all that the others do not need: while any flow is urgent, each other one keeps a floor, a part of a
-//! flowshare; the urgent ones share what is left of the total (section 3.3.2, example 2, with any number of urgent flows).
+//! Priority for urgent flows: while any flow is urgent, each flow that is not keeps a floor, a fraction of a flowshare, and
+//! the urgent flows share the rest of the total (section 3.3.2, example 2, with any number of urgent flows).
 
 use super::{Own, Scheme, Shares};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use weir_base::Rate;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What a flow that is not urgent keeps of its flowshare while another one is, 0 to 1.
+    /// Fraction of its flowshare that a flow keeps while only other flows are urgent, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub floor: f64,
 }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn two_urgent_flows_share_what_the_others_leave() {
-        // Five flowshares less three floors of 0.2: 4.4 for two.
+        // Five flowshares minus three floors of 0.2: 4.4 for two.
         assert_eq!(rates(0.2, 5, 2), (2_200_000, 200_000));
     }
 

@@ -1,4 +1,4 @@
-//! Each flow gets a part of the total in proportion to its weight, which it writes.
+//! Each flow writes its weight and gets a part of the total in proportion to it.
 
 use super::{Own, Scheme, Shares};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use weir_base::Rate;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// This flow's weight; the sum of all flows' weights fits 24 bits.
+    /// Weight of this flow. The sum of all flows' weights must fit 24 bits.
     #[schemars(range(min = 1, max = 100000))]
     pub weight: u32,
 }

@@ -22,7 +22,7 @@ pub fn point(own: u8, more: &str) -> Point {
     Point::new(&config(own, more), 1, 1).unwrap()
 }
 
-/// From endpoint `flow` at site `from` to the one at the other site.
+/// The five-tuple from endpoint `flow` at site `from` to the endpoint `flow` at the other site.
 pub fn tuple(from: u8, flow: u8) -> FiveTuple {
     let address = |site| IpAddr::V4(Ipv4Addr::new(10, site, 0, flow));
     let port = 9000 + u16::from(flow);
@@ -38,7 +38,7 @@ pub fn prefix(version: Version, flow: u8, flags: Flags) -> Prefix {
     Prefix { version, application: 1, flow, protocol: 7, flags }
 }
 
-/// An endpoint's packet: a header of these operations and 64 bytes of payload.
+/// An endpoint's packet: a header with these operations and 64 bytes of payload.
 pub fn packet(version: Version, flow: u8, flags: Flags, operations: &[Operation]) -> Vec<u8> {
     let mut bytes = vec![0; version.length() + 64];
     prefix(version, flow, flags).write(&mut bytes);
@@ -52,7 +52,7 @@ pub fn pass(point: &mut Point, side: Side, tuple: FiveTuple, bytes: &mut [u8], n
     point.handle(Packet { side, tuple, length, payload: bytes, checksum: None }, now)
 }
 
-/// What a header that has reached its endpoint reports.
+/// The reports of a header that has reached its endpoint.
 pub fn reports(bytes: &[u8]) -> [Report; 4] {
     let prefix = Prefix::read(bytes).unwrap();
     header::words(prefix.version, bytes).map(Report::from_word)
