@@ -54,7 +54,7 @@ pub struct Card {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// The interval is empty.
-    #[error("a reservation ends after it begins")]
+    #[error("a reservation must end after it begins")]
     Empty,
     /// The rate is zero.
     #[error("a reservation needs a rate above 0")]

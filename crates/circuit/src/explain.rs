@@ -60,24 +60,24 @@ impl Plan {
         let (offloads, reason) = if self.request.offloads {
             (
                 "tso, gso, gro on",
-                "single packets cost the host more; only a capture of them needs offloads off",
+                "single packets cost the host more; only a capture of single packets needs offloads off",
             )
         } else {
-            ("tso, gso, gro off", "as asked; single packets cost the host more (944 Mbit/s came down to 891)")
+            ("tso, gso, gro off", "as requested; single packets cost the host more (944 Mbit/s fell to 891)")
         };
         rows.push(row("offloads", offloads.into(), reason.into(), "4.5.2"));
         if self.request.timers == Timers::Fine {
             rows.push(row(
                 "high-resolution timers",
                 "CONFIG_HIGH_RES_TIMERS=y".into(),
-                "without them the burst must hold what falls due in a tick (--hz)".into(),
+                "without them the burst must cover all packets due in one tick (--hz)".into(),
                 "4.4.3",
             ));
         }
         rows.push(row(
             "net.ipv4.tcp_window_scaling",
             "1".into(),
-            "without it a window ends at 65,535 bytes".into(),
+            "without it a window is at most 65,535 bytes".into(),
             "4.3.4",
         ));
         rows.extend(self.outcome_rows());
@@ -86,9 +86,9 @@ impl Plan {
 
     fn control_row(&self) -> Row {
         let (value, reason, source) = match self.control {
-            Control::Ctcp => ("ctcp", "the rate is reserved, so nothing needs to be searched for", "3.2.1"),
+            Control::Ctcp => ("ctcp", "the rate is reserved, so the sender need not probe for it", "3.2.1"),
             Control::Htcp => {
-                ("htcp", "background traffic comes first: the transfer answers its losses", "3.5.3")
+                ("htcp", "background traffic has priority: the transfer must respond to losses", "3.5.3")
             }
         };
         Row { name: "congestion control", value: value.into(), reason: reason.into(), source }
@@ -98,17 +98,17 @@ impl Plan {
         let percent = if self.control == Control::Ctcp { self.request.window_percent } else { 200 };
         let held = size(self.bdp);
         let (name, mut reason, source) = match self.control {
-            Control::Ctcp => ("fcwnd", format!("{percent} % of what the path holds, {held}"), "3.5.1"),
+            Control::Ctcp => ("fcwnd", format!("{percent} % of the path's BDP, {held}"), "3.5.1"),
             Control::Htcp => (
                 "largest cwnd",
-                format!("twice what the path holds, {held}: half of it, after a loss, still fills the path"),
+                format!("twice the path's BDP, {held}: half of it, after a loss, still fills the path"),
                 "3.5.3",
             ),
         };
         if self.window.get() == 1 << 30 {
             reason += "; bounded by 1 GiB, the most that TCP can advertise (RFC 7323): use parallel streams";
         } else if self.window > SWITCH_BUFFER {
-            reason += "; more than switches buffer (1 to 10 MB, section 5): only on a path that is reserved";
+            reason += "; more than switches buffer (1 to 10 MB, section 5): only for a reserved path";
         }
         Row {
             name,
@@ -129,11 +129,11 @@ impl Plan {
         let burst = match self.burst_reason {
             Reason::Packet => ("one packet: high-resolution timers wake the shaper for each", "4.4.3"),
             Reason::Late => {
-                ("what falls due while this host, busy with something else, wakes the shaper late", "4.4.3")
+                ("the packets due while this host, busy with other work, wakes the shaper late", "4.4.3")
             }
-            Reason::Tick => ("rate / HZ: what falls due in a tick leaves at once", "4.4.3"),
+            Reason::Tick => ("rate / HZ: all packets due in one tick leave at once", "4.4.3"),
             Reason::Offloads => (
-                "the largest packet of many segments, each counted with its headers; of tbf two, since its timer comes late",
+                "the largest offloaded packet, with the headers of each segment; two of them for tbf, whose timer is late",
                 "Linux qdisc_pkt_len_init",
             ),
         };
@@ -146,12 +146,12 @@ impl Plan {
             rows.push(row(
                 ceil,
                 exactly,
-                "the rate: each circuit's class is at the root and borrows nothing".into(),
+                "the rate: each circuit's class is at the root and borrows no rate".into(),
                 "3.5.2",
             ));
         }
         rows.push(row(burst_name, size(self.burst), burst.0.into(), burst.1));
-        let whole = "the whole window: nothing is ever refused, and what it refuses Circuit TCP would lose";
+        let whole = "the whole window, so that no packet is refused: Circuit TCP would lose each one";
         rows.push(row(limit, size(self.limit), whole.into(), "3.5.1"));
         rows
     }
@@ -162,19 +162,19 @@ impl Plan {
             row(
                 "net.ipv4.tcp_wmem",
                 triple(self.tcp_wmem),
-                "at the sender: twice the window, of which the kernel uses half",
+                "at the sender: twice the window, since the kernel uses half for data",
                 "4.3.3",
             ),
             row(
                 "net.ipv4.tcp_rmem",
                 triple(self.tcp_rmem),
-                "at the receiver: twice the window, from the start, since a fixed window does not wait for it to grow",
+                "at the receiver: twice the window from the start, since a fixed window does not wait for the buffer to grow",
                 "4.3.2",
             ),
             row(
                 "net.ipv4.tcp_mem",
                 triple(self.tcp_mem),
-                "at least, in pages: both buffers below the first threshold, the others in the kernel's proportion",
+                "at least, in pages: both buffers below the first threshold, the other two in the kernel's proportion",
                 "tcp(7)",
             ),
         ]
@@ -186,28 +186,28 @@ impl Plan {
         let mut rows = vec![row(
             "ceiling",
             rate(self.ceiling),
-            format!("of each frame of {frame} bytes {payload} are payload: no transfer can be faster"),
+            format!("each frame of {frame} bytes carries {payload} of payload: no transfer can be faster"),
             "3.5.3",
         )];
         if self.expected < self.ceiling {
             rows.push(row(
                 "expected goodput",
                 rate(self.expected),
-                "one window each round trip, which is less than the path holds".into(),
+                "one window each round trip; the window is smaller than the path's BDP".into(),
                 "3.5.1",
             ));
         }
         rows.push(row(
             "standing delay",
             format!("{:.3} ms", self.standing_delay.as_millis_f64()),
-            "what the window has above what the path holds waits in the shaper".into(),
+            "the part of the window above the path's BDP waits in the shaper".into(),
             "3.5.1",
         ));
         if let Some(queue) = self.start_up_queue {
             rows.push(row(
                 "start-up queue",
                 size(queue),
-                "the bucket is full at first: the first burst leaves at the card's rate".into(),
+                "the token bucket starts full: the first burst leaves at the card's rate".into(),
                 "4.4.2",
             ));
         }

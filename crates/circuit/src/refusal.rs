@@ -12,7 +12,7 @@ pub enum Refusal {
     #[error("a circuit needs a round trip of at least 1 us")]
     NoRoundTrip,
     /// The MTU is too small or too large for IP.
-    #[error("an MTU of {mtu} cannot be: expected {least} to {most}")]
+    #[error("an MTU of {mtu} is out of range: expected {least} to {most}")]
     Mtu {
         /// The MTU of the request.
         mtu: Bytes,
@@ -22,10 +22,10 @@ pub enum Refusal {
         most: Bytes,
     },
     /// The clock has zero ticks a second.
-    #[error("a kernel ticks at least once a second")]
+    #[error("the kernel's HZ must be at least 1")]
     NoTicks,
     /// The window is zero, or too many times the bandwidth-delay product.
-    #[error("a window of {percent} % of rate times round trip cannot be: expected {least} to {most} %")]
+    #[error("a window of {percent} % of the BDP is out of range: expected {least} to {most} %")]
     WindowPercent {
         /// The window of the request.
         percent: u32,
@@ -49,9 +49,9 @@ impl Refusal {
     pub fn help(&self) -> &'static str {
         match self {
             Refusal::NoRate => "give the rate that the provider has reserved, for example 4gbit",
-            Refusal::NoRoundTrip => "measure it with a ping of full size, for example 26ms",
-            Refusal::Mtu { .. } => "`ip link` tells the device's; all devices on the path must carry it",
-            Refusal::NoTicks => "the kernel's CONFIG_HZ is 100, 250, 300 or 1000",
+            Refusal::NoRoundTrip => "measure it with a ping of full size, and give for example 26ms",
+            Refusal::Mtu { .. } => "`ip link` shows the device's MTU; all devices on the path must carry it",
+            Refusal::NoTicks => "give the kernel's CONFIG_HZ: 100, 250, 300 or 1000",
             Refusal::WindowPercent { .. } => "130 fills the circuit (section 3.5.1 of the thesis)",
             Refusal::AboveCard { .. } => "reserve at most the card's rate, or send from another device",
         }

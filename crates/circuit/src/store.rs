@@ -46,7 +46,7 @@ pub enum StoreError {
         why: String,
     },
     /// The file belongs to another program, or to a later version of weir.
-    #[error("{0} holds no reservations that this weir can read")]
+    #[error("{0} is not a file of reservations that this version of weir can read")]
     Foreign(PathBuf),
     /// Another process used the file for too long.
     #[error("{0} has been in use by another process for 10 s")]
@@ -55,7 +55,7 @@ pub enum StoreError {
     #[error(transparent)]
     Conflict(#[from] Conflict),
     /// The reservation's time is over.
-    #[error("the reservation would end at {until}, and it is {now}")]
+    #[error("the reservation would end at {until}, which is over: it is {now}")]
     Past {
         /// When it would end.
         until: Utc,
@@ -80,17 +80,17 @@ impl StoreError {
     pub fn help(&self) -> &'static str {
         match self {
             StoreError::Torn { .. } => {
-                "put back a copy of it, or move it away and make the reservations again: nothing was changed"
+                "restore it from a copy, or move it away and make the reservations again; nothing was changed"
             }
-            StoreError::Foreign(_) => "give another file with --store",
-            StoreError::Busy(_) => "end that process, or try again",
+            StoreError::Foreign(_) => "name another file with --store",
+            StoreError::Busy(_) => "end that process, or repeat the command",
             StoreError::Conflict(Conflict::Empty | Conflict::Overlap { .. } | Conflict::Full { .. }) => {
-                "`weir circuit list` tells what is reserved; choose another time, or a lower rate"
+                "`weir circuit list` shows the reservations; choose another time or a lower rate"
             }
             StoreError::Conflict(_) => "reserve a rate above 0 and at most the card's",
-            StoreError::Past { .. } => "times are UTC; `date -u` tells the clock's",
-            StoreError::Unknown(_) => "`weir circuit list` tells the numbers",
-            StoreError::Failed { .. } => "its folder must be there and writable; --store names another file",
+            StoreError::Past { .. } => "times are UTC; `date -u` prints the clock's time",
+            StoreError::Unknown(_) => "`weir circuit list` prints the numbers",
+            StoreError::Failed { .. } => "its folder must exist and be writable; --store names another file",
         }
     }
 }
@@ -336,9 +336,9 @@ fn load(transaction: &Transaction<'_>, path: &Path) -> Result<(Calendar, State),
     let mut rows = statement.query([]).map_err(refused)?;
     while let Some(row) = rows.next().map_err(refused)? {
         let (number, circuit, told) =
-            read(row).map_err(refused)?.ok_or_else(|| torn("a row makes no sense"))?;
+            read(row).map_err(refused)?.ok_or_else(|| torn("a row has invalid values"))?;
         if digest(number, &circuit) != told || number >= next {
-            return Err(torn("a row is not as it was written"));
+            return Err(torn("a row was changed after it was written"));
         }
         whole ^= told;
         calendar.insert(number, circuit);

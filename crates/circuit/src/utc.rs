@@ -12,7 +12,7 @@ pub struct Utc(u64);
 
 /// A text that is no instant of UTC.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an instant of UTC; write it like 2026-11-23T10:00Z")]
+#[error("`{0}` is not a time in UTC; write it like 2026-11-23T10:00Z")]
 pub struct UtcError(String);
 
 /// 9999-12-31T23:59:59Z, the last that is written with four digits.

@@ -38,7 +38,7 @@ pub(crate) fn check_egress() -> Result<(), Problem> {
 pub(crate) fn check() -> Result<(), Problem> {
     let missing = |what, since| Err(Problem::Missing { what, since });
     let Ok(btf) = Btf::from_path(TYPES) else {
-        return missing("its type information, /sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF brings it");
+        return missing("its type information, /sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF adds it");
     };
     if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
         return missing("congestion controls made of BPF programs (struct_ops)", "Linux 5.6 has them");
@@ -48,7 +48,7 @@ pub(crate) fn check() -> Result<(), Problem> {
     }
     if !names(&btf, "BPF_F_LINK") {
         return missing(
-            "links for congestion controls, which take them away when their holder ends",
+            "links for congestion controls, which remove a control when its holder ends",
             "Linux 6.4 has them",
         );
     }

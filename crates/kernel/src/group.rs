@@ -73,8 +73,7 @@ impl Group {
 
     fn program(&self) -> Result<RawFd, Problem> {
         let program = self.object.progs().next().map(|program| program.as_fd().as_raw_fd());
-        program
-            .ok_or_else(|| Problem::failed("cannot choose")(io::Error::other("its object holds no program")))
+        program.ok_or_else(|| Problem::failed("cannot choose")(io::Error::other("its object has no program")))
     }
 
     /// Runs a command in the group until it ends. If this process dies, the command gets SIGTERM.

@@ -46,7 +46,7 @@ fn all() -> Result<Vec<Found>, Problem> {
 fn cannot_look(error: io::Error) -> Problem {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Problem::Forbidden(error),
-        _ => Problem::failed("cannot look at what is in the kernel")(error),
+        _ => Problem::failed("cannot list the BPF links in the kernel")(error),
     }
 }
 

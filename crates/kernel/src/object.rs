@@ -98,7 +98,7 @@ fn attach(control: &'static Control, config: &Config) -> Result<Option<Held>, Pr
     let mut object = load_object(control.short, prepare)?;
     let refused = |reason: String, log: String| Problem::Refused { control: control.kernel, reason, log };
     let Some(mut map) = object.maps_mut().find(|map| map.map_type() == MapType::StructOps) else {
-        return Err(refused("its object holds no control".to_owned(), String::new()));
+        return Err(refused("its object file contains no congestion control".to_owned(), String::new()));
     };
     match map.attach_struct_ops() {
         // The link holds the map and its programs; the object may be dropped.

@@ -90,7 +90,7 @@ pub fn unload(name: &str) -> Result<Vec<String>, Problem> {
         if !holders.is_empty() || start.elapsed() > PATIENCE {
             let holders = holder::names(&holders);
             notes.push(format!(
-                "{} stays for those that use it, and goes with the last: {holders}",
+                "{} stays loaded until the last process that uses it ends: {holders}",
                 control.kernel
             ));
             break;
@@ -110,7 +110,7 @@ fn mount() -> io::Result<Option<String>> {
     }
     let private = !is_seen_by_the_first_process()?;
     Ok(private.then(|| {
-        "this mount namespace is private: the controls that are loaded here go with its last process"
+        "this mount namespace is private: controls loaded here are unloaded when its last process ends"
             .to_owned()
     }))
 }
@@ -127,7 +127,7 @@ fn is_seen_by_the_first_process() -> io::Result<bool> {
 
 /// Closes the file system to all but its owner: earlier versions of weir left it open. Returns notes for the user.
 fn restrict() -> Result<Vec<String>, Problem> {
-    let failed = || Problem::failed(format!("cannot close {FOLDER} to others"));
+    let failed = || Problem::failed(format!("cannot restrict {FOLDER} to root"));
     if !is_mounted(Path::new(FOLDER)) {
         return Ok(vec![]);
     }
@@ -146,7 +146,7 @@ fn restrict() -> Result<Vec<String>, Problem> {
         false => {
             let names = foreign.join(", ");
             vec![format!(
-                "{FOLDER} was open to everyone and is root's alone now; these are not weir's and are left alone: {names}"
+                "{FOLDER} was accessible to all users and is now accessible to root only; these entries are not weir's and remain: {names}"
             )]
         }
     })

@@ -7,7 +7,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// Weir was built without the feature `bpf`.
-    #[error("this weir was built without its kernel controls")]
+    #[error("weir was built without its kernel controls")]
     NotBuilt,
     /// The controller has no kernel form.
     #[error("{0} has no kernel form; these have one: {list}", list = names())]
@@ -37,7 +37,7 @@ pub enum Problem {
     #[error("{0} is loaded already")]
     Loaded(&'static str),
     /// The control is loaded already, with other parameters.
-    #[error("{control} is loaded already, with {parameter} = {has} where {wanted} is asked for{by}", by = by(holders))]
+    #[error("{control} is loaded already, with {parameter} = {has} instead of the requested {wanted}{by}", by = by(holders))]
     Differs {
         /// Its name in the kernel.
         control: &'static str,
@@ -51,7 +51,7 @@ pub enum Problem {
         holders: Vec<Holder>,
     },
     /// The control's parameters are to be changed, but processes use it.
-    #[error("the parameters of {control} stay as they are while others use it: {names}", names = holder::names(holders))]
+    #[error("the parameters of {control} cannot be changed while other processes use it: {names}", names = holder::names(holders))]
     InUse {
         /// Its name in the kernel.
         control: &'static str,
@@ -70,7 +70,7 @@ pub enum Problem {
     #[error("{0} is not loaded")]
     NotLoaded(&'static str),
     /// The control is not pinned here; processes hold it, and it disappears with the last of them.
-    #[error("{control} is not loaded to stay; it goes with the last of those that use it: {names}", names = holder::names(holders))]
+    #[error("{control} is not loaded permanently; it is unloaded when the last process that uses it ends: {names}", names = holder::names(holders))]
     HeldElsewhere {
         /// Its name in the kernel.
         control: &'static str,
@@ -88,7 +88,7 @@ pub enum Problem {
         value: String,
     },
     /// The control is not scalable: its congestion signal is not ECN marks.
-    #[error("{0} does not live by marks, so none of its packets belong into the L4S queue")]
+    #[error("{0} does not respond to marks as L4S requires, so its packets must not be ECT(1)")]
     NoMarks(&'static str),
     /// The system reports another error.
     #[error("{what}: {error}")]
@@ -123,19 +123,19 @@ impl Problem {
                 "run as root: it needs CAP_SYS_ADMIN, CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON outside any user namespace"
             }
             Problem::Refused { .. } => {
-                "the log above says where; this kernel may never have been tried (docs/kernel.md)"
+                "the log above shows where; docs/kernel.md names the kernels that were tried"
             }
             Problem::Loaded(_) => "`weir kernel load NAME --set PARAMETER=VALUE` changes it while it runs",
             Problem::Differs { .. } => {
-                "ask for the same parameters; or unload it first (`weir kernel unload NAME`), and wait for those that use it"
+                "request the same parameters, or unload it first (`weir kernel unload NAME`) and wait for the processes that use it"
             }
-            Problem::InUse { .. } => "wait for them, or end them",
+            Problem::InUse { .. } => "wait until these processes end, or end them",
             Problem::Unfit { .. } => "`weir describe NAME` names the parameters of a controller",
-            Problem::NotLoaded(_) => "`weir kernel list` tells what is loaded",
-            Problem::HeldElsewhere { .. } => "end them: live runs, or `weir kernel use`",
-            Problem::Parameter { .. } => "`weir kernel list` names the parameters that it takes",
+            Problem::NotLoaded(_) => "`weir kernel list` shows what is loaded",
+            Problem::HeldElsewhere { .. } => "end these processes: live runs, or `weir kernel use`",
+            Problem::Parameter { .. } => "`weir kernel list` names its parameters",
             Problem::NoMarks(_) => "leave --ect1 out",
-            Problem::Failed { .. } => "`weir doctor` tells what this machine can do",
+            Problem::Failed { .. } => "`weir doctor` shows what this machine supports",
         }
     }
 

@@ -32,7 +32,7 @@ impl Relabelling {
         capability::check_egress()?;
         let object = load_object("relabel", |_, section| write_name(control, section))?;
         let program = object.progs_mut().next();
-        let program = program.ok_or_else(|| io::Error::other("its object holds no program"));
+        let program = program.ok_or_else(|| io::Error::other("its object has no program"));
         let program = program.map_err(Problem::failed("cannot relabel"))?;
         let attach = |device: &String| {
             let any = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
@@ -51,7 +51,7 @@ impl Relabelling {
         };
         let mut links = vec![];
         for device in devices {
-            let what = format!("cannot relabel what leaves {device}");
+            let what = format!("cannot relabel packets that leave {device}");
             links.push(attach(device).map_err(Problem::failed(what))?);
         }
         Ok(Relabelling { links })

@@ -66,7 +66,7 @@ impl Device {
     /// # Errors
     /// The kernel's error.
     pub fn scratch(name: &str, queue: u32, mtu: u32) -> Result<Device, Problem> {
-        let failed = |error| Problem::Failed { what: "cannot make a device to try on".into(), error };
+        let failed = |error| Problem::Failed { what: "cannot make a scratch device".into(), error };
         Netlink::open().and_then(|mut netlink| netlink.add_scratch(name, queue, mtu)).map_err(failed)?;
         Device::open(name)
     }
@@ -112,7 +112,7 @@ impl Device {
             Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => {
                 Problem::Forbidden(self.name.clone())
             }
-            _ => self.failed(&format!("`{}` cannot be done", step.tc(&self.name)), error),
+            _ => self.failed(&format!("`{}` failed", step.tc(&self.name)), error),
         })
     }
 
@@ -190,7 +190,7 @@ impl Device {
         if now.root().is_some() {
             self.apply(&Step::RemoveRoot)?;
         }
-        self.replay(before).map_err(|error| self.failed("cannot put the shapers back", error))?;
+        self.replay(before).map_err(|error| self.failed("cannot restore the shapers", error))?;
         if self.snapshot()? == *before { Ok(()) } else { Err(Problem::NotRestored(self.name.clone())) }
     }
 
@@ -236,7 +236,7 @@ impl Device {
                 break;
             }
             if missing.len() == tried {
-                return Err(last.unwrap_or_else(|| io::Error::other("something of it is still missing")));
+                return Err(last.unwrap_or_else(|| io::Error::other("some of the objects are still missing")));
             }
         }
         let filters: Vec<Message> = before.filters.iter().map(here).filter_map(as_request).collect();

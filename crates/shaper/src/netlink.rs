@@ -84,7 +84,7 @@ impl Netlink {
                 return Ok(found);
             }
         }
-        Err(io::Error::other("the shapers of the device change while they are read"))
+        Err(io::Error::other("the shapers of the device changed while they were read"))
     }
 
     /// The MTU of a device in bytes, and its queue length in packets.
@@ -98,7 +98,7 @@ impl Netlink {
             let (_, value) = told.iter().flatten().find(|(has, _)| *has == kind)?;
             word(value, 0)
         };
-        of(MTU).zip(of(QUEUE)).ok_or_else(|| io::Error::other("the kernel tells no MTU of the device"))
+        of(MTU).zip(of(QUEUE)).ok_or_else(|| io::Error::other("the kernel reports no MTU for the device"))
     }
 
     /// Makes a pair of veth devices in this namespace, with this queue length and MTU, for trials.

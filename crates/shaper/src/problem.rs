@@ -23,7 +23,7 @@ pub enum Problem {
         handle: String,
     },
     /// A foreign root discipline could not be restored exactly on a scratch device.
-    #[error("the root discipline of {device}, {kind}, could not be put back as it is, so it is not replaced")]
+    #[error("the root discipline of {device}, {kind}, could not be restored exactly, so it is not replaced")]
     Irreplaceable {
         /// The device.
         device: String,
@@ -31,7 +31,7 @@ pub enum Problem {
         kind: String,
     },
     /// The device's shapers differ from those before.
-    #[error("the shapers of {0} are not as they were before")]
+    #[error("the shapers of {0} were not restored to their earlier state")]
     NotRestored(String),
     /// The journal cannot be read.
     #[error("{path} is damaged: {why}")]
@@ -58,16 +58,16 @@ impl Problem {
             Problem::NoDevice(_) => "`ip link` lists the devices".into(),
             Problem::Forbidden(_) => "run as root: shapers need CAP_NET_ADMIN".into(),
             Problem::Foreign { device, .. } => format!(
-                "`tc qdisc show dev {device}` shows it; --replace puts weir's in its place, and puts it back afterwards"
+                "`tc qdisc show dev {device}` shows it; --replace installs weir's in its place, and restores the original afterwards"
             ),
             Problem::Irreplaceable { device, .. } => {
-                format!("take it away yourself: `tc qdisc delete dev {device} root`")
+                format!("remove it yourself: `tc qdisc delete dev {device} root`")
             }
             Problem::NotRestored(device) => {
-                format!("look at `tc qdisc show dev {device}`; net.core.default_qdisc may have been changed meanwhile")
+                format!("check `tc qdisc show dev {device}`; net.core.default_qdisc may have been changed meanwhile")
             }
             Problem::Journal { path, .. } => format!(
-                "look at `tc qdisc show`, take away what is not wanted, and remove {}",
+                "check `tc qdisc show`, delete unwanted disciplines, and remove {}",
                 path.display()
             ),
             Problem::Failed { .. } => {

@@ -40,9 +40,9 @@ pub fn write_document(
     } else {
         let _ = writeln!(page, "{}", Score::of(labs).sentence());
     }
-    page += "A row holds when all that it claims does; of a claim about several cells the one that is farthest off is shown.\n\n";
+    page += "A row holds when all its claims hold. For a claim about several cells, the table shows the cell that is farthest off.\n\n";
     if claims.iter().any(|(_, _, judged)| judged.verdict == ClaimVerdict::NotMeasured) {
-        page += "What no valid run measured is neither held nor failed.\n\n";
+        page += "A claim that no valid run measured neither holds nor fails.\n\n";
     }
     let several = engines.len() > 1;
     let (on, rule) = if several { (" on |", "---|") } else { ("", "") };
@@ -57,7 +57,7 @@ pub fn write_document(
     if !remarks.is_empty() {
         let _ = writeln!(page, "\n{remarks}");
     }
-    page += "\n## The claims as pictures\n\nGrey is what the study says, with the tolerance; a dashed line is a bound that is passed.\n";
+    page += "\n## The claims as pictures\n\nGrey shows the published value with its tolerance; a dashed line is a bound that the measured line crosses.\n";
     for (lab, n, judged) in &claims {
         let said = Said::of(judged);
         let on = if several { format!(" ({})", judged.engine) } else { String::new() };

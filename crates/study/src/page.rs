@@ -20,7 +20,7 @@ pub fn write_claims(folder: &Path, labs: &[Reproduced]) -> Result<(), ReportErro
     let mut body = figures(&[
         ("Hold", Some(score.holds.to_string()), "within their tolerance".into()),
         ("Fail", Some(score.fails.to_string()), "outside it".into()),
-        ("Differ", Some(score.differs.to_string()), "for a reason that is given".into()),
+        ("Differ", Some(score.differs.to_string()), "for a stated reason".into()),
         ("Not measured", Some(score.not_measured.to_string()), "by any valid run".into()),
     ]);
     for lab in labs {
@@ -75,7 +75,7 @@ fn pictures_of(lab: &Reproduced, out: &Folder) -> Result<String, ReportError> {
 
 fn claims_of(lab: &Reproduced) -> String {
     if lab.claims.is_empty() {
-        return "<p class=\"quiet\">This lab claims nothing.</p>\n".into();
+        return "<p class=\"quiet\">This lab makes no claims.</p>\n".into();
     }
     let head = ["row", "claim", "cell", "verdict", "published", "measured", "engine", "repeats", "source"];
     let mut table = Table::new("Claims", &head);

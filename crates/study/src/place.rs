@@ -49,7 +49,7 @@ pub fn find(what: Option<&str>, root: &Path) -> Result<Vec<Place>, Missing> {
         studies.iter().filter(|path| study.is_none_or(|study| name(path) == study)).collect();
     if chosen.is_empty() {
         let there = if studies.is_empty() {
-            format!("a study is a folder in {} with a {PROFILE}; --labs names another place", root.display())
+            format!("a study is a folder in {} with a {PROFILE}; --labs names another folder", root.display())
         } else {
             format!("the studies in {} are {}", root.display(), names())
         };
@@ -103,8 +103,6 @@ pub fn require_profile(place: &Place, lab: &Lab) -> Result<(), Missing> {
     }
     Err(Missing::new(
         format!("{} does not extend its study's profile", place.file.display()),
-        format!(
-            "write extends = \"{PROFILE}\": what a study leaves open is fixed there, once for all its labs"
-        ),
+        format!("write extends = \"{PROFILE}\": it sets, once for all labs, what the study does not specify"),
     ))
 }

@@ -102,7 +102,7 @@ fn what_cannot_be_reserved_is_refused_and_leaves_no_file() {
         ("--to 10.1.0.0/16 --rate 0gbit --for 2h", "a rate above 0"),
         ("--to 10.1.0.0/16 --rate 11gbit --for 2h", "does not fit a card of 10 Gbit/s"),
         ("--to 10.1.0.1/16 --rate 1gbit --for 2h", "`10.1.0.0/16` was probably meant"),
-        ("--to 10.1.0.0/16 --rate 1gbit --for 2h --from 2100-01-01T10:00", "is not an instant of UTC"),
+        ("--to 10.1.0.0/16 --rate 1gbit --for 2h --from 2100-01-01T10:00", "is not a time in UTC"),
         ("--to 10.1.0.0/16 --rate 1gbit", "--for <TIME>|--until <UTC>"),
     ] {
         let told = refusal(&reserve(&store, rest));
@@ -114,7 +114,7 @@ fn what_cannot_be_reserved_is_refused_and_leaves_no_file() {
     assert!(refusal(&format!("{unknown} ../lo")).contains("cannot be the name of a device"));
     assert!(!store.exists());
     let empty = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 2100-01-01T10:00Z --for 0s"));
-    assert!(empty.contains("ends after it begins"), "{empty}");
+    assert!(empty.contains("must end after it begins"), "{empty}");
     let past = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 2020-01-01T10:00Z --for 1h"));
     assert!(past.contains("would end at 2020-01-01T11:00:00Z"), "{past}");
 }

@@ -94,7 +94,7 @@ pub enum MessageError {
     #[error("a message of {0} bytes is too long")]
     TooLong(usize),
     /// The bytes are not the JSON of a message.
-    #[error("what the other host says makes no sense: {0}")]
+    #[error("the other host sent an invalid message: {0}")]
     Senseless(#[from] serde_json::Error),
 }
 

@@ -10,16 +10,16 @@ const PART: &str = ".weir-part";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The name is empty or that of a folder.
-    #[error("{0:?} is not the name of a file")]
+    #[error("{0:?} is not a file name")]
     NoFile(String),
     /// The name has a slash or control characters.
-    #[error("{0:?} has characters that a name may not have here: slashes and control characters")]
+    #[error("{0:?} has characters that a file name may not have here: slashes or control characters")]
     Characters(String),
     /// The name is too long.
     #[error("a name of {0} bytes is too long: {most} at most", most = LONGEST - PART.len())]
     TooLong(usize),
     /// The name is that of an incomplete file.
-    #[error("{0:?} ends in {PART}, as files do that are not whole")]
+    #[error("{0:?} ends in {PART}, the ending of incomplete files")]
     Part(String),
 }
 

@@ -41,7 +41,7 @@ pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Ve
         faults.extend(known.labels(by, labels, place));
     }
     if claim.differs.as_deref().is_some_and(|reason| !names_evidence(reason)) {
-        let help = "add the address (https://...) or the file (docs/why.md) where the difference is shown and explained";
+        let help = "add the address (https://...) or the file (docs/why.md) that explains the difference";
         faults.push(Fault::new(place(&["differs"]), "the reason for the difference names no evidence", help));
     }
     let there = claim.against.get(OF).map(std::slice::from_ref);
@@ -56,8 +56,8 @@ pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Ve
 /// The error in the level along which a bound is passed, if there is one.
 fn along_fault(along: &Along, known: &Names<'_>, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fault> {
     if along.above.is_some() == along.below.is_some() {
-        let help = "write along = { level = \"LEVEL\", above = 50 }, or below";
-        return Some(Fault::new(place(&["along"]), "one bound is passed, above it or below", help));
+        let help = "write along = { level = \"LEVEL\", above = 50 }, or below instead of above";
+        return Some(Fault::new(place(&["along"]), "`along` needs one bound, `above` or `below`", help));
     }
     known.numbers(&along.level, place(&["along", "level"]))
 }
@@ -77,32 +77,32 @@ fn shape_fault(claim: &Written, place: &dyn Fn(&[&str]) -> Origin) -> Option<Fau
             fault("value", "`tolerance` is missing", "write for example tolerance = \"5 %\"")
         }
         ([true, false, false], None) if matches!(claim.value, Some(Values::Of(_))) => {
-            fault("value", "a value for each label needs the level that they are of", "write by = \"LEVEL\"")
+            fault("value", "values for labels need the level of these labels", "write by = \"LEVEL\"")
         }
         ([false, false, true], None) => {
-            fault("order", "an order needs the level whose labels it is of", "write by = \"LEVEL\"")
+            fault("order", "an order needs the level of its labels", "write by = \"LEVEL\"")
         }
         ([true, false, false], Some(_)) if matches!(claim.value, Some(Values::One(_))) => fault(
             "by",
-            "one value is not along a level",
+            "`by` needs a value for each label of its level",
             "remove `by`, or write a table of labels with values",
         ),
-        ([false, true, false], Some(_)) => fault("by", "bounds are not along a level", "remove `by`"),
+        ([false, true, false], Some(_)) => fault("by", "`by` does not apply to bounds", "remove `by`"),
         ([true, false, false] | [false, true, false] | [false, false, true], by) => {
             if let Some(by) = by.as_ref().filter(|by| claim.cells.contains_key(*by)) {
-                let message = format!("`{by}` is the level that `by` goes along already");
+                let message = format!("the level `{by}` is in both `where` and `by`");
                 return Some(Fault::new(place(&["where", by]), message, "remove it from one of the two"));
             }
             if claim.relation.is_some() && claim.against.is_empty() {
                 return fault(
                     "as",
-                    "there is nothing that it is relative to",
+                    "`as` needs something to compare with",
                     "write for example against = { LEVEL = \"LABEL\" }",
                 );
             }
             None
         }
-        _ => fault("", "a claim states one of value, bounds and order", "make several claims of it"),
+        _ => fault("", "a claim states only one of value, bounds and order", "write a claim for each"),
     }
 }
 

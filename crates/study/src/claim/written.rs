@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for Values {
         impl<'de> Visitor<'de> for OneOrEach {
             type Value = Values;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, or a table of labels with one each")
+                f.write_str("a number, or a table of labels and numbers")
             }
             fn visit_f64<E: Error>(self, value: f64) -> Result<Values, E> {
                 Ok(Values::One(value))
@@ -210,7 +210,7 @@ impl<'de> Deserialize<'de> for Order {
         let wrong =
             |why: &str| Err(D::Error::custom(format!("\"{text}\" {why}; write for example \"a ~ b < c\"")));
         if falling && text.contains('<') {
-            return wrong("rises and falls");
+            return wrong("mixes `<` and `>`");
         }
         if places.len() < 2 || places.iter().flatten().any(String::is_empty) {
             return wrong("is not an order");

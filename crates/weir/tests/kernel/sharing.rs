@@ -75,7 +75,7 @@ fn a_command_keeps_its_control_when_it_is_unloaded_meanwhile() {
     assert_eq!(user.control(), "weir_htcp");
     let told = weir(&["unload", "htcp"]);
     let who = format!(
-        "weir_htcp stays for those that use it, and goes with the last: process {} (",
+        "weir_htcp stays loaded until the last process that uses it ends: process {} (",
         user.child.id()
     );
     assert!(told.status.success() && text(&told.stderr).contains(&who), "{}", text(&told.stderr));

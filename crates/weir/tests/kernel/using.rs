@@ -67,7 +67,7 @@ fn a_command_has_its_connections_under_the_control_and_nothing_else_has() {
     );
     let held = weir(&["unload", "yield"]);
     let who = format!(
-        "weir_yield is not loaded to stay; it goes with the last of those that use it: process {} (",
+        "weir_yield is not loaded permanently; it is unloaded when the last process that uses it ends: process {} (",
         command.id()
     );
     assert!(held.status.code() == Some(1) && text(&held.stderr).contains(&who), "{}", text(&held.stderr));
