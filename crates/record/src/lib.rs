@@ -45,7 +45,7 @@ pub use metrics::{
 pub use packed::PackedHistogram;
 pub use records::Records;
 pub use seal::{read_sealed, read_shard_sealed, seal};
-pub use series::{Series, SeriesSet, Subject, Values, flow_series, series};
+pub use series::{SeriesSet, Subject, Values, flow_series, series};
 pub use shard::{read_shard, write_shard};
 pub use spread::{SHARES, Spread, spreads};
 pub use sum::Sealed;

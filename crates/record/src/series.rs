@@ -1,44 +1,41 @@
 //! A run over time: plain vectors on one grid of points, for plots. A point is one sample period, or as many as it takes to
-//! keep within the number asked for; what is merged is merged exactly (bytes and histograms, never means of means).
+//! keep within the number asked for; what is merged is merged exactly (bytes and histograms, never means of means). Each
+//! series is made when it is asked for: most plots show a few of them.
 
+mod grid;
 #[cfg(test)]
 mod tests;
 mod told;
+mod waits;
 
 use crate::info::RunInfo;
 use crate::metrics::{mbps, percent, ratio};
-use crate::packed::PackedHistogram;
 use crate::records::Records;
-use crate::types::{Component, FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
-use std::borrow::Cow;
-use std::cell::Cell;
+use crate::types::{Component, FlowSample, LinkSample};
+use grid::{Grid, Means, Points, flow_values, values};
 use std::sync::Arc;
-use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
+use told::Told;
+use waits::Waits;
+use weir_base::{CODEPOINTS, Ecn, Span};
 
 /// A run's series, all on one grid.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SeriesSet {
-    /// Time between two points; point `i` covers what came after `i` of them, up to `i + 1` of them.
-    pub period: Span,
-    /// Points on the grid.
-    pub count: usize,
-    /// The series.
-    pub series: Vec<Series>,
+pub struct SeriesSet<'r> {
+    grid: Grid,
+    records: &'r Records,
+    /// What each link recorded; none of links that are not measured.
+    links: Vec<Option<LinkPoints<'r>>>,
+    /// What groups and single flows recorded, by their subjects, ascending.
+    traffic: Vec<(Subject, TrafficPoints<'r>)>,
+    /// What applications of each group waited for.
+    waits: Vec<Waits>,
+    /// What connections of each group told.
+    told: Vec<Told>,
+    /// Internal states, by subject and name, ascending.
+    states: Vec<(Subject, &'r Arc<str>, Means)>,
 }
 
-/// Values over time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// What it is, with its unit: `goodput_mbps`, `queue_delay_p99_ms`, or the name of a state.
-    pub name: Cow<'static, str>,
-    /// What it is of.
-    pub of: Subject,
-    /// One value for each point; none where there was nothing to measure.
-    pub values: Values,
-}
-
-/// The values of a series, which a plot of it shares.
-pub type Values = Arc<[Option<f64>]>;
+/// The values of a series, one for each point; none where there was nothing to measure.
+pub type Values = Vec<Option<f64>>;
 
 /// What a series is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,377 +56,201 @@ pub enum Subject {
     StationState(u32),
 }
 
-impl SeriesSet {
-    /// The values of one series.
-    pub fn get(&self, name: &str, of: Subject) -> Option<&Values> {
-        self.series.iter().find(|s| s.of == of && s.name == name).map(|s| &s.values)
-    }
+/// What a link recorded, by point.
+struct LinkPoints<'r> {
+    samples: Points<'r, LinkSample>,
+    /// The codepoints with which anything arrived.
+    classes: Vec<Ecn>,
 }
 
-/// Extracts the series of a run's links, groups, queues and stations, on at most so many points. Warm-up is not cut off.
-pub fn series(info: &RunInfo, records: &Records, points: usize) -> SeriesSet {
+/// What a group or a flow recorded, by point.
+struct TrafficPoints<'r> {
+    samples: Points<'r, FlowSample>,
+    windows: Means,
+}
+
+/// The series of a run's links, groups, queues and stations, on at most so many points. Warm-up is not cut off.
+pub fn series<'r>(info: &RunInfo, records: &'r Records, points: usize) -> SeriesSet<'r> {
     let grid = Grid::new(info, records, points);
-    let mut out = SeriesSet { period: grid.period(), count: grid.count(), series: Vec::new() };
-    for (index, _) in info.links.iter().enumerate().filter(|(_, link)| link.instrumented) {
-        link_series(&grid, records, index as u32, &mut out.series);
-    }
-    group_series(&grid, info, records, &mut out.series);
-    message_series(&grid, info, records, &mut out.series);
-    told::told_series(&grid, info, records, &mut out.series);
+    let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group as usize);
     let shared = |of: Component| !matches!(of, Component::Controller(_));
-    state_series(&grid, records, shared, &mut out.series);
-    out
+    SeriesSet {
+        links: links(&grid, info, records),
+        traffic: traffic(&grid, records, (0..info.groups.len() as u32).map(Subject::Group), group_of),
+        waits: Waits::of_groups(info, records),
+        told: Told::of_groups(&grid, info, records),
+        states: states(&grid, records, shared),
+        records,
+        grid,
+    }
 }
 
-/// Extracts the series of single flows and their controllers. `flows` are numbers of flows, ascending.
-pub fn flow_series(info: &RunInfo, records: &Records, flows: &[u32], points: usize) -> SeriesSet {
+/// The series of single flows and their controllers. `flows` are numbers of flows, ascending.
+pub fn flow_series<'r>(info: &RunInfo, records: &'r Records, flows: &[u32], points: usize) -> SeriesSet<'r> {
     let grid = Grid::new(info, records, points);
-    let mut out = SeriesSet { period: grid.period(), count: grid.count(), series: Vec::new() };
-    let mut points: Vec<Points<'_, FlowSample>> = flows.iter().map(|_| grid.points()).collect();
-    for sample in &records.flows {
-        if let Ok(place) = flows.binary_search(&sample.flow) {
-            grid.join(&mut points[place], sample.at, sample, FlowSample::merge);
-        }
+    let place_of = |flow: u32| flows.binary_search(&flow).ok();
+    let own = |of: Component| matches!(of, Component::Controller(flow) if place_of(flow).is_some());
+    SeriesSet {
+        links: vec![],
+        traffic: traffic(&grid, records, flows.iter().map(|&flow| Subject::Flow(flow)), place_of),
+        waits: vec![],
+        told: vec![],
+        states: states(&grid, records, own),
+        records,
+        grid,
     }
-    let mut windows: Vec<Means> = flows.iter().map(|_| grid.means()).collect();
-    for sample in &records.transport {
-        if let Ok(place) = flows.binary_search(&sample.flow) {
-            windows[place].add(&grid, sample.at, sample.cwnd);
-        }
-    }
-    for ((&flow, points), windows) in flows.iter().zip(points).zip(windows) {
-        rates(&grid, &points, Subject::Flow(flow), &mut out.series);
-        let rtt = flow_values(&grid, &points, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64));
-        for (name, values) in [("rtt_ms", rtt), ("cwnd_segments", windows.values())] {
-            out.series.push(Series { name: name.into(), of: Subject::Flow(flow), values });
-        }
-    }
-    let own = |of: Component| matches!(of, Component::Controller(flow) if flows.binary_search(&flow).is_ok());
-    state_series(&grid, records, own, &mut out.series);
-    out
 }
 
-/// The grid of points.
-struct Grid {
-    sample: Span,
-    /// Sample periods in a point.
-    step: u64,
-    /// For each point, the time that its records cover.
-    covered: Vec<Span>,
-    /// The last time that was looked for, and its point: records come by time, so that most have the time of the one before.
-    last: Cell<(Time, usize)>,
-}
-
-impl Grid {
-    fn new(info: &RunInfo, records: &Records, most: usize) -> Grid {
-        let links = records.links.iter().map(|sample| sample.at);
-        let mut ends: Vec<Time> = links.chain(records.flows.iter().map(|sample| sample.at)).collect();
-        ends.dedup();
-        let last = ends.iter().max().copied().unwrap_or(Time::ZERO);
-        // Without a period in the description, the whole run is one point.
-        let sample = if info.sample.is_zero() { last.since(Time::ZERO) } else { info.sample };
-        let mut grid = Grid { sample, step: 1, covered: Vec::new(), last: Cell::default() };
-        let periods = if ends.is_empty() { 0 } else { grid.point(last) + 1 };
-        grid.step = periods.div_ceil(most.max(1)).max(1) as u64;
-        grid.last = Cell::default();
-        let mut last_of_point = vec![Time::ZERO; periods.div_ceil(grid.step as usize)];
-        for at in ends {
-            let point = grid.point(at);
-            last_of_point[point] = last_of_point[point].max(at);
-        }
-        let mut before = Time::ZERO;
-        for end in last_of_point {
-            grid.covered.push(end.since(before));
-            before = before.max(end);
-        }
-        grid
+impl SeriesSet<'_> {
+    /// Time between two points; point `i` covers what came after `i` of them, up to `i + 1` of them.
+    pub fn period(&self) -> Span {
+        self.grid.period()
     }
 
-    /// The point of a period that ends at `at`, within half a period.
-    fn point(&self, at: Time) -> usize {
-        let (last, point) = self.last.get();
-        if last == at {
-            return point;
-        }
-        let sample = self.sample.as_nanos().max(1);
-        let period =
-            (at.as_nanos() / sample + u64::from(at.as_nanos() % sample >= sample.div_ceil(2))).max(1) - 1;
-        let point = (period / self.step) as usize;
-        self.last.set((at, point));
-        point
+    /// Points on the grid.
+    pub fn count(&self) -> usize {
+        self.grid.count()
     }
 
-    fn period(&self) -> Span {
-        self.sample * self.step
-    }
-
-    fn count(&self) -> usize {
-        self.covered.len()
-    }
-
-    /// No records by point.
-    fn points<'r, T>(&self) -> Points<'r, T> {
-        std::iter::repeat_with(|| None).take(self.count()).collect()
-    }
-
-    /// Adds a record to those of its point.
-    fn join<'r, T: Clone>(
-        &self,
-        points: &mut Points<'r, T>,
-        at: Time,
-        record: &'r T,
-        merge: impl Fn(&mut T, &T),
-    ) {
-        let Some(point) = points.get_mut(self.point(at)) else { return };
-        let mut sum = match point.take() {
-            None => {
-                *point = Some(Merged::One(record));
-                return;
+    /// The values of one series, by what it is, with its unit: `goodput_mbps`, `queue_delay_p99_ms`, or the name of a state.
+    /// None when the run has no such series.
+    pub fn get(&self, name: &str, of: Subject) -> Option<Values> {
+        match of {
+            Subject::Link(link) => self.of_link(name, link).or_else(|| self.of_packets(name, link, None)),
+            Subject::Class(link, class) => self.of_packets(name, link, Some(class)),
+            Subject::Group(group) => self
+                .of_traffic(name, of)
+                .or_else(|| self.waits.get(group as usize)?.values(name, &self.grid))
+                .or_else(|| self.told.get(group as usize)?.values(name)),
+            Subject::Flow(_) => self.of_traffic(name, of),
+            Subject::QueueState(_) | Subject::ControllerState(_) | Subject::StationState(_) => {
+                let found = self.states.iter().find(|(known, state, _)| *known == of && ***state == *name);
+                found.map(|(.., means)| means.values())
             }
-            Some(Merged::One(first)) => Box::new(first.clone()),
-            Some(Merged::Several(sum)) => sum,
+        }
+    }
+
+    /// Internal states: what each is of, its name and its values.
+    pub fn states(&self) -> impl Iterator<Item = (Subject, &str, Values)> {
+        self.states.iter().map(|(of, name, means)| (*of, name.as_ref(), means.values()))
+    }
+
+    fn points_of(&self, link: u32) -> Option<&LinkPoints<'_>> {
+        self.links.get(link as usize)?.as_ref()
+    }
+
+    /// What a link did.
+    fn of_link(&self, name: &str, link: u32) -> Option<Values> {
+        let (grid, samples) = (&self.grid, &self.points_of(link)?.samples);
+        let values = match name {
+            "utilisation_percent" => {
+                values(grid, samples, |s, _| percent(s.sent_bytes.iter().sum(), s.capacity.get()))
+            }
+            "link_capacity_mbps" => values(grid, samples, |s, time| mbps(s.capacity.get(), time)),
+            "backlog_packets" => values(grid, samples, |s, _| Some(f64::from(s.backlog_packets))),
+            "link_lost_packets" => values(grid, samples, |s, _| Some(s.lost as f64)),
+            _ => return None,
         };
-        merge(&mut sum, record);
-        *point = Some(Merged::Several(sum));
+        Some(values)
     }
 
-    /// Records by point, merged where several fall into one.
-    fn gather<'r, T: Clone + 'r>(
-        &self,
-        records: impl Iterator<Item = &'r T>,
-        at: impl Fn(&T) -> Time,
-        merge: impl Fn(&mut T, &T),
-    ) -> Points<'r, T> {
-        let mut points = self.points();
-        records.for_each(|record| self.join(&mut points, at(record), record, &merge));
-        points
-    }
-
-    /// Means of nothing yet.
-    fn means(&self) -> Means {
-        Means(vec![(0.0, 0.0); self.count()])
-    }
-
-    /// Means of what falls into each point.
-    fn means_of(&self, values: impl Iterator<Item = (Time, f64)>) -> Values {
-        let mut means = self.means();
-        values.for_each(|(at, value)| means.add(self, at, value));
-        means.values()
-    }
-
-    /// Mean and 99th percentile, in milliseconds, of histograms that come in the order of their times. Nearly always there is one a
-    /// point, which need not be merged with others.
-    fn delays<'r>(&self, histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>) -> [Values; 2] {
-        let [mut means, mut p99s] = [vec![None; self.count()], vec![None; self.count()]];
-        let mut merged = Histogram::new();
-        let counted = histograms.filter(|(_, histogram)| histogram.count() > 0);
-        let mut rest = counted.map(|(at, histogram)| (self.point(at), histogram)).peekable();
-        while let Some((point, first)) = rest.next() {
-            let (mut mean, mut p99) = (Some(first.mean()), None);
-            if rest.peek().is_some_and(|(next, _)| *next == point) {
-                first.add_to(&mut merged);
-                while let Some((_, other)) = rest.next_if(|(next, _)| *next == point) {
-                    other.add_to(&mut merged);
-                }
-                (mean, p99) = (merged.mean(), merged.percentile(0.99));
-                merged.clear();
+    /// What happened at a link to all packets, or to those that arrived with one codepoint.
+    fn of_packets(&self, name: &str, link: u32, class: Option<Ecn>) -> Option<Values> {
+        let (grid, points) = (&self.grid, self.points_of(link)?);
+        if class.is_some_and(|class| !points.classes.contains(&class)) {
+            return None;
+        }
+        let samples = &points.samples;
+        let counted = |by_class: &[u64; 4]| match class {
+            None => by_class.iter().sum(),
+            Some(class) => by_class[class as usize],
+        };
+        let delays = self.records.delays.iter();
+        let delays = delays.filter(|of| of.link == link && class.is_none_or(|class| of.class == class));
+        let delays = delays.map(|sample| (sample.at, &sample.delay));
+        let values = match name {
+            "link_throughput_mbps" => values(grid, samples, |s, time| mbps(counted(&s.sent_bytes), time)),
+            "dropped_packets" => values(grid, samples, |s, _| Some(counted(&s.dropped) as f64)),
+            "marked_packets" => values(grid, samples, |s, _| Some(counted(&s.marked) as f64)),
+            "drop_probability_percent" => {
+                values(grid, samples, |s, _| percent(counted(&s.dropped), counted(&s.settled())))
             }
-            if point < self.count() {
-                means[point] = mean.map(Span::as_millis_f64);
-                p99s[point] = Some(p99.unwrap_or_else(|| first.percentile(0.99)).as_millis_f64());
+            "queue_delay_ms" => grid.means_of_times(delays),
+            "queue_delay_p99_ms" => grid.p99s_of_times(delays),
+            _ => return None,
+        };
+        Some(values)
+    }
+
+    /// What a group or a flow did. RTTs of a group are those of its segments; of a flow there is their sum alone.
+    fn of_traffic(&self, name: &str, of: Subject) -> Option<Values> {
+        let place = self.traffic.binary_search_by_key(&of, |(of, _)| *of).ok()?;
+        let (grid, own) = (&self.grid, &self.traffic[place].1);
+        let rtts = |group: u32| {
+            let rtts = self.records.rtts.iter().filter(move |sample| sample.group == group);
+            rtts.map(|sample| (sample.at, &sample.rtt))
+        };
+        let values = match (name, of) {
+            ("goodput_mbps", _) => flow_values(grid, &own.samples, |s, time| mbps(s.read_bytes, time)),
+            ("throughput_mbps", _) => flow_values(grid, &own.samples, |s, time| mbps(s.received_bytes, time)),
+            ("retransmissions", _) => flow_values(grid, &own.samples, |s, _| Some(s.retransmitted as f64)),
+            ("cwnd_segments", _) => own.windows.values(),
+            ("rtt_ms", Subject::Group(group)) => grid.means_of_times(rtts(group)),
+            ("rtt_p99_ms", Subject::Group(group)) => grid.p99s_of_times(rtts(group)),
+            ("rtt_ms", _) => {
+                flow_values(grid, &own.samples, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64))
             }
-        }
-        [means.into(), p99s.into()]
+            _ => return None,
+        };
+        Some(values)
     }
 }
 
-/// The records of each point; nearly always there is one at most.
-type Points<'r, T> = Vec<Option<Merged<'r, T>>>;
-
-/// The records of a point as one.
-enum Merged<'r, T> {
-    One(&'r T),
-    Several(Box<T>),
-}
-
-impl<T> std::ops::Deref for Merged<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        match self {
-            Merged::One(record) => record,
-            Merged::Several(sum) => sum,
+/// What the measured links recorded.
+fn links<'r>(grid: &Grid, info: &RunInfo, records: &'r Records) -> Vec<Option<LinkPoints<'r>>> {
+    let empty = || LinkPoints { samples: grid.points(), classes: vec![] };
+    let mut links: Vec<Option<LinkPoints<'r>>> =
+        info.links.iter().map(|link| link.instrumented.then(empty)).collect();
+    for sample in &records.links {
+        if let Some(Some(link)) = links.get_mut(sample.link as usize) {
+            grid.join(&mut link.samples, sample.at, sample, LinkSample::merge);
         }
     }
-}
-
-/// For each point, the sum of what falls into it and how much that is.
-struct Means(Vec<(f64, f64)>);
-
-impl Means {
-    fn add(&mut self, grid: &Grid, at: Time, value: f64) {
-        if let Some((sum, count)) = self.0.get_mut(grid.point(at)) {
-            *sum += value;
-            *count += 1.0;
-        }
+    for link in links.iter_mut().flatten() {
+        let arrived = |class: &Ecn| link.samples.iter().flatten().any(|s| s.arrived[*class as usize] > 0);
+        link.classes = CODEPOINTS.into_iter().filter(arrived).collect();
     }
-
-    fn values(&self) -> Values {
-        self.0.iter().map(|&(sum, count)| ratio(sum, count)).collect()
-    }
+    links
 }
 
-/// Turns gathered records into values, given the time that each point covers.
-fn values<T>(grid: &Grid, points: &Points<'_, T>, of: impl Fn(&T, Span) -> Option<f64>) -> Values {
-    points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_deref()?, covered)).collect()
-}
-
-/// The same of flows' counters: where there is no record, nothing happened.
-fn flow_values(
+/// What groups or flows recorded. `place_of` is the place of a flow's records among the subjects, which ascend.
+fn traffic<'r>(
     grid: &Grid,
-    points: &Points<'_, FlowSample>,
-    of: impl Fn(&FlowSample, Span) -> Option<f64>,
-) -> Values {
-    let nothing = FlowSample::default();
-    let of = |(point, &covered): (&Option<Merged<'_, FlowSample>>, &Span)| {
-        of(point.as_deref().unwrap_or(&nothing), covered)
-    };
-    points.iter().zip(&grid.covered).map(of).collect()
-}
-
-fn link_series(grid: &Grid, records: &Records, link: u32, out: &mut Vec<Series>) {
-    let samples = records.links.iter().filter(|sample| sample.link == link);
-    let points = grid.gather(samples, |sample| sample.at, LinkSample::merge);
-    let classes: Vec<Ecn> = classes(&points).collect();
-    let mut add = |name: &'static str, of, values| out.push(Series { name: name.into(), of, values });
-    let counted = |count: &dyn Fn(&[u64; 4]) -> u64| {
-        [
-            ("link_throughput_mbps", values(grid, &points, |s, time| mbps(count(&s.sent_bytes), time))),
-            ("dropped_packets", values(grid, &points, |s, _| Some(count(&s.dropped) as f64))),
-            ("marked_packets", values(grid, &points, |s, _| Some(count(&s.marked) as f64))),
-            (
-                "drop_probability_percent",
-                values(grid, &points, |s, _| percent(count(&s.dropped), count(&s.settled()))),
-            ),
-        ]
-    };
-    let whole = Subject::Link(link);
-    let of_all = counted(&|by_class| by_class.iter().sum());
-    for &class in &classes {
-        // Where there is one class, it is all.
-        let of_class = match classes[..] {
-            [_] => of_all.clone(),
-            _ => counted(&|by_class| by_class[class as usize]),
-        };
-        of_class.into_iter().for_each(|(name, values)| add(name, Subject::Class(link, class), values));
-    }
-    of_all.into_iter().for_each(|(name, values)| add(name, whole, values));
-    let utilisation = |s: &LinkSample, _| percent(s.sent_bytes.iter().sum(), s.capacity.get());
-    add("utilisation_percent", whole, values(grid, &points, utilisation));
-    add("link_capacity_mbps", whole, values(grid, &points, |s, time| mbps(s.capacity.get(), time)));
-    add("backlog_packets", whole, values(grid, &points, |s, _| Some(f64::from(s.backlog_packets))));
-    add("link_lost_packets", whole, values(grid, &points, |s, _| Some(s.lost as f64)));
-    let delays: Vec<_> = records.delays.iter().filter(|sample| sample.link == link).collect();
-    let of_all = grid.delays(delays.iter().map(|sample| (sample.at, &sample.delay)));
-    for class in classes {
-        let of_class = delays.iter().filter(|sample| sample.class == class);
-        let [mean, p99] = match of_class.clone().count() == delays.len() {
-            true => of_all.clone(),
-            false => grid.delays(of_class.map(|sample| (sample.at, &sample.delay))),
-        };
-        add("queue_delay_ms", Subject::Class(link, class), mean);
-        add("queue_delay_p99_ms", Subject::Class(link, class), p99);
-    }
-    let [mean, p99] = of_all;
-    add("queue_delay_ms", whole, mean);
-    add("queue_delay_p99_ms", whole, p99);
-}
-
-/// The codepoints with which anything arrived.
-fn classes<'a>(points: &'a Points<'_, LinkSample>) -> impl Iterator<Item = Ecn> + 'a {
-    let arrived = |class: Ecn| points.iter().flatten().any(|sample| sample.arrived[class as usize] > 0);
-    CODEPOINTS.into_iter().filter(move |&class| arrived(class))
-}
-
-fn group_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Series>) {
-    let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group);
-    for group in 0..info.groups.len() as u32 {
-        let samples = records.flows.iter().filter(|sample| group_of(sample.flow) == Some(group));
-        let points = grid.gather(samples, |sample| sample.at, FlowSample::merge);
-        rates(grid, &points, Subject::Group(group), out);
-        let rtts = records.rtts.iter().filter(|sample| sample.group == group);
-        let [mean, p99] = grid.delays(rtts.map(|sample| (sample.at, &sample.rtt)));
-        let windows = records.transport.iter().filter(|sample| group_of(sample.flow) == Some(group));
-        let windows = grid.means_of(windows.map(|sample| (sample.at, sample.cwnd)));
-        for (name, values) in [("rtt_ms", mean), ("rtt_p99_ms", p99), ("cwnd_segments", windows)] {
-            out.push(Series { name: name.into(), of: Subject::Group(group), values });
+    records: &'r Records,
+    subjects: impl Iterator<Item = Subject>,
+    place_of: impl Fn(u32) -> Option<usize>,
+) -> Vec<(Subject, TrafficPoints<'r>)> {
+    let empty = |of| (of, TrafficPoints { samples: grid.points(), windows: grid.means() });
+    let mut traffic: Vec<(Subject, TrafficPoints<'r>)> = subjects.map(empty).collect();
+    for sample in &records.flows {
+        if let Some((_, of)) = place_of(sample.flow).and_then(|place| traffic.get_mut(place)) {
+            grid.join(&mut of.samples, sample.at, sample, FlowSample::merge);
         }
     }
-}
-
-/// What the applications of each group waited for: means over each point, only where there is something.
-fn message_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Series>) {
-    let group_of = |flow: u32| info.flows.get(flow as usize).map_or(0, |flow| flow.group as usize);
-    // For each group: requests, frames, frames on time (100 or 0), completions of drawn flows, echoes, echoes lost (100 or 0), and of
-    // ensembles the delays of their frames, stalls and completion asynchrony.
-    let mut gathered: Vec<[Vec<(Time, f64)>; 9]> = vec![Default::default(); info.groups.len()];
-    for message in &records.messages {
-        let Some(of) = gathered.get_mut(group_of(message.flow)) else { continue };
-        let took = message.took.map(|took| (message.at, took.as_millis_f64()));
-        match message.kind {
-            MessageKind::Request => of[0].extend(took),
-            MessageKind::Frame => {
-                of[1].extend(took);
-                of[2].push((message.at, if message.fate == MessageFate::Done { 100.0 } else { 0.0 }));
-            }
-            MessageKind::Echo => {
-                of[4].extend(took);
-                of[5].push((message.at, if message.took.is_none() { 100.0 } else { 0.0 }));
-            }
-            MessageKind::Part => of[6].extend(took),
-            MessageKind::Stall => of[7].extend(took),
-            MessageKind::Ensemble => of[8].extend(took),
+    for sample in &records.transport {
+        if let Some((_, of)) = place_of(sample.flow).and_then(|place| traffic.get_mut(place)) {
+            of.windows.add(grid, sample.at, sample.cwnd);
         }
     }
-    let drawn = |flow: u32| info.groups.get(group_of(flow)).is_some_and(|group| group.drawn);
-    let mut started = vec![Time::ZERO; info.flows.len()];
-    for event in records.events.iter().filter(|event| drawn(event.flow)) {
-        let Some(start) = started.get_mut(event.flow as usize) else { continue };
-        match event.kind {
-            FlowEventKind::Started => *start = event.at,
-            FlowEventKind::Completed => {
-                gathered[group_of(event.flow)][3].push((event.at, event.at.since(*start).as_secs_f64()));
-            }
-            _ => {}
-        }
-    }
-    const NAMES: [&str; 9] = [
-        "request_time_ms",
-        "frame_delay_ms",
-        "frames_on_time_percent",
-        "completion_time_s",
-        "echo_time_ms",
-        "echoes_lost_percent",
-        "ensemble_delay_ms",
-        "stall_time_ms",
-        "completion_asynchrony_ms",
-    ];
-    for (group, of) in (0..).zip(gathered) {
-        for (name, values) in NAMES.into_iter().zip(of).filter(|(_, values)| !values.is_empty()) {
-            let values = grid.means_of(values.into_iter());
-            out.push(Series { name: name.into(), of: Subject::Group(group), values });
-        }
-    }
+    traffic
 }
 
-fn rates(grid: &Grid, points: &Points<'_, FlowSample>, of: Subject, out: &mut Vec<Series>) {
-    let mut add = |name: &'static str, values| out.push(Series { name: name.into(), of, values });
-    add("goodput_mbps", flow_values(grid, points, |s, time| mbps(s.read_bytes, time)));
-    add("throughput_mbps", flow_values(grid, points, |s, time| mbps(s.received_bytes, time)));
-    add("retransmissions", flow_values(grid, points, |s, _| Some(s.retransmitted as f64)));
-}
-
-/// The internal states of the components that are wanted.
-fn state_series(grid: &Grid, records: &Records, wanted: impl Fn(Component) -> bool, out: &mut Vec<Series>) {
+/// The internal states of the components that are wanted, by subject and name.
+fn states<'r>(
+    grid: &Grid,
+    records: &'r Records,
+    wanted: impl Fn(Component) -> bool,
+) -> Vec<(Subject, &'r Arc<str>, Means)> {
     let mut states: Vec<(Component, &Arc<str>, Means)> = Vec::new();
     // Each period brings the same states in the same order, so nearly all are found where they are looked for first.
     let mut next = 0;
@@ -449,16 +270,13 @@ fn state_series(grid: &Grid, records: &Records, wanted: impl Fn(Component) -> bo
         }
         next = if found + 1 == states.len() { 0 } else { found + 1 };
     }
-    let mut states: Vec<(Subject, &str, Means)> = states
-        .into_iter()
-        .map(|(of, name, means)| match of {
-            Component::Queue(link) => (Subject::QueueState(link), &**name, means),
-            Component::Controller(flow) => (Subject::ControllerState(flow), &**name, means),
-            Component::Station(station) => (Subject::StationState(station), &**name, means),
-        })
-        .collect();
-    states.sort_by_key(|&(of, name, _)| (of, name));
-    for (of, name, means) in states {
-        out.push(Series { name: name.to_string().into(), of, values: means.values() });
-    }
+    let subject = |of: Component| match of {
+        Component::Queue(link) => Subject::QueueState(link),
+        Component::Controller(flow) => Subject::ControllerState(flow),
+        Component::Station(station) => Subject::StationState(station),
+    };
+    let states = states.into_iter().map(|(of, name, means)| (subject(of), name, means));
+    let mut states: Vec<(Subject, &Arc<str>, Means)> = states.collect();
+    states.sort_by_key(|&(of, name, _)| (of, name.as_ref()));
+    states
 }

@@ -7,7 +7,7 @@ mod tests;
 use crate::model::{Chart, FlowSeries, Ink, Line, RunSeries, Spread};
 use names::titled;
 use weir_base::{CODEPOINTS, Ecn, Span};
-use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, View, flow_series, series, spreads};
+use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, Values, View, flow_series, series, spreads};
 
 /// Most points of a series: about what a screen can show.
 const POINTS: usize = 600;
@@ -62,8 +62,8 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
     // A plot of nothing is left out.
     let drawn = |chart: &Chart| !chart.lines.is_empty() || !chart.spreads.is_empty();
     RunSeries {
-        period_s: set.period.as_secs_f64(),
-        count: set.count,
+        period_s: set.period().as_secs_f64(),
+        count: set.count(),
         charts: charts.into_iter().chain(source.states()).filter(drawn).collect(),
         shares: SHARES.to_vec(),
         flows: flows(info, records, many),
@@ -91,19 +91,25 @@ fn flows(info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
     charts.push(source.retransmitted("flow-again", source.flows("retransmissions")));
     charts.extend(source.states());
     charts.retain(|chart| !chart.lines.is_empty());
-    let (period_s, count) = (set.period.as_secs_f64(), set.count);
+    let (period_s, count) = (set.period().as_secs_f64(), set.count());
     (!charts.is_empty()).then_some(FlowSeries { period_s, count, charts })
 }
 
 struct Source<'a> {
     info: &'a RunInfo,
-    set: &'a SeriesSet,
+    set: &'a SeriesSet<'a>,
     spreads: Vec<weir_record::Spread>,
 }
 
 fn chart(key: &str, title: &str, unit: &str, lines: Vec<Option<Line>>) -> Chart {
     let lines = lines.into_iter().flatten().collect();
     Chart { key: key.into(), title: title.into(), unit: unit.into(), lines, ..Chart::default() }
+}
+
+/// Values as a line; none when nothing was measured.
+fn line(values: Values, name: &str, ink: Ink) -> Option<Line> {
+    let measured = values.iter().any(Option::is_some);
+    measured.then(|| Line { name: name.into(), ink, thin: false, hidden: false, bound: false, values })
 }
 
 impl Line {
@@ -125,7 +131,7 @@ impl Line {
     }
     /// With every value changed.
     fn map(mut self, change: impl Fn(f64) -> f64) -> Line {
-        self.values = self.values.iter().map(|value| value.map(&change)).collect();
+        self.values.iter_mut().flatten().for_each(|value| *value = change(*value));
         self
     }
     /// Whether it has a value other than zero.
@@ -137,9 +143,7 @@ impl Line {
 impl Source<'_> {
     /// A series as a line; none when nothing was measured.
     fn line(&self, series: &str, of: Subject, name: &str, ink: Ink) -> Option<Line> {
-        let values = self.set.get(series, of)?.clone();
-        let measured = values.iter().any(Option::is_some);
-        measured.then(|| Line { name: name.into(), ink, thin: false, hidden: false, bound: false, values })
+        line(self.set.get(series, of)?, name, ink)
     }
 
     /// The same series of every group.
@@ -249,11 +253,8 @@ impl Source<'_> {
     /// The codepoints at a link that are to be told apart: where L4S packets and others sent data over it, those.
     fn classes(&self, link: u32) -> Vec<Ecn> {
         let sent = |class: Ecn| {
-            let of = Subject::Class(link, class);
-            let throughput =
-                |series: &&weir_record::Series| series.name == "link_throughput_mbps" && series.of == of;
-            let values = self.set.series.iter().find(throughput).map(|series| series.values.iter().flatten());
-            values.map_or(0.0, |values| values.sum::<f64>())
+            let values = self.set.get("link_throughput_mbps", Subject::Class(link, class));
+            values.map_or(0.0, |values| values.iter().flatten().sum::<f64>())
         };
         let all: f64 = CODEPOINTS.into_iter().map(sent).sum();
         let told =
@@ -327,7 +328,7 @@ impl Source<'_> {
 
     /// A line of counts a point as one of counts a second.
     fn per_second(&self, line: Line) -> Line {
-        let period = self.set.period.as_secs_f64();
+        let period = self.set.period().as_secs_f64();
         line.map(|count| if period > 0.0 { count / period } else { 0.0 })
     }
 
@@ -386,8 +387,8 @@ impl Source<'_> {
     fn states(&self) -> Vec<Chart> {
         let links = self.data_links();
         let mut charts: Vec<Chart> = Vec::new();
-        for series in &self.set.series {
-            let (whose, label, ink) = match series.of {
+        for (of, name, values) in self.set.states() {
+            let (whose, label, ink) = match of {
                 Subject::QueueState(link) => {
                     let Some(place) = links.iter().position(|(told, _)| *told == link) else { continue };
                     ("queue", Some(format!("link {}", links[place].1)), Ink::Plain(place))
@@ -407,14 +408,12 @@ impl Source<'_> {
                 ),
                 _ => continue,
             };
-            let Some(line) = label.and_then(|label| self.line(&series.name, series.of, &label, ink)) else {
-                continue;
-            };
-            let key = format!("{whose}-{}", series.name);
+            let Some(line) = label.and_then(|label| line(values, &label, ink)) else { continue };
+            let key = format!("{whose}-{name}");
             match charts.iter_mut().find(|chart| chart.key == key) {
                 Some(chart) => chart.lines.push(line),
                 None => {
-                    let (title, unit) = titled(&series.name);
+                    let (title, unit) = titled(name);
                     let of = match whose {
                         "queue" => "Queue",
                         "stations" => "Stations",

@@ -10,7 +10,7 @@ use crate::types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Recorder, RttSample,
     StateSample, TransportSample,
 };
-use crate::{Records, RunSummary, flow_series, series};
+use crate::{Records, RunSummary, SeriesSet, Subject, flow_series, series};
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_fabric::{FlowCounters, LinkCounters};
 
@@ -374,10 +374,18 @@ fn a_flow_without_a_row_in_a_period_is_one_to_which_nothing_happened_in_it() {
     let [zero, none] =
         [&zeros, &absent].map(|records| View::within(&part, &info, records).flows[1].periods.clone());
     assert_eq!(none, zero, "the periods in which it read something begin where they did");
-    for flows in [[0, 1].as_slice(), &[2]] {
-        assert_eq!(flow_series(&info, &absent, flows, 10), flow_series(&info, &zeros, flows, 10));
+    let asked = ["goodput_mbps", "throughput_mbps", "retransmissions", "rtt_ms", "cwnd_segments"];
+    let of = |set: SeriesSet<'_>, of: Subject| asked.map(|name| set.get(name, of));
+    for flow in 0..3 {
+        let [zero, none] = [&zeros, &absent]
+            .map(|records| of(flow_series(&info, records, &[flow], 10), Subject::Flow(flow)));
+        assert_eq!(none, zero);
     }
-    assert_eq!(series(&info, &absent, 10), series(&info, &zeros, 10));
+    for group in 0..2 {
+        let [zero, none] =
+            [&zeros, &absent].map(|records| of(series(&info, records, 10), Subject::Group(group)));
+        assert_eq!(none, zero);
+    }
 }
 
 #[test]

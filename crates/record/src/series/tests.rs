@@ -18,23 +18,39 @@ fn info() -> RunInfo {
 
 /// Points enough for every period.
 const ALL: usize = 6000;
+
+/// What links and groups of the run are asked for.
+fn asked() -> Vec<(&'static str, Subject)> {
+    let of_links = ["link_throughput_mbps", "dropped_packets", "link_capacity_mbps", "backlog_packets"];
+    let of_links = of_links.into_iter().chain(["queue_delay_ms", "queue_delay_p99_ms"]);
+    let of_groups = ["goodput_mbps", "retransmissions", "rtt_ms", "rtt_p99_ms", "cwnd_segments"];
+    let links = of_links.map(|name| (name, Subject::Link(1)));
+    links.chain(of_groups.map(|name| (name, Subject::Group(1)))).collect()
+}
+
 #[test]
 fn every_series_has_a_value_for_each_point_of_the_grid() {
-    let set = series(&info(), &busy_records(), ALL);
-    assert_eq!((set.period, set.count), (Span::from_millis(100), 50));
-    assert!(set.series.iter().all(|series| series.values.len() == 50));
-    let mut keys: Vec<_> = set.series.iter().map(|s| (s.of, s.name.clone())).collect();
-    keys.sort();
-    keys.dedup();
-    assert_eq!(keys.len(), set.series.len());
+    let (info, records) = (info(), busy_records());
+    let set = series(&info, &records, ALL);
+    assert_eq!((set.period(), set.count()), (Span::from_millis(100), 50));
+    for (name, of) in asked() {
+        assert_eq!(set.get(name, of).map(|values| values.len()), Some(50), "{name}");
+    }
+    let mut states: Vec<_> = set.states().map(|(of, name, _)| (of, name)).collect();
+    assert!(!states.is_empty() && set.states().all(|(.., values)| values.len() == 50));
+    states.dedup();
+    assert_eq!(states.len(), set.states().count());
+    assert_eq!(set.get("goodput_mbps", Subject::Link(1)), None);
+    assert_eq!(set.get("backlog_packets", Subject::Class(0, Ecn::Ect1)), None);
 }
 
 #[test]
 fn a_point_is_what_its_period_recorded() {
-    let set = series(&info(), &busy_records(), ALL);
+    let (info, records) = (info(), busy_records());
+    let set = series(&info, &records, ALL);
     let at = |name, of, point: usize| set.get(name, of).unwrap()[point];
     // Period 5: flow 1 reads 10 segments of 1448 bytes in 100 ms, flows 0 and 1 together 15.
-    let flows = flow_series(&info(), &busy_records(), &[1], ALL);
+    let flows = flow_series(&info, &records, &[1], ALL);
     assert_eq!(flows.get("goodput_mbps", Subject::Flow(1)).unwrap()[4], Some(1.1584));
     assert_eq!(at("goodput_mbps", Subject::Group(0), 4), Some(1.7376));
     assert_eq!(at("cwnd_segments", Subject::Group(0), 4), Some(2.5));
@@ -53,8 +69,8 @@ fn a_point_is_what_its_period_recorded() {
 fn fewer_points_merge_periods_exactly() {
     let (info, records) = (info(), busy_records());
     let (fine, coarse) = (series(&info, &records, 50), series(&info, &records, 7));
-    assert_eq!((coarse.period, coarse.count), (Span::from_millis(800), 7));
-    let sum = |set: &SeriesSet, name, of| set.get(name, of).unwrap().iter().flatten().sum::<f64>();
+    assert_eq!((coarse.period(), coarse.count()), (Span::from_millis(800), 7));
+    let sum = |set: &SeriesSet<'_>, name, of| set.get(name, of).unwrap().iter().flatten().sum::<f64>();
     for (name, of) in [("dropped_packets", Subject::Link(0)), ("retransmissions", Subject::Group(0))] {
         assert_eq!(sum(&coarse, name, of), sum(&fine, name, of), "{name}");
     }
@@ -66,7 +82,8 @@ fn fewer_points_merge_periods_exactly() {
 
 #[test]
 fn flows_have_series_of_their_own_where_they_are_asked_for() {
-    let set = flow_series(&info(), &busy_records(), &[0, 2], ALL);
+    let records = busy_records();
+    let set = flow_series(&info(), &records, &[0, 2], ALL);
     let known = |flow| set.get("goodput_mbps", Subject::Flow(flow)).is_some();
     assert_eq!([0, 1, 2].map(known), [true, false, true]);
     assert_eq!(set.get("alpha_percent", Subject::ControllerState(2)).unwrap()[4], Some(5.0 / 7.0));
@@ -75,7 +92,8 @@ fn flows_have_series_of_their_own_where_they_are_asked_for() {
 
 #[test]
 fn a_run_without_records_has_no_points() {
-    let set = series(&info(), &Records::default(), 0);
-    assert_eq!(set.count, 0);
-    assert!(set.series.iter().all(|series| series.values.is_empty()));
+    let records = Records::default();
+    let set = series(&info(), &records, 0);
+    assert_eq!(set.count(), 0);
+    assert!(asked().into_iter().all(|(name, of)| set.get(name, of) == Some(vec![])));
 }

@@ -1,55 +1,55 @@
 //! What the connections of each group tell of themselves, over time: what they take the path's rate for, and how streams with a deadline are
 //! protected.
 
-use super::{Grid, Series, Subject, Values};
+use super::Values;
+use super::grid::{Grid, Means};
 use crate::info::RunInfo;
 use crate::metrics::ratio;
 use crate::metrics::told::{ESTIMATE, MODES};
 use crate::records::Records;
 use crate::types::Component;
-use weir_base::Time;
 
 /// What was told of one group.
 #[derive(Default)]
-struct Told {
-    estimates: Vec<(Time, f64)>,
-    /// For each point, how many groups of packets were begun in each mode.
+pub(super) struct Told {
+    /// The estimated rate, where the transport tells it: a mean over flows and samples of a point.
+    estimates: Option<Means>,
+    /// For each point, how many groups of packets were begun in each mode of the error control; empty where the transport does not tell it.
     modes: Vec<[f64; MODES.len()]>,
 }
 
-/// The estimated rate, a mean over flows and samples of a point, and the part of each mode of the error control in the groups of packets that
-/// were begun in it; of the groups whose transport tells them.
-pub(super) fn told_series(grid: &Grid, info: &RunInfo, records: &Records, out: &mut Vec<Series>) {
-    let mut told: Vec<Told> = info.groups.iter().map(|_| Told::default()).collect();
-    let mut before = vec![[0.0; MODES.len()]; info.flows.len()];
-    for state in &records.states {
-        let Component::Controller(number) = state.of else { continue };
-        let Some(flow) = info.flows.get(number as usize) else { continue };
-        let Some(of) = told.get_mut(flow.group as usize) else { continue };
-        if *state.name == *ESTIMATE {
-            of.estimates.push((state.at, state.value));
-        }
-        if let Some(mode) = MODES.iter().position(|(groups, _)| **groups == *state.name) {
-            of.modes.resize(grid.count(), Default::default());
-            let last = std::mem::replace(&mut before[number as usize][mode], state.value);
-            if let Some(point) = of.modes.get_mut(grid.point(state.at)) {
-                point[mode] += state.value - last;
+impl Told {
+    /// What was told of each group.
+    pub(super) fn of_groups(grid: &Grid, info: &RunInfo, records: &Records) -> Vec<Told> {
+        let mut told: Vec<Told> = info.groups.iter().map(|_| Told::default()).collect();
+        let mut before = vec![[0.0; MODES.len()]; info.flows.len()];
+        for state in &records.states {
+            let Component::Controller(number) = state.of else { continue };
+            let Some(flow) = info.flows.get(number as usize) else { continue };
+            let Some(of) = told.get_mut(flow.group as usize) else { continue };
+            if *state.name == *ESTIMATE {
+                of.estimates.get_or_insert_with(|| grid.means()).add(grid, state.at, state.value);
+            }
+            if let Some(mode) = MODES.iter().position(|(groups, _)| **groups == *state.name) {
+                of.modes.resize(grid.count(), Default::default());
+                let last = std::mem::replace(&mut before[number as usize][mode], state.value);
+                if let Some(point) = of.modes.get_mut(grid.point(state.at)) {
+                    point[mode] += state.value - last;
+                }
             }
         }
+        told
     }
-    for (group, of) in (0..).zip(told) {
-        let mut add = |name: &'static str, values: Values| {
-            if !values.is_empty() {
-                out.push(Series { name: name.into(), of: Subject::Group(group), values });
-            }
-        };
-        if !of.estimates.is_empty() {
-            add("capacity_estimate_mbps", grid.means_of(of.estimates.into_iter()));
+
+    /// The values of the series of this name: the estimated rate, or the part of a mode in the groups of packets that were begun in each
+    /// point. None where the transport does not tell it.
+    pub(super) fn values(&self, name: &str) -> Option<Values> {
+        if name == "capacity_estimate_mbps" {
+            return self.estimates.as_ref().map(Means::values);
         }
-        for (mode, (_, part)) in MODES.iter().enumerate() {
-            let share = |point: &[f64; MODES.len()]| ratio(100.0 * point[mode], point.iter().sum());
-            add(part, of.modes.iter().map(share).collect());
-        }
+        let mode = MODES.iter().position(|(_, part)| *part == name)?;
+        let share = |point: &[f64; MODES.len()]| ratio(100.0 * point[mode], point.iter().sum());
+        (!self.modes.is_empty()).then(|| self.modes.iter().map(share).collect())
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
             }
         }
         let set = series(&info, &records, 600);
-        let of = |name| &**set.get(name, Subject::Group(1)).unwrap();
+        let of = |name| set.get(name, Subject::Group(1)).unwrap();
         assert_eq!(of("pure_arq_percent"), [Some(100.0), Some(75.0), None]);
         assert_eq!(of("fec_percent"), [Some(0.0), Some(25.0), None]);
         assert_eq!(of("capacity_estimate_mbps"), [Some(8.0); 3]);

@@ -477,7 +477,7 @@ fn points(
     }
     let set = series(&run.info, records, POINTS);
     let values = set.get(metric.name, of)?;
-    let time = |point: usize| set.period.as_secs_f64() * (point + 1) as f64;
+    let time = |point: usize| set.period().as_secs_f64() * (point + 1) as f64;
     Some(values.iter().enumerate().map(|(i, value)| (time(i), value.unwrap_or(f64::NAN))).collect())
 }
 

@@ -266,7 +266,7 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
     let mut tail = line("link forward, p99", Ink::Plain(0), &|i| delay * (1.1 + 0.6 * saw(i, 57.0, 0.5)));
     tail.thin = true;
     let mut gap = line("b-1", Ink::Group(1), &|i| 30.0 * saw(i, 63.0, 0.7));
-    std::sync::Arc::make_mut(&mut gap.values)[120..150].fill(None);
+    gap.values[120..150].fill(None);
     RunSeries {
         period_s: 0.1,
         count,

@@ -1,0 +1,205 @@
+//! The grid on which the series of a run stand: points, each of one sample period or several, and what falls into them.
+
+use super::Values;
+use crate::info::RunInfo;
+use crate::metrics::ratio;
+use crate::packed::PackedHistogram;
+use crate::records::Records;
+use crate::types::FlowSample;
+use std::cell::Cell;
+use weir_base::{Histogram, Span, Time};
+
+/// The grid of points.
+pub(super) struct Grid {
+    sample: Span,
+    /// Sample periods in a point.
+    step: u64,
+    /// For each point, the time that its records cover.
+    covered: Vec<Span>,
+    /// The last time that was looked for, and its point: records come by time, so that most have the time of the one before.
+    last: Cell<(Time, usize)>,
+}
+
+impl Grid {
+    pub(super) fn new(info: &RunInfo, records: &Records, most: usize) -> Grid {
+        let links = records.links.iter().map(|sample| sample.at);
+        let mut ends: Vec<Time> = links.chain(records.flows.iter().map(|sample| sample.at)).collect();
+        ends.dedup();
+        let last = ends.iter().max().copied().unwrap_or(Time::ZERO);
+        // Without a period in the description, the whole run is one point.
+        let sample = if info.sample.is_zero() { last.since(Time::ZERO) } else { info.sample };
+        let mut grid = Grid { sample, step: 1, covered: Vec::new(), last: Cell::default() };
+        let periods = if ends.is_empty() { 0 } else { grid.point(last) + 1 };
+        grid.step = periods.div_ceil(most.max(1)).max(1) as u64;
+        grid.last = Cell::default();
+        let mut last_of_point = vec![Time::ZERO; periods.div_ceil(grid.step as usize)];
+        for at in ends {
+            let point = grid.point(at);
+            last_of_point[point] = last_of_point[point].max(at);
+        }
+        let mut before = Time::ZERO;
+        for end in last_of_point {
+            grid.covered.push(end.since(before));
+            before = before.max(end);
+        }
+        grid
+    }
+
+    /// The point of a period that ends at `at`, within half a period.
+    pub(super) fn point(&self, at: Time) -> usize {
+        let (last, point) = self.last.get();
+        if last == at {
+            return point;
+        }
+        let sample = self.sample.as_nanos().max(1);
+        let period =
+            (at.as_nanos() / sample + u64::from(at.as_nanos() % sample >= sample.div_ceil(2))).max(1) - 1;
+        let point = (period / self.step) as usize;
+        self.last.set((at, point));
+        point
+    }
+
+    pub(super) fn period(&self) -> Span {
+        self.sample * self.step
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.covered.len()
+    }
+
+    /// No records by point.
+    pub(super) fn points<'r, T>(&self) -> Points<'r, T> {
+        std::iter::repeat_with(|| None).take(self.count()).collect()
+    }
+
+    /// Adds a record to those of its point.
+    pub(super) fn join<'r, T: Clone>(
+        &self,
+        points: &mut Points<'r, T>,
+        at: Time,
+        record: &'r T,
+        merge: impl Fn(&mut T, &T),
+    ) {
+        let Some(point) = points.get_mut(self.point(at)) else { return };
+        let mut sum = match point.take() {
+            None => {
+                *point = Some(Merged::One(record));
+                return;
+            }
+            Some(Merged::One(first)) => Box::new(first.clone()),
+            Some(Merged::Several(sum)) => sum,
+        };
+        merge(&mut sum, record);
+        *point = Some(Merged::Several(sum));
+    }
+
+    /// Means of nothing yet.
+    pub(super) fn means(&self) -> Means {
+        Means(vec![(0.0, 0.0); self.count()])
+    }
+
+    /// Means of what falls into each point.
+    pub(super) fn means_of(&self, values: impl Iterator<Item = (Time, f64)>) -> Values {
+        let mut means = self.means();
+        values.for_each(|(at, value)| means.add(self, at, value));
+        means.values()
+    }
+
+    /// What histograms tell, in milliseconds, that come in the order of their times: of one that is alone in its point by `of_one`, of
+    /// several by `of_all`, which is given their sum. Nearly always there is one a point, which need not be merged with others.
+    pub(super) fn times<'r>(
+        &self,
+        histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
+        of_one: impl Fn(&PackedHistogram) -> Span,
+        of_all: impl Fn(&Histogram) -> Option<Span>,
+    ) -> Values {
+        let mut values = vec![None; self.count()];
+        let mut merged = Histogram::new();
+        let counted = histograms.filter(|(_, histogram)| histogram.count() > 0);
+        let mut rest = counted.map(|(at, histogram)| (self.point(at), histogram)).peekable();
+        while let Some((point, first)) = rest.next() {
+            let mut value = None;
+            if rest.peek().is_some_and(|(next, _)| *next == point) {
+                first.add_to(&mut merged);
+                while let Some((_, other)) = rest.next_if(|(next, _)| *next == point) {
+                    other.add_to(&mut merged);
+                }
+                value = of_all(&merged);
+                merged.clear();
+            }
+            if let Some(place) = values.get_mut(point) {
+                *place = Some(value.unwrap_or_else(|| of_one(first)).as_millis_f64());
+            }
+        }
+        values
+    }
+
+    /// Means of histograms, in milliseconds.
+    pub(super) fn means_of_times<'r>(
+        &self,
+        histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
+    ) -> Values {
+        self.times(histograms, PackedHistogram::mean, Histogram::mean)
+    }
+
+    /// Their 99th percentiles.
+    pub(super) fn p99s_of_times<'r>(
+        &self,
+        histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
+    ) -> Values {
+        self.times(histograms, |one| one.percentile(0.99), |all| all.percentile(0.99))
+    }
+}
+
+/// The records of each point; nearly always there is one at most.
+pub(super) type Points<'r, T> = Vec<Option<Merged<'r, T>>>;
+
+/// The records of a point as one.
+pub(super) enum Merged<'r, T> {
+    One(&'r T),
+    Several(Box<T>),
+}
+
+impl<T> std::ops::Deref for Merged<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        match self {
+            Merged::One(record) => record,
+            Merged::Several(sum) => sum,
+        }
+    }
+}
+
+/// For each point, the sum of what falls into it and how much that is.
+pub(super) struct Means(Vec<(f64, f64)>);
+
+impl Means {
+    pub(super) fn add(&mut self, grid: &Grid, at: Time, value: f64) {
+        if let Some((sum, count)) = self.0.get_mut(grid.point(at)) {
+            *sum += value;
+            *count += 1.0;
+        }
+    }
+
+    pub(super) fn values(&self) -> Values {
+        self.0.iter().map(|&(sum, count)| ratio(sum, count)).collect()
+    }
+}
+
+/// Turns gathered records into values, given the time that each point covers.
+pub(super) fn values<T>(grid: &Grid, points: &Points<'_, T>, of: impl Fn(&T, Span) -> Option<f64>) -> Values {
+    points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_deref()?, covered)).collect()
+}
+
+/// The same of flows' counters: where there is no record, nothing happened.
+pub(super) fn flow_values(
+    grid: &Grid,
+    points: &Points<'_, FlowSample>,
+    of: impl Fn(&FlowSample, Span) -> Option<f64>,
+) -> Values {
+    let nothing = FlowSample::default();
+    let of = |(point, &covered): (&Option<Merged<'_, FlowSample>>, &Span)| {
+        of(point.as_deref().unwrap_or(&nothing), covered)
+    };
+    points.iter().zip(&grid.covered).map(of).collect()
+}
