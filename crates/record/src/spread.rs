@@ -6,7 +6,7 @@ use crate::metrics::{View, Window};
 use crate::records::Records;
 use crate::series::Subject;
 use crate::types::{FlowEventKind, MessageKind};
-use weir_base::{CODEPOINTS, Histogram, Span, Time};
+use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
 
 /// The shares, in `[0, 1]`, at which the values of a distribution are given: every 2 %, and closer at both ends.
 pub const SHARES: [f64; 60] = [
@@ -31,7 +31,7 @@ pub struct Spread {
     pub values: Vec<f64>,
 }
 
-/// The distributions of a run in a window: of queue delay at each link and class, and of each group's RTTs, completions, requests, frames,
+/// The distributions of a run in a window: of queue delay at each link, and at each of its classes where there are several, and of each group's RTTs, completions, requests, frames,
 /// echoes and ensembles, where there were any.
 pub fn spreads(view: &View<'_>, records: &Records) -> Vec<Spread> {
     let info = view.info;
@@ -40,8 +40,11 @@ pub fn spreads(view: &View<'_>, records: &Records) -> Vec<Spread> {
         if !info.links[link as usize].instrumented {
             continue;
         }
-        for class in CODEPOINTS {
-            out.extend(of_times("queue_delay_ms", Subject::Class(link, class), &own.delay[class as usize]));
+        // Where there is one class, it is all.
+        let of_class = |class: Ecn| &own.delay[class as usize];
+        let classes = CODEPOINTS.into_iter().filter(|&class| of_class(class).count() > 0);
+        for class in classes.clone().filter(|_| classes.clone().count() > 1) {
+            out.extend(of_times("queue_delay_ms", Subject::Class(link, class), of_class(class)));
         }
         out.extend(of_times("queue_delay_ms", Subject::Link(link), &view.delay(link as usize, None)));
     }

@@ -399,7 +399,7 @@ mod tests {
     fn a_second_of_uneven_periods_is_as_long_as_they_are() {
         let bounds = [0, 300, 600, 900, 1200, 1500, 1800, 2100].map(at);
         let window = crate::Window { from: at(0), to: at(2100) };
-        let seconds = window.seconds(&bounds.into_iter().collect());
+        let seconds = window.seconds(&bounds);
         let lengths: Vec<_> = seconds.iter().map(|second| second.length()).collect();
         // Three periods end in the first second and three in the second; the seventh is a rest.
         assert_eq!(lengths, [Span::from_millis(900), Span::from_millis(900)]);

@@ -1,7 +1,9 @@
 //! What the senders saw: round trips, windows, retransmissions, timeouts.
 
 use super::value::{Distribution, Value, percent, ratio};
+use super::view::merged;
 use super::{Domain, Flows, Formula, Level, Metric};
+use std::borrow::Cow;
 use weir_base::{Histogram, Span};
 
 const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
@@ -20,11 +22,8 @@ impl Flows<'_> {
     }
 
     /// RTTs of these groups.
-    fn rtts(&self) -> Histogram {
-        let mut all = Histogram::new();
-        let groups = self.groups();
-        groups.iter().filter_map(|&group| self.view.rtts.get(group as usize)).for_each(|rtt| all.merge(rtt));
-        all
+    fn rtts(&self) -> Cow<'_, Histogram> {
+        merged(self.groups().into_iter().filter_map(|group| self.view.rtts.get(group as usize)))
     }
 
     /// The smallest or largest RTT of those that have one, in milliseconds.

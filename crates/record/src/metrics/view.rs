@@ -12,7 +12,7 @@ use super::value::mbps;
 use crate::info::{RunInfo, Sharing, WindowInfo};
 use crate::records::Records;
 use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 use weir_base::{Ecn, Histogram, Span, Time};
 
 /// The transport of what a command does by itself.
@@ -42,26 +42,26 @@ impl Window {
     }
 
     /// The window of a run after so much warm-up, on the boundaries of its sample periods.
-    fn after(warmup: Span, info: &RunInfo, bounds: &BTreeSet<Time>) -> Window {
+    fn after(warmup: Span, info: &RunInfo, bounds: &[Time]) -> Window {
         let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
-        let from = bounds.range(Time::ZERO + warmup..).next().copied().unwrap_or(to);
+        let from = first_from(Time::ZERO + warmup, bounds).unwrap_or(to);
         Window { from, to }
     }
 
     /// The sample periods that lie wholly between two times from the start of the run.
-    fn between(from: Span, to: Span, bounds: &BTreeSet<Time>) -> Window {
-        let to = bounds.range(..=Time::ZERO + to).next_back().copied().unwrap_or(Time::ZERO);
-        let from = bounds.range(Time::ZERO + from..).next().copied().unwrap_or(to).min(to);
+    fn between(from: Span, to: Span, bounds: &[Time]) -> Window {
+        let to = last_until(Time::ZERO + to, bounds).unwrap_or(Time::ZERO);
+        let from = first_from(Time::ZERO + from, bounds).unwrap_or(to).min(to);
         Window { from, to }
     }
 
     /// The whole seconds of the window, from its begin, each in whole sample periods: one holds the periods that end in it, so
     /// where a period is no part of a second it is longer or shorter by one, or empty.
-    pub(super) fn seconds(&self, bounds: &BTreeSet<Time>) -> Vec<Window> {
+    pub(super) fn seconds(&self, bounds: &[Time]) -> Vec<Window> {
         let whole = self.length().as_nanos() / SECOND.as_nanos();
         let edge = |second: u64| {
             let at = self.from + SECOND * second;
-            bounds.range(self.from..=at).next_back().copied().unwrap_or(self.from)
+            last_until(at, bounds).unwrap_or(self.from).max(self.from)
         };
         (0..whole).map(|second| Window { from: edge(second), to: edge(second + 1) }).collect()
     }
@@ -71,21 +71,27 @@ impl Window {
         (at.since(self.from).as_nanos().saturating_sub(1) / SECOND.as_nanos()) as usize
     }
 
-    /// The ends of all sample periods, and the start of the run.
-    fn bounds(records: &Records) -> BTreeSet<Time> {
+    /// The ends of all sample periods, and the start of the run, ascending.
+    fn bounds(records: &Records) -> Vec<Time> {
         let links = records.links.iter().map(|sample| sample.at);
-        let flows = records.flows.iter().map(|sample| sample.at);
-        let mut bounds = BTreeSet::from([Time::ZERO]);
-        let mut last = Time::ZERO;
-        for at in links.chain(flows) {
-            // Records come by time, so nearly all are of the period of the one before.
-            if at != last {
-                bounds.insert(at);
-                last = at;
-            }
-        }
+        let mut bounds = vec![Time::ZERO];
+        bounds.extend(links.chain(records.flows.iter().map(|sample| sample.at)));
+        // Records come by time, so nearly all are of the period of the one before.
+        bounds.dedup();
+        bounds.sort();
+        bounds.dedup();
         bounds
     }
+}
+
+/// The first of ascending bounds that is not before a time.
+fn first_from(at: Time, bounds: &[Time]) -> Option<Time> {
+    bounds.get(bounds.partition_point(|bound| *bound < at)).copied()
+}
+
+/// The last of ascending bounds that is not after a time.
+fn last_until(at: Time, bounds: &[Time]) -> Option<Time> {
+    bounds[..bounds.partition_point(|bound| *bound <= at)].last().copied()
 }
 
 /// A run's records within a window, added up.
@@ -283,13 +289,7 @@ impl<'a> View<'a> {
         View { is_part: true, ..View::of(window, &bounds, part.tolerance, info, records) }
     }
 
-    fn of(
-        window: Window,
-        bounds: &BTreeSet<Time>,
-        tolerance: f64,
-        info: &'a RunInfo,
-        records: &Records,
-    ) -> View<'a> {
+    fn of(window: Window, bounds: &[Time], tolerance: f64, info: &'a RunInfo, records: &Records) -> View<'a> {
         let seconds = window.seconds(bounds);
         let link = LinkView { seconds: vec![Default::default(); seconds.len()], ..LinkView::default() };
         let mut view = View {
@@ -347,14 +347,17 @@ impl<'a> View<'a> {
         }
     }
 
-    fn add_flows(&mut self, records: &Records, bounds: &BTreeSet<Time>) {
+    fn add_flows(&mut self, records: &Records, bounds: &[Time]) {
         let (mut begin, mut end) = (Time::ZERO, Time::ZERO);
         for sample in &records.flows {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
             // Records come by time. A flow need not have one of the period before, so that its begin is told by the bounds.
             if sample.at != end {
                 end = sample.at;
-                begin = bounds.range(..end).next_back().copied().unwrap_or(Time::ZERO);
+                begin = bounds[..bounds.partition_point(|bound| *bound < end)]
+                    .last()
+                    .copied()
+                    .unwrap_or(Time::ZERO);
             }
             flow.arrivals =
                 (flow.arrivals.0.or(sample.first_packet), sample.last_arrival.or(flow.arrivals.1));
@@ -466,13 +469,19 @@ impl<'a> View<'a> {
     }
 
     /// Sojourn times at a link, of one class or of all.
-    pub(crate) fn delay(&self, link: usize, class: Option<Ecn>) -> Histogram {
-        let mut all = Histogram::new();
-        for (index, delay) in self.links[link].delay.iter().enumerate() {
-            if class.is_none_or(|class| class as usize == index) {
-                all.merge(delay);
-            }
+    pub(crate) fn delay(&self, link: usize, class: Option<Ecn>) -> Cow<'_, Histogram> {
+        let classes = &self.links[link].delay;
+        match class {
+            Some(class) => Cow::Borrowed(&classes[class as usize]),
+            None => merged(classes),
         }
-        all
     }
+}
+
+/// Several histograms as one. Nearly always one of them at most has counted anything, which is then not copied.
+pub(super) fn merged<'h>(histograms: impl IntoIterator<Item = &'h Histogram>) -> Cow<'h, Histogram> {
+    let mut counted = histograms.into_iter().filter(|histogram| histogram.count() > 0);
+    let mut all = counted.next().map_or_else(Cow::default, Cow::Borrowed);
+    counted.for_each(|histogram| all.to_mut().merge(histogram));
+    all
 }
