@@ -2,8 +2,8 @@
 //! group, with a value for each run. The pages load them only when one is asked for.
 
 use crate::number::rounded;
+use crate::script::push_json;
 use crate::tables::class_name;
-use serde::Serialize;
 use serde_json::json;
 use std::borrow::Cow;
 use weir_record::{METRICS, Metrics, RunSummary, Summary, Value};
@@ -89,20 +89,14 @@ fn add(columns: &mut Columns, run: usize, metrics: &Metrics) {
         column.values.push(b',');
         match value {
             Value::Undefined => {}
-            Value::Count(count) => push(&count, &mut column.values),
-            Value::Number(number) => push(&rounded(number, 6), &mut column.values),
+            Value::Count(count) => push_json(&count, &mut column.values),
+            Value::Number(number) => push_json(&rounded(number, 6), &mut column.values),
             Value::Distribution(d) => {
                 let six = [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6));
-                push(&six, &mut column.values);
+                push_json(&six, &mut column.values);
             }
         }
     }
-}
-
-/// Appends numbers as JSON.
-fn push(numbers: &impl Serialize, out: &mut Vec<u8>) {
-    // They can always be written, and so can memory.
-    let _ = serde_json::to_writer(out, numbers);
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub fn write_comparison(
         }
     }
     let colours = lab.group_names().into_iter().map(String::from).zip(0..).collect();
-    let series = Series::of(&lab);
+    let series = Series::of(&lab, lab.engines().len());
     let mut begin = 0;
     for side in sides {
         let text = |place: usize, run: &FinishedRun, records: &Records| {

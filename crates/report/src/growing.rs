@@ -3,7 +3,7 @@
 //!
 //! In a large lab a run's series and its page are kept in pieces of a hundred runs, `report/series/K.js` and
 //! `report/pages/K.js`, and `report/run.html` shows whichever its address names: ten thousand files would take longer to
-//! write than the runs take to simulate.
+//! write than the runs take to simulate. A piece's series are written when all its runs have joined.
 
 use crate::folder::Folder;
 use crate::model::PIECE;
@@ -34,12 +34,12 @@ pub struct Growing {
 impl Growing {
     /// A report in a result folder, of this lab, which has these runs, on so many engines.
     pub fn new(folder: &Path, lab: &weir_plan::Lab, runs: &[weir_plan::Run], engines: usize) -> Growing {
-        Growing::of(folder, source::outline(lab, runs, engines))
+        Growing::of(folder, source::outline(lab, runs, engines), engines)
     }
 
-    pub(crate) fn of(folder: &Path, outline: Lab) -> Growing {
+    fn of(folder: &Path, outline: Lab, engines: usize) -> Growing {
         let colours = outline.group_names().into_iter().map(String::from).zip(0..).collect();
-        let (joined, series) = (Mutex::new(BTreeMap::new()), Series::of(&outline));
+        let (joined, series) = (Mutex::new(BTreeMap::new()), Series::of(&outline, engines));
         Growing { outline, colours, out: Folder::new(folder), joined, series }
     }
 
@@ -88,7 +88,7 @@ impl Growing {
         runs.sort_by_key(|run| run.number);
         let lab = Lab { runs, growing: true, ..self.outline.clone() };
         write_assets(&self.out)?;
-        self.out.write("report/lab.js", script::lab(&lab).as_bytes())?;
+        self.out.write("report/lab.js", &script::lab(&lab))?;
         self.out.write("index.html", Pages::new(&lab).index().as_bytes())
     }
 
@@ -169,7 +169,7 @@ pub(crate) fn write_pages(out: &Folder, lab: &Lab, series: &Series) -> Result<()
             out.write(&both_file(&run.id), page.as_bytes())?;
         }
     }
-    out.write("report/lab.js", script::lab(lab).as_bytes())?;
+    out.write("report/lab.js", &script::lab(lab))?;
     let judged = lab.agreement.as_ref().map(|compared| (compared, ENGINES));
     out.write("report/compare.html", pages.comparison("../", judged).as_bytes())?;
     out.write("index.html", pages.index().as_bytes())?;
@@ -190,16 +190,16 @@ fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), Report
     }
     let members: Vec<(usize, Vec<usize>)> = members.into_iter().collect();
     let one = |(piece, places): &(usize, Vec<usize>)| -> Result<(), ReportError> {
-        let mut text = String::new();
+        let mut text = Vec::new();
         for &place in places {
             let run = &pages.lab.runs[place];
-            text += &pages.run(place).script(&format!("{}/{}", run.engine, run.id));
+            pages.run(place).push_script(&format!("{}/{}", run.engine, run.id), &mut text);
             if let Some(twin) = pages.twin(run).filter(|_| run.engine == "sim") {
-                text += &pages.both(run, twin).script(&format!("both/{}", run.id));
+                pages.both(run, twin).push_script(&format!("both/{}", run.id), &mut text);
             }
         }
-        out.write(&format!("report/pages/{piece}.js"), text.as_bytes())?;
-        out.write(&format!("report/series/{piece}.js"), series.take(*piece).as_bytes())
+        out.write(&format!("report/pages/{piece}.js"), &text)?;
+        series.write(out, *piece)
     };
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
     let work = || {
@@ -214,43 +214,57 @@ fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), Report
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// The series of runs, as scripts: each in a file of its own, in a large lab kept until their pieces are written.
+/// The series of runs, as scripts: each in a file of its own; in a large lab kept until all runs of a piece are there, or the report ends.
 pub(crate) struct Series {
     in_pieces: bool,
+    /// How many runs a piece has when all are there; the last one may have fewer.
+    whole: usize,
     /// By place in the tree and engine; empty where there is a file.
-    texts: Mutex<BTreeMap<(usize, String), String>>,
+    texts: Mutex<BTreeMap<(usize, String), Vec<u8>>>,
 }
 
 impl Series {
-    /// Those of a lab's runs: none yet.
-    pub(crate) fn of(lab: &Lab) -> Series {
-        Series { in_pieces: lab.is_large(), texts: Mutex::default() }
+    /// Those of a lab's runs on so many engines: none yet.
+    pub(crate) fn of(lab: &Lab, engines: usize) -> Series {
+        Series { in_pieces: lab.is_large(), whole: PIECE * engines.max(1), texts: Mutex::default() }
     }
 
-    fn texts(&self) -> MutexGuard<'_, BTreeMap<(usize, String), String>> {
+    fn texts(&self) -> MutexGuard<'_, BTreeMap<(usize, String), Vec<u8>>> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, out: &Folder, run: &RunNumbers, text: String) -> Result<(), ReportError> {
+    pub(crate) fn add(&self, out: &Folder, run: &RunNumbers, text: Vec<u8>) -> Result<(), ReportError> {
         let mut kept = text;
         if !self.in_pieces {
-            out.write(&run_file(run, "js"), kept.as_bytes())?;
-            kept = String::new();
+            out.write(&run_file(run, "js"), &kept)?;
+            kept = Vec::new();
         }
-        self.texts().insert((run.number, run.engine.clone()), kept);
-        Ok(())
+        let piece = run.number / PIECE;
+        let there = {
+            let mut texts = self.texts();
+            texts.insert((run.number, run.engine.clone()), kept);
+            texts.range(members(piece)).count()
+        };
+        if self.in_pieces && there == self.whole { self.write(out, piece) } else { Ok(()) }
     }
 
     fn has(&self, run: &RunNumbers) -> bool {
         self.texts().contains_key(&(run.number, run.engine.clone()))
     }
 
-    /// The scripts of a piece's runs.
-    fn take(&self, piece: usize) -> String {
-        let mut texts = self.texts();
-        let mut of_piece = texts.split_off(&(piece * PIECE, String::new()));
-        let mut after = of_piece.split_off(&((piece + 1) * PIECE, String::new()));
-        texts.append(&mut after);
-        of_piece.into_values().collect()
+    /// Writes the scripts of a piece's runs, if they are not in its file yet.
+    fn write(&self, out: &Folder, piece: usize) -> Result<(), ReportError> {
+        let texts =
+            self.texts().range(members(piece)).map(|(_, text)| text.as_slice()).collect::<Vec<_>>().concat();
+        if !texts.is_empty() {
+            out.write(&format!("report/series/{piece}.js"), &texts)?;
+            self.texts().range_mut(members(piece)).for_each(|(_, text)| *text = Vec::new());
+        }
+        Ok(())
     }
+}
+
+/// The keys of a piece's runs.
+fn members(piece: usize) -> std::ops::Range<(usize, String)> {
+    (piece * PIECE, String::new())..((piece + 1) * PIECE, String::new())
 }

@@ -8,6 +8,10 @@ pub const GROUP_COLOURS: usize = 8;
 
 /// Text, fit for HTML content and attributes.
 pub fn escape(text: &str) -> String {
+    // Nearly all texts are as they may be.
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return text.into();
+    }
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -132,7 +136,7 @@ impl Cell {
     /// A number that was configured, without digits that nobody wrote.
     pub fn given(value: Option<f64>) -> Cell {
         Cell {
-            html: value.map(|value| crate::number::compact(Some(value))).unwrap_or_default(),
+            html: value.map(|value| crate::compact::compact(Some(value))).unwrap_or_default(),
             number: true,
         }
     }

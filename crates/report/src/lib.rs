@@ -4,6 +4,7 @@
 
 mod charts;
 mod columns;
+mod compact;
 mod comparison;
 mod environment;
 mod events;
@@ -107,7 +108,7 @@ pub fn write_pages(
     lab: &Lab,
     mut series: impl FnMut(&RunNumbers) -> Result<RunSeries, ReportError>,
 ) -> Result<(), ReportError> {
-    let (out, scripts) = (Folder::new(folder), Series::of(lab));
+    let (out, scripts) = (Folder::new(folder), Series::of(lab, lab.engines().len()));
     let colours = lab.group_names().into_iter().map(String::from).zip(0..).collect();
     for run in &lab.runs {
         scripts.add(&out, run, script::series(run, &series(run)?, &colours))?;

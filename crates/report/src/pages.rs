@@ -7,6 +7,7 @@ use crate::html::{Cell, Page, Table, escape, link, notices, swatch};
 use crate::model::{Judged, PIECE};
 use crate::model::{Lab, LinkNumbers, RunNumbers};
 use crate::scatter;
+use crate::script::push_json;
 use crate::sentence::{self, engine_name, spelled};
 use crate::tables::{
     ENGINES, agreement_table, how_it_was_run, how_the_lab_was_run, is_of, left_out, links_table,
@@ -14,6 +15,7 @@ use crate::tables::{
 };
 use crate::tiles::tiles;
 use crate::verdict::{by_cell, signed};
+use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Write;
 use weir_record::Distribution;
@@ -35,10 +37,15 @@ pub(crate) struct Pages<'a> {
 }
 
 /// What a run's page says, without the frame that all share.
+#[derive(Serialize)]
 pub(crate) struct Leaf {
+    #[serde(rename = "t")]
     title: String,
+    #[serde(rename = "e")]
     eyebrow: String,
+    #[serde(rename = "s")]
     sentence: String,
+    #[serde(rename = "b")]
     body: String,
 }
 
@@ -374,11 +381,13 @@ impl<'a> Pages<'a> {
 }
 
 impl Leaf {
-    /// As a script of a piece: `name` is the run's engine (or `both`) and id.
-    pub(crate) fn script(&self, name: &str) -> String {
-        let Leaf { title, eyebrow, sentence, body } = self;
-        let data = serde_json::json!({ "t": title, "e": eyebrow, "s": sentence, "b": body });
-        format!("weir.page({},{data});\n", serde_json::json!(name))
+    /// Appends it as a script of a piece: `name` is the run's engine (or `both`) and id.
+    pub(crate) fn push_script(&self, name: &str, script: &mut Vec<u8>) {
+        script.extend(b"weir.page(");
+        push_json(name, script);
+        script.push(b',');
+        push_json(self, script);
+        script.extend(b");\n");
     }
 }
 

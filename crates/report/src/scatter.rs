@@ -3,9 +3,9 @@
 //! covariance are those of the medians of bootstrap resamples (Efron 1979): pairs are drawn, so that what goes together in a
 //! run stays together.
 
+use crate::compact::compact;
 use crate::html::{GROUP_COLOURS, escape};
 use crate::model::{Panel, Scatter};
-use crate::number::compact;
 use std::fmt::Write;
 use weir_base::Random;
 use weir_plan::{Axis, Lab};

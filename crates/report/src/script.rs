@@ -1,34 +1,40 @@
 //! What the pages' scripts are given: the lab's table for the index and the comparison, and each run's series. Pages open
 //! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
 
+use crate::compact::push_compact;
 use crate::model::PIECE;
-use crate::model::{Chart, Ink, Lab, LinkNumbers, PacketNumbers, RunNumbers, RunSeries, WaitNumbers};
-use crate::number::{compact, push_compact, rounded};
+use crate::model::{
+    Chart, GroupNumbers, Ink, Lab, LinkNumbers, PacketNumbers, RunNumbers, RunSeries, WaitNumbers,
+};
+use crate::number::rounded;
 use crate::sentence;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::io::Write;
 use weir_base::{CODEPOINTS, Ecn};
 use weir_record::Distribution;
 
 /// `report/lab.js`: one object with every run's numbers, with short names.
-pub(crate) fn lab(lab: &Lab) -> String {
+pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
     let groups = lab.group_names();
     let engines = lab.engines();
     let links = link_names(lab);
     let values = level_values(lab);
-    let runs: Vec<Value> =
-        lab.runs.iter().map(|run| one_run(run, &groups, &engines, &links, &values)).collect();
     let head = json!({
         "lab": lab.name, "levels": lab.levels, "values": values, "groups": groups, "engines": engines, "links": links,
         "classes": CODEPOINTS.map(|class| class.name()), "piece": lab.is_large().then_some(PIECE),
         "growing": u8::from(lab.growing), "metrics": u8::from(lab.has_columns),
     });
-    let mut script = format!("weir.lab({head},[\n");
-    for run in &runs {
-        let _ = writeln!(script, "{run},");
+    let mut script = b"weir.lab(".to_vec();
+    push_json(&head, &mut script);
+    push(&mut script, b",[\n");
+    for run in &lab.runs {
+        push_json(&one_run(run, &groups, &engines, &links, &values), &mut script);
+        push(&mut script, b",\n");
     }
-    script + "]);\n"
+    push(&mut script, b"]);\n");
+    script
 }
 
 fn link_names(lab: &Lab) -> Vec<&str> {
@@ -58,77 +64,157 @@ fn place<T: PartialEq + ?Sized>(names: &[&T], name: &T) -> usize {
     names.iter().position(|known| *known == name).unwrap_or(0)
 }
 
-fn one_run(
-    run: &RunNumbers,
+/// A run's line in the lab's table. Names of levels' values, engines, groups and links are places in the table's head.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: &'a str,
+    /// Its place in the tree.
+    k: usize,
+    /// Engine.
+    e: usize,
+    /// What it chose on each level.
+    p: Vec<usize>,
+    /// Number of the repeat.
+    n: u32,
+    /// Its sentence.
+    s: String,
+    /// Whether it is invalid.
+    x: u8,
+    /// Warnings.
+    w: &'a [String],
+    /// Its bottleneck.
+    b: Option<usize>,
+    /// Links.
+    l: Vec<LinkRow>,
+    /// Groups.
+    g: Vec<GroupRow<'a>>,
+    /// Jain's index.
+    j: Option<f64>,
+    /// Ratio of rates.
+    rr: Option<f64>,
+    /// Ratio of windows.
+    wr: Option<f64>,
+}
+
+/// A link: place, whether it carries data, queue, rate, capacity, utilisation, queue delay, drops and marks in percent,
+/// probabilities of the AQM, and the same of each codepoint.
+#[derive(Serialize)]
+struct LinkRow {
+    i: usize,
+    t: u8,
+    q: String,
+    r: Option<f64>,
+    cap: Option<f64>,
+    u: Option<f64>,
+    d: Option<Digits>,
+    dp: Option<f64>,
+    mp: Option<f64>,
+    a: [Option<Digits>; 2],
+    c: Vec<ClassRow>,
+}
+
+/// A codepoint, then utilisation, drops and marks in percent, and queue delay.
+type ClassRow = (usize, Option<f64>, Option<f64>, Option<f64>, Option<Digits>);
+
+/// A group, then goodput, RTT, retransmissions in percent, completion, window, base RTT, share, link, and what it waited for.
+type GroupRow<'a> = (
+    usize,
+    Option<f64>,
+    Option<Digits>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<usize>,
+    Vec<WaitRow<'a>>,
+);
+
+/// What a group waited for: what, unit, times, how many a second, on time and lost in percent.
+type WaitRow<'a> = (&'a str, &'a str, Option<Digits>, Option<f64>, Option<f64>, Option<f64>);
+
+/// A distribution: mean and percentiles 1, 25, 50, 75 and 99.
+type Digits = [f64; 6];
+
+fn one_run<'a>(
+    run: &'a RunNumbers,
     groups: &[&str],
     engines: &[&str],
     links: &[&str],
     values: &[Vec<&str>],
-) -> Value {
-    let params: Vec<usize> =
-        values.iter().zip(&run.params).map(|(known, value)| place(known, value.as_str())).collect();
-    let measured: Vec<Value> = run
-        .links
-        .iter()
-        .filter(|link| {
-            link.packets.arrived > 0 || link.packets.utilisation_percent.is_some_and(|used| used > 0.0)
-        })
-        .map(|link| one_link(link, place(links, link.name.as_str())))
-        .collect();
-    let groups: Vec<Value> = run
-        .groups
-        .iter()
-        .map(|group| {
-            json!([
-                place(groups, group.name.as_str()),
-                digits(group.goodput_mbps),
-                distribution(group.rtt_ms),
-                digits(group.retransmitted_percent),
-                digits(group.completion_s),
-                digits(group.window_segments),
-                digits(group.base_rtt_ms),
-                digits(group.share_percent),
-                group.link.as_ref().map(|link| place(links, link.as_str())),
-                group.waits.iter().map(wait).collect::<Vec<_>>(),
-            ])
-        })
-        .collect();
-    json!({
-        "id": run.id, "k": run.number, "e": place(engines, run.engine.as_str()), "p": params, "n": run.repeat, "s": sentence::run(run),
-        "x": u8::from(!run.invalid.is_empty()), "w": run.warnings, "b": run.bottleneck().map(|link| place(links, link.name.as_str())),
-        "l": measured, "g": groups, "j": digits(run.jain), "rr": digits(run.rate_ratio), "wr": digits(run.window_ratio),
-    })
+) -> Row<'a> {
+    let sent = |link: &&LinkNumbers| {
+        link.packets.arrived > 0 || link.packets.utilisation_percent.is_some_and(|used| used > 0.0)
+    };
+    let link = |link: &'a LinkNumbers| one_link(link, place(links, link.name.as_str()));
+    let group = |group: &'a GroupNumbers| {
+        (
+            place(groups, group.name.as_str()),
+            digits(group.goodput_mbps),
+            distribution(group.rtt_ms),
+            digits(group.retransmitted_percent),
+            digits(group.completion_s),
+            digits(group.window_segments),
+            digits(group.base_rtt_ms),
+            digits(group.share_percent),
+            group.link.as_ref().map(|link| place(links, link.as_str())),
+            group.waits.iter().map(wait).collect(),
+        )
+    };
+    Row {
+        id: &run.id,
+        k: run.number,
+        e: place(engines, run.engine.as_str()),
+        p: values.iter().zip(&run.params).map(|(known, value)| place(known, value.as_str())).collect(),
+        n: run.repeat,
+        s: sentence::run(run),
+        x: u8::from(!run.invalid.is_empty()),
+        w: &run.warnings,
+        b: run.bottleneck().map(|link| place(links, link.name.as_str())),
+        l: run.links.iter().filter(sent).map(link).collect(),
+        g: run.groups.iter().map(group).collect(),
+        j: digits(run.jain),
+        rr: digits(run.rate_ratio),
+        wr: digits(run.window_ratio),
+    }
 }
 
-/// What a group waited for: what, unit, times, how many a second, on time and lost in percent.
-fn wait(wait: &WaitNumbers) -> Value {
-    json!([
-        wait.what,
-        wait.unit,
+fn wait(wait: &WaitNumbers) -> WaitRow<'_> {
+    (
+        &wait.what,
+        &wait.unit,
         distribution(wait.times),
         digits(wait.per_second),
         digits(wait.on_time_percent),
         digits(wait.lost_percent),
-    ])
+    )
 }
 
-fn one_link(link: &LinkNumbers, place: usize) -> Value {
+fn one_link(link: &LinkNumbers, place: usize) -> LinkRow {
     let all = &link.packets;
-    json!({
-        "i": place, "t": u8::from(!link.carries.is_empty()), "q": sentence::spelled(&link.queue), "r": digits(link.rate_mbps), "cap": digits(link.capacity_mbps), "u": digits(all.utilisation_percent), "d": distribution(all.delay_ms),
-        "dp": digits(all.dropped_percent), "mp": digits(all.marked_percent),
-        "a": link.probabilities.map(distribution), "c": link.classes.iter().map(one_class).collect::<Vec<_>>(),
-    })
+    LinkRow {
+        i: place,
+        t: u8::from(!link.carries.is_empty()),
+        q: sentence::spelled(&link.queue),
+        r: digits(link.rate_mbps),
+        cap: digits(link.capacity_mbps),
+        u: digits(all.utilisation_percent),
+        d: distribution(all.delay_ms),
+        dp: digits(all.dropped_percent),
+        mp: digits(all.marked_percent),
+        a: link.probabilities.map(distribution),
+        c: link.classes.iter().map(one_class).collect(),
+    }
 }
 
-fn one_class((class, packets): &(Ecn, PacketNumbers)) -> Value {
-    json!([
+fn one_class((class, packets): &(Ecn, PacketNumbers)) -> ClassRow {
+    (
         CODEPOINTS.iter().position(|known| known == class).unwrap_or(0),
         digits(packets.utilisation_percent),
         digits(packets.dropped_percent),
         digits(packets.marked_percent),
         distribution(packets.delay_ms),
-    ])
+    )
 }
 
 /// Six digits, as `summary.json` has them: a script that writes three rounds as the tables do.
@@ -136,30 +222,37 @@ fn digits(value: Option<f64>) -> Option<f64> {
     value.map(|value| rounded(value, 6))
 }
 
-fn distribution(of: Option<Distribution>) -> Option<[f64; 6]> {
+fn distribution(of: Option<Distribution>) -> Option<Digits> {
     of.map(|d| [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6)))
 }
 
 /// `report/<engine>/<id>.js`: the series of one run.
-pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<String, usize>) -> String {
-    let name = json!(format!("{}/{}", run.engine, run.id));
-    let events: Vec<Value> = series.events.iter().map(|event| json!([event.at_s, event.what])).collect();
-    let mut script = String::with_capacity(length(series));
-    let _ = write!(script, "weir.run({name},{{");
+pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<String, usize>) -> Vec<u8> {
+    let mut script = Vec::with_capacity(length(series));
+    let events: Vec<(f64, &str)> =
+        series.events.iter().map(|event| (event.at_s, event.what.as_str())).collect();
+    push(&mut script, b"weir.run(");
+    push_json(&format!("{}/{}", run.engine, run.id), &mut script);
+    push(&mut script, b",{");
     push_grid(series.period_s, series.count, &mut script);
-    let _ = write!(script, ",\"w\":{},\"ev\":{},\"sh\":[", compact(Some(run.warmup_s)), json!(events));
+    push(&mut script, b",\"w\":");
+    push_compact(Some(run.warmup_s), &mut script);
+    push(&mut script, b",\"ev\":");
+    push_json(&events, &mut script);
+    push(&mut script, b",\"sh\":[");
     push_values(series.shares.iter().copied().map(Some), &mut script);
-    script += "],\"charts\":[";
+    push(&mut script, b"],\"charts\":[");
     series.charts.iter().for_each(|chart| push_chart(chart, run, colours, &mut script));
-    script += "]";
+    push(&mut script, b"]");
     if let Some(flows) = &series.flows {
-        script += ",\"flows\":{";
+        push(&mut script, b",\"flows\":{");
         push_grid(flows.period_s, flows.count, &mut script);
-        script += ",\"charts\":[";
+        push(&mut script, b",\"charts\":[");
         flows.charts.iter().for_each(|chart| push_chart(chart, run, colours, &mut script));
-        script += "]}";
+        push(&mut script, b"]}");
     }
-    script + "});\n"
+    push(&mut script, b"});\n");
+    script
 }
 
 /// About how long the script of a run becomes: room is made at once, since it would be copied each time that it grows.
@@ -176,64 +269,83 @@ fn length(series: &RunSeries) -> usize {
     OF_A_RUN + of(&series.charts, series.count) + flows
 }
 
-/// The grid of times: its period and the number of its points.
-fn push_grid(period_s: f64, count: usize, script: &mut String) {
-    let _ = write!(script, "\"p\":{},\"n\":{count}", compact(Some(period_s)));
+/// Appends a text.
+fn push(script: &mut Vec<u8>, text: &[u8]) {
+    script.extend_from_slice(text);
 }
 
-fn push_values(values: impl Iterator<Item = Option<f64>>, script: &mut String) {
+/// Appends a value as JSON has it.
+pub(crate) fn push_json(value: &(impl Serialize + ?Sized), script: &mut Vec<u8>) {
+    // Texts and numbers can always be written, and so can memory.
+    let _ = serde_json::to_writer(script, value);
+}
+
+/// The grid of times: its period and the number of its points.
+fn push_grid(period_s: f64, count: usize, script: &mut Vec<u8>) {
+    push(script, b"\"p\":");
+    push_compact(Some(period_s), script);
+    push(script, b",\"n\":");
+    push_json(&count, script);
+}
+
+fn push_values(values: impl Iterator<Item = Option<f64>>, script: &mut Vec<u8>) {
     for (place, value) in values.enumerate() {
         if place > 0 {
-            script.push(',');
+            script.push(b',');
         }
         push_compact(value, script);
     }
 }
 
-/// A text as JSON has it.
-fn quoted(text: &str) -> String {
-    // A text can always be written.
-    serde_json::to_string(text).unwrap_or_default()
-}
-
-fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut String) {
-    let [key, title, unit] = [&chart.key, &chart.title, &chart.unit].map(|text| quoted(text));
-    let note = chart.note.as_deref().map_or("null".into(), quoted);
-    let _ = write!(script, "\n{{\"k\":{key},\"t\":{title},\"u\":{unit},\"note\":{note},\"lines\":[");
+fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
+    push(script, b"\n{\"k\":");
+    push_json(&chart.key, script);
+    push(script, b",\"t\":");
+    push_json(&chart.title, script);
+    push(script, b",\"u\":");
+    push_json(&chart.unit, script);
+    if let Some(note) = &chart.note {
+        push(script, b",\"note\":");
+        push_json(note, script);
+    }
+    push(script, b",\"lines\":[");
     for line in &chart.lines {
-        let (name, ink) = (quoted(&line.name), ink(line.ink, run, colours));
-        let [thin, off, cap] = [line.thin, line.hidden, line.bound].map(u8::from);
-        let _ = write!(
-            script,
-            "\n{{\"n\":{name},\"i\":\"{ink}\",\"thin\":{thin},\"off\":{off},\"cap\":{cap},\"v\":["
-        );
+        push_name(&line.name, line.ink, run, colours, script);
+        let flags = [(line.thin, "thin"), (line.hidden, "off"), (line.bound, "cap")];
+        for (_, flag) in flags.into_iter().filter(|(is_set, _)| *is_set) {
+            // Memory can always be written.
+            let _ = write!(script, ",\"{flag}\":1");
+        }
+        push(script, b",\"v\":[");
         push_values(line.values.iter().copied(), script);
-        script.push_str("]},");
+        push(script, b"]},");
     }
-    script.push_str("],\"d\":[");
+    push(script, b"],\"d\":[");
     for spread in &chart.spreads {
-        let (name, ink) = (quoted(&spread.name), ink(spread.ink, run, colours));
-        let limit = json!(spread.limit);
-        let _ = write!(
-            script,
-            "\n{{\"n\":{name},\"i\":\"{ink}\",\"c\":{},\"limit\":{limit},\"v\":[",
-            spread.count
-        );
+        push_name(&spread.name, spread.ink, run, colours, script);
+        push(script, b",\"c\":");
+        push_json(&spread.count, script);
+        push(script, b",\"limit\":");
+        push_json(&spread.limit, script);
+        push(script, b",\"v\":[");
         push_values(spread.values.iter().copied().map(Some), script);
-        script.push_str("]},");
+        push(script, b"]},");
     }
-    script.push_str("]},");
+    push(script, b"]},");
 }
 
-/// The name of a colour in the style sheet.
-fn ink(ink: Ink, run: &RunNumbers, colours: &HashMap<String, usize>) -> String {
-    match ink {
+/// The begin of a line or a distribution: its name, and that of its colour in the style sheet.
+fn push_name(name: &str, ink: Ink, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
+    let (kind, number) = match ink {
         Ink::Group(index) => {
             let colour =
                 run.groups.get(index).and_then(|group| colours.get(group.name.as_str())).unwrap_or(&0);
-            format!("g{}", colour % crate::html::GROUP_COLOURS)
+            ('g', colour % crate::html::GROUP_COLOURS)
         }
-        Ink::Class(bits) => format!("c{}", bits % 4),
-        Ink::Plain(index) => format!("n{}", index % 4),
-    }
+        Ink::Class(bits) => ('c', bits % 4),
+        Ink::Plain(index) => ('n', index % 4),
+    };
+    push(script, b"\n{\"n\":");
+    push_json(name, script);
+    let _ = write!(script, ",\"i\":\"{kind}{number}\"");
 }

@@ -99,7 +99,7 @@ impl Said {
                 || "too few repeats".into(),
                 |(low, high)| format!("{} to {}{share}", signed(scale * low), signed(scale * high)),
             ),
-            bound: format!("±{}{ending}", crate::number::compact(Some(scale * bound))),
+            bound: format!("±{}{ending}", crate::compact::compact(Some(scale * bound))),
             verdict: row.verdict.name(),
         }
     }

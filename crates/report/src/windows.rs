@@ -1,8 +1,8 @@
 //! The named windows of a run: what links and groups did in each of them, beside the whole run.
 
+use crate::compact::compact;
 use crate::html::{Cell, Table, escape};
 use crate::model::{RunNumbers, WindowNumbers, WindowOf};
-use crate::number::compact;
 use weir_record::{Metrics, Part, RunSummary, metric};
 
 /// What the table of links shows.

@@ -259,7 +259,7 @@ fn flows_are_found_ranked_picked_and_sorted() {
             thin: false,
             hidden: false,
             bound: false,
-            values: vec![flow.metrics.get("goodput_mbps").scalar(); 10].into(),
+            values: vec![flow.metrics.get("goodput_mbps").scalar(); 10],
         };
         let lines = run.flows.iter().map(line).collect();
         let (key, title, unit) = ("flow-goodput".into(), "Goodput".into(), "Mbit/s".into());

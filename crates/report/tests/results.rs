@@ -116,7 +116,7 @@ fn pages_say_what_the_records_hold() {
     let script = page(&path, &results, 0, "js");
     let line = |name: &str, ink: &str, value: &str| {
         let values = vec![value; 40].join(",");
-        format!("{{\"n\":\"{name}\",\"i\":\"{ink}\",\"thin\":0,\"off\":0,\"cap\":0,\"v\":[{values}]}}")
+        format!("{{\"n\":\"{name}\",\"i\":\"{ink}\",\"v\":[{values}]}}")
     };
     for expected in [
         line("fast", "g0", "6"),

@@ -1,0 +1,115 @@
+//! Values of plots as text: four significant digits in as few characters as they take. The report of a large lab holds
+//! millions of them, so that nearly all are written from an integer of four digits.
+
+use crate::number::significant;
+use std::io::Write;
+
+/// A value as [`push_compact`] writes it.
+pub(crate) fn compact(value: Option<f64>) -> String {
+    let mut text = Vec::new();
+    push_compact(value, &mut text);
+    // All that is written is ASCII.
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Appends a value, rounded as [`significant`] does; `null` where there is none.
+pub(crate) fn push_compact(value: Option<f64>, out: &mut Vec<u8>) {
+    match value.filter(|value| value.is_finite()) {
+        None => out.extend_from_slice(b"null"),
+        // What did not happen: a good part of all plots.
+        Some(value) if value.to_bits() == 0 => out.push(b'0'),
+        Some(value) => match four_digits(value.abs()) {
+            Some((digits, places)) => {
+                if value < 0.0 {
+                    out.push(b'-');
+                }
+                push_four(digits, places, out);
+            }
+            // Memory can always be written.
+            None => drop(write!(out, "{}", significant(value))),
+        },
+    }
+}
+
+/// For each number of decimal places, the smallest value that has four digits with them, and what it is multiplied by.
+const SCALES: [(f64, f64); 7] =
+    [(1e3, 1e0), (1e2, 1e1), (1e1, 1e2), (1e0, 1e3), (1e-1, 1e4), (1e-2, 1e5), (1e-3, 1e6)];
+
+/// A value as four digits and decimal places: `digits / 10^places`. None outside of a thousandth to ten thousand.
+fn four_digits(value: f64) -> Option<(u32, usize)> {
+    let places = SCALES.iter().position(|(least, _)| value >= *least)?;
+    match (value * SCALES[places].1 + 0.5).min(1e5) as u32 {
+        // Rounded up to five digits, of which the last is 0.
+        10_000 => Some((1000, places.checked_sub(1)?)),
+        digits @ ..10_000 => Some((digits, places)),
+        _ => None,
+    }
+}
+
+/// Appends `digits / 10^places` without zeros that say nothing. There are four digits, and at most six places.
+fn push_four(digits: u32, places: usize, out: &mut Vec<u8>) {
+    let (high, low) = (digits / 100, digits % 100);
+    let [a, b, c, d] = [high / 10, high % 10, low / 10, low % 10].map(|digit| b'0' + digit as u8);
+    let told = match (b, c, d) {
+        (_, _, b'1'..) => 4,
+        (_, b'1'.., _) => 3,
+        (b'1'.., ..) => 2,
+        _ => 1,
+    };
+    let (text, point) = match places {
+        0 => ([a, b, c, d, 0, 0, 0, 0], 4),
+        1 => ([a, b, c, b'.', d, 0, 0, 0], 3),
+        2 => ([a, b, b'.', c, d, 0, 0, 0], 2),
+        3 => ([a, b'.', b, c, d, 0, 0, 0], 1),
+        4 => ([b'0', b'.', a, b, c, d, 0, 0], 0),
+        5 => ([b'0', b'.', b'0', a, b, c, d, 0], 0),
+        _ => ([b'0', b'.', b'0', b'0', a, b, c, d], 0),
+    };
+    let length = match point {
+        0 => places - 2 + told,
+        _ if told > point => told + 1,
+        _ => point,
+    };
+    // An array of a known size is appended more quickly than a part of it.
+    let end = out.len() + length;
+    out.extend_from_slice(&text);
+    out.truncate(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_numbers_have_four_digits_and_no_trailing_zeros() {
+        let written =
+            [Some(1.0), Some(12.345_6), Some(0.001_234_56), Some(123_456.0), Some(-2.5), None].map(compact);
+        assert_eq!(written, ["1", "12.35", "0.001235", "123500", "-2.5", "null"]);
+        assert_eq!(compact(Some(f64::NAN)), "null");
+    }
+
+    #[test]
+    fn a_compact_number_is_the_float_of_four_digits_as_it_is_written() {
+        let mut random = 1u64;
+        for _ in 0..200_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let value = (random >> 11) as f64 / (1u64 << 53) as f64 * 10f64.powi((random % 20) as i32 - 10);
+            for value in [value, -value, value.round(), (value * 100.0).round() / 100.0] {
+                assert_eq!(compact(Some(value)), format!("{}", significant(value)));
+            }
+        }
+        for power in -12..20 {
+            let power = 10f64.powi(power);
+            for value in [
+                power,
+                power.next_up(),
+                power.next_down(),
+                9.9995 * power,
+                1.2345 * power,
+                9.99949999 * power,
+            ] {
+                assert_eq!(compact(Some(value)), format!("{}", significant(value)));
+            }
+        }
+    }
+}
