@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The delay of TCP-LP as Linux takes it, from clocks whose rate it guesses: the kernel form of
+ * The delay of TCP-LP in Linux, from clocks whose rate it estimates: the kernel form of
  * crates/control/src/low_priority/absolute.rs.
  */
 #pragma once
@@ -15,10 +15,10 @@
 
 struct absolute {
     __u32 peer_rate;
-    /* What both clocks showed last; 0 is nothing yet. */
+    /* The last values of the clocks; 0 before the first. */
     __u32 peer;
     __u32 own;
-    /* Times 8. */
+    /* The average delay times 8. */
     __u32 average;
     __u32 least;
     __u32 most;
@@ -48,7 +48,7 @@ INLINE void guess_rate(struct absolute *a, __u32 peer, __u32 own, __u32 own_rate
     a->peer_rate = known == 0 ? seen : ((known << RATE_SHIFT) + seen - known) >> RATE_SHIFT;
 }
 
-/* The largest delay is put aside, and what was the largest before it counts. */
+/* Raises the largest delay: a new maximum is put aside, and the maximum before it counts. */
 INLINE void raise_most(struct absolute *a, __u32 delay)
 {
     if (delay <= a->most)
@@ -84,7 +84,7 @@ INLINE bool absolute_is_above(struct absolute *a, __u32 percent)
     return a->average >> AVERAGE_SHIFT > a->least + percent * (a->most - a->least) / 100;
 }
 
-/* After a reduction the range begins anew, from the average to twice that. */
+/* Resets the range after a reduction, from the average to twice that. */
 INLINE void absolute_begin_range(struct absolute *a)
 {
     a->least = a->average >> AVERAGE_SHIFT;

@@ -14,7 +14,7 @@ PARAMETER(__u32, current_filter, 2);
 
 struct state {
     struct queuing queuing;
-    /* The window was cut, and is not cut again until this has been passed. */
+    /* The next cut waits until an acknowledgement passes this sequence number. */
     __u32 cut_until;
     __u32 waits;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * CDG: the kernel form of crates/control/src/cdg.rs. A BPF control may not ask the kernel for a reduction (tcp_enter_cwr), so a
- * back-off is one of its own, which walks the window down within a round trip as PRR does: coming down at once would empty the
- * queue before the round that is skipped ends, and what then rises again would be taken for a rise.
+ * CDG: the kernel form of crates/control/src/cdg.rs. A BPF control cannot request a reduction of the kernel (tcp_enter_cwr), so it
+ * does a back-off itself and reduces the window within a round trip as PRR does. A reduction at once would empty the queue before
+ * the skipped round ends, and the queue's return would count as a rise of the delay.
  */
 #include "gradients.h"
 #include "trains.h"
@@ -20,7 +20,7 @@ PARAMETER(bool, use_tolerance, false);
 #define MIN_THRESHOLD 2U
 #define TOLERANCE 64
 
-/* What the delays say of the queue. */
+/* State of the queue as inferred from the delays. */
 enum queue { UNKNOWN, NOT_FULL, FULL, BACKING_OFF };
 
 struct state {
@@ -29,7 +29,7 @@ struct state {
     __u32 round_end;
     __u32 shadow;
     __u32 ineffectual;
-    /* A back-off is under way until this has been passed; the window that it began with, and what was delivered then. */
+    /* The current back-off, if `down`: the sequence number that ends it, the window at its start, and the delivered segments then. */
     __u32 down_until;
     __u32 down_from;
     __u32 delivered;
@@ -58,7 +58,7 @@ HOOK(void, cdg_init, struct sock *sk)
         gradients_begin(g, window);
 }
 
-/* The RTTs of a reduction make no gradient. */
+/* RTTs measured during a reduction do not count for gradients. */
 INLINE void settle(struct state *s, struct gradients *g, struct tcp_sock *tp)
 {
     s->queue = UNKNOWN;
@@ -103,7 +103,7 @@ HOOK(void, cdg_set_state, struct sock *sk, __u8 new_state)
         STATE_OF(sk)->down = false;
 }
 
-/* A round of RTTs is over. */
+/* Takes the gradients of a finished round. */
 INLINE void take(struct state *s, const struct trend *trend)
 {
     if (trend->min <= -EFFECTUAL || trend->max <= -EFFECTUAL)
@@ -117,7 +117,7 @@ INLINE void take(struct state *s, const struct trend *trend)
         s->queue = NOT_FULL;
 }
 
-/* Whether a rise is answered. */
+/* Whether a positive gradient causes a back-off. */
 INLINE bool backs_off(struct state *s, struct tcp_sock *tp, __s64 gradient)
 {
     __u32 exponent = min_u64(min_u64(gradient, 0xffffffffU) * backoff_factor, 0xffffffffU);
@@ -133,13 +133,14 @@ INLINE bool backs_off(struct state *s, struct tcp_sock *tp, __s64 gradient)
     return true;
 }
 
-/* What a back-off leaves of a window. */
+/* The window after a back-off. */
 INLINE __u32 backed_off(__u32 cwnd)
 {
     return max_u32((__u64)cwnd * min_u32(backoff_beta, BETA_SCALE) / BETA_SCALE, MIN_THRESHOLD);
 }
 
-/* Half, or where it may the window that there would be without back-offs. */
+/* The threshold of a reduction. At a loss it is half of the window, or with `use_shadow` half of the shadow window if that is more;
+ * with `use_tolerance` it is the whole window while the queue is not full. */
 HOOK(__u32, cdg_ssthresh, struct sock *sk)
 {
     struct state *s = STATE_OF(sk);
@@ -165,7 +166,7 @@ INLINE void come_down(struct state *s, struct tcp_sock *tp)
     s->down = true;
 }
 
-/* Of what is delivered, so much is sent as the threshold is of the window before (RFC 6937, section 3.1). */
+/* The ratio of sent to delivered segments is that of the threshold to the window at the start (RFC 6937, section 3.1). */
 INLINE void walk_down(struct state *s, struct tcp_sock *tp)
 {
     __u64 from = s->down_from, delivered = min_u64(tp->delivered - s->delivered, from);
@@ -173,7 +174,7 @@ INLINE void walk_down(struct state *s, struct tcp_sock *tp)
     tp->snd_cwnd = max_u64(from - delivered + sent, tp->snd_ssthresh);
 }
 
-/* Growth is Reno's, and the shadow window's too. */
+/* Grows the window and the shadow window as Reno does. */
 INLINE void grow(struct sock *sk, __u32 ack, __u32 acked)
 {
     struct state *s = STATE_OF(sk);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Gives every connection of a control group one control, as it is opened and as it is accepted (sock_ops). */
+/* Gives every connection of a control group one control when it is opened or accepted (sock_ops). */
 #include "weir.h"
 
 /* include/uapi/linux/bpf.h */
@@ -15,7 +15,7 @@ struct bpf_sock_ops {
     __u32 reply;
 };
 
-/* Written before it is loaded. */
+/* Written before the program is loaded. */
 struct {
     char control[16];
     __u32 needs_ecn;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Circuit TCP: the kernel form of crates/control/src/ctcp.rs. The kernel asks it for the window with every acknowledgement
- * (cong_control) and changes the window by itself at a timeout only; that is put back.
+ * Circuit TCP: the kernel form of crates/control/src/ctcp.rs. The control sets the window at every acknowledgement (cong_control).
+ * The kernel itself changes the window only at a timeout; the control restores it then.
  *
- * A connection's circuit is that of its destination in `circuits`; where there is none the parameters tell of one for all
- * destinations. It is looked up once a second, so that a circuit can be changed or taken away under a transfer. A connection
- * without a circuit is given to weir_htcp, or where that is not loaded to a control of the kernel's: `ss -i` then names that.
+ * A connection's circuit is that of its destination in `circuits`, or else the circuit that the parameters give for all destinations.
+ * It is looked up once a second, so that a circuit can be changed or removed during a transfer. A connection without a circuit is
+ * given to weir_htcp, or to a control of the kernel if that is not loaded; `ss -i` then shows that control.
  */
 #include "weir.h"
 
@@ -27,7 +27,7 @@ PARAMETER(bool, fall_back, true);
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 
-/* As crates/kernel/src/circuits.rs writes it; the fields are the parameters. */
+/* The format in which crates/kernel/src/circuits.rs writes a circuit; the fields are the parameters. */
 struct circuit {
     bits_per_sec rate;
     usecs rtt;
@@ -38,23 +38,23 @@ struct circuit {
 BY_PREFIX(circuit, circuits);
 
 struct state {
-    /* Losses are counted from here on; nothing is before the first acknowledgement. */
+    /* Start of the period in which losses are counted, if `counts`; counting begins with the first acknowledgement. */
     __u64 since;
     __u32 delivered;
     __u32 lost;
     __u32 counts;
     __u32 lossy;
-    /* The circuit: the rate to pace at in bytes of frames a second, or 0; the window in bytes of frames, or 0 without a circuit. */
+    /* The circuit: the pacing rate in bytes of frames per second, or 0; the window in bytes of frames, or 0 without a circuit. */
     __u64 rate;
     __u32 window;
     __u32 headers;
-    /* The window in segments, and the length of segment that it is for. */
+    /* The window in segments, and the segment length from which it was computed. */
     __u32 cwnd;
     __u32 mss;
-    /* What the socket was allowed before it was paced. */
+    /* The socket's pacing rate before the control paced it. */
     __u64 allowed;
     __u16 paces;
-    /* The kernel tells of the acknowledgement of the SYN before it calls `init`. */
+    /* Whether `init` was called; the kernel calls the hooks for the SYN's acknowledgement before it. */
     __u16 begun;
 };
 STATE_FITS;
@@ -81,7 +81,7 @@ INLINE void stop_pacing(struct state *s, struct sock *sk)
     s->paces = false;
 }
 
-/* Payload leaves at its share of the circuit's rate. */
+/* Paces the payload at its share of the circuit's rate. */
 INLINE void pace_circuit(struct state *s, struct sock *sk)
 {
     if (!s->rate) {
@@ -109,8 +109,8 @@ INLINE void hold_window(struct state *s, struct sock *sk)
     tp->snd_cwnd = s->cwnd;
 }
 
-/* Gives the connection to another control, which has begun when this returns: there is no state of ours any more. Refused while the
- * kernel is in the middle of giving it to us; then it is tried again. */
+/* Gives the connection to another control. When this returns, that control has started and our state is gone. The kernel refuses it
+ * while it is giving the connection to this control; then it is tried again later. */
 INLINE void leave(struct state *s, struct sock *sk)
 {
     char htcp[CONTROL_NAME] = "weir_htcp", own_htcp[CONTROL_NAME] = "htcp", reno[CONTROL_NAME] = "reno";
@@ -138,7 +138,7 @@ HOOK(void, ctcp_init, struct sock *sk)
     hold_or_leave(s, sk);
 }
 
-/* Ends a second of counting; whether one has ended. */
+/* Ends the period if it has lasted a second; returns whether one has ended. */
 INLINE bool count_losses(struct state *s, struct tcp_sock *tp, __u64 now)
 {
     if (s->counts && now - s->since < PERIOD_NSEC)
@@ -172,7 +172,7 @@ HOOK(void, ctcp_cong_control, struct sock *sk)
     hold_or_leave(s, sk);
 }
 
-/* Where the control was chosen before the connection was established, the kernel has set the window since (tcp_init_transfer). */
+/* If the control was chosen before the connection was established, the kernel has set the window since then (tcp_init_transfer). */
 HOOK(void, ctcp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
     struct state *s = STATE_OF(sk);

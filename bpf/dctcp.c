@@ -14,10 +14,10 @@ struct state {
     struct echo echo;
     __u32 alpha;
     __u32 observed_until;
-    /* Segments delivered and marked before the window of observation. */
+    /* Segments delivered and marked before the observation window. */
     __u32 delivered;
     __u32 marked;
-    /* The window before a loss; an undo brings it back. */
+    /* The window before a loss, which an undo restores. */
     __u32 before_loss;
 };
 STATE_FITS;
@@ -58,7 +58,7 @@ HOOK(void, dctcp_in_ack_event, struct sock *sk, __u32 flags)
     observe_anew(s, tp);
 }
 
-/* Marks take half of alpha. */
+/* Marks reduce the window by half of alpha. */
 HOOK(__u32, dctcp_ssthresh, struct sock *sk)
 {
     struct state *s = STATE_OF(sk);
@@ -68,7 +68,7 @@ HOOK(__u32, dctcp_ssthresh, struct sock *sk)
     return max_u32(cwnd - cut, MIN_THRESHOLD);
 }
 
-/* A loss takes half of all. */
+/* A loss halves the window. */
 INLINE void answer_loss(struct sock *sk)
 {
     struct tcp_sock *tp = tcp_sk(sk);

@@ -5,7 +5,7 @@
 #include "weir.h"
 
 struct clock {
-    /* Ticks since the first, counted on over the wrap. */
+    /* Ticks since the first, without wraps. */
     __s64 ticks;
     __u32 raw;
 };
@@ -21,7 +21,7 @@ INLINE void clock_starts(struct clock *clock, __u32 raw)
     clock->raw = raw;
 }
 
-/* Milliseconds since the first tick, rounded down; a tick is so many microseconds. */
+/* Milliseconds since the first tick, rounded down, with ticks of `tick` microseconds. */
 INLINE __s64 clock_millis(struct clock *clock, __u32 raw, __u32 tick)
 {
     clock->ticks += (__s32)(raw - clock->raw);
@@ -36,13 +36,13 @@ INLINE bool stamped(struct tcp_sock *tp)
     return BITS(options, saw_tstamp) && tp->rx_opt.rcv_tsecr != 0;
 }
 
-/* Microseconds of a tick. */
+/* Length of a tick in microseconds. */
 INLINE __u32 timestamp_tick(struct tcp_sock *tp) { return BITS(tp, tcp_usec_ts) ? 1 : USEC_PER_MSEC; }
 
-/* The clock of our timestamps, as `rcv_tsecr` brings it back. */
+/* The clock of our timestamps, in the unit of `rcv_tsecr`. */
 INLINE __u32 timestamp_now(struct tcp_sock *tp) { return tp->tcp_mstamp / timestamp_tick(tp); }
 
-/* Milliseconds by which the delay is above the first. `known` tells whether there was one before, and does from now on. */
+/* The delay less the first one, in milliseconds. `known` is whether there was a sample before; the caller sets it afterwards. */
 INLINE __s64 one_way_sample(struct one_way *way, bool known, struct tcp_sock *tp)
 {
     __u32 peer = tp->rx_opt.rcv_tsval, own = tp->rx_opt.rcv_tsecr, tick = timestamp_tick(tp);

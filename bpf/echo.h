@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The receiver's half of DCTCP: ECE follows the marks, and an acknowledgement that is being held back leaves before the mark
- * changes (RFC 8257, section 3.2; Linux net/ipv4/tcp_dctcp.h).
+ * The receiver's part of DCTCP: ECE follows the marks, and a delayed acknowledgement is sent before the mark changes (RFC 8257,
+ * section 3.2; Linux net/ipv4/tcp_dctcp.h).
  */
 #pragma once
 

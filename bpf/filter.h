@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The smallest of the newest delays over the smallest of the last minutes: `DelayFilter` of crates/control/src/ledbat_delay.rs.
- * Before it is included, MOST_MINUTES and MOST_SAMPLES say for how many a socket has room beside the rest; longer histories count
- * as these.
+ * The smallest of the newest delays less the smallest of the last minutes: `DelayFilter` of crates/control/src/ledbat_delay.rs. The
+ * including file defines MOST_MINUTES and MOST_SAMPLES, for which a socket has room beside the other state; longer histories are
+ * cut to these.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 #define MINUTE (60 * NSEC_PER_SEC)
 
 struct filter {
-    /* When the newest minute began; 0 before any. */
+    /* When the newest minute began; 0 before the first. */
     __u64 minute;
-    /* Smallest delay of each of the last minutes, and the newest delays; the newest first, what is not yet there largest. */
+    /* Smallest delay of each of the last minutes, and the newest delays; the newest first, missing ones have the largest value. */
     __u32 base[MOST_MINUTES];
     __u32 current[MOST_SAMPLES];
 };
@@ -25,7 +25,7 @@ INLINE void put_in_front(__u32 *newest, __u32 most, __u32 delay)
     newest[0] = delay;
 }
 
-/* Of so many of the newest the smallest; none counts as one. */
+/* The smallest of the `count` newest values; 0 counts as 1. */
 INLINE __u32 least(const __u32 *newest, __u32 count, __u32 most)
 {
     __u32 least = newest[0];
@@ -58,13 +58,13 @@ INLINE void filter_take(struct filter *filter, __u32 delay)
     }
 }
 
-/* The smallest delay of so many minutes; 0 before any. */
+/* The smallest delay of the last `minutes` minutes; 0 before the first sample. */
 INLINE __u32 filter_base(struct filter *filter, __u32 minutes)
 {
     return filter_knows(filter) ? least(filter->base, minutes, MOST_MINUTES) : 0;
 }
 
-/* How far the newest delays are above it. */
+/* The queuing delay: the smallest of the newest delays less the base delay. */
 INLINE __s64 filter_queuing(struct filter *filter, __u32 minutes, __u32 samples)
 {
     if (!filter_knows(filter))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * How the smallest and the largest RTT of a round differ from those of the round before, summed over the last rounds, and the
- * exponential function by which a rise is answered: the kernel form of crates/control/src/cdg/gradients.rs and exponential.rs.
+ * Delay gradients: the differences of the smallest and of the largest RTT between successive rounds, summed over the last rounds;
+ * and the exponential function of the back-off probability: the kernel form of crates/control/src/cdg/gradients.rs and exponential.rs.
  */
 #pragma once
 
@@ -16,15 +16,15 @@ struct rtts {
     __s32 max;
 };
 
-/* Microseconds. */
+/* RTTs are in microseconds. */
 struct gradients {
-    /* The round under way, and the round before where there was one. */
+    /* The current round, and the round before, if `knows_before`. */
     struct rtts round;
     struct rtts before;
     struct rtts sum;
     __u32 knows_before;
     __u32 delayed;
-    /* Over so many rounds, as it was when the connection began. */
+    /* Number of rounds that are summed; the parameter's value when the connection began. */
     __u32 window;
     __u32 oldest;
     __u32 filled;
@@ -51,7 +51,7 @@ INLINE void gradients_begin(struct gradients *g, __u32 window)
         g->last[i] = none;
 }
 
-/* A single segment after pairs has waited for the receiver's timer: its RTT counts only where it is smaller than one known. */
+/* A single segment after pairs has waited for the receiver's timer: its RTT can only lower the round's smallest one. */
 INLINE void gradients_sample(struct gradients *g, const struct ack_sample *sample, __u32 sacked_out)
 {
     __s32 rtt = sample->rtt_us;
@@ -83,7 +83,7 @@ INLINE struct rtts take_round(struct gradients *g)
     return round;
 }
 
-/* The round is over. What it tells, where there was a round before it. */
+/* Ends the round and computes the trend; false if there was no round before it. */
 INLINE bool gradients_end_round(struct gradients *g, struct trend *trend)
 {
     struct rtts round = take_round(g), before = g->before;
@@ -106,20 +106,20 @@ INLINE bool gradients_end_round(struct gradients *g, struct trend *trend)
     trend->min = g->sum.min;
     trend->max = g->sum.max;
     trend->gradient = trend->min > 0 ? trend->min : trend->max;
-    /* Rounds that have not been are taken to be as those that have. */
+    /* The rounds still missing are assumed to be like those so far. */
     if (!g->filled)
         trend->gradient = divided(trend->gradient * g->window, max_u32(g->oldest, 1));
     return true;
 }
 
-/* The round is over and makes no gradient; the next is compared with it. */
+/* Ends the round without a gradient; the next round is compared with it. */
 INLINE void gradients_skip_round(struct gradients *g)
 {
     g->before = take_round(g);
     g->knows_before = g->before.max != 0;
 }
 
-/* To the nearest, away from zero where two are as near. */
+/* A quotient rounded to the nearest integer, ties away from zero. */
 INLINE __s32 div_round_closest(__s32 number, __u32 by)
 {
     __s64 half = by / 2;
@@ -127,15 +127,15 @@ INLINE __s32 div_round_closest(__s32 number, __u32 by)
 }
 
 /*
- * exp(-x) * 2^16 - 1 for x = 0.000256, and each further one for twice the one before. Volatile, or clang puts it into a section that
- * loaders do not look into.
+ * exp(-x) * 2^16 - 1 for x = 0.000256 and, element by element, twice the x before. Volatile, since clang would otherwise put it into
+ * a section that loaders do not read.
  */
 static const volatile __u16 factors[16] = { 65518, 65501, 65468, 65401, 65267, 65001, 64470, 63422,
                                    61378, 57484, 50423, 38795, 22965, 8047,  987,   14 };
 #define LINEAR_BITS 8
 #define MILLION 1000000
 
-/* exp(-x) of x in millionths, in parts of 2^32 - 1; 0 from 2^24 millionths on. */
+/* exp(-x) for x in millionths, times 2^32 - 1; 0 from 2^24 millionths on. */
 INLINE __u32 negative_exponential(__u32 millionths)
 {
     __u32 high = millionths >> LINEAR_BITS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* H-TCP: the kernel form of crates/control/src/htcp.rs. Ticks are of 4 ms whatever the kernel's are. */
+/* H-TCP: the kernel form of crates/control/src/htcp.rs. Ticks are 4 ms, whatever the kernel's are. */
 #include "weir.h"
 
 #define HZ 250
@@ -23,14 +23,14 @@
 PARAMETER(bool, use_rtt_scaling, true);
 PARAMETER(bool, use_bandwidth_switch, true);
 
-/* Times are ticks, throughput segments a second. */
+/* Times are in ticks, throughput in segments per second. */
 struct state {
     __u64 last_congestion;
     __u64 since;
     __u64 throughput;
     __u64 largest;
     __u64 largest_before;
-    /* What an undo brings back: `last_congestion`, `max_rtt` and `largest_before`. */
+    /* The values that an undo restores: `last_congestion`, `max_rtt` and `largest_before`. */
     __u64 undo_last_congestion;
     __u64 undo_largest_before;
     __u32 undo_max_rtt;
@@ -113,7 +113,7 @@ HOOK(void, htcp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
         measure_throughput(s, tcp_sk(sk)->snd_cwnd, sample->pkts_acked, ticks(), open || phase == TCP_CA_DISORDER);
 }
 
-/* How far the window comes down. */
+/* Updates `beta`, the share of the window that remains after congestion. */
 INLINE void update_beta(struct state *s)
 {
     if (use_bandwidth_switch) {
@@ -134,7 +134,7 @@ INLINE void update_beta(struct state *s)
     }
 }
 
-/* How fast it grows. */
+/* Updates `alpha`, the growth of the window. */
 INLINE void update_alpha(struct state *s, __u64 now)
 {
     __u64 factor = 1;

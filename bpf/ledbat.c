@@ -12,7 +12,7 @@ PARAMETER(bool, slow_start, true);
 
 struct state {
     struct queuing queuing;
-    /* Growth that is not yet a segment: segments times milliseconds. */
+    /* Change of the window that is not yet a whole segment, in segments times milliseconds. */
     __s64 credit;
 };
 STATE_FITS;
@@ -42,7 +42,7 @@ INLINE void steer(struct sock *sk, __u32 acked)
 HOOK(void, ledbat_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
     struct tcp_sock *tp = tcp_sk(sk);
-    /* Not called while a loss is repaired: acknowledgements then echo what came before the hole. */
+    /* Not called in recovery, where acknowledgements echo the timestamp from before the hole. */
     queuing_sample(&STATE_OF(sk)->queuing, tp);
     if (!cwnd_limited(tp))
         return;

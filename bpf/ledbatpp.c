@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * LEDBAT++: the kernel form of crates/control/src/ledbat_plus_plus.rs. One difference: a connection that gets it as it is opened
- * (`weir kernel use`) begins with the kernel's initial window, which is set later.
+ * LEDBAT++: the kernel form of crates/control/src/ledbat_plus_plus.rs. One difference: a connection that gets the control when it is
+ * opened (`weir kernel use`) begins with the kernel's initial window, which the kernel sets later.
  */
 #define MOST_MINUTES 10
 #define MOST_SAMPLES 4
@@ -25,12 +25,12 @@ enum slowdown { NOT_YET, DUE, HELD, RAMP };
 struct state {
     /* RTTs in microseconds. */
     struct filter filter;
-    /* When the slowdown comes, or when its holding ends; and when it began. Nanoseconds. */
+    /* When the next slowdown begins, or when the current one stops holding the window; and when it began. In nanoseconds. */
     __u64 until;
     __u64 began;
     enum slowdown slowdown;
     __u32 back_to;
-    /* Segments delivered in slow start that have not yet made it grow, and beyond the target since the last cut. */
+    /* Segments delivered in slow start for which the window has not grown yet, and above the target since the last cut. */
     __u32 started;
     __u32 over;
 };
@@ -57,7 +57,7 @@ INLINE __s64 queuing(struct state *s) { return filter_queuing(&s->filter, base_h
 INLINE __u32 goal(void) { return max_u32(target, 1); }
 INLINE __u32 fewest(void) { return max_u32(min_cwnd, 1); }
 
-/* How many times slower than Reno it grows. */
+/* The factor by which the window grows slower than Reno's. */
 INLINE __u32 slower(struct state *s)
 {
     __u64 base = max_u32(filter_base(&s->filter, base_history), 1);
@@ -79,11 +79,11 @@ INLINE void start(struct state *s, struct tcp_sock *tp, __u32 acked)
     s->started %= times;
 }
 
-/* Of an excess over the target, and of the window, no more counts than this: their product has 64 bits. */
+/* Largest excess over the target, and largest window, that count: their product has 64 bits. */
 #define MOST_EXCESS (1U << 26)
 #define MOST_WINDOW (1U << 20)
 
-/* Of the window what is cut for an excess over the target: its share less a segment each `1 / GAIN` windows, half at most. */
+/* The cut of the window for an excess over the target: the relative excess less a segment each `1 / GAIN` windows, at most half. */
 INLINE __u32 cut(struct state *s, __u64 excess, __u64 cwnd)
 {
     __u64 times = slower(s);
@@ -108,13 +108,13 @@ INLINE void avoid(struct state *s, struct tcp_sock *tp, __u32 acked)
     tp->snd_ssthresh = min_u32(tp->snd_ssthresh, tp->snd_cwnd);
 }
 
-/* So many smoothed round trips in nanoseconds; `srtt_us` counts in eighths. */
+/* `count` smoothed RTTs in nanoseconds; `srtt_us` is in eighths. */
 INLINE __u64 round_trips(struct tcp_sock *tp, __u64 count)
 {
     return tp->srtt_us * count * NSEC_PER_USEC / 8;
 }
 
-/* Slows down and comes back in its time. Whether the window is held. */
+/* Begins and ends slowdowns; returns whether the window is held. */
 INLINE bool holds(struct state *s, struct tcp_sock *tp)
 {
     __u64 now = now_ns();
@@ -154,7 +154,7 @@ HOOK(void, ledbatpp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
         avoid(s, tp, acked);
 }
 
-/* Half; a loss from before a slowdown halves what it comes back to. */
+/* Half of the window; during a slowdown, the window to come back to is halved too. */
 HOOK(__u32, ledbatpp_ssthresh, struct sock *sk)
 {
     struct state *s = STATE_OF(sk);

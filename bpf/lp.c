@@ -9,19 +9,19 @@ PARAMETER(__u32, threshold, 15);
 PARAMETER(__u32, inference, 3);
 PARAMETER(enum reading, reading, kernel);
 
-/* Delays of the article: milliseconds above the first, of a whole connection. */
+/* Delays of the article: of the whole connection, in milliseconds relative to the first. */
 struct relative {
     struct one_way way;
     __s64 least;
     __s64 most;
-    /* Times 8. */
+    /* The average delay times 8. */
     __s32 average;
     __u8 known;
 };
 
 struct state {
     struct absolute absolute;
-    /* When the last sign was answered, by the clock of the timestamps, and how long the window is held after it. */
+    /* When the last sign of congestion reduced the window, by the clock of the timestamps, and how long the window is then held. */
     __u32 last_drop;
     __u32 held_for;
     struct relative relative;
@@ -55,14 +55,14 @@ INLINE void relative_sample(struct relative *relative, struct tcp_sock *tp)
     relative->average += delay - (relative->average >> AVERAGE_SHIFT);
 }
 
-/* In hundredths of the average's fractions. */
+/* Whether the average is above `percent` of the range; both sides are multiplied by 100. */
 INLINE bool relative_is_above(struct relative *relative, __u32 percent)
 {
     __s64 limit = 100 * relative->least + (__s64)percent * (relative->most - relative->least);
     return relative->known && 100LL * relative->average > limit * (1 << AVERAGE_SHIFT);
 }
 
-/* Whether there is a sign of congestion. By the article slow start finds out the range, and a sign counts once a round trip. */
+/* Whether there is a sign of congestion. By the article slow start finds the range, and a sign counts once a round trip. */
 INLINE bool congested(struct state *s, struct tcp_sock *tp)
 {
     if (reading == kernel)
@@ -72,7 +72,7 @@ INLINE bool congested(struct state *s, struct tcp_sock *tp)
     return ranged && news && relative_is_above(&s->relative, threshold);
 }
 
-/* To one segment within the inference phase, else to half; nothing while a reduction is under way. */
+/* Reduces the window to one segment within the inference phase, else to half; not while a reduction is under way. */
 INLINE void drop_window(struct state *s, struct sock *sk)
 {
     struct tcp_sock *tp = tcp_sk(sk);
@@ -109,7 +109,7 @@ HOOK(void, lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
     s->dropped = true;
     if (reading == kernel) {
         absolute_begin_range(&s->absolute);
-        /* In the module 0 says that there was none. */
+        /* In the module 0 means that there was no sign yet. */
         s->dropped = now != 0;
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * TCP Nice: the kernel form of crates/control/src/nice.rs. The kernel has no window below one segment: there the window stays, and
- * the socket's greatest pacing rate lets two segments leave each so many round trips (one in half that time where the window is
- * one, which the article allows). It is low by less than a byte a second. What is lost is then retransmitted at that pace too, where
- * the Rust form does not wait; and a connection that leaves Nice meanwhile keeps the rate.
+ * TCP Nice: the kernel form of crates/control/src/nice.rs. The kernel has no window below one segment. Instead the window stays, and
+ * the socket's largest pacing rate lets two segments leave each `fwnd` round trips (with a window of one, which the article allows,
+ * one segment in half that time). The rate is low by less than a byte per second. Retransmissions are then paced too, where the Rust
+ * form does not wait. A connection that leaves Nice meanwhile keeps the rate.
  */
 #include "rounds.h"
 
@@ -25,13 +25,13 @@ PARAMETER(enum reading, reading, listing);
 
 struct state {
     struct rounds rounds;
-    /* RTTs of this round that were a sign of congestion. */
+    /* Number of RTTs of this round that were a sign of congestion. */
     __u32 signs;
-    /* Largest RTT, and at least twice the smallest. */
+    /* Largest RTT, at least twice the smallest. */
     __u64 most;
-    /* Two segments leave each so many round trips. */
+    /* Round trips between pairs of segments. */
     __u32 fwnd;
-    /* What the socket was allowed before: a rate, and whether it was paced. */
+    /* The socket's pacing status and largest pacing rate before the control limited it. */
     __u32 paced;
     __u64 allowed;
 };
@@ -116,7 +116,7 @@ INLINE void step_up(struct state *s, struct tcp_sock *tp)
         spread(s, s->fwnd - 2);
 }
 
-/* Reno's growth; below one segment it takes two round trips off the wait. */
+/* Grows as Reno does. With a window below one segment, each segment of growth subtracts two round trips from `fwnd` instead. */
 INLINE void grow_as_reno(struct sock *sk, __u32 ack, __u32 acked)
 {
     struct state *s = STATE_OF(sk);
@@ -162,14 +162,14 @@ INLINE void judge(struct sock *sk, __u32 acked)
     tp->snd_ssthresh = remembered_threshold(sk);
 }
 
-/* Whether a round has told too little: below one segment the article knows no better. */
+/* Whether a round has too few RTTs for a decision. In the article one RTT is enough if the window is at most MIN_WINDOW. */
 INLINE bool few(struct state *s, struct tcp_sock *tp)
 {
     bool any = reading == paper && tp->snd_cwnd <= MIN_WINDOW && s->rounds.count > 0;
     return s->rounds.count <= FEW && !any;
 }
 
-/* Two segments each `fwnd` round trips, while that is below what the window says. */
+/* Limits the pacing rate to two segments each `fwnd` round trips while the window is below one segment. */
 INLINE void pace(struct sock *sk, bool was_below)
 {
     struct state *s = STATE_OF(sk);
@@ -179,7 +179,7 @@ INLINE void pace(struct sock *sk, bool was_below)
             s->allowed = sk->sk_max_pacing_rate;
             s->paced = sk->sk_pacing_status;
         }
-        /* `srtt_us` counts in eighths. */
+        /* `srtt_us` is in eighths. */
         __u64 bytes = (__u64)TOGETHER * tp->mss_cache * 8 * USEC_PER_SEC;
         __u64 wait = (__u64)s->fwnd * max_u32(tp->srtt_us, 1);
         limit_pacing(sk, max_u64(min_u64(bytes / wait, 0xfffffffeU), 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The rate of a path as Westwood+ knows it, in bytes per tick: the kernel form of crates/control/src/westwood_rate.rs. */
+/* Westwood+'s estimate of a path's rate, in bytes per tick: the kernel form of crates/control/src/westwood_rate.rs. */
 #pragma once
 
 #include "weir.h"
@@ -9,7 +9,7 @@
 #define LEAST_SEGMENTS 2
 #define USEC_PER_SEC 1000000
 
-/* Ticks per second; the kernel's own may be others. */
+/* Ticks per second; the kernel's own number may differ. */
 PARAMETER(__u32, hz, 250);
 
 struct path {
@@ -19,7 +19,7 @@ struct path {
     /* The tick in which the round began, and the bytes acknowledged in it. */
     __u64 round_start;
     __u64 bytes;
-    /* What has been counted of the sequence space, and the bytes counted for duplicates ahead of it. */
+    /* The sequence number up to which bytes have been counted, and the bytes counted for duplicates ahead of it. */
     __u32 counted;
     __u32 ahead;
     /* The newest RTT and the smallest, in ticks. */
@@ -44,7 +44,7 @@ INLINE void path_begins(struct path *path)
     path->forget_min = true;
 }
 
-/* Rounded up. */
+/* Takes an RTT sample, in ticks rounded up. */
 INLINE void path_sample(struct path *path, const struct ack_sample *sample)
 {
     if (sample->rtt_us > 0)
@@ -53,7 +53,7 @@ INLINE void path_sample(struct path *path, const struct ack_sample *sample)
 
 INLINE __u32 low_pass(__u64 average, __u64 sample) { return (7 * average + sample) / 8; }
 
-/* Filters the rate of the round, where that has lasted longer than an RTT. */
+/* Filters the rate of the round if it has lasted longer than an RTT and the shortest round. */
 INLINE void path_end_round(struct path *path)
 {
     __u64 now = ticks(), lasted = now - path->round_start;
@@ -71,7 +71,7 @@ INLINE void path_end_round(struct path *path)
     path->round_start = now;
 }
 
-/* What an acknowledgement tells that header prediction did not take. */
+/* The bytes that count for an acknowledgement outside header prediction. */
 INLINE __u32 path_count(struct path *path, __u32 advance, __u32 mss)
 {
     if (advance == 0) {
@@ -108,21 +108,21 @@ INLINE void path_ack(struct path *path, struct tcp_sock *tp, __u32 flags)
 
 INLINE __u64 path_bytes(struct path *path) { return (__u64)path->twice * path->rtt_min; }
 
-/* The segments that fill the path. */
+/* The estimated BDP in segments, at least LEAST_SEGMENTS. */
 INLINE __u32 path_segments(struct path *path, struct tcp_sock *tp)
 {
     __u64 segments = path_bytes(path) / max_u32(tp->mss_cache, 1);
     return max_u64(min_u64(segments, 0xffffffffU), LEAST_SEGMENTS);
 }
 
-/* The window and its threshold become these. */
+/* Sets the window and its threshold to the estimated BDP. */
 INLINE void path_fill(struct path *path, struct tcp_sock *tp)
 {
     tp->snd_ssthresh = path_segments(path, tp);
     tp->snd_cwnd = tp->snd_ssthresh;
 }
 
-/* After a reduction the path is full; a timeout keeps it as threshold, and doubts the smallest RTT. */
+/* Sets the window to the estimated BDP after a reduction. A timeout sets the threshold to it, and resets the smallest RTT. */
 INLINE void path_event(struct path *path, struct sock *sk, enum tcp_ca_event event)
 {
     struct tcp_sock *tp = tcp_sk(sk);

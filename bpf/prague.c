@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Prague: the kernel form of crates/control/src/prague.rs. Linux 6.18 sends ECT(0) and cannot be asked for accurate ECN, so the
- * packets are relabelled outside and marks are echoed as DCTCP's receiver does; both ends must be under it, or DCTCP.
+ * Prague: the kernel form of crates/control/src/prague.rs. Linux 6.18 sends ECT(0) and gives a control no accurate ECN. So relabel.c
+ * changes the packets' codepoint, and marks are echoed as DCTCP's receiver does; both ends must be under Prague or DCTCP.
  */
 #include "echo.h"
 
@@ -27,16 +27,16 @@ PARAMETER(usecs, rtt_target, 25 * USEC_PER_MSEC);
 PARAMETER(__u32, rtt_transition, 500);
 
 struct state {
-    /* The window that counts, in 2^-20 segments; the whole segments that follow it are the kernel's. */
+    /* The fractional window in 2^-20 segments; the kernel's window in segments follows it. */
     __u64 fraction;
-    /* When the share of marks was last smoothed, and when it last took its part; 0 is never. */
+    /* When the share of marks was last smoothed, and when it last reduced the window; 0 means never. */
     __u64 alpha_at;
     __u64 reduced_at;
     __u64 prior_fraction;
     __u32 prior_cwnd;
     /* Smoothed share of marked segments, in 2^-20, times 16. */
     __u32 alpha;
-    /* What was delivered and marked before the round, and before this acknowledgement. */
+    /* The end of the round, and segments delivered and marked before the round and before this acknowledgement. */
     __u32 round_end;
     __u32 round_delivered;
     __u32 round_marked;
@@ -51,7 +51,7 @@ struct state {
 };
 STATE_FITS;
 
-/* Of the window that counts, rounded up. */
+/* The fractional window in whole segments, rounded up. */
 INLINE __u32 whole(struct state *s)
 {
     __u64 segments = (s->fraction + ONE - 1) >> SHIFT;
@@ -60,7 +60,7 @@ INLINE __u32 whole(struct state *s)
 
 INLINE __u32 srtt_us(struct tcp_sock *tp) { return tp->srtt_us >> 3; }
 
-/* Whether it behaves as a flow of a longer round trip by now. */
+/* Whether growth is scaled now. */
 INLINE bool scales(struct state *s, struct tcp_sock *tp)
 {
     return rtt_scaling != none && rtt_target != 0 && !in_slow_start(tp) && s->rounds >= rtt_transition;
@@ -77,7 +77,7 @@ INLINE __u64 scaled(__u64 number, __u32 rtt, __u64 divisor)
     return (number * rtt + divisor / 2) / max_u64(divisor, 1);
 }
 
-/* What a whole window of unmarked segments adds. */
+/* Updates `increase`, the growth for a whole window of unmarked segments. */
 INLINE void update_increase(struct state *s, struct tcp_sock *tp)
 {
     __u32 rtt = srtt_us(tp);
@@ -92,7 +92,7 @@ INLINE void update_increase(struct state *s, struct tcp_sock *tp)
     }
 }
 
-/* The window grows for what was delivered unmarked, and the whole segments follow. */
+/* Grows the fractional window for unmarked segments, and lets the kernel's window follow it. */
 INLINE void update_window(struct state *s, struct tcp_sock *tp, __u32 delivered, __u32 marked)
 {
     __u32 unmarked = delivered > marked ? delivered - marked : 0;
@@ -122,7 +122,7 @@ INLINE void update_window(struct state *s, struct tcp_sock *tp, __u32 delivered,
     }
 }
 
-/* Once a round trip, or a target's where that is longer, the share of marks is smoothed. */
+/* Updates the smoothed share of marks once a round trip, or once a target round trip if growth is scaled. */
 INLINE void update_alpha(struct state *s, struct tcp_sock *tp)
 {
     __u64 now = now_ns();
@@ -145,8 +145,8 @@ INLINE void update_alpha(struct state *s, struct tcp_sock *tp)
 }
 
 /*
- * The window each smoothed round trip, twice that early in slow start, in bytes a second; of windows above 2^20 segments no
- * more than these. Two roundings down make it low by at most a part in 275,000 (2 segments of 1000 bytes, 1 s) and a byte.
+ * Sets the pacing rate in bytes per second: a window per smoothed RTT, twice that early in slow start; windows above 2^20 segments
+ * count as 2^20. Two roundings make it low by at most a part in 275,000 (2 segments of 1000 bytes, 1 s) and a byte.
  */
 INLINE void pace(struct sock *sk)
 {
@@ -156,7 +156,7 @@ INLINE void pace(struct sock *sk)
         return;
     __u64 bytes = (__u64)(tp->mss_cache + HEADERS) << (tp->snd_cwnd < tp->snd_ssthresh / 2);
     __u64 window = min_u64(s->fraction, ONE << SHIFT) * bytes;
-    /* `srtt_us` counts in eighths, and a rate of 2^50 / 2^20 * 8000 bytes a second is out of reach. */
+    /* `srtt_us` is in eighths, and a rate of 2^50 / 2^20 * 8000 bytes per second is out of reach. */
     __u64 each_8000th = min_u64(window * 1000 / tp->srtt_us, 1ULL << 50);
     sk->sk_pacing_rate = max_u64((each_8000th * 8000) >> SHIFT, 1);
 }
@@ -198,7 +198,7 @@ HOOK(void, prague_cong_control, struct sock *sk)
     pace(sk);
 }
 
-/* Half is taken for a loss. */
+/* Halves the fractional window for a loss. */
 INLINE void enter_loss(struct state *s, struct tcp_sock *tp)
 {
     s->prior_fraction = s->fraction;
@@ -209,7 +209,7 @@ INLINE void enter_loss(struct state *s, struct tcp_sock *tp)
     update_increase(s, tp);
 }
 
-/* Half of the share of marks is taken, once a target round trip. */
+/* Reduces the fractional window by half of the share of marks; a scaled flow does so once a target round trip. */
 INLINE void enter_reduction(struct state *s, struct tcp_sock *tp)
 {
     __u64 now = now_ns();
@@ -250,7 +250,7 @@ HOOK(void, prague_cwnd_event, struct sock *sk, enum tcp_ca_event event)
     }
 }
 
-/* What the window comes down to is decided where its state changes. */
+/* The size of a reduction is decided when the phase changes. */
 HOOK(__u32, prague_ssthresh, struct sock *sk) { return tcp_sk(sk)->snd_ssthresh; }
 
 HOOK(__u32, prague_undo_cwnd, struct sock *sk)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Reno that tells each call of its hooks, and what the connection was then, through a ring buffer: what crates/kernel/examples/record.rs
- * makes traces of. It is no control for use, and weir does not list it.
+ * Reno that records each call of its hooks, with the state of the connection, in a ring buffer, from which
+ * crates/kernel/examples/record.rs makes traces. It is not a control for use, and weir does not list it.
  */
 #include "weir.h"
 
 #define BPF_MAP_TYPE_RINGBUF 27
 #define TOLD_BYTES (1 << 22)
 
-/* As `HOOKS` in the example has them. */
+/* In the order of `HOOKS` in the example. */
 enum hook { INIT, PKTS_ACKED, IN_ACK_EVENT, CONG_AVOID, SSTHRESH, SET_STATE, UNDO, CWND_EVENT };
 
-/* Little-endian words, as `Call` in the example reads them. Times are microseconds. */
+/* Little-endian words, as `Call` in the example reads them. Times are in microseconds. */
 struct call {
     __u64 connection;
     __u64 now;
     __u32 hook;
-    /* What the hook is called with: segments and RTT, flags, segments, or the new state or event. */
+    /* The hook's arguments: segments and RTT, flags, segments, or the new state or event. */
     __u32 first;
     __u32 second;
     __u32 mss;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Makes ECT(1) of ECT(0) in the packets that leave a device from connections under one control (tc egress): Linux sends ECT(0)
- * whatever the control, and a scalable one belongs into the L4S queue (RFC 9331, section 4.1).
+ * Changes ECT(0) to ECT(1) in the packets that leave a device from connections under one control (tc egress): Linux sends ECT(0)
+ * for every control, and packets of a scalable one belong in the L4S queue (RFC 9331, section 4.1).
  */
 #include "weir.h"
 
@@ -12,7 +12,7 @@
 #define ECN_MASK 3
 #define ECT_1 1
 #define ECT_0 2
-/* Where the header of IPv4 has its checksum, and how far left in the second byte that of IPv6 has its ECN field. */
+/* Offset of the checksum in the IPv4 header, and shift of the ECN field in the second byte of the IPv6 header. */
 #define IPV4_CHECKSUM 10
 #define IPV6_ECN_SHIFT 4
 
@@ -21,14 +21,14 @@ struct __sk_buff {
     struct bpf_sock *sk;
 } FOUND_AT_LOAD;
 
-/* What lies behind it in the kernel. */
+/* The kernel's structure behind `__sk_buff`. */
 struct sk_buff {
     __u16 network_header;
     unsigned char *head;
     unsigned char *data;
 } FOUND_AT_LOAD;
 
-/* Of these `weir.h` has others of the same name; what follows three underscores is not part of a type's name. */
+/* `weir.h` declares other types of these names; text after three underscores is not part of a type's name. */
 struct tcp_congestion_ops___kernel {
     char name[16];
 } FOUND_AT_LOAD;
@@ -36,19 +36,19 @@ struct inet_connection_sock___kernel {
     struct tcp_congestion_ops___kernel *icsk_ca_ops;
 } FOUND_AT_LOAD;
 
-/* The connection is still to be: its control is the listener's. */
+/* A connection that is not established yet; its control is the listener's. */
 struct request_sock {
     struct sock_common __req_common;
 } FOUND_AT_LOAD;
 
 extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
-/* Its name in the kernel, written before it is loaded. */
+/* The control's name in the kernel, written before the program is loaded. */
 struct {
     __u64 words[2];
 } relabelled SEC(".data") = { { 0, 0 } };
 
-/* The connection that a packet is from, or its listener. */
+/* The connection of a packet, or its listener. */
 INLINE struct inet_connection_sock___kernel *connection_of(struct bpf_sock *sk)
 {
     void *connection = bpf_skc_to_tcp_sock(sk);

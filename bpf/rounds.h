@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Round-trip times as Vegas gathers them: the kernel form of crates/control/src/rtt_rounds.rs. */
+/* Round-trip times for Vegas: the kernel form of crates/control/src/rtt_rounds.rs. */
 #pragma once
 
 #include "weir.h"
@@ -8,7 +8,7 @@
 #define NONE_YET 0xffffffffU
 
 struct rounds {
-    /* Smallest RTT of the connection and of the round, in microseconds, one added. */
+    /* Smallest RTT of the connection and of the round, in microseconds plus one. */
     __u32 base;
     __u32 min;
     __u32 count;

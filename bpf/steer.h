@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What LEDBAT and Apple's form of it share: the queuing delay of one way in milliseconds, and how far the window may be from what
- * is in flight. The kernel form of what crates/control/src/ledbat.rs lends, and of `QueuingDelay` in ledbat_delay.rs.
+ * The common part of LEDBAT and Apple's LEDBAT: the one-way queuing delay in milliseconds, and how far the window may exceed the
+ * flight size. The kernel form of the shared functions of crates/control/src/ledbat.rs, and of `QueuingDelay` in ledbat_delay.rs.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct queuing {
     struct filter filter;
 };
 
-/* Takes the timestamps of an acknowledgement. A delay below the first counts as none. */
+/* Takes the timestamps of an acknowledgement. A delay below the first one counts as zero. */
 INLINE void queuing_sample(struct queuing *queuing, struct tcp_sock *tp)
 {
     if (!stamped(tp))
@@ -25,20 +25,20 @@ INLINE void queuing_sample(struct queuing *queuing, struct tcp_sock *tp)
     filter_take(&queuing->filter, above > 0 ? above : 0);
 }
 
-/* Slow start as long as the window is not above its threshold; what it leaves of what was delivered. */
+/* Slow start while the window is at most its threshold; returns the delivered segments that are left for congestion avoidance. */
 INLINE __u32 started(struct tcp_sock *tp, __u32 acked)
 {
     return tp->snd_cwnd <= tp->snd_ssthresh ? tcp_slow_start(tp, acked) : acked;
 }
 
-/* Holds a window to so many segments more than were in flight before the acknowledgement, and to the smallest there may be. */
+/* Limits a window to `allowed_increase` segments more than were in flight before the acknowledgement, and to at least `min_cwnd`. */
 INLINE void bound(struct tcp_sock *tp, __s64 cwnd, __u32 acked, __u32 allowed_increase, __u32 min_cwnd)
 {
     __s64 most = (__s64)in_flight(tp) + acked + allowed_increase;
     __s64 fewest = max_u32(min_cwnd, 1);
     cwnd = cwnd < most ? cwnd : most;
     tp->snd_cwnd = cwnd > fewest ? cwnd : fewest;
-    /* A window that delay has brought down is not to come back by slow start. */
+    /* A window that the delay has reduced must not grow by slow start again. */
     if (tp->snd_cwnd <= tp->snd_ssthresh)
         tp->snd_ssthresh = tp->snd_cwnd - 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* HyStart as CDG has it: the kernel form of crates/control/src/cdg/hystart.rs. Microseconds. */
+/* HyStart of CDG: the kernel form of crates/control/src/cdg/hystart.rs. Times are in microseconds. */
 #pragma once
 
 #include "weir.h"
@@ -11,9 +11,9 @@
 enum detect { ack_train, delay, both };
 
 struct trains {
-    /* Smallest RTT seen; 0 before any. */
+    /* Smallest RTT; 0 before the first. */
     __u32 delay_min;
-    /* When the train began, and its newest acknowledgement. */
+    /* The times of the train's first and newest acknowledgement, if `under_way`. */
     __u32 began;
     __u32 newest;
     __u16 under_way;
@@ -56,7 +56,7 @@ INLINE bool delay_has_grown(struct trains *trains, __u32 round_min)
     return round_min > max_u32(trains->delay_min + trains->delay_min / 8, LEAST);
 }
 
-/* Whether slow start is to end; `round_min` is the smallest RTT of the round, 0 before any. */
+/* Whether slow start ends here; `round_min` is the smallest RTT of the round, 0 before the first. */
 INLINE bool trains_end_start(struct trains *trains, enum detect detect, bool limited, __u32 round_min)
 {
     if (trains->delay_min == 0 || (round_min != 0 && round_min < trains->delay_min))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* What the kernel (`linux/kernel.h`) and its stand-in (`host/kernel.h`) declare alike. */
+/* Declarations common to the kernel (`linux/kernel.h`) and its stand-in for user space (`host/kernel.h`). */
 #pragma once
 
 typedef unsigned char __u8;
@@ -12,13 +12,13 @@ typedef unsigned long long __u64;
 struct sock;
 struct ack_sample;
 
-/* A destination as maps by prefix have it: how many bits count, and the address; one of IPv4 as IPv6 maps it (RFC 4291, 2.5.5.2). */
+/* The key of maps by prefix: the number of bits that count, and the address; an IPv4 address is mapped to IPv6 (RFC 4291, 2.5.5.2). */
 struct prefix {
     __u32 bits;
     __u32 address[4];
 };
 
-/* Room for a control's name (include/net/tcp.h, TCP_CA_NAME_MAX). */
+/* Length of the buffer for a control's name (include/net/tcp.h, TCP_CA_NAME_MAX). */
 #define CONTROL_NAME 16
 
 /* include/net/tcp.h */
@@ -40,7 +40,7 @@ struct tcp_congestion_ops {
     void (*in_ack_event)(struct sock *sk, __u32 flags);
     void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
     __u32 (*min_tso_segs)(struct sock *sk);
-    /* The arguments behind the first differ between kernels, and none of them is used. */
+    /* The further arguments differ between kernels and are not used. */
     void (*cong_control)(struct sock *sk);
     __u32 (*undo_cwnd)(struct sock *sk);
     void (*init)(struct sock *sk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What all controls share. Each is the kernel form of a file in `crates/control`, which says where the algorithm is from and
- * why it is as it is; here stand only the hooks of the kernel that its steps hang on, and what C has to do in another way.
+ * The common part of all controls. Each control is the kernel form of a file in `crates/control`, which gives the sources of the
+ * algorithm and the reasons. The comments here explain only the kernel's hooks and what differs in C.
  */
 #pragma once
 
@@ -16,16 +16,16 @@
 
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 
-/* include/net/tcp.h: any namespace and any user may choose it; it works by marks. */
+/* include/net/tcp.h: any namespace and any user may choose the control; the control needs ECN. */
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN 2
 
-/* include/net/tcp.h: of what in_ack_event is told, that header prediction did not take the acknowledgement. */
+/* include/net/tcp.h: the flag of in_ack_event for acknowledgements outside header prediction. */
 #define CA_ACK_SLOWPATH 1
 
-/* Parameters of this type are microseconds; a lab writes them as times. */
+/* The type of parameters in microseconds; a lab writes them as times. */
 typedef __u32 usecs;
-/* And of this type rates. */
+/* The type of parameters that are rates. */
 typedef __u64 bits_per_sec;
 #define USEC_PER_MSEC 1000
 #define NSEC_PER_USEC 1000
@@ -33,7 +33,7 @@ typedef __u64 bits_per_sec;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The state of a connection under a control lives in the socket. */
+/* The socket holds the state of a connection under a control. */
 #define STATE_OF(sk) ((struct state *)((struct inet_connection_sock *)(sk))->icsk_ca_priv)
 #define STATE_FITS _Static_assert(sizeof(struct state) <= 104, "the kernel keeps 104 bytes for a control")
 
@@ -44,16 +44,16 @@ INLINE __u32 max_u32(__u32 a, __u32 b) { return a > b ? a : b; }
 INLINE __u64 min_u64(__u64 a, __u64 b) { return a < b ? a : b; }
 INLINE __u64 max_u64(__u64 a, __u64 b) { return a > b ? a : b; }
 
-/* Sequence numbers, over the wrap of their 32 bits. */
+/* Comparison of sequence numbers, which wrap at 32 bits. */
 INLINE bool before(__u32 a, __u32 b) { return (__s32)(a - b) < 0; }
 INLINE bool after(__u32 a, __u32 b) { return before(b, a); }
 
-/* The instruction set divides unsigned numbers only. Towards zero, as in C: */
+/* The instruction set divides only unsigned numbers. This quotient is rounded towards zero, as in C. */
 INLINE __s64 divided(__s64 number, __u64 by)
 {
     return number < 0 ? -(__s64)((__u64)-number / by) : (__s64)((__u64)number / by);
 }
-/* Towards minus infinity: */
+/* A quotient rounded towards minus infinity. */
 INLINE __s64 divided_down(__s64 number, __u64 by)
 {
     return number < 0 ? -(__s64)(((__u64)-number + by - 1) / by) : (__s64)((__u64)number / by);
@@ -70,7 +70,7 @@ INLINE bool reducing(__u8 phase) { return phase == TCP_CA_CWR || phase == TCP_CA
 
 INLINE bool in_slow_start(struct tcp_sock *tp) { return tp->snd_cwnd < tp->snd_ssthresh; }
 
-/* Whether the window was what limited sending; in slow start half of it is enough (tcp_is_cwnd_limited). */
+/* Whether the window limited sending; in slow start, half of the window in flight is enough (tcp_is_cwnd_limited). */
 INLINE bool cwnd_limited(struct tcp_sock *tp)
 {
     if (BITS(tp, is_cwnd_limited))
@@ -84,7 +84,7 @@ INLINE __u32 in_flight(struct tcp_sock *tp)
     return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* The threshold, or three quarters of the window where that is more (tcp_current_ssthresh). */
+/* The threshold, or three quarters of the window if that is more (tcp_current_ssthresh). */
 INLINE __u32 remembered_threshold(struct sock *sk)
 {
     struct tcp_sock *tp = tcp_sk(sk);

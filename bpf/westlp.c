@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Westwood-LP: the kernel form of crates/control/src/westwood_lp.rs. Where that reckons with fractions, whole bytes are compared
- * here: exactly by the formula of 2006, by that of 2004 to a part in 32,768 of a byte.
+ * Westwood-LP: the kernel form of crates/control/src/westwood_lp.rs. That form computes with fractions; this one compares whole bytes,
+ * exactly with the formula of 2006, and to a part in 32,768 of a byte with the formula of 2004.
  */
 #include "path.h"
 
@@ -12,25 +12,25 @@ PARAMETER(__u32, beta, 3);
 PARAMETER(enum threshold, threshold, _2006);
 PARAMETER(enum reading, reading, listing);
 
-/* "No loss yet" in the listing's average of the RTT at losses. */
+/* Value of the listing's average RTT at losses before the first loss. */
 #define NO_LOSS 1
 /* Averages are times 4. */
 #define AVERAGE_SHIFT 2
-/* No delay counts for more ticks than this (65 s at 1000 a second, times 4): products have 64 bits. */
+/* Largest delay in ticks that counts (65 s at 1000 per second, times 4): products have 64 bits. */
 #define MOST_TICKS ((1U << 18) - 1)
-/* 3 microseconds, in them; and the unit of a byte's fractions. */
+/* Numerator of the formula of 2004 in microseconds, and binary places of a byte's fraction. */
 #define DELTA_USEC 3
 #define BYTE_SHIFT 16
 
-/* RTTs are ticks. */
+/* RTTs are in ticks. */
 struct state {
     struct path path;
-    /* Since the window last came down early. */
+    /* RTTs since the last early reduction. */
     __u32 min;
     __u32 max;
     __u64 sum;
     __u32 count;
-    /* Averages; 0 is none yet. */
+    /* Averages times 4; 0 before the first. */
     __u32 min_avg;
     __u32 max_avg;
     __u32 mean_avg;
@@ -96,7 +96,7 @@ struct pair {
 
 INLINE bool tells(struct pair pair) { return pair.low != pair.high && pair.high != 0; }
 
-/* Averages, or before there are any what was seen. */
+/* The averages, or without averages the current values; zeros if neither is usable. */
 INLINE struct pair delays(struct state *s, bool starting)
 {
     struct pair averages = { s->min_avg, threshold == _2004 ? s->mean_avg : s->max_avg };
@@ -107,7 +107,7 @@ INLINE struct pair delays(struct state *s, bool starting)
     return tells(seen) && !starting ? seen : none;
 }
 
-/* How many bytes may wait by 2006; less than none where the delay is above that of losses. */
+/* The bytes that may wait by the formula of 2006; negative if the delay is above the delay at losses. */
 INLINE __s64 threshold_of_2006(struct state *s, __u64 most, __u32 low, __u32 high)
 {
     if (s->delay_loss <= NO_LOSS)
@@ -117,7 +117,7 @@ INLINE __s64 threshold_of_2006(struct state *s, __u64 most, __u32 low, __u32 hig
     return divided_down(below_loss * (__s64)(most * (high - low)), (__u64)loss * high);
 }
 
-/* By 2004; without a queue there is no bound. */
+/* The bytes that may wait by the formula of 2004; practically unlimited without a queue. */
 INLINE __s64 threshold_of_2004(struct state *s, __u64 most, __u32 low, __u32 high)
 {
     __u64 queued = s->path.rtt > s->path.rtt_min ? s->path.rtt - s->path.rtt_min : 0;
@@ -128,7 +128,7 @@ INLINE __s64 threshold_of_2004(struct state *s, __u64 most, __u32 low, __u32 hig
     return (steady + empty) >> BYTE_SHIFT;
 }
 
-/* In percent, and without a sign. */
+/* The threshold of the listing: unsigned, computed in percent. */
 INLINE __u32 threshold_as_listed(struct state *s, struct pair pair)
 {
     __u32 rtt = s->delay_loss > NO_LOSS ? s->path.rtt : 0;
@@ -137,7 +137,7 @@ INLINE __u32 threshold_as_listed(struct state *s, struct pair pair)
     return beta * near_loss / 100 * steady / 100;
 }
 
-/* Whether more segments wait than may. */
+/* Whether more segments wait than the threshold. */
 INLINE bool queue_is_long(struct state *s, struct tcp_sock *tp)
 {
     bool starting = in_slow_start(tp);
@@ -154,7 +154,7 @@ INLINE bool queue_is_long(struct state *s, struct tcp_sock *tp)
     return waiting > (threshold == _2004 ? threshold_of_2004(s, most, low, high) : threshold_of_2006(s, most, low, high));
 }
 
-/* What was seen goes into the averages, and the RTT now is the first. */
+/* Reduces the window early, adds the extremes and the mean to the averages, and begins again with the current RTT. */
 INLINE void come_down_early(struct state *s, struct tcp_sock *tp)
 {
     path_fill(&s->path, tp);

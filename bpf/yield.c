@@ -21,7 +21,7 @@ PARAMETER(__s32, decrease_threshold, -1);
 PARAMETER(__u32, min_cwnd, 2);
 PARAMETER(enum reading, reading, listing);
 
-/* Delays are milliseconds above the first. */
+/* Delays are in milliseconds, relative to the first. */
 struct state {
     struct one_way way;
     __u32 known;
@@ -29,10 +29,10 @@ struct state {
     /* Extremes since the last decision. */
     __u32 delay_min;
     __u32 delay_max;
-    /* The range of delays, times 8; 0 is none yet. */
+    /* The range of delays, times 8; 0 before the first. */
     __u32 delay_smin;
     __u32 delay_smax;
-    /* Averages, times their weights; 0 is none yet. */
+    /* Averages, times the divisors of their weights; 0 before the first. */
     __u32 prev_delay;
     __s32 delay_trend;
     __u32 reduction_factor;
@@ -62,13 +62,13 @@ HOOK(void, yield_init, struct sock *sk)
     forget_extremes(s);
 }
 
-/* An average with a weight of 1 in 2 to the power of `shift`, times that power. */
+/* The next value of an average with a weight of 1/2^`shift`, stored times 2^`shift`. */
 INLINE __u32 average(__u32 sample, __u32 stored, __u32 shift)
 {
     return stored == 0 ? sample << shift : stored + sample - (stored >> shift);
 }
 
-/* An average with a weight of 1 in `factor`, times that. */
+/* The next value of an average with a weight of 1/`factor`, stored times `factor`. */
 INLINE __s32 average_trend(__s32 sample, __s32 stored, __s32 factor)
 {
     return stored == 0 ? sample * factor : stored + sample - (__s32)divided(stored, factor);
@@ -84,7 +84,7 @@ INLINE void observe_range(struct state *s)
         s->delay_smin = scaled;
 }
 
-/* Delays are compared with multiples of delays here; see the Rust form. */
+/* The listing compares delays with multiples of delays; see the Rust form. */
 INLINE void observe_range_as_listed(struct state *s)
 {
     if (s->delay < s->delay_min)
@@ -129,7 +129,7 @@ HOOK(void, yield_pkts_acked, struct sock *sk, const struct ack_sample *sample)
         return;
     __s64 delay = one_way_sample(&s->way, s->known, tp);
     s->known = true;
-    /* A delay that is not above the first leaves the one before. */
+    /* A delay that is not above the first one is ignored; the last delay stays. */
     if (delay > 0)
         s->delay = min_u64(delay, MAX_DELAY);
     if (reading == paper)
@@ -142,14 +142,14 @@ HOOK(void, yield_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 INLINE bool above_target(struct state *s)
 {
     __s64 queuing = s->delay_smin ? (__s64)s->delay - (s->delay_smin >> RANGE_SHIFT) : 0;
-    /* While no largest delay is known this wraps as listed, and the target is out of reach. */
+    /* Before the first largest delay this wraps as in the listing, and the target is out of reach. */
     __u32 range = s->delay_smax - s->delay_smin;
     if (reading == paper && s->delay_smax < s->delay_smin)
         range = 0;
     return queuing > (__s64)((__u64)beta * 100 * (range >> RANGE_SHIFT) / 10000);
 }
 
-/* The window is cut by what the trend said last, and the next cut is smaller. */
+/* Cuts the window by `reduction_factor`, and makes the next cut smaller. */
 INLINE void cut(struct state *s, struct tcp_sock *tp)
 {
     tp->snd_cwnd = tp->snd_cwnd - (tp->snd_cwnd >> (s->reduction_factor & MAX_SHIFT));
@@ -162,7 +162,7 @@ INLINE void decided(struct state *s, struct tcp_sock *tp)
     forget_extremes(s);
 }
 
-/* At each acknowledgement. */
+/* The decision of the listing, at each acknowledgement. */
 INLINE void decide_as_listed(struct sock *sk, __u32 ack, __u32 acked)
 {
     struct state *s = STATE_OF(sk);
@@ -179,7 +179,7 @@ INLINE void decide_as_listed(struct sock *sk, __u32 ack, __u32 acked)
     decided(s, tp);
 }
 
-/* Once each round trip. */
+/* The decision of the text, once each round trip. */
 INLINE void decide_by_the_text(struct sock *sk, __u32 acked)
 {
     struct state *s = STATE_OF(sk);

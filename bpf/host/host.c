@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * As much of Linux's sender as stands around a control, to hold its C form against its Rust form: reads one event a line, calls
+ * The part of Linux's sender around a control, to compare the control's C form with its Rust form. It reads one event per line, calls
  * the hooks in the order of Linux 6.18 `net/ipv4/tcp_input.c`, and answers each line with window, threshold and pacing rate.
- * `-DCONTROL_FILE="x.c"` says which control. Reductions take effect at once, as in the Rust form; Linux's PRR walks to the same
- * window.
+ * `-DCONTROL_FILE="x.c"` selects the control. Reductions take effect at once, as in the Rust form; Linux's PRR reaches the same
+ * window step by step.
  *
  *   parameter NAME VALUE
  *   mss BYTES
@@ -12,8 +12,8 @@
  *   recovery NOW STATE | undo NOW | timeout NOW IN_FLIGHT REDUCE
  *   idle NOW IDLE RTO | transmit NOW | unused NOW USED
  *
- * Times are microseconds (RTT -1: no sample), STATE is the kernel's number of it. Once a control has given the connection to
- * another, each answer is zeros.
+ * Times are in microseconds (RTT -1: no sample), STATE is the kernel's number. After a control has given the connection to another,
+ * each answer is zeros.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +22,11 @@
 #include CONTROL_FILE
 
 extern struct parameter __start_parameters[], __stop_parameters[];
-/* Some control may have none, and the section must be there. */
+/* A control may have no parameters, but the section must exist. */
 static struct parameter none_at_all __attribute__((section("parameters"), used)) = { "", NULL, 0 };
 
 #define INITIAL_WINDOW 10U
-/* What the option takes of a segment. */
+/* Length of the timestamp option. */
 #define TIMESTAMPS 12
 
 static struct tcp_sock connection;
@@ -37,10 +37,10 @@ static __u32 drawn;
 /* Whether another control has the connection. */
 static bool left;
 
-/* The clock has run for long when the connection begins, as a kernel's has. */
+/* The clock already runs when the connection begins, as in a kernel. */
 __u64 now_ns(void) { return now_us * 1000; }
 __u32 random_u32(void) { return drawn; }
-/* The kernel takes the smaller of this and its own rate, which is left out here. */
+/* The kernel uses the smaller of this rate and its own, which is left out here. */
 void limit_pacing(struct sock *unused, __u32 rate) { sk->sk_pacing_rate = rate == 0xffffffffU ? 0 : rate; }
 void send_ack(struct tcp_sock *unused, __u32 rcv_nxt) {}
 bool change_control(struct sock *unused, char *name)
@@ -100,7 +100,7 @@ static void enter(__u8 state)
     tp->inet_conn.icsk_ca_state = state;
 }
 
-/* What a reduction for a loss leaves for an undo. One for marks leaves nothing. */
+/* Saves the window for an undo of a reduction for a loss. A reduction for marks cannot be undone. */
 static void remember(void)
 {
     tp->prior_cwnd = tp->snd_cwnd;
@@ -162,7 +162,7 @@ struct ack {
     int rtt, srtt;
 };
 
-/* The state after an acknowledgement. A loss while the window comes down for marks finds the window that PRR has come to. */
+/* Enters the state after an acknowledgement. At a loss during a reduction for marks, the window is the one that PRR has reached. */
 static void become(__u8 state, __u32 flight_before)
 {
     if (state == TCP_CA_RECOVERY && tp->inet_conn.icsk_ca_state == TCP_CA_CWR && !control.cong_control) {
@@ -265,7 +265,7 @@ int main(void)
     tp->snd_cwnd = INITIAL_WINDOW;
     tp->snd_ssthresh = 0x7fffffff;
     sk->sk_max_pacing_rate = ~0UL;
-    /* The handshake counts as one. */
+    /* The handshake counts as one segment. */
     tp->delivered = 1;
     now_us = 1000000;
     while (fgets(line, sizeof(line), stdin)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What `../linux/kernel.h` is to the kernel, for a control that is compiled for user space and run by `host.c`: the same names,
- * plain types, a clock moved by hand.
+ * The counterpart of `../linux/kernel.h` for a control that is compiled for user space and run by `host.c`: the same names, plain
+ * types, and a clock that `host.c` sets.
  */
 #pragma once
 
@@ -62,7 +62,7 @@ void limit_pacing(struct sock *sk, __u32 rate);
 void send_ack(struct tcp_sock *tp, __u32 rcv_nxt);
 bool change_control(struct sock *sk, char *name);
 
-/* There are no prefixes here. */
+/* There are no circuits by prefix here. */
 static inline struct prefix destination_of(struct sock *sk) { return (struct prefix){ 0 }; }
 #define BY_PREFIX(kept, name) static struct kept *const name = NULL
 #define FITTING(name, prefix) ((void)(prefix), name)
@@ -74,7 +74,7 @@ static inline struct prefix destination_of(struct sock *sk) { return (struct pre
 #define BITS(owner, field) ((owner)->field)
 #define HOOK(result, name, ...) static result name(__VA_ARGS__)
 
-/* Parameters are found by name in a section of their own, where they must stand one by one whatever the compiler's padding. */
+/* Parameters are found by name in a section of their own; the alignment keeps them an array, whatever the compiler's padding. */
 struct parameter {
     const char *name;
     void *place;

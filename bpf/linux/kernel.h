@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The kernel as a control sees it: of each type the fields that are used, found at load wherever that kernel keeps them
- * (CO-RE), the functions that it lends, and how a hook, a parameter and a control are declared. `../host/kernel.h` is
- * the same for user space.
+ * The kernel as a control sees it: the used fields of each type, whose offsets are found at load (CO-RE), the kernel's functions, and
+ * the declarations of hooks, parameters and controls. `../host/kernel.h` is the same for user space.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ typedef _Bool bool;
 #define false 0
 #define NULL ((void *)0)
 
-/* What bpf_helpers.h asks of linux/bpf.h. */
+/* Declarations of linux/bpf.h that bpf_helpers.h needs. */
 enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LPM_TRIE = 11, BPF_MAP_TYPE_SK_STORAGE = 24 };
 #define BPF_F_NO_PREALLOC 1
 #define BPF_SK_STORAGE_GET_F_CREATE 1
@@ -98,15 +97,15 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
 
-/* Bits whose place differs between kernels; 0 where the kernel has no such field. */
+/* A bit field whose place differs between kernels; 0 if the kernel has no such field. */
 #define BITS(owner, field) (bpf_core_field_exists((owner)->field) ? BPF_CORE_READ_BITFIELD(owner, field) : 0)
 
-/* Nanoseconds on a clock that only goes forward. */
+/* Nanoseconds of a monotonic clock. */
 static inline __u64 now_ns(void) { return bpf_ktime_get_ns(); }
 static inline __u32 random_u32(void) { return bpf_get_prandom_u32(); }
 static inline void send_ack(struct tcp_sock *tp, __u32 rcv_nxt) { bpf_tcp_send_ack(tp, rcv_nxt); }
 
-/* Bytes a second that the socket may send at most; all bits set is no limit (include/uapi/asm-generic/socket.h). */
+/* Limits the socket's pacing rate, in bytes per second; all bits set means no limit (include/uapi/asm-generic/socket.h). */
 #define SOL_SOCKET 1
 #define SO_MAX_PACING_RATE 47
 static inline void limit_pacing(struct sock *sk, __u32 rate)
@@ -114,7 +113,7 @@ static inline void limit_pacing(struct sock *sk, __u32 rate)
     bpf_setsockopt(sk, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
 }
 
-/* Gives a connection to the control of this name; whether that could be done. */
+/* Gives a connection to the control with this name; returns whether that succeeded. */
 #define IPPROTO_TCP 6
 #define TCP_CONGESTION 13
 static inline bool change_control(struct sock *sk, char *name)
@@ -122,7 +121,7 @@ static inline bool change_control(struct sock *sk, char *name)
     return bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, CONTROL_NAME) == 0;
 }
 
-/* Where a connection leads (include/linux/socket.h). */
+/* The destination of a connection (include/linux/socket.h). */
 #define AF_INET 2
 #define WHOLE_ADDRESS 128
 static inline struct prefix destination_of(struct sock *sk)
@@ -138,7 +137,7 @@ static inline struct prefix destination_of(struct sock *sk)
     return to;
 }
 
-/* What is kept for prefixes of destinations, and what the longest that fits a destination has; NULL where none fits. */
+/* A map by prefixes of destinations, and the lookup of the longest prefix that matches; NULL if none matches. */
 #define MOST_PREFIXES 4096
 #define BY_PREFIX(kept, name)                                                                                          \
     struct {                                                                                                           \
@@ -150,7 +149,7 @@ static inline struct prefix destination_of(struct sock *sk)
     } name SEC(".maps")
 #define FITTING(name, prefix) bpf_map_lookup_elem(&name, prefix)
 
-/* State for which a socket has no room: it is made with the connection and goes with it. There is none where memory ran out. */
+/* State for which a socket has no room; it is created and removed with the connection. NULL if there was no memory. */
 #define STORAGE(kept, name)                                                                                            \
     struct {                                                                                                           \
         __uint(type, BPF_MAP_TYPE_SK_STORAGE);                                                                         \
@@ -162,7 +161,7 @@ static inline struct prefix destination_of(struct sock *sk)
 #define STORED(name, sk) bpf_sk_storage_get(&name, sk, NULL, 0)
 
 #define HOOK(result, name, ...) SEC("struct_ops") result BPF_PROG(name, ##__VA_ARGS__)
-/* May be set when it is loaded and while it runs; `.data` also where it is 0. */
+/* A parameter can be set at load and at run time; the section is `.data` also for a value of 0. */
 #define PARAMETER(type, name, value) type name SEC(".data") = value
 #define CONTROL(short_name, ...)                                                                                       \
     char licence[] SEC("license") = "Dual MIT/GPL";                                                                   \
